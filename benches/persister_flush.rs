@@ -3,7 +3,7 @@
 //! `cargo bench --bench persister_flush`
 //!
 //! Entries of a ticket row, an event and a message, each of another ticket so that nothing is written only once for
-//! many, go through the log (durability `memory`) and are waited for. Beside it, in the same run and into the same
+//! many, go through the log (durability `database`) and are waited for. Beside it, in the same run and into the same
 //! tables, equal rows are inserted by one connection with `INSERT … SELECT FROM UNNEST`, in transactions of the same
 //! size, from columns that were laid out before the clock started.
 //!
@@ -87,7 +87,7 @@ struct Bench {
 impl Bench {
     async fn start(postgres: &Postgres) -> Self {
         let database = postgres.database("persister_flush").await;
-        let store = support::open(postgres.store_options(database.clone(), Durability::Memory)).await;
+        let store = support::open(postgres.store_options(database.clone(), Durability::Database)).await;
         let company = Company::create(&store.housekeeping, ENTRIES).await;
         Self { store, company, bare: PgConnection::connect_with(&database).await.expect("connect") }
     }

@@ -11,6 +11,9 @@ use crate::case::{CONTACTS, Kind};
 use crate::side::Slot;
 use crate::support::{self, Company, Postgres};
 
+/// What the side is called.
+pub const NAME: &str = "journal";
+
 /// What is sent.
 pub const TEXT: &str = "Good morning! Your order has left our warehouse and arrives tomorrow.";
 
@@ -19,28 +22,26 @@ pub const NOTE: &str = "Told them when.";
 
 /// The engine over a store of its own.
 pub struct Live {
-    pub name: &'static str,
     pub store: Arc<Store>,
     engine: Engine,
     pub company: Company,
 }
 
 impl Live {
-    pub async fn start(postgres: &Postgres, durability: Durability) -> Self {
-        let name = if durability == Durability::Journal { "journal" } else { "memory" };
-        let database = postgres.database(name).await;
+    pub async fn start(postgres: &Postgres) -> Self {
+        let database = postgres.database(NAME).await;
         let db = pool::connect(database.clone());
         pool::migrate(&db).await.expect("migrate");
         let company = Company::create(&db, *CONTACTS).await;
         db.close().await;
-        let store = support::open(postgres.store_options(database, durability)).await;
+        let store = support::open(postgres.store_options(database, Durability::Journal)).await;
         let directory = Directory::load(&store.housekeeping, &store.keys, hotline_actors::directory::RELOAD_EVERY)
             .await
             .expect("load the directory");
         // Numbers that nobody has ever written from are written to.
         let options = EngineOptions::default();
         let engine = Engine::new(store.clone(), directory, options);
-        Self { name, store, engine, company }
+        Self { store, engine, company }
     }
 
     pub async fn stop(&self) {

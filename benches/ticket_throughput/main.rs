@@ -33,7 +33,6 @@ use std::time::Duration;
 use actix::dev::SystemRunner;
 use actix::{Arbiter, System};
 use criterion::{Criterion, SamplingMode};
-use hotline_persistence::Durability;
 
 use crate::callers::Callers;
 use crate::case::{CASES, Case, MANY};
@@ -54,8 +53,7 @@ fn main() {
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let callers = Callers::start(threads);
     let arbiters: Vec<Arbiter> = (0..threads).map(|_| Arbiter::new()).collect();
-    let live = [Durability::Memory, Durability::Journal]
-        .map(|durability| Arc::new(system.block_on(Live::start(&postgres, durability))));
+    let live = Arc::new(system.block_on(Live::start(&postgres)));
     let plain = Arc::new(system.block_on(Plain::start(&postgres)));
 
     let mut criterion = Criterion::default()
@@ -70,10 +68,8 @@ fn main() {
         let contacts = taken..taken + case.tickets;
         taken = contacts.end;
         let mut sides = vec![Side::bare(case, &arbiters)];
-        for live in &live {
-            let asked = Asked::Live(live.clone());
-            sides.push(system.block_on(Side::asked(case, asked, contacts.clone(), &callers)));
-        }
+        let asked = Asked::Live(live.clone());
+        sides.push(system.block_on(Side::asked(case, asked, contacts.clone(), &callers)));
         // Of few tickets they would measure how long a row is locked.
         if case.tickets == MANY {
             let asked = Asked::Plain(plain.clone());
@@ -92,16 +88,14 @@ fn main() {
         print!("{:<24} {:>6} tickets, {:>3} in flight", case.name, case.tickets, case.in_flight);
         sides.iter().for_each(|(name, per_second)| print!(", {name} {per_second:.0}"));
         let of = |name| sides.iter().find(|(side, _)| *side == name).map(|(_, per_second)| per_second);
-        for (one, other) in [("memory", BARE), ("journal", BARE), ("journal", PLAIN)] {
-            if let (Some(one_of), Some(other_of)) = (of(one), of(other)) {
-                print!("; {one} of {other} {:.3}", one_of / other_of);
+        for other in [BARE, PLAIN] {
+            if let (Some(live_of), Some(other_of)) = (of(live::NAME), of(other)) {
+                print!("; {} of {other} {:.3}", live::NAME, live_of / other_of);
             }
         }
         println!();
     }
-    for live in live {
-        system.block_on(live.stop());
-    }
+    system.block_on(live.stop());
     system.block_on(postgres.stop());
 }
 

@@ -14,7 +14,7 @@ use hotline_persistence::tables::contacts::ContactRef;
 use crate::bare::{Ask, Bare};
 use crate::callers::Callers;
 use crate::case::{Case, IN_FLIGHT, Kind};
-use crate::live::Live;
+use crate::live::{self, Live};
 use crate::plain::Plain;
 use crate::support::{self, Company};
 
@@ -56,7 +56,7 @@ impl Slot {
 impl Asked {
     fn name(&self) -> &'static str {
         match self {
-            Self::Live(live) => live.name,
+            Self::Live(_) => live::NAME,
             Self::Plain(_) => PLAIN,
         }
     }

@@ -1,4 +1,4 @@
-//! The log through which decided changes become durable, and the three levels of durability.
+//! The log through which decided changes become durable, and the two levels of durability.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -21,8 +21,6 @@ pub enum Durability {
     /// After PostgreSQL has committed it. Survives the loss of this machine's disk; unavailable while the database is
     /// down.
     Database,
-    /// Immediately. Survives nothing: for benchmarks only.
-    Memory,
 }
 
 impl FromStr for Durability {
@@ -31,8 +29,7 @@ impl FromStr for Durability {
         match word {
             "journal" => Ok(Self::Journal),
             "database" => Ok(Self::Database),
-            "memory" => Ok(Self::Memory),
-            _ => Err("must be journal, database or memory".to_owned()),
+            _ => Err("must be journal or database".to_owned()),
         }
     }
 }
@@ -54,7 +51,8 @@ struct LogState {
 
 enum Backend {
     Journal(Journal<PendingEntry>),
-    Direct { durability: Durability, appended: AtomicU64 },
+    /// Entries are durable once they are in the tables; the newest assigned sequence.
+    Database(Arc<AtomicU64>),
 }
 
 /// The data attached to an entry while the journal syncs it.
@@ -68,8 +66,8 @@ impl ChangeLog {
         Self::new(Backend::Journal(journal), queue)
     }
 
-    pub(crate) fn direct(durability: Durability, queue: Arc<FlushQueue>) -> Self {
-        Self::new(Backend::Direct { durability, appended: AtomicU64::new(0) }, queue)
+    pub(crate) fn through_database(queue: Arc<FlushQueue>) -> Self {
+        Self::new(Backend::Database(Arc::new(AtomicU64::new(0))), queue)
     }
 
     fn new(backend: Backend, queue: Arc<FlushQueue>) -> Self {
@@ -100,9 +98,9 @@ impl ChangeLog {
                 .reserve()
                 .map(BackendReservation::Journal)
                 .map_err(|refused| Error::Unavailable(refused.to_string())),
-            Backend::Direct { durability, .. } => {
-                self.inner.queue.has_room(*durability == Durability::Database)?;
-                Ok(BackendReservation::Direct)
+            Backend::Database(appended) => {
+                self.inner.queue.has_room()?;
+                Ok(BackendReservation::Database(appended.clone()))
             }
         }
     }
@@ -134,8 +132,7 @@ impl ChangeLog {
     pub fn durable(&self) -> Seq {
         match &self.inner.backend {
             Backend::Journal(journal) => journal.synced(),
-            Backend::Direct { durability: Durability::Database, .. } => self.inner.queue.flushed(),
-            Backend::Direct { appended, .. } => appended.load(Ordering::Acquire),
+            Backend::Database(_) => self.inner.queue.flushed(),
         }
     }
 
@@ -143,7 +140,7 @@ impl ChangeLog {
     pub fn appended(&self) -> Seq {
         match &self.inner.backend {
             Backend::Journal(journal) => journal.appended(),
-            Backend::Direct { appended, .. } => appended.load(Ordering::Acquire),
+            Backend::Database(appended) => appended.load(Ordering::Acquire),
         }
     }
 
@@ -154,8 +151,8 @@ impl ChangeLog {
     pub async fn synced(&self, seq: Seq) -> Result<()> {
         match &self.inner.backend {
             _ if self.durable() >= seq => Ok(()),
-            Backend::Direct { durability: Durability::Database, .. } => self.inner.queue.wait_committed(seq).await,
-            _ => self.inner.queue.wait_synced(seq).await,
+            Backend::Journal(_) => self.inner.queue.wait_synced(seq).await,
+            Backend::Database(_) => self.inner.queue.wait_committed(seq).await,
         }
     }
 
@@ -187,14 +184,14 @@ impl ChangeLog {
     pub fn journal_stats(&self) -> Option<journal::Stats> {
         match &self.inner.backend {
             Backend::Journal(journal) => Some(journal.stats()),
-            Backend::Direct { .. } => None,
+            Backend::Database(_) => None,
         }
     }
 
     pub(crate) fn journal(&self) -> Option<&Journal<PendingEntry>> {
         match &self.inner.backend {
             Backend::Journal(journal) => Some(journal),
-            Backend::Direct { .. } => None,
+            Backend::Database(_) => None,
         }
     }
 
@@ -218,7 +215,11 @@ impl ChangeLog {
                     .map_err(|_| Error::Unavailable("the change is too large for the journal".to_owned()))?;
                 (seq, durable)
             }
-            BackendReservation::Direct => self.append_directly(changes),
+            BackendReservation::Database(appended) => {
+                let (signal, durable) = Durable::pending();
+                // The sequence is assigned under the queue's lock: the persister must receive entries in sequence order.
+                (self.inner.queue.push_numbered(&appended, changes, signal), durable)
+            }
         };
         if !is_empty {
             self.inner
@@ -228,20 +229,6 @@ impl ChangeLog {
                 .or_insert(appended.0);
         }
         Ok(appended)
-    }
-
-    fn append_directly(&self, changes: Vec<Change>) -> (Seq, Durable) {
-        let Backend::Direct { durability, appended } = &self.inner.backend else { return (0, Durable::immediate()) };
-        let (signal, durable) = match durability {
-            Durability::Database => {
-                let (signal, durable) = Durable::pending();
-                (Some(signal), durable)
-            }
-            _ => (None, Durable::immediate()),
-        };
-        // The sequence is assigned under the queue's lock: the persister must receive entries in sequence order.
-        let seq = self.inner.queue.push_numbered(appended, changes, signal);
-        (seq, durable)
     }
 }
 
@@ -254,7 +241,8 @@ pub struct Reservation {
 
 enum BackendReservation {
     Journal(journal::JournalReservation<PendingEntry>),
-    Direct,
+    /// As [`Backend::Database`].
+    Database(Arc<AtomicU64>),
 }
 
 impl Reservation {
@@ -303,7 +291,7 @@ mod tests {
 
     #[test]
     fn an_entry_of_another_company_is_refused() {
-        let log = ChangeLog::direct(Durability::Memory, Arc::new(FlushQueue::new(0, false)));
+        let log = ChangeLog::through_database(Arc::new(FlushQueue::new(0, false)));
         let append = |changes| log.reserve(CompanyId::new(1)).and_then(|reservation| reservation.append(changes));
         assert!(log.has_room());
         assert!(append(vec![change(1), change(1)]).is_ok());
@@ -317,7 +305,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_closed_company_gets_no_reservation() {
-        let log = ChangeLog::direct(Durability::Memory, Arc::new(FlushQueue::new(0, false)));
+        let log = ChangeLog::through_database(Arc::new(FlushQueue::new(0, false)));
         let closed = log.ownership().close(CompanyId::new(1)).await.expect("nobody is at work");
         assert!(log.reserve(CompanyId::new(1)).is_ok(), "what has begun is recorded");
         closed.shut();

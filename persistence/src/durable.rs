@@ -22,35 +22,27 @@ enum Latch {
 type SharedLatch = Arc<Mutex<Latch>>;
 
 /// A future for the durability of an entry.
-pub struct Durable(Option<SharedLatch>);
+pub struct Durable(SharedLatch);
 
 /// The other side, which reports that the entry is durable. Dropped without [`SyncSignal::complete`], it reports that the
 /// log stopped.
 pub(crate) struct SyncSignal(SharedLatch);
 
 impl Durable {
-    /// For an entry that is durable as soon as it is appended.
-    pub(crate) fn immediate() -> Self {
-        Self(None)
-    }
-
     /// For an entry that is not durable yet.
     pub(crate) fn pending() -> (SyncSignal, Self) {
         let latch = Arc::new(Mutex::new(Latch::Pending(None)));
-        (SyncSignal(latch.clone()), Self(Some(latch)))
+        (SyncSignal(latch.clone()), Self(latch))
     }
 
-    /// Registers `waiter`; calls it at once if there is nothing to wait for.
+    /// Registers `waiter`; calls it at once if the outcome is known.
     pub fn notify(self, waiter: Box<dyn Waiter>) {
-        let durable = match self.0 {
-            None => true,
-            Some(latch) => match &mut *lock(&latch) {
-                Latch::Pending(registered) => {
-                    *registered = Some(waiter);
-                    return;
-                }
-                Latch::Settled { durable } => *durable,
-            },
+        let durable = match &mut *lock(&self.0) {
+            Latch::Pending(registered) => {
+                *registered = Some(waiter);
+                return;
+            }
+            Latch::Settled { durable } => *durable,
         };
         waiter.told(durable);
     }
@@ -137,6 +129,5 @@ mod tests {
                 assert_eq!(task.await.expect("no panic").is_ok(), is_synced, "waits first: {waits_first}");
             }
         }
-        assert!(Durable::immediate().reached().await.is_ok());
     }
 }

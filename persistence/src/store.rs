@@ -325,8 +325,8 @@ async fn open_alone(
             let token = FencingToken { claim: Claim::Epoch(epoch), journal: journal.id().to_owned() };
             (start_journal(journal, recovered.watermark, on_failure)?, token)
         }
-        durability => {
-            let log = ChangeLog::direct(durability, Arc::new(FlushQueue::new(0, false)));
+        Durability::Database => {
+            let log = ChangeLog::through_database(Arc::new(FlushQueue::new(0, false)));
             (log, recovery::begin_direct(&writes, epoch).await?)
         }
     };
@@ -349,7 +349,7 @@ async fn open_member(options: &StoreOptions, new: &NewLife, housekeeping: &PgPoo
         error => error,
     })?;
     let token = FencingToken { claim: Claim::Life(life), journal: lives::journal_of(life) };
-    let log = ChangeLog::direct(Durability::Database, Arc::new(FlushQueue::new(0, false)));
+    let log = ChangeLog::through_database(Arc::new(FlushQueue::new(0, false)));
     let db = pool::connect_member(options.database.clone(), life);
     let mut membership = Membership::new(life, new.node.clone(), peer_key);
     membership.lease.extend(lives::beat(&db, life, 0).await?);

@@ -1,6 +1,5 @@
 //! `hotline serve`: runs the service until a signal stops it.
 
-use hotline_persistence::Durability;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -23,11 +22,6 @@ pub(super) async fn start(args: &ServeArgs) -> Result<Service, Failure> {
         None => telemetry::start(args.log),
     }
     raise_file_limit();
-    if args.durability == Durability::Memory {
-        tracing::warn!(
-            "durability is `memory`: acknowledged changes are lost when the process ends; for benchmarks only"
-        );
-    }
     let service = Service::start(args.settings()?).await?;
     let recovered = &service.app.engine.store().recovered;
     tracing::info!(replayed = recovered.replayed, watermark = recovered.watermark, "recovered");

@@ -42,9 +42,9 @@ pub struct ServeArgs {
     #[arg(long, env = "HOTLINE_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS:PORT",
         value_parser = address)]
     pub listen: SocketAddr,
-    /// When a change is acknowledged: after the local journal is synced (`journal`), after PostgreSQL commits it
-    /// (`database`), or immediately (`memory`, for benchmarks only)
-    #[arg(long, env = "HOTLINE_DURABILITY", default_value = "journal", value_name = "journal|database|memory")]
+    /// When a change is acknowledged: after the local journal is synced (`journal`), or after PostgreSQL commits it
+    /// (`database`)
+    #[arg(long, env = "HOTLINE_DURABILITY", default_value = "journal", value_name = "journal|database")]
     pub durability: Durability,
     /// Serve the API to every company, regardless of its plan
     #[arg(long, env = "HOTLINE_ON_PREMISE", value_name = "true|false", action = clap::ArgAction::Set, num_args = 0..=1,

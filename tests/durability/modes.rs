@@ -1,4 +1,4 @@
-//! The two settings beside `journal`.
+//! The setting beside `journal`.
 
 use actix_web::rt::spawn;
 use hotline_persistence::Durability;
@@ -98,17 +98,5 @@ async fn a_refusal_tells_of_nothing_that_may_still_be_lost() {
     let say = (path("messages"), json!({"body": "Hello?"}));
     let (ended, conflict) = told_of(&app, "webchat_sessions", end, say, &beside).await;
     assert_eq!((&ended["status"], &conflict["id"]), (&json!("ended"), &json!(session.0)));
-    app.stop().await;
-}
-
-#[actix_web::test]
-async fn with_memory_durability_lists_still_show_what_was_acknowledged() {
-    let app = OwnApp::start_with(TestOptions { durability: Durability::Memory, ..TestOptions::default() }).await;
-    let ticket = app.ticket("5511900000001").await;
-    for round in 0..20 {
-        let send = json!({"ticketId": ticket, "type": "text", "body": format!("{round}")});
-        app.api.post("/messages", send).await.data(202);
-        assert_eq!(app.api.all(&format!("/tickets/{ticket}/messages")).await.len(), round + 1);
-    }
     app.stop().await;
 }

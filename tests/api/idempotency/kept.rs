@@ -109,8 +109,9 @@ async fn sweeping_removes_what_has_expired_and_nothing_else() {
     app.stop().await;
 }
 
-async fn check_durability(durability: Durability) {
-    let app = started_with(TestOptions { durability, ..TestOptions::default() }).await;
+#[actix_web::test]
+async fn with_database_durability_a_retry_replays() {
+    let app = started_with(TestOptions { durability: Durability::Database, ..TestOptions::default() }).await;
     let calls = every_call(&app, 1).await;
     let refused = Call::post("/tags", json!({}), 422, TAGS);
     let mut first = Vec::new();
@@ -127,16 +128,6 @@ async fn check_durability(durability: Durability) {
     }
     send_again(&app, &refused, "refused", &refusal).await;
     app.stop().await;
-}
-
-#[actix_web::test]
-async fn with_database_durability_a_retry_replays() {
-    check_durability(Durability::Database).await;
-}
-
-#[actix_web::test]
-async fn with_memory_durability_a_retry_replays() {
-    check_durability(Durability::Memory).await;
 }
 
 #[actix_web::test]

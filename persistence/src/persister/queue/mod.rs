@@ -160,14 +160,10 @@ impl FlushQueue {
     }
 
     /// Numbers and enqueues an entry of a log without a journal.
-    pub(crate) fn push_numbered(&self, appended: &AtomicU64, changes: Vec<Change>, signal: Option<SyncSignal>) -> Seq {
+    pub(crate) fn push_numbered(&self, appended: &AtomicU64, changes: Vec<Change>, signal: SyncSignal) -> Seq {
         let mut buffer = self.lock();
         let seq = appended.fetch_add(1, Ordering::AcqRel) + 1;
-        if signal.is_none() {
-            // It counts as durable at once; called under the lock to preserve the order.
-            self.on_durable(&changes);
-        }
-        let entry = Entry { seq, changes, signal };
+        let entry = Entry { seq, changes, signal: Some(signal) };
         self.mark_urgent(&entry);
         let is_first = !buffer.has_work();
         buffer.push(entry, Instant::now(), None);
@@ -192,11 +188,11 @@ impl FlushQueue {
     }
 
     /// Whether a log without a journal accepts more decisions.
-    pub(crate) fn has_room(&self, needs_database: bool) -> Result<()> {
+    pub(crate) fn has_room(&self) -> Result<()> {
         if self.is_closed.load(Ordering::Acquire) {
             return Err(Error::Unavailable("the log is closing".to_owned()));
         }
-        if needs_database && !self.is_up() {
+        if !self.is_up() {
             return Err(Error::Unavailable("the database is down".to_owned()));
         }
         if self.lock().changes >= self.capacity {

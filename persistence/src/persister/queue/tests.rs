@@ -2,6 +2,7 @@ use chrono::Utc;
 use futures_util::FutureExt;
 
 use super::*;
+use crate::durable::Durable;
 use crate::tables::contacts::ContactChannel;
 use crate::{ChannelId, CompanyId, ContactId};
 
@@ -85,11 +86,11 @@ fn what_somebody_waits_for_is_taken_without_what_came_after() {
 #[test]
 fn a_log_without_a_journal_refuses_what_does_not_fit() {
     let queue = FlushQueue::with_capacity(0, false, 1);
-    assert!(queue.has_room(false).is_ok());
-    queue.push_numbered(&AtomicU64::new(0), entry(1).changes, None);
-    assert!(queue.has_room(false).is_err());
+    assert!(queue.has_room().is_ok());
+    queue.push_numbered(&AtomicU64::new(0), entry(1).changes, Durable::pending().0);
+    assert!(queue.has_room().is_err());
     assert_eq!(take_seqs(&queue), [1]);
-    assert!(queue.has_room(false).is_ok());
+    assert!(queue.has_room().is_ok());
 }
 
 #[tokio::test]
