@@ -12,7 +12,7 @@ SHIPPED := $(shell git ls-files Cargo.toml Cargo.lock actors persistence src 2>/
 # What tests are built with. Cargo builds every crate anew for another set of features, so all that builds tests names this one.
 TESTED := --workspace --all-features
 # The binary as tests run it; an example beside it makes cargo count what tests ask of crates.
-BINARY := cargo build $(TESTED) --bin hotline --example stop_test_services
+BINARY := cargo build $(TESTED) --bin hotline --example openapi --example stop_test_services
 # Ends what tests share.
 STOP := $(TARGET)/debug/examples/stop_test_services
 # The release that proofs measure, and the load they put on it.
@@ -26,7 +26,7 @@ LLVM_BIN := /usr/lib/llvm-$(LLVM)/bin
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
 
-.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java
+.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages panel-types schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -81,10 +81,7 @@ test-rust: postgres nextest
 
 # The widget and the panel in Chromium, their main paths in Firefox, against services of their own; ARGS names some of the files
 # in tests/browser/cases. Pages are looked at in one language and one theme; HOTLINE_BROWSER_PROOFS=1 looks at all, and measures.
-test-browser: postgres chromium firefox $(MODULES)
-	node $(BROWSER)/bundle.mjs --types
-	$(BROWSER)/node_modules/.bin/tsc -p src/panel/pages
-	$(BINARY)
+test-browser: postgres chromium firefox panel-types
 	node $(BROWSER)/run.mjs $(ARGS)
 
 # The service against its own document, briefly: `make schemathesis` has more requests of each kind, and each boundary of it.
@@ -123,11 +120,15 @@ load-smoke: postgres wrk $(RELEASE)
 widget: $(MODULES)
 	node $(BROWSER)/bundle.mjs widget
 
-# The same of the panel's pages; their types are made of the API's own document.
-panel-pages: $(MODULES)
+# The same of the panel's pages.
+panel-pages: panel-types
+	node $(BROWSER)/bundle.mjs panel
+
+# Checks the types of the panel's pages; those of what the API answers are made of its own document, which the build prints.
+panel-types: $(MODULES)
+	$(BINARY)
 	node $(BROWSER)/bundle.mjs --types
 	$(BROWSER)/node_modules/.bin/tsc -p src/panel/pages
-	node $(BROWSER)/bundle.mjs panel
 
 # The service against its own document, with requests nobody would think of; needs Python. Options of `st run` go into
 # ARGS.
@@ -216,8 +217,6 @@ openapi:
 	@mkdir -p $(TARGET)
 	cargo run -q --example openapi > $(TARGET)/openapi.json
 	mv $(TARGET)/openapi.json openapi.json
-	cargo run -q --example openapi panel > $(TARGET)/panel-openapi.json
-	mv $(TARGET)/panel-openapi.json panel-openapi.json
 
 # Every option in docs/configuration.md, as --help says it; a test says when they differ.
 configuration: nextest

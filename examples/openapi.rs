@@ -1,5 +1,5 @@
-//! Prints the API document, or with `panel` that of the panel's API; `make openapi` keeps them as `openapi.json` and
-//! `panel-openapi.json`.
+//! Prints the API document, which `make openapi` keeps as `openapi.json`, or with `panel` that of the panel's API, of which
+//! the types of its pages are made.
 
 fn main() {
     let is_panel = std::env::args().nth(1).is_some_and(|argument| argument == "panel");

@@ -6,6 +6,8 @@ import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import openapi, { astToString } from "openapi-typescript";
 
+import { panelDocument } from "./support/document.mjs";
+
 const root = new URL("../../", import.meta.url);
 const path = (file) => fileURLToPath(new URL(file, root));
 
@@ -61,7 +63,7 @@ async function panel() {
 
 /** Types of what the service answers, of its own document. They are not kept: `tsc` alone needs them. */
 export async function types() {
-  const source = astToString(await openapi(new URL("panel-openapi.json", root)));
+  const source = astToString(await openapi(await panelDocument()));
   await writeFile(path("src/panel/pages/core/schema.d.ts"), source);
 }
 

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { describe, it } from "node:test";
 
+import { panelDocument } from "../../support/document.mjs";
 import { panel } from "../../support/panel.mjs";
 import { eventually } from "../../support/wait.mjs";
 
@@ -283,7 +284,7 @@ describe("resources", () => {
     assert.deepEqual(plain(shown), plain(expected));
     await desk.turnTo("/audit-log");
     const kept = ["account", "channels", "companies", "company", "installation", "profiles", "tokens", "users", "webhooks"];
-    const ofPanel = JSON.parse(await readFile(new URL("../../../../panel-openapi.json", import.meta.url)));
+    const ofPanel = await panelDocument();
     const acts = Object.entries(ofPanel.paths).flatMap(([path, operations]) => {
       const isKept = kept.includes(/^\/panel\/api\/v1\/([^/]+)/.exec(path)?.[1]);
       const named = Object.entries(operations).filter(([method, operation]) => {
