@@ -43,7 +43,7 @@ pub struct Shared {
     /// Contacts with an open ticket and a visitor session
     #[arg(long, env = "HOTLINE_LOAD_TICKETS", default_value_t = 10_000, global = true)]
     pub tickets: usize,
-    /// Copy the figures to benches/load/results, to be committed
+    /// Copy the tables and plots to benches/load/results, to be committed
     #[arg(long, global = true)]
     pub keep: bool,
 }

@@ -1,11 +1,11 @@
-//! What was measured, for people (Markdown, SVG) and for programs (JSON): in `target/load/`, and with `--keep` in
-//! `benches/load/results/` as well.
+//! What was measured, for people (Markdown, SVG) and for programs (JSON, with every round): in `target/load/`, and with
+//! `--keep` what is for people in `benches/load/results/` as well.
 
 mod curves;
 mod plot;
 mod table;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -54,21 +54,25 @@ struct Report {
 impl Report {
     fn write(&self, figures: &impl Serialize, keep: bool) -> Outcome<()> {
         println!("{}", self.text);
+        let folder = target()?.join("load");
+        self.write_to(&folder)?;
         let figures = serde_json::to_string_pretty(figures)? + "\n";
-        let mut folders = vec![target()?.join("load")];
+        std::fs::write(folder.join(self.name).with_extension("json"), figures)?;
         if keep {
-            folders.push(machine::sources().join("benches/load/results"));
+            self.write_to(&machine::sources().join("benches/load/results"))?;
         }
-        for folder in folders {
-            std::fs::create_dir_all(&folder)?;
-            let path = folder.join(self.name);
-            std::fs::write(path.with_extension("md"), &self.text)?;
-            std::fs::write(path.with_extension("json"), &figures)?;
-            if let Some(plot) = &self.plot {
-                std::fs::write(path.with_extension("svg"), plot)?;
-            }
-            eprintln!("figures: {}.{{md,json,svg}}", path.display());
+        Ok(())
+    }
+
+    /// The table, and the plot if there is one.
+    fn write_to(&self, folder: &Path) -> Outcome<()> {
+        std::fs::create_dir_all(folder)?;
+        let path = folder.join(self.name);
+        std::fs::write(path.with_extension("md"), &self.text)?;
+        if let Some(plot) = &self.plot {
+            std::fs::write(path.with_extension("svg"), plot)?;
         }
+        eprintln!("figures: {}", path.with_extension("md").display());
         Ok(())
     }
 }
