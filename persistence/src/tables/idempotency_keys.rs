@@ -12,7 +12,6 @@ use sqlx::{FromRow, PgConnection};
 use crate::copy;
 use crate::error::with_timeout;
 use crate::partitions::Partitions;
-use crate::sealed::{Keyring, Location};
 use crate::{CompanyId, Database, Result};
 
 /// Retention of an answer.
@@ -120,25 +119,6 @@ pub struct AnswerRow {
     pub body: String,
     #[serde(with = "chrono::serde::ts_microseconds")]
     pub created_at: DateTime<Utc>,
-}
-
-/// Prefix of a body that an earlier release sealed, because it contains a secret; no JSON starts with it.
-const SEALED: &str = "v1.";
-
-impl AnswerRow {
-    /// The opened body of an answer that an earlier release sealed; `None` for any other. Such answers expire within a
-    /// day of the update.
-    ///
-    /// # Errors
-    /// [`crate::Error::Key`] when it cannot be opened.
-    pub fn opened_body(&self, keys: &Keyring) -> Result<Option<Vec<u8>>> {
-        if !self.body.starts_with(SEALED) {
-            return Ok(None);
-        }
-        let row = format!("{:?}", self.key);
-        let location = Location { column: "idempotency_keys.body", company: self.company_id, row: &row };
-        Ok(Some(keys.open(&location, &self.body)?))
-    }
 }
 
 /// Inserts rows that do not exist yet.

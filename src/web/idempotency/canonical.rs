@@ -12,7 +12,7 @@ const DEPTH_MAX: usize = 128;
 pub(super) fn feed(body: &[u8], emit: &mut impl FnMut(&[u8])) {
     match serde_json::from_slice::<&RawValue>(body) {
         Ok(value) => write(value.get().trim(), DEPTH_MAX, emit),
-        // As earlier releases recorded it: many calls need no body.
+        // Many calls need no body.
         Err(_) if body.is_empty() => {}
         Err(_) => write_raw(body, emit),
     }

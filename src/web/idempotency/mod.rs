@@ -24,7 +24,6 @@ use hotline_persistence::tables::events::{By, acting};
 use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest};
 use hotline_persistence::tables::people::sessions::Signed;
 use hotline_persistence::{Change, CompanyId};
-use serde_json::Value;
 use sha2::Sha256;
 use sha2::digest::Update;
 use tracing::Instrument;
@@ -127,16 +126,10 @@ async fn serve<B: MessageBody + 'static>(
     };
     match look_up(&retries, &running).await {
         Err(refused) => Ok(refuse(request, &refused)),
-        Ok(Some(answer)) if answer.fingerprint == running.fingerprint => match recorded_body(&retries, &answer) {
-            Ok(body) => {
-                retries.figures.add_replay();
-                Ok(replay(request, answer.status, body))
-            }
-            Err(error) => {
-                tracing::warn!(%error, "could not decrypt a recorded response; it cannot be replayed");
-                Ok(refuse(request, &ApiError::unavailable()))
-            }
-        },
+        Ok(Some(answer)) if answer.fingerprint == running.fingerprint => {
+            retries.figures.add_replay();
+            Ok(replay(request, answer.status, answer.body.clone().into_bytes()))
+        }
         Ok(Some(_)) => Ok(refuse(request, &ApiError::idempotency_conflict())),
         Ok(None) => {
             hotline_persistence::fail_point!("once_begun", |_| std::process::abort());
@@ -147,19 +140,6 @@ async fn serve<B: MessageBody + 'static>(
             Ok(record(&retries, &running, response.map_into_boxed_body()).await)
         }
     }
-}
-
-/// The body that a retry receives. An earlier release also recorded secrets, encrypted; only those of webhooks, in the field
-/// `secret`.
-fn recorded_body(retries: &Retries, answer: &AnswerRow) -> hotline_persistence::Result<Vec<u8>> {
-    let Some(opened) = answer.opened_body(&retries.engine.store().keys)? else {
-        return Ok(answer.body.clone().into_bytes());
-    };
-    let mut body: Value = serde_json::from_slice(&opened).unwrap_or_default();
-    if let Some(secret) = body.pointer_mut("/data/secret") {
-        *secret = Value::Null;
-    }
-    Ok(body.to_string().into_bytes())
 }
 
 fn refuse(request: ServiceRequest, refused: &ApiError) -> ServiceResponse<BoxBody> {

@@ -111,27 +111,6 @@ async fn a_retry_is_answered_the_record_and_null_in_place_of_its_secret() {
 }
 
 #[actix_web::test]
-async fn what_a_release_before_has_recorded_with_its_secret_is_answered_without_it() {
-    let app = OwnApp::start().await;
-    let body = json!({"url": "https://127.0.0.1/x", "types": ["ticket.opened"]});
-    let ask = || Reply::of(app.api.request(Method::POST, "/webhooks").header("idempotency-key", "k").json(&body));
-    let first = ask().await;
-    let (key, company): (Vec<u8>, i64) =
-        sqlx::query_as("select key, company_id from idempotency_keys").fetch_one(&app.db).await.expect("a record");
-    let row = key.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let company = hotline_persistence::CompanyId::new(company);
-    let place = hotline_persistence::sealed::Location { column: "idempotency_keys.body", company, row: &row };
-    let sealed = crate::support::keys().seal(&place, first.body.to_string().as_bytes()).expect("sealed");
-    sqlx::query("update idempotency_keys set body = $1").bind(sealed).execute(&app.db).await.expect("a change");
-    let app = crate::steps::restarted(app).await;
-    let again = Reply::of(app.api.request(Method::POST, "/webhooks").header("idempotency-key", "k").json(&body)).await;
-    assert!(again.is_replay(), "{}", again.body);
-    assert_eq!(again.data(201)["id"], first.body["data"]["id"]);
-    assert!(first.body["data"]["secret"].is_string() && again.body["data"]["secret"].is_null(), "{}", again.body);
-    app.stop().await;
-}
-
-#[actix_web::test]
 async fn a_key_is_a_persons_own_and_of_tokens_the_companys() {
     let app = OwnApp::start().await;
     for user in [app.company.ana, app.company.ben] {
