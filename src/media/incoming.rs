@@ -70,7 +70,7 @@ impl Incoming {
         let folder = folder.join("incoming");
         // It contains private messages of people, so no other user may read it.
         std::fs::DirBuilder::new().recursive(true).mode(PRIVATE).create(&folder)?;
-        // Also if the umask or an earlier release has set other permissions.
+        // Also if a restored backup has other permissions.
         for folder in folder.ancestors().take(2) {
             std::fs::set_permissions(folder, Permissions::from_mode(PRIVATE))?;
         }

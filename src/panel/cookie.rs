@@ -35,7 +35,7 @@ const SEPARATOR: char = '~';
 pub(super) struct SessionCookie<'a> {
     /// The text of the session: its company and its key.
     pub(super) text: &'a str,
-    /// Proves that this installation has signed it; empty in a cookie of an earlier release.
+    /// Proves that this installation has signed it; empty if there is none.
     proof: &'a str,
 }
 

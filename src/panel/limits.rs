@@ -28,8 +28,8 @@ const ADDRESS_ATTEMPTS: NonZeroU32 = NonZeroU32::MIN.saturating_add(29);
 const DEVICE_ATTEMPTS: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
 const DEVICES_ATTEMPTS: NonZeroU32 = NonZeroU32::MIN.saturating_add(29);
 
-/// Look-ups per minute and address of session cookies that this installation has not signed: only people whose cookies are
-/// from an earlier release have any.
+/// Look-ups per minute and address of session cookies that this installation has not signed: only people whose cookies
+/// were signed with a key that is gone have any.
 const COOKIE_LOOK_UPS: NonZeroU32 = NonZeroU32::MIN.saturating_add(59);
 
 /// Cache of ended sessions: how long they are remembered, and how many, some 100 bytes each. Ended sessions never resume, so

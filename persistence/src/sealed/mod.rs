@@ -331,9 +331,9 @@ mod tests {
         assert!(keys.open(&HERE, &String::from_utf8(changed).expect("text")).is_err());
     }
 
-    /// A value sealed by an earlier release that used another library.
+    /// Any implementation of AES-256-GCM seals and opens the same.
     #[test]
-    fn a_value_of_an_earlier_release_opens() {
+    fn a_value_sealed_by_another_library_opens() {
         let folder = tempfile::TempDir::new().expect("folder");
         let path = folder.path().join("secrets.key");
         file::create(&path, &Key::new([7; KEY_BYTES]).expect("a key")).expect("a file");

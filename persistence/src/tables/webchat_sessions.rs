@@ -47,7 +47,7 @@ pub struct SessionRow {
     /// Whether the visitor's identity was verified.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verified: bool,
-    /// The unsigned claims of a visitor. Sessions of earlier releases have none.
+    /// The unsigned claims of a visitor; `None` of a verified one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[sqlx(try_from = "Document")]
     pub claimed: Option<Value>,

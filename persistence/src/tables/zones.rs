@@ -70,7 +70,7 @@ impl TimeColumn {
             Self::Created => "z.created_until",
             Self::Opened => "z.opened_until",
             Self::Closed => "z.closed_until",
-            // Zones of messages that an earlier release has noted lack it: nothing in them was changed since.
+            // Zones of messages that `hotline_fill_zones` has added lack it: nothing in them was changed since.
             Self::Updated => "greatest(z.updated_until, z.created_until)",
         }
     }
