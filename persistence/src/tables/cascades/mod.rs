@@ -14,6 +14,7 @@ use super::card_statuses::CardStatusId;
 use super::custom_fields::CustomFieldId;
 use super::product_categories::ProductCategoryId;
 use super::tags::TagId;
+use crate::table::CHANGED_AT;
 use crate::{ContactId, ProductId, QueueId, UserId};
 
 pub use steps::{
@@ -126,7 +127,7 @@ impl Shown {
     }
 
     /// Selects the ids of the records that show it: company `$1`, its id `$2`, at most `$3`.
-    fn find_sql(&self) -> String {
+    pub fn find_sql(&self) -> String {
         let Self { table, column, owner_column, .. } = self;
         // The index of such a column is in the order of the ids.
         let order = if *owner_column == "id" { " order by id" } else { "" };
@@ -134,7 +135,7 @@ impl Shown {
     }
 
     /// Removes it from some of them, and returns which with [`Shown::with`]: company `$1`, its id `$2`, their ids `$3`.
-    fn remove_sql(&self) -> String {
+    pub fn remove_sql(&self) -> String {
         let Self { table, column, owner_column, with, .. } = self;
         let condition = format!(
             "where company_id = $1 and {column} = $2 and {owner_column} = any ($3) returning {owner_column}, {with}"
@@ -144,6 +145,12 @@ impl Shown {
         } else {
             format!("update {table} set {column} = null {condition}")
         }
+    }
+
+    /// Sets the `updated_at` of records without events: company `$1`, their ids `$2`. `None` for those with events.
+    pub fn touch_sql(&self) -> Option<String> {
+        let RecordKind::Others(table) = self.owner else { return None };
+        Some(format!("update {table} set updated_at = {CHANGED_AT} where company_id = $1 and id = any ($2)"))
     }
 }
 
@@ -212,6 +219,11 @@ impl Cascade {
 
     fn references_when(self, when: When) -> impl Iterator<Item = &'static Shown> {
         self.shown().iter().filter(move |reference| reference.when == when)
+    }
+
+    /// Locks the record and selects how others show it: company `$1`, its id `$2`.
+    pub fn lock_sql(self) -> String {
+        format!("select {} from {} where company_id = $1 and id = $2 for update", self.view_sql(), self.table())
     }
 
     /// How others show it, as an expression of its row. A contact is read as it is shown everywhere.

@@ -12,7 +12,6 @@ use super::{Cascade, RecordKind, Shown, When};
 use crate::cluster::OfSlots;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
-use crate::table::CHANGED_AT;
 use crate::tables::cards::{self, LoadedCard};
 use crate::tables::contacts::{self, ContactRow, CustomFieldValue};
 use crate::tables::events::{By, acting, current};
@@ -93,9 +92,7 @@ impl Gone {
 /// # Errors
 /// When the database cannot answer.
 pub async fn hold(db: &mut PgConnection, company: CompanyId, cascade: Cascade) -> Result<Option<Value>> {
-    let lock =
-        format!("select {} from {} where company_id = $1 and id = $2 for update", cascade.view_sql(), cascade.table());
-    let lock = sqlx::query_scalar(AssertSqlSafe(lock)).bind(company).bind(cascade.id());
+    let lock = sqlx::query_scalar(AssertSqlSafe(cascade.lock_sql())).bind(company).bind(cascade.id());
     with_timeout(lock.fetch_optional(db)).await
 }
 
@@ -341,8 +338,7 @@ async fn remove_references(
 
 /// Sets the `updated_at` of records without events.
 async fn touch(db: &mut PgConnection, company: CompanyId, reference: &Shown, ids: &[i64]) -> Result<()> {
-    let RecordKind::Others(table) = reference.owner else { return Ok(()) };
-    let update = format!("update {table} set updated_at = {CHANGED_AT} where company_id = $1 and id = any ($2)");
+    let Some(update) = reference.touch_sql() else { return Ok(()) };
     with_timeout(sqlx::query(AssertSqlSafe(update)).bind(company).bind(ids).execute(db)).await?;
     Ok(())
 }
