@@ -150,25 +150,17 @@ impl CardFilter {
     /// When the database cannot answer.
     pub async fn is_of(&self, db: impl Database<'_>, company: CompanyId) -> Result<bool> {
         let Self { board_id, list_id, status_id, business_id, origin_id, .. } = self;
-        let references = [
-            ("boards", board_id.map(|id| id.0)),
-            ("board_lists", list_id.map(|id| id.0)),
-            ("card_statuses", status_id.map(|id| id.0)),
-            ("businesses", business_id.map(|id| id.0)),
-            ("card_origins", origin_id.map(|id| id.0)),
-        ];
-        let references: Vec<(&str, i64)> =
-            references.into_iter().filter_map(|(table, id)| Some((table, id?))).collect();
-        if references.is_empty() {
+        if (board_id, list_id, status_id, business_id, origin_id) == (&None, &None, &None, &None, &None) {
             return Ok(true);
         }
-        let exists = |(index, (table, _)): (usize, &(&str, i64))| {
-            format!("exists (select from {table} where company_id = $1 and id = ${})", index + 2)
-        };
-        let conditions: Vec<String> = references.iter().enumerate().map(exists).collect();
-        let statement = AssertSqlSafe(format!("select {}", conditions.join(" and ")));
-        let query = sqlx::query_scalar(statement).bind(company);
-        let query = references.iter().fold(query, |query, (_, id)| query.bind(*id));
+        let query = sqlx::query_scalar(
+            "select ($2::bigint is null or exists (select from boards where company_id = $1 and id = $2))
+                 and ($3::bigint is null or exists (select from board_lists where company_id = $1 and id = $3))
+                 and ($4::bigint is null or exists (select from card_statuses where company_id = $1 and id = $4))
+                 and ($5::bigint is null or exists (select from businesses where company_id = $1 and id = $5))
+                 and ($6::bigint is null or exists (select from card_origins where company_id = $1 and id = $6))",
+        );
+        let query = query.bind(company).bind(board_id).bind(list_id).bind(status_id).bind(business_id).bind(origin_id);
         with_timeout(query.fetch_one(db)).await
     }
 }
