@@ -87,11 +87,12 @@ pub async fn indicators(
              from cards where company_id = $1 and board_id = $2 group by list_id, won, lost
              union all
              select 'won in span', null, count(*), sum(products_total_e4) from cards
-             where company_id = $1 and board_id = $2 and ($3 is not null or $4 is not null) and won_at is not null
+             where company_id = $1 and board_id = $2 and won_at is not null
+                 and ($3::timestamptz is not null or $4::timestamptz is not null)
                  and won_at >= coalesce($3, '-infinity') and won_at <= coalesce($4, 'infinity')
              union all
              select 'lost in span', null, count(*), sum(products_total_e4) from cards
-             where company_id = $1 and board_id = $2 and ($3 is not null or $4 is not null) and lost_at is not null
+             where company_id = $1 and board_id = $2 and lost_at is not null and ($3 is not null or $4 is not null)
                  and lost_at >= coalesce($3, '-infinity') and lost_at <= coalesce($4, 'infinity')
              union all
              select 'month', null, count(*), sum(products_total_e4) from cards

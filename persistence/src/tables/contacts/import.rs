@@ -62,11 +62,11 @@ pub async fn candidates(
             // Rows are locked in the same order everywhere.
             "select c.id, c.number, c.email, c.code from (
                  select distinct x.id from (
-                     select y.id from (select distinct unnest($2) as text) said cross join lateral (
+                     select y.id from (select distinct unnest($2::text[]) as text) said cross join lateral (
                          select id from contacts where company_id = $1 and number = said.text offset 0) y
-                     union all select y.id from (select distinct unnest($3) as text) said cross join lateral (
+                     union all select y.id from (select distinct unnest($3::text[]) as text) said cross join lateral (
                          select id from contacts where company_id = $1 and lower(email) = said.text offset 0) y
-                     union all select y.id from (select distinct unnest($4) as text) said cross join lateral (
+                     union all select y.id from (select distinct unnest($4::text[]) as text) said cross join lateral (
                          select id from contacts where company_id = $1 and code = said.text offset 0) y) x
                  order by x.id) found
              cross join lateral (select id, number, email, code from contacts
@@ -89,7 +89,7 @@ pub async fn candidates(
 pub async fn known_tags(db: &mut PgConnection, company: CompanyId, tags: &[TagId]) -> Result<Vec<TagId>> {
     with_timeout(
         sqlx::query_scalar(
-            "select t.id from (select distinct unnest($2) as id order by 1) said
+            "select t.id from (select distinct unnest($2::bigint[]) as id order by 1) said
              cross join lateral (select id from tags where company_id = $1 and id = said.id offset 0 for key share) t
              order by t.id",
         )
@@ -134,7 +134,7 @@ pub async fn clear_numbers(db: &mut PgConnection, company: CompanyId, ids: &[Con
         return Ok(());
     }
     let update = sqlx::query(
-        "update contacts c set number = null from unnest($2) as x (cleared_id)
+        "update contacts c set number = null from unnest($2::bigint[]) as x (cleared_id)
          cross join lateral (
              select ctid as place from contacts where company_id = $1 and id = x.cleared_id offset 0) held
          where c.ctid = held.place",

@@ -185,7 +185,7 @@ pub async fn wrapups(
     let statement = format!(
         "select c.wrapup_type_id, c.count, t.category_id, coalesce(t.name, l.label) as name
          from (select wrapup_type_id, sum(count)::bigint as count from report_wrapups
-             where company_id = $1 and ($2 is null or queue_id = $2) and {IN_PARTS}
+             where company_id = $1 and ($2::bigint is null or queue_id = $2) and {IN_PARTS}
              group by wrapup_type_id having sum(count) > 0) c
          left join wrapup_types t on t.company_id = $1 and t.id = c.wrapup_type_id
          left join report_labels l on l.company_id = $1 and l.dimension = 'wrapup' and l.key = c.wrapup_type_id
