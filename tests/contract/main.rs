@@ -18,6 +18,7 @@ mod migrations;
 mod reasons;
 mod references;
 mod schema;
+mod statements;
 mod tables;
 mod words;
 mod written;

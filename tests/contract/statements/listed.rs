@@ -1,0 +1,35 @@
+//! The statements whose texts the sources do not contain.
+
+use hotline_persistence::tables::cascades::{Cascade, Shown};
+
+/// The file, the function, and why its statements are not prepared.
+pub const LISTED: &[(&str, &str, &str)] = &[
+    ("persistence/src/error.rs", "allow_time", "a number of milliseconds; PostgreSQL takes no parameter there"),
+    ("persistence/src/error.rs", "find", "the names are those of a table's `UNIQUE`; tests of taken values execute it"),
+    ("persistence/src/partitions.rs", "change", "names and bounds of partitions are times"),
+    ("persistence/src/select.rs", "new", "a list's begin; filters and order follow"),
+    ("persistence/src/table/mod.rs", "exists_in", "a filter refers to any of the tables, all of which are prepared"),
+    ("persistence/src/table/mod.rs", "insert", "the columns are those of the request"),
+    ("persistence/src/table/mod.rs", "update", "the columns are those of the request"),
+    ("persistence/src/tables/messages/columns.rs", "insert_rows", "built from `COLUMNS`, as the statement of `COPY`"),
+    ("persistence/src/tables/reports/rebuild.rs", "compare", "a temporary table's query takes no parameters"),
+    ("persistence/src/tables/reports/rebuild.rs", "correct", "reads the temporary table that `compare` creates"),
+    (
+        "persistence/src/tables/seen_cards.rs",
+        "count_assigned",
+        "the columns are those of any `DeletionBlocker`; it is called for those of cards",
+    ),
+    ("persistence/src/tables/user_metrics.rs", "query_counts", "a list's begin; filters and order follow"),
+];
+
+/// The texts of statements that a function of the sources builds: the file, the function that executes them, and the texts.
+pub fn built_statements() -> [(&'static str, &'static str, Vec<String>); 4] {
+    const STEPS: &str = "persistence/src/tables/cascades/steps.rs";
+    let shown: Vec<&Shown> = Cascade::EVERY.iter().flat_map(|cascade| cascade.shown()).collect();
+    [
+        (STEPS, "hold", Cascade::EVERY.iter().map(|cascade| cascade.lock_sql()).collect()),
+        (STEPS, "find_ids", shown.iter().map(|reference| reference.find_sql()).collect()),
+        (STEPS, "remove_references", shown.iter().map(|reference| reference.remove_sql()).collect()),
+        (STEPS, "touch", shown.iter().filter_map(|reference| reference.touch_sql()).collect()),
+    ]
+}
