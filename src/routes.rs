@@ -30,12 +30,14 @@ use crate::mail::Mailer;
 use crate::openapi::{self, Document, Operation, PathEntry, Table};
 use crate::panel::{self, Panel, pages};
 use crate::visitors::{self, Demo, Visitors};
-use crate::web::auth::admit;
-use crate::web::bounds::JSON_BYTES_MAX;
-use crate::web::methods::{no_such_route, read_only};
-use crate::web::modules::{API, PANEL_API};
-use crate::web::schema::Schemas;
-use crate::web::{Input, WebState, request_id};
+use crate::web::Input;
+use crate::web::admission::auth::admit;
+use crate::web::admission::modules::{API, PANEL_API};
+use crate::web::admission::request_id;
+use crate::web::request::bounds::JSON_BYTES_MAX;
+use crate::web::response::methods::{no_such_route, read_only};
+use crate::web::response::schema::Schemas;
+use crate::web::state::WebState;
 
 /// Paths that are served and have no operation in the document: the document itself, and files.
 const UNDOCUMENTED_PATHS: [&str; 8] = [

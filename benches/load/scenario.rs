@@ -52,7 +52,7 @@ impl Server {
     /// What stands before the paths.
     pub fn prefix(self) -> &'static str {
         match self {
-            Self::Hotline => hotline::web::modules::API,
+            Self::Hotline => hotline::web::admission::modules::API,
             Self::Bare => "/bare",
             Self::Plain => "/plain",
             Self::SameSql => "/same-sql",

@@ -28,7 +28,7 @@ pub struct Api {
 
 impl Api {
     pub fn new(service: &Service, key: &str) -> Outcome<Self> {
-        let base = format!("http://{}{}", service.address, hotline::web::modules::API);
+        let base = format!("http://{}{}", service.address, hotline::web::admission::modules::API);
         Ok(Self { http: hotline::tls::client().build()?, base, key: key.to_owned() })
     }
 

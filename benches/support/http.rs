@@ -8,7 +8,7 @@ use actix_web::dev::{Service, ServiceResponse};
 use actix_web::http::header::AUTHORIZATION;
 use actix_web::test::TestRequest;
 use hotline::service::Settings;
-use hotline::web::wire::Limits;
+use hotline::web::connections::Limits;
 use hotline_actors::EngineOptions;
 use hotline_persistence::{Durability, journal};
 use sqlx::postgres::PgConnectOptions;

@@ -4,7 +4,7 @@ use hotline_persistence::tables::businesses::Business;
 use hotline_persistence::tables::cascades::Cascade;
 
 use super::plain::{BodyColumns, Plain};
-use crate::web::values::Name;
+use crate::web::request::values::Name;
 
 impl Plain for Business {
     fn cascade(id: Self::Id) -> Option<Cascade> {

@@ -4,7 +4,7 @@ use hotline_persistence::tables::card_origins::CardOrigin;
 use hotline_persistence::tables::cascades::Cascade;
 
 use super::plain::{BodyColumns, Plain};
-use crate::web::values::Name;
+use crate::web::request::values::Name;
 
 impl Plain for CardOrigin {
     fn cascade(id: Self::Id) -> Option<Cascade> {

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::references;
 use crate::app::App;
-use crate::web::values::Search;
+use crate::web::request::values::Search;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Json, Page, Params, PathId, Query};
 
 /// A channel: a phone number, a social account or a webchat.

@@ -14,8 +14,8 @@ use super::contacts::Contact;
 use super::plain::{BodyColumns, Plain};
 use super::references::LINKS_MAX;
 use crate::app::App;
-use crate::web::params::Span;
-use crate::web::values::{Name, Search};
+use crate::web::request::params::Span;
+use crate::web::request::values::{Name, Search};
 use crate::web::{
     ApiError, ApiResult, Body, Caller, Fields, Filter, Idempotency, Input, Json, NoContent, Page, Params, PathId, Query,
 };

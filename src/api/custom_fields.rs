@@ -15,7 +15,7 @@ use sqlx::PgConnection;
 
 use super::plain::{BodyColumns, Change, Filters, Plain, check_fixed};
 use crate::app::App;
-use crate::web::values::{Name, Options, OrderedIds, Position};
+use crate::web::request::values::{Name, Options, OrderedIds, Position};
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Page, PathId};
 
 impl Plain for CustomField {

@@ -7,7 +7,7 @@ use hotline_persistence::tables::custom_fields::{Application, CustomField, Custo
 use hotline_persistence::{CompanyId, table};
 use sqlx::PgConnection;
 
-use crate::web::values::{Email, FromField, Name, Number, Text};
+use crate::web::request::values::{Email, FromField, Name, Number, Text};
 use crate::web::{ApiResult, Fields, Patch};
 use crate::web_address;
 

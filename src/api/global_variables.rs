@@ -3,7 +3,7 @@
 use hotline_persistence::tables::global_variables::GlobalVariable;
 
 use super::plain::{BodyColumns, Plain};
-use crate::web::values::{NonBlankText, Text, VariableKey};
+use crate::web::request::values::{NonBlankText, Text, VariableKey};
 
 impl Plain for GlobalVariable {
     const IS_IN_DIRECTORY: bool = true;

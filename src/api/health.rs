@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::openapi::{DocumentedResponse, Operation, ResponseDescription};
-use crate::web::schema::{self, Schemas};
+use crate::web::response::schema::{self, Schemas};
 
 /// The process is running.
 #[derive(Serialize, ToSchema)]

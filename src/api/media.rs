@@ -20,7 +20,7 @@ use serde::Deserialize;
 use crate::app::App;
 pub use crate::media::PATH;
 use crate::media::{Claim, InvalidLink};
-use crate::web::head::is_head_request;
+use crate::web::response::head::is_head_request;
 use crate::web::{ApiError, ApiResult};
 
 /// Types that browsers may display: images, audio and video run no scripts. Anything else is downloaded, above all

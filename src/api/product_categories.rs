@@ -4,7 +4,7 @@ use hotline_persistence::tables::cascades::Cascade;
 use hotline_persistence::tables::product_categories::ProductCategory;
 
 use super::plain::{BodyColumns, Plain};
-use crate::web::values::{Name, Text};
+use crate::web::request::values::{Name, Text};
 
 impl Plain for ProductCategory {
     fn cascade(id: Self::Id) -> Option<Cascade> {

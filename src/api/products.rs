@@ -5,8 +5,8 @@ use hotline_persistence::tables::product_categories::{ProductCategory, ProductCa
 use hotline_persistence::tables::products::Product;
 
 use super::plain::{BodyColumns, Filters, Plain};
-use crate::web::amounts::Price;
-use crate::web::values::{Name, Text};
+use crate::web::request::amounts::Price;
+use crate::web::request::values::{Name, Text};
 
 impl Plain for Product {
     fn cascade(id: Self::Id) -> Option<Cascade> {

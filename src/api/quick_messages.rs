@@ -3,7 +3,7 @@
 use hotline_persistence::tables::quick_messages::QuickMessage;
 
 use super::plain::{BodyColumns, Plain};
-use crate::web::values::{NonBlankText, Shortcut};
+use crate::web::request::values::{NonBlankText, Shortcut};
 
 impl Plain for QuickMessage {
     fn fields(body: &mut BodyColumns<'_, '_>) {

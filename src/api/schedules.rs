@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use super::contacts::{check_channel, check_contact};
 use super::references;
 use crate::app::App;
-use crate::web::values::{FutureTime, MessageBody};
+use crate::web::request::values::{FutureTime, MessageBody};
 use crate::web::{
     ApiError, ApiResult, Body, Caller, Created, Fields, Filter, Idempotency, Input, Json, NoContent, Page, Params,
     PathId, Query,

@@ -4,7 +4,7 @@ use hotline_persistence::tables::cascades::Cascade;
 use hotline_persistence::tables::tags::Tag;
 
 use super::plain::{BodyColumns, Plain};
-use crate::web::values::{Color, Name};
+use crate::web::request::values::{Color, Name};
 
 impl Plain for Tag {
     fn cascade(id: Self::Id) -> Option<Cascade> {

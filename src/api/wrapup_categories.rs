@@ -6,7 +6,7 @@ use hotline_persistence::tables::wrapup_categories::{WrapupCategory, WrapupCateg
 
 use super::plain::{BodyColumns, DeletionBlocker, Plain};
 use crate::app::App;
-use crate::web::values::Name;
+use crate::web::request::values::Name;
 use crate::web::{ApiResult, Caller, NoContent, PathId};
 
 impl Plain for WrapupCategory {

@@ -16,7 +16,7 @@ use super::directory::refresh_after;
 use super::plain::{BodyColumns, Filters, Plain};
 use super::references::LINKS_MAX;
 use crate::app::App;
-use crate::web::values::Name;
+use crate::web::request::values::Name;
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, NoContent, PathId};
 
 impl Plain for WrapupType {

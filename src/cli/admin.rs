@@ -13,7 +13,7 @@ use super::audit::{AuditedAction, Target};
 use super::database::{with_database, with_new_database};
 use super::output::OutputArgs;
 use crate::config::DatabaseArgs;
-use crate::web::values::{FromField, SignInEmail};
+use crate::web::request::values::{FromField, SignInEmail};
 
 #[derive(Subcommand)]
 pub enum Command {

@@ -26,7 +26,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use hotline_persistence::controls;
 
-pub use crate::web::permissions::everything;
+pub use crate::web::admission::permissions::everything;
 pub use demo::seed as seed_demo;
 
 /// A customer-service and CRM API in one binary.
@@ -197,6 +197,6 @@ pub fn command() -> clap::Command {
 
 /// Validates a name as the API does.
 fn parse_name(name: &str) -> Result<String, Failure> {
-    use crate::web::values::{FromField, Name};
+    use crate::web::request::values::{FromField, Name};
     Ok(Name::from_text(name).map_err(|reason| format!("the name {reason}"))?.0)
 }

@@ -3,8 +3,8 @@
 use hotline_persistence::tables::tokens::Permissions;
 
 use super::Failure;
-use crate::web::modules::MODULES;
-use crate::web::permissions::{METHODS, everything};
+use crate::web::admission::modules::MODULES;
+use crate::web::admission::permissions::{METHODS, everything};
 
 /// All permissions, or those of the `MODULE:METHODS` arguments.
 pub(super) fn permissions(all: bool, arguments: &[String]) -> Result<Permissions, Failure> {

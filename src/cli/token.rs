@@ -14,8 +14,8 @@ use super::database::with_database;
 use super::output::OutputArgs;
 use super::permissions::permissions;
 use crate::config::DatabaseArgs;
-use crate::web::addresses::{AddressRange, allowed_ips};
-use crate::web::values::FromField;
+use crate::web::request::addresses::{AddressRange, allowed_ips};
+use crate::web::request::values::FromField;
 
 #[derive(Subcommand)]
 pub enum Command {

@@ -20,7 +20,7 @@ use super::database::{with_database, with_secrets};
 use super::output::OutputArgs;
 use crate::api::webhooks::{Delivery, ReplayResult, TestResult, WebhookWithSecret, test_event};
 use crate::config::{self, DatabaseArgs};
-use crate::web::values::{FromField, Name, WebAddress};
+use crate::web::request::values::{FromField, Name, WebAddress};
 use crate::webhooks::{Webhooks, new_secret};
 
 #[derive(Subcommand)]

@@ -10,7 +10,7 @@ use actix_web::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 
-use crate::web::wire::MinRateStream;
+use crate::web::connections::MinRateStream;
 
 /// Maximum size of a retained body: it covers every JSON body that people and programs write, except imports.
 pub(super) const RETAINED_BYTES_MAX: usize = 64 * 1024;

@@ -26,13 +26,13 @@ use super::request_scope::{RequestScope, request_scope};
 use super::signer::{Forwarded, Signer};
 use crate::metrics::Metrics;
 use crate::web::ApiError;
-use crate::web::OutcomeUnknown;
-use crate::web::auth::AcquiredPresence;
-use crate::web::hardening::NO_SNIFFING;
-use crate::web::idempotency::{IDEMPOTENCY_KEY, applies_to};
-use crate::web::modules::API;
-use crate::web::request_id::{self, X_REQUEST_ID};
-use crate::web::wire::{ConnectionCloser, body_error};
+use crate::web::admission::auth::AcquiredPresence;
+use crate::web::admission::hardening::NO_SNIFFING;
+use crate::web::admission::idempotency::{IDEMPOTENCY_KEY, applies_to};
+use crate::web::admission::modules::API;
+use crate::web::admission::request_id::{self, X_REQUEST_ID};
+use crate::web::connections::{ConnectionCloser, body_error};
+use crate::web::response::error::OutcomeUnknown;
 
 /// How long a request waits until its company has an owner: longer than a company takes to move, and shorter than
 /// callers wait for a response.

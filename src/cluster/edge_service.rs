@@ -10,7 +10,7 @@ use futures_util::future::{Either, LocalBoxFuture, MapOk};
 use futures_util::{FutureExt, TryFutureExt};
 
 use super::edge::{Edge, ThreadEdge};
-use crate::web::wire::Side;
+use crate::web::connections::Side;
 
 /// All routes, behind the edge if the process is a cluster member.
 pub struct EdgeService<F> {

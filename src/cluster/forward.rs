@@ -23,7 +23,7 @@ use super::body::{self, EdgeBody};
 use super::link::{PeerLink, PeerLinks};
 use super::relay::{RelayedBody, StopConditions, splice};
 use super::signer::FORWARDED;
-use crate::web::wire::MinRateStream;
+use crate::web::connections::MinRateStream;
 
 /// How long a response may take once its request is sent. Everything a handler waits for has its own limit of seconds.
 const RESPONSE_TIME_MAX: Duration = Duration::from_secs(60);
@@ -34,7 +34,7 @@ const EARLY_RESPONSE_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Responses up to this size are read completely before they are forwarded, which frees the connection at once. Larger ones
 /// are counted by their owner until they are sent.
-const WHOLE_BYTES_MAX: u64 = crate::web::wire::ANSWER_PIECE_BYTES as u64;
+const WHOLE_BYTES_MAX: u64 = crate::web::connections::ANSWER_PIECE_BYTES as u64;
 
 /// Hop-by-hop headers: each connection has its own.
 const HOP_BY_HOP: [HeaderName; 7] =

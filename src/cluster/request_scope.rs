@@ -7,8 +7,8 @@ use actix_web::dev::Url;
 use hotline_actors::Directory;
 use hotline_persistence::CompanyId;
 
-use crate::web::auth;
-use crate::web::modules::{API, PANEL_API};
+use crate::web::admission::auth;
+use crate::web::admission::modules::{API, PANEL_API};
 use crate::{hooks, panel, visitors};
 
 /// Which processes may serve a request.

@@ -26,8 +26,8 @@ use crate::panel::PanelOptions;
 use crate::service::{EventOptions, Settings};
 use crate::templates;
 use crate::visitors::{UploadOptions, VisitorOptions};
-use crate::web::wire::{CONNECTIONS_PER_ADDRESS, Limits};
-use crate::web::wrong_tokens::WRONG_TOKENS_PER_MINUTE;
+use crate::web::admission::wrong_tokens::WRONG_TOKENS_PER_MINUTE;
+use crate::web::connections::{CONNECTIONS_PER_ADDRESS, Limits};
 
 /// The default limits of visitors.
 const VISITORS: VisitorOptions = VisitorOptions::DEFAULT;

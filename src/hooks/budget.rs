@@ -16,7 +16,7 @@ use hotline_persistence::{ChannelId, CompanyId};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use crate::web::wire::{MinRate, MinRateStream, body_error};
+use crate::web::connections::{MinRate, MinRateStream, body_error};
 use crate::web::{ApiError, ApiResult};
 
 /// Maximum size of a call; the provider documents up to 3 MB.

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::signature::HEADER;
 use crate::metrics::Tally;
 use crate::openapi::{Operation, ResponseDescription};
-use crate::web::reply::{Json, Reply};
-use crate::web::schema::Schemas;
+use crate::web::response::reply::{Json, Reply};
+use crate::web::response::schema::Schemas;
 
 /// The response to a provider that verifies the URL: its challenge, unchanged.
 pub struct Challenge;

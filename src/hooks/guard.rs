@@ -10,7 +10,7 @@ use hotline_actors::ttl_cache::TtlCache;
 use hotline_persistence::CompanyId;
 
 use super::budget::ChannelKey;
-use crate::web::origin::Address;
+use crate::web::connections::origin::Address;
 use crate::web::{ApiError, ApiResult};
 
 /// Refusals of one kind that state the reason, per address and minute: enough for setting up a channel. Each channel

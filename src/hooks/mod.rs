@@ -47,10 +47,10 @@ pub use self::state::Hooks;
 use crate::app::App;
 use crate::metrics::Tally;
 use crate::openapi::{DocumentedResponse, Operation, Table};
-use crate::web::auth::AcquiredPresence;
-use crate::web::body_scheduler::Tenant;
-use crate::web::origin::{self, Address};
-use crate::web::schema::Schemas;
+use crate::web::admission::auth::AcquiredPresence;
+use crate::web::connections::origin::{self, Address};
+use crate::web::response::schema::Schemas;
+use crate::web::tenant::Tenant;
 use crate::web::{ApiError, ApiResult};
 
 /// The path.

@@ -10,7 +10,7 @@ pub(super) fn is_phone_number(text: &str) -> bool {
 
 /// The country of a number, ISO 3166-1 alpha-2.
 pub(super) fn country(digits: &str) -> Option<String> {
-    crate::web::values::country_of(digits)
+    crate::web::request::values::country_of(digits)
 }
 
 /// The same number in people's usual spelling, which may differ from the provider's: the provider omits the ninth digit

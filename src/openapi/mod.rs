@@ -17,8 +17,8 @@ pub use describe::{Access, DocumentedResponse, Operation, OperationPart, Respons
 pub use table::{PathEntry, Table};
 use texts::Texts;
 
-use crate::web::error::{CODES, reason_codes};
-use crate::web::schema::{Schemas, reference};
+use crate::web::response::error::{CODES, reason_codes};
+use crate::web::response::schema::{Schemas, reference};
 
 /// The path of the API document.
 pub const PATH: &str = "/api/v1/openapi.json";

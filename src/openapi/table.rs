@@ -6,8 +6,8 @@ use actix_web::web::{self};
 use actix_web::{FromRequest, Handler, Resource, Responder, Route};
 
 use super::{Operation, OperationPart};
-use crate::web::methods::with_methods;
-use crate::web::schema::Schemas;
+use crate::web::response::methods::with_methods;
+use crate::web::response::schema::Schemas;
 
 /// Names of an operation that are not part of its handler's signature.
 type OperationText = Cow<'static, str>;

@@ -17,10 +17,10 @@ use super::sign_in::PersonKind;
 use super::values::Typed;
 use crate::api::directory::refresh_after;
 use crate::app::App;
-use crate::web::values::Name;
-use crate::web::{
-    ApiError, ApiResult, Body, Confidential, Fields, HasSecrets, Input, Json, NoContent, Page, PathId, Query, passwords,
-};
+use crate::web::admission::passwords;
+use crate::web::request::values::Name;
+use crate::web::response::reply::{Confidential, HasSecrets};
+use crate::web::{ApiError, ApiResult, Body, Fields, Input, Json, NoContent, Page, PathId, Query};
 
 /// The issuer that authenticator apps show beside the code.
 const ISSUER: &str = "Hotline";

@@ -19,13 +19,13 @@ use super::extractors::PanelSession;
 use super::{Panel, cookie, site};
 use crate::api::cards;
 use crate::app::App;
-use crate::web::auth::{Admission, permit, register_presence};
-use crate::web::body_scheduler::Tenant;
-use crate::web::cursor::ListOwner;
-use crate::web::idempotency::once;
-use crate::web::modules::PANEL_API;
-use crate::web::origin::Address;
-use crate::web::rate::{Allowance, RateLimits, Unlimited};
+use crate::web::admission::auth::{Admission, permit, register_presence};
+use crate::web::admission::idempotency::once;
+use crate::web::admission::modules::PANEL_API;
+use crate::web::admission::rate::{Allowance, RateLimits, Unlimited};
+use crate::web::connections::origin::Address;
+use crate::web::response::cursor::ListOwner;
+use crate::web::tenant::Tenant;
 use crate::web::{ApiError, ApiResult, Caller};
 
 /// The header in which an administrator of the installation names the company they work in.
@@ -266,7 +266,7 @@ pub(super) async fn admit_signed_in<B: MessageBody + 'static>(
     Ok(finish(response, allowance))
 }
 
-/// Admits people with permission in a company, as [`crate::web::auth::admit`] does for tokens.
+/// Admits people with permission in a company, as [`crate::web::admission::auth::admit`] does for tokens.
 ///
 /// # Errors
 /// Errors of the inner service; refusals are responses.

@@ -41,7 +41,7 @@ pub fn audits_tokens(noun: &str) -> bool {
     AUDITED_OF_TOKENS.contains(&noun.trim_start_matches('/'))
 }
 
-/// Records the audited operations of integrations: the middleware behind [`crate::web::auth::admit`].
+/// Records the audited operations of integrations: the middleware behind [`crate::web::admission::auth::admit`].
 ///
 /// # Errors
 /// Errors of the inner service; refusals are responses.

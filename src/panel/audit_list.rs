@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::extractors::{Administrator, Installer};
 use crate::app::App;
-use crate::web::values::Search;
+use crate::web::request::values::Search;
 use crate::web::{ApiResult, Filter, Page, Params, Query};
 
 /// An entry of the audit log.

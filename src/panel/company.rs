@@ -14,9 +14,9 @@ use utoipa::ToSchema;
 use super::extractors::{Administrator, CompanyMember, Installer};
 use crate::api::directory::refresh_after;
 use crate::app::App;
-use crate::web::calendar::Zone;
-use crate::web::channel_values::Count;
-use crate::web::values::{Name, Search};
+use crate::web::request::calendar::Zone;
+use crate::web::request::channel_values::Count;
+use crate::web::request::values::{Name, Search};
 use crate::web::{
     ApiError, ApiResult, Body, Created, Fields, Filter, Idempotency, Input, Json, Page, Params, Patch, PathId, Query,
 };

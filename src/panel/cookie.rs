@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::device::KNOWN_DAYS;
 use crate::web::ApiResult;
-use crate::web::reply::Reply;
-use crate::web::schema::Schemas;
+use crate::web::response::reply::Reply;
+use crate::web::response::schema::Schemas;
 
 /// The names of the session cookie.
 const SECURE: &str = "__Host-hotline";

@@ -10,7 +10,7 @@ use hotline_persistence::tables::people::PersonId;
 use hotline_persistence::tables::people::sessions::Signed;
 
 use crate::openapi::{Access, Operation, OperationPart};
-use crate::web::schema::Schemas;
+use crate::web::response::schema::Schemas;
 use crate::web::{ApiError, ApiResult, Caller};
 
 /// The errors that each of these extractors may cause.

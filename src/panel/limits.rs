@@ -14,8 +14,8 @@ use hotline_persistence::tables::people::PersonId;
 use hotline_persistence::tables::people::sessions::SessionKey;
 
 use super::device::{DeviceId, KnownDevice};
-use crate::web::origin::Address;
-use crate::web::rate::{Allowance, Limit, RateExceeded};
+use crate::web::admission::rate::{Allowance, Limit, RateExceeded};
+use crate::web::connections::origin::Address;
 use crate::web::{ApiError, ApiResult};
 
 /// Attempts per account, from anywhere, and per address, for any purpose: the burst, and the rate per minute. People

@@ -19,9 +19,10 @@ use super::values::Typed;
 use super::{Panel, device, site};
 use crate::app::App;
 use crate::mail::OutgoingEmail;
-use crate::web::origin::Address;
-use crate::web::values::Email;
-use crate::web::{ApiError, ApiResult, Body, Fields, Input, Json, NoContent, passwords};
+use crate::web::admission::passwords;
+use crate::web::connections::origin::Address;
+use crate::web::request::values::Email;
+use crate::web::{ApiError, ApiResult, Body, Fields, Input, Json, NoContent};
 
 /// The page that reads a link's token from the fragment (`#`), which browsers do not send and proxies do not log.
 pub(super) const PAGE: &str = "/panel/welcome#";

@@ -40,9 +40,9 @@ use self::limits::PeopleLimits;
 use self::operations::Operations;
 use crate::mail::{MailOptions, Mailer};
 use crate::openapi::{Operation, PathEntry, Table};
-use crate::web::methods::no_such_route;
-use crate::web::modules::PANEL_API;
-use crate::web::schema::Schemas;
+use crate::web::admission::modules::PANEL_API;
+use crate::web::response::methods::no_such_route;
+use crate::web::response::schema::Schemas;
 
 /// The settings of the panel.
 #[derive(Clone, Debug, Default)]

@@ -7,7 +7,7 @@ use actix_web::dev::{ResourceDef, ServiceRequest};
 use actix_web::http::Method;
 
 use crate::openapi::PathEntry;
-use crate::web::modules::{API, PANEL_API};
+use crate::web::admission::modules::{API, PANEL_API};
 
 /// The action of a change that is not a known operation: the router refuses it, and it is recorded all the same.
 pub(super) const UNKNOWN: &str = "unknown";

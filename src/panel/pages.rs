@@ -9,8 +9,8 @@ use actix_web::http::header::{
 use actix_web::web::{self, Path, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 
-use crate::web::embedded_file::EmbeddedFile;
-use crate::web::methods::read_only;
+use crate::web::response::embedded_file::EmbeddedFile;
+use crate::web::response::methods::read_only;
 use crate::web::{ApiError, ApiResult};
 
 /// Nothing from other origins, nothing inline, and no framing.

@@ -15,8 +15,8 @@ use super::extractors::Administrator;
 use crate::api::plain::DeletionBlocker;
 use crate::api::users::administrators;
 use crate::app::App;
-use crate::web::permissions::Permitted;
-use crate::web::values::Name;
+use crate::web::admission::permissions::Permitted;
+use crate::web::request::values::Name;
 use crate::web::{ApiError, ApiResult, Body, Created, Fields, Idempotency, Input, Json, NoContent, PathId};
 
 /// The records that use a profile.

@@ -21,9 +21,10 @@ use super::sign_in::{Membership, SignIn};
 use super::values::Typed;
 use super::{Panel, cookie, device, site};
 use crate::app::App;
-use crate::web::origin::Address;
-use crate::web::values::Email;
-use crate::web::{ApiError, ApiResult, Body, Fields, Input, Json, NoContent, passwords};
+use crate::web::admission::passwords;
+use crate::web::connections::origin::Address;
+use crate::web::request::values::Email;
+use crate::web::{ApiError, ApiResult, Body, Fields, Input, Json, NoContent};
 
 /// When a failed attempt is answered, counted from its start: later than any attempt can take, so that the timing
 /// reveals nothing about the account.

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::admission;
 use crate::app::App;
-use crate::web::permissions::everything;
+use crate::web::admission::permissions::everything;
 
 /// The state of a sign-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]

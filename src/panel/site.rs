@@ -9,7 +9,7 @@ use actix_web::http::header::{HeaderValue, ORIGIN};
 use ipnet::IpNet;
 
 use crate::app::App;
-use crate::web::origin;
+use crate::web::connections::origin;
 
 /// The browser's statement about the origin of a request. All browsers send it, and pages cannot forge it.
 const SEC_FETCH_SITE: &str = "sec-fetch-site";

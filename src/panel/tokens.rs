@@ -17,12 +17,12 @@ use utoipa::ToSchema;
 use super::extractors::Administrator;
 use crate::api::directory::refresh_after;
 use crate::app::App;
-use crate::web::addresses::{ALLOWED_IPS_MAX, AddressRange, allowed_ips};
-use crate::web::permissions::Permitted;
-use crate::web::values::{FutureTime, Name, Search};
+use crate::web::admission::permissions::Permitted;
+use crate::web::request::addresses::{ALLOWED_IPS_MAX, AddressRange, allowed_ips};
+use crate::web::request::values::{FutureTime, Name, Search};
+use crate::web::response::reply::{Confidential, HasSecrets};
 use crate::web::{
-    ApiError, ApiResult, Body, Confidential, Created, Fields, Filter, HasSecrets, Idempotency, Input, Json, Page,
-    Params, Patch, PathId, Query,
+    ApiError, ApiResult, Body, Created, Fields, Filter, Idempotency, Input, Json, Page, Params, Patch, PathId, Query,
 };
 
 /// Maximum number of tokens of a company, including revoked ones. All of them are in memory.

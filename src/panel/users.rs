@@ -15,7 +15,9 @@ use super::emails::{AccountLink, Recipient, link_email, preferred_language};
 use super::extractors::Administrator;
 use super::links::PAGE;
 use crate::app::App;
-use crate::web::{ApiError, ApiResult, Confidential, HasSecrets, Idempotency, Json, NoContent, PathId, origin};
+use crate::web::connections::origin;
+use crate::web::response::reply::{Confidential, HasSecrets};
+use crate::web::{ApiError, ApiResult, Idempotency, Json, NoContent, PathId};
 
 /// A link to set a password. It is e-mailed to its owner if e-mail is set up; otherwise the administrator passes it on.
 #[derive(Debug, Serialize, ToSchema)]

@@ -5,7 +5,7 @@ use std::fmt;
 use hotline_persistence::password;
 use serde_json::{Value, json};
 
-use crate::web::values::FromField;
+use crate::web::request::values::FromField;
 
 /// A typed secret that is compared with a stored one: an existing password, a code, or a link's token.
 pub struct Typed(pub String);

@@ -42,16 +42,18 @@ use crate::providers::{Graph, Providers};
 use crate::routes::{self, Handles};
 use crate::templates::Templates;
 use crate::visitors::{Demo, Visitors};
-use crate::web::auth::Admission;
-use crate::web::body_scheduler::BodyScheduler;
-use crate::web::cursor::{self, Cursors};
-use crate::web::hardening::Https;
-use crate::web::idempotency::{Keys, Retries};
-use crate::web::params::PerPageMax;
-use crate::web::rate::RateLimits;
-use crate::web::wire::{self, ListenOptions, Listeners, Peers, Side};
-use crate::web::wrong_tokens::WrongTokens;
-use crate::web::{WebState, compression, head, response_memory};
+use crate::web::admission::auth::Admission;
+use crate::web::admission::hardening::Https;
+use crate::web::admission::idempotency::{Keys, Retries};
+use crate::web::admission::rate::RateLimits;
+use crate::web::admission::response_memory;
+use crate::web::admission::wrong_tokens::WrongTokens;
+use crate::web::connections::{self, ListenOptions, Listeners, Peers, Side};
+use crate::web::request::body_scheduler::BodyScheduler;
+use crate::web::request::params::PerPageMax;
+use crate::web::response::cursor::{self, Cursors};
+use crate::web::response::{compression, head};
+use crate::web::state::WebState;
 use crate::webhooks::Webhooks;
 
 /// How long requests in flight may take once the service stops.
@@ -356,7 +358,7 @@ fn listen(
         let (figures, stopping) = (handles.app.figures.clone(), handles.app.stopping());
         Edge::new(membership.clone(), directory, ownership, figures, stopping)
     });
-    let result = wire::listen(options, move |side| {
+    let result = connections::listen(options, move |side| {
         if side == Side::Public {
             // Called on each serving thread.
             handles.app.engine.live_here();

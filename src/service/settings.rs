@@ -16,7 +16,7 @@ use crate::outbound::OutboundOptions;
 use crate::panel::PanelOptions;
 use crate::providers::ProviderOptions;
 use crate::visitors::VisitorOptions;
-use crate::web::wire::Limits;
+use crate::web::connections::Limits;
 use crate::webhooks::WebhookOptions;
 use crate::{media, templates};
 

@@ -7,7 +7,7 @@ use tokio::net::TcpSocket;
 use super::error::ServiceError;
 use super::settings::Settings;
 use crate::metrics::Listener;
-use crate::web::wire;
+use crate::web::connections;
 
 /// The options that set them.
 pub(super) const LISTEN: &str = "--listen";
@@ -27,7 +27,7 @@ impl BoundSockets {
     /// # Errors
     /// When one is in use or not permitted.
     pub(super) fn bind(settings: &Settings) -> Result<Self, ServiceError> {
-        let http = wire::bind(settings.listen).map_err(Self::listen_error(LISTEN, settings.listen))?;
+        let http = connections::bind(settings.listen).map_err(Self::listen_error(LISTEN, settings.listen))?;
         let figures = match settings.metrics_listen {
             Some(address) => {
                 let socket = Listener::bind(address).map_err(Self::listen_error(METRICS_LISTEN, address))?;
@@ -37,7 +37,7 @@ impl BoundSockets {
         };
         let peers = match &settings.cluster {
             Some(cluster) => {
-                Some(wire::bind(cluster.listen).map_err(Self::listen_error(CLUSTER_LISTEN, cluster.listen))?)
+                Some(connections::bind(cluster.listen).map_err(Self::listen_error(CLUSTER_LISTEN, cluster.listen))?)
             }
             None => None,
         };

@@ -13,8 +13,8 @@ use utoipa::ToSchema;
 use super::Door;
 use crate::app::App;
 use crate::openapi::{Operation, OperationPart};
-use crate::web::params::PathIds;
-use crate::web::schema::Schemas;
+use crate::web::request::params::PathIds;
+use crate::web::response::schema::Schemas;
 use crate::web::{ApiError, ApiResult, Body, Caller, Fields, Input, Json, NoContent};
 
 /// The body of `POST …/tickets/{ticketId}/typing`.

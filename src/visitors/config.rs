@@ -11,8 +11,8 @@ use utoipa::ToSchema;
 use super::Door;
 use crate::app::App;
 use crate::openapi::{DocumentedResponse, Operation, ResponseDescription};
-use crate::web::reply::{Json, Reply};
-use crate::web::schema::Schemas;
+use crate::web::response::reply::{Json, Reply};
+use crate::web::response::schema::Schemas;
 
 /// Default colour of a channel: white text on it has sufficient contrast (WCAG AA).
 const COLOR: &str = "#2563eb";

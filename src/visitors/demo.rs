@@ -8,7 +8,7 @@ use actix_web::web::{self, Data, Path, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse};
 
 use super::demo_page::Demo;
-use crate::web::methods::no_such_route;
+use crate::web::response::methods::no_such_route;
 use crate::web::{ApiError, ApiResult};
 
 /// Nothing from other origins, and nothing inline.

@@ -25,13 +25,15 @@ use super::limits::{RequestKind, Visitors};
 use super::{paths, script};
 use crate::app::App;
 use crate::openapi::{Operation, OperationPart};
-use crate::web::auth::register_presence;
-use crate::web::body::FromVisitor;
-use crate::web::body_scheduler::Tenant;
-use crate::web::origin::Address;
-use crate::web::rate::{Allowance, Unlimited};
-use crate::web::schema::Schemas;
-use crate::web::{ApiError, ApiResult, origin, origins};
+use crate::web::admission::auth::register_presence;
+use crate::web::admission::rate::{Allowance, Unlimited};
+use crate::web::connections::origin;
+use crate::web::connections::origin::Address;
+use crate::web::request::body::FromVisitor;
+use crate::web::request::origins;
+use crate::web::response::schema::Schemas;
+use crate::web::tenant::Tenant;
+use crate::web::{ApiError, ApiResult};
 
 /// How long browsers may cache a preflight, in seconds: the maximum delay until they notice that an origin is no longer
 /// allowed. Every request is checked in addition.

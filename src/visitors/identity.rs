@@ -18,7 +18,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use sha2::Sha256;
 
-use crate::web::values::{Email, ExternalId, FromField, Name, Number};
+use crate::web::request::values::{Email, ExternalId, FromField, Name, Number};
 use crate::web::{ApiError, ApiResult};
 
 /// Maximum size of a token: three times what a name, an e-mail and a number of maximum length need.

@@ -14,9 +14,9 @@ use hotline_persistence::{CompanyId, pool};
 
 use super::limit_keys::{CLEANUP_INTERVAL, KEYS_MAX};
 use super::uploads::{UploadMeter, UploadOptions, Uploads};
-use crate::web::keyed_limit::{KeyedLimit, KeyedPermit};
-use crate::web::origin::Address;
-use crate::web::rate::{Allowance, LimitClock, RateExceeded, allowance, full};
+use crate::web::admission::keyed_limit::{KeyedLimit, KeyedPermit};
+use crate::web::admission::rate::{Allowance, LimitClock, RateExceeded, allowance, full};
+use crate::web::connections::origin::Address;
 
 /// Sockets of one company, and of all, that read what they have missed at the same time. When a company moves between
 /// processes, all of its visitors come back at once; requests need most of its database connections meanwhile.

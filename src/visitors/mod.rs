@@ -34,9 +34,9 @@ pub use uploads::UploadOptions;
 pub use visitor::Visitor;
 
 use crate::openapi::{Access, Operation, Table};
-use crate::web::auth::admit;
-use crate::web::methods::no_such_route;
-use crate::web::schema::Schemas;
+use crate::web::admission::auth::admit;
+use crate::web::response::methods::no_such_route;
+use crate::web::response::schema::Schemas;
 
 /// The tag of the operations behind the door.
 const TAG: &str = "visitors";

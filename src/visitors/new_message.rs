@@ -15,11 +15,12 @@ use crate::api::webchat::VisitorMessage;
 use crate::app::App;
 use crate::media::{Published, Upload};
 use crate::openapi::{Operation, OperationPart, form_name, form_schema};
-use crate::web::bounds::FILES_PART;
-use crate::web::form;
-use crate::web::schema::Schemas;
-use crate::web::values::{ClientId, MessageBody};
-use crate::web::{ApiError, ApiResult, Body, BodyWithFiles, Fields, Input};
+use crate::web::request::bounds::FILES_PART;
+use crate::web::request::form;
+use crate::web::request::form::BodyWithFiles;
+use crate::web::request::values::{ClientId, MessageBody};
+use crate::web::response::schema::Schemas;
+use crate::web::{ApiError, ApiResult, Body, Fields, Input};
 
 /// Files per message: each has its own `clientId`, so that each can be resent separately.
 const FILES_MAX: usize = 1;

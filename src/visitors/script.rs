@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::document::describe_door;
 use crate::openapi::{DocumentedResponse, Operation, ResponseDescription};
-use crate::web::embedded_file::EmbeddedFile;
-use crate::web::schema::Schemas;
+use crate::web::response::embedded_file::EmbeddedFile;
+use crate::web::response::schema::Schemas;
 
 /// The script.
 const SCRIPT: &str = include_str!("assets/widget/widget.js");

@@ -15,8 +15,8 @@ use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{CompanyId, SessionId};
 
 use super::limit_keys::KEYS_MAX;
-use crate::web::origin::Address;
-use crate::web::rate::{LimitClock, RateExceeded};
+use crate::web::admission::rate::{LimitClock, RateExceeded};
+use crate::web::connections::origin::Address;
 
 /// Bytes per counted unit. A unit that was started counts fully, so that no body is free.
 const UNIT_BYTES: usize = 1024;

@@ -31,13 +31,13 @@ use crate::api::webchat::{
 };
 use crate::app::App;
 use crate::openapi::{Access, Operation, OperationPart};
-use crate::web::auth::{bearer, bearer_in};
-use crate::web::cursor::ListOwner;
-use crate::web::form::Meter;
-use crate::web::head::is_head_request;
-use crate::web::params::is_by_number;
-use crate::web::schema::Schemas;
-use crate::web::values::FromField;
+use crate::web::admission::auth::{bearer, bearer_in};
+use crate::web::request::form::Meter;
+use crate::web::request::params::is_by_number;
+use crate::web::request::values::FromField;
+use crate::web::response::cursor::ListOwner;
+use crate::web::response::head::is_head_request;
+use crate::web::response::schema::Schemas;
 use crate::web::{ApiError, ApiResult, Body, Created, Fields, Idempotency, Input, Json, Page, Query};
 
 /// How often an identification is repeated because the contact was deleted meanwhile.

@@ -3,14 +3,14 @@
 use actix_web::web::{Data, ServiceConfig};
 use hotline_persistence::CompanyId;
 
-use super::auth::Admission;
-use super::body_scheduler::BodyScheduler;
-use super::cursor::Cursors;
-use super::hardening::Https;
-use super::idempotency::Retries;
-use super::params::PerPageMax;
-use super::rate::RateLimits;
-use super::response_memory::ResponseMemory;
+use super::admission::auth::Admission;
+use super::admission::hardening::Https;
+use super::admission::idempotency::Retries;
+use super::admission::rate::RateLimits;
+use super::admission::response_memory::ResponseMemory;
+use super::request::body_scheduler::BodyScheduler;
+use super::request::params::PerPageMax;
+use super::response::cursor::Cursors;
 use crate::media::Media;
 use crate::metrics::Metrics;
 

@@ -100,7 +100,7 @@ fn every_operation_says_what_a_caller_must_know() {
         assert!(operation.get("security").is_none(), "{name} has a security of its own");
         let permission = &operation["x-permission"];
         let module = permission["module"].as_str().unwrap_or_default();
-        assert!(hotline::web::modules::MODULES.contains(&module), "{name}: {permission}");
+        assert!(hotline::web::admission::modules::MODULES.contains(&module), "{name}: {permission}");
         assert_eq!(permission["method"].as_str(), name.split(' ').next().map(str::to_uppercase).as_deref(), "{name}");
         for status in ["401", "403", "429", "500", "503"] {
             assert!(operation["responses"].get(status).is_some(), "{name} says nothing of {status}");

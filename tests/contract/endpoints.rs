@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hotline::openapi::Operation;
-use hotline::web::schema::Schemas;
+use hotline::web::response::schema::Schemas;
 use reqwest::Method;
 
 use crate::support::{Reply, TestApp};

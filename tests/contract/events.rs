@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hotline::web::schema::Schemas;
+use hotline::web::response::schema::Schemas;
 use hotline_persistence::tables::events::EventKind;
 
 const PAGE: &str = include_str!("../../docs/events.md");

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hotline::web::error::{OTHER_REASON, code_of_reason, reason_codes};
+use hotline::web::response::error::{OTHER_REASON, code_of_reason, reason_codes};
 
 /// What a reason begins with: it is a phrase that follows the name of a field.
 const BEGINNINGS: [&str; 11] =
@@ -16,7 +16,7 @@ const ELSEWHERE: [&str; 9] = [
     "src/media/storage.rs",
     "src/metrics/",
     "src/openapi/",
-    "src/web/error/",
+    "src/web/response/error/",
     "src/cluster/",
     "src/panel/channels/secret.rs",
 ];
@@ -94,7 +94,7 @@ fn every_reason_in_the_code_has_a_code() {
         }
     }
     assert!(seen > 100, "only {seen} reasons were found");
-    assert!(without.is_empty(), "src/web/error/reasons.rs lacks a form of these:\n{}", without.join("\n"));
+    assert!(without.is_empty(), "src/web/response/error/reasons.rs lacks a form of these:\n{}", without.join("\n"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, Command};
-use hotline::web::schema::Schemas;
+use hotline::web::response::schema::Schemas;
 
 /// Where each option is described, for people who look for it.
 const CONFIGURATION: &str = "docs/configuration.md";

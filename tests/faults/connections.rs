@@ -25,7 +25,7 @@ const OPENED_AT_ONCE: usize = 256;
 /// What most systems give a service to begin with.
 const USUAL_FILES: u32 = 1024;
 
-/// A head is waited for so long, and its client given so long to close (`src/web/wire`); the rest is for a machine that
+/// A head is waited for so long, and its client given so long to close (`src/web/connections`); the rest is for a machine that
 /// has 10,000 of them to end.
 const HEAD_TIME: Duration = Duration::from_secs(10);
 const END_TIME_MAX: Duration = Duration::from_secs(10 + 5 + 15);

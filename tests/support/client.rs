@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use hotline::web::error::{OTHER_REASON, reason_codes};
+use hotline::web::response::error::{OTHER_REASON, reason_codes};
 use reqwest::header::HeaderMap;
 use reqwest::{Client, ClientBuilder, Method, RequestBuilder, StatusCode};
 use rustls::{ClientConfig, RootCertStore};

@@ -14,7 +14,7 @@ use hotline::providers::ProviderOptions;
 use hotline::service::{ClusterSettings, EventOptions, Service, Settings};
 use hotline::templates;
 use hotline::visitors::{UploadOptions, VisitorOptions};
-use hotline::web::wire::Limits;
+use hotline::web::connections::Limits;
 use hotline::webhooks::WebhookOptions;
 use hotline_actors::EngineOptions;
 use hotline_persistence::tables::contacts;

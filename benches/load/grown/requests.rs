@@ -95,7 +95,7 @@ pub async fn lists(db: &PgPool, company: &Company, aim_ms: f64) -> Outcome<Vec<R
     let document = hotline::routes::document();
     let mut requests = Vec::new();
     for (path, item) in document["paths"].as_object().ok_or("no paths")? {
-        let Some(path) = path.strip_prefix(hotline::web::modules::API) else { continue };
+        let Some(path) = path.strip_prefix(hotline::web::admission::modules::API) else { continue };
         let Some(parameters) = item["get"]["parameters"].as_array() else { continue };
         // What is asked of a provider, and what a visitor has.
         let is_elsewhere = path.ends_with("/templates") || path.contains("{sessionId}");
@@ -160,7 +160,7 @@ pub fn reports(aim_ms: f64, dashboard_aim_ms: f64) -> Outcome<Vec<Request>> {
     let day = |days| (chrono::Utc::now() - chrono::TimeDelta::days(days)).format("%Y-%m-%dT00:00:00Z").to_string();
     let mut requests = Vec::new();
     for (path, item) in document["paths"].as_object().ok_or("no paths")? {
-        let Some(path) = path.strip_prefix(hotline::web::modules::API) else { continue };
+        let Some(path) = path.strip_prefix(hotline::web::admission::modules::API) else { continue };
         if path.starts_with("/dashboards/") {
             requests.push(Request { path: path.to_owned(), aim_ms: dashboard_aim_ms });
         }

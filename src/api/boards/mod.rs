@@ -17,8 +17,8 @@ pub use visibility::{check_board, list, visible_boards};
 use super::plain::{BodyColumns, DeletionBlocker, Filters, Plain};
 use super::references::LINKS_MAX;
 use crate::app::App;
-use crate::web::amounts::Goal;
-use crate::web::values::{Name, Position, Text};
+use crate::web::request::amounts::Goal;
+use crate::web::request::values::{Name, Position, Text};
 use crate::web::{ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, NoContent, PathId};
 
 impl Plain for Board {

@@ -9,7 +9,8 @@ use utoipa::ToSchema;
 
 use crate::api::cards::Card;
 use crate::app::App;
-use crate::web::params::{PER_PAGE, PerPageMax};
+use crate::web::request::params::PerPageMax;
+use crate::web::response::reply::PER_PAGE;
 use crate::web::{ApiError, ApiResult, Caller, Json, PathId};
 
 /// Maximum number of cards in the response: as many as ten pages of a list.

@@ -10,7 +10,7 @@ use hotline_persistence::{BoardId, BoardListId};
 
 use crate::api::plain::{BodyColumns, Change, DeletionBlocker, New, Plain};
 use crate::app::App;
-use crate::web::values::{Name, OrderedIds, Position};
+use crate::web::request::values::{Name, OrderedIds, Position};
 use crate::web::{
     ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, NoContent, Page, PathId,
 };

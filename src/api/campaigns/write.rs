@@ -17,8 +17,9 @@ use crate::api::messages::build_template;
 use crate::api::plain::BodyColumns;
 use crate::app::App;
 use crate::templates::TemplateRequest;
-use crate::web::values::{FromField, FutureTime, MessageBody, Name};
-use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Patch, PathId, body};
+use crate::web::request::body;
+use crate::web::request::values::{FromField, FutureTime, MessageBody, Name};
+use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Patch, PathId};
 
 /// Maximum rate, in messages per minute.
 const RATE_MAX: i64 = 6000;

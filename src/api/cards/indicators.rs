@@ -9,9 +9,10 @@ use utoipa::ToSchema;
 
 use crate::api::boards;
 use crate::app::App;
-use crate::web::calendar::Zone;
-use crate::web::params::{Params, Span};
-use crate::web::{ApiError, ApiResult, Caller, Filter, Json, PathId, QueryParams};
+use crate::web::request::calendar::Zone;
+use crate::web::request::params::QueryParams;
+use crate::web::request::params::{Params, Span};
+use crate::web::{ApiError, ApiResult, Caller, Filter, Json, PathId};
 
 /// Number of cards, and the total of their products.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]

@@ -24,9 +24,11 @@ pub use write::{create, update};
 
 use crate::api::contacts::check_contact;
 use crate::app::App;
-use crate::web::params::Params;
-use crate::web::values::Search;
-use crate::web::{ApiError, ApiResult, Caller, Filter, IfMatch, Json, NoContent, Page, PathId, Query, Tagged};
+use crate::web::request::if_match::IfMatch;
+use crate::web::request::params::Params;
+use crate::web::request::values::Search;
+use crate::web::response::reply::Tagged;
+use crate::web::{ApiError, ApiResult, Caller, Filter, Json, NoContent, Page, PathId, Query};
 
 /// The filters that both lists share, without the board: `search` matches name and description.
 fn read_filter(query: &mut Params, board_id: Option<BoardId>) -> CardFilter {

@@ -11,8 +11,8 @@ use sqlx::PgConnection;
 
 use super::card_events;
 use crate::app::App;
-use crate::web::amounts::{Price, Quantity};
-use crate::web::values::Name;
+use crate::web::request::amounts::{Price, Quantity};
+use crate::web::request::values::Name;
 use crate::web::{
     ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, NoContent, Patch, PathId,
 };

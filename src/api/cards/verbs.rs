@@ -15,7 +15,7 @@ use sqlx::PgConnection;
 use super::stages::{check_stays_won, conflict, stage_of};
 use super::{Card, card_events};
 use crate::app::App;
-use crate::web::values::{FromField, NonBlankText, Text};
+use crate::web::request::values::{FromField, NonBlankText, Text};
 use crate::web::{ApiError, ApiResult, Body, Caller, Fields, Idempotency, Input, Json, PathId};
 
 /// Ranks from here on mean the bottom of the stage, without counting the cards above: no board shows that many.

@@ -11,7 +11,7 @@ use hotline_persistence::{Amount, TicketId, Timestamp, UserId};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::web::Versioned;
+use crate::web::response::reply::Versioned;
 
 use crate::api::contacts::Contact;
 

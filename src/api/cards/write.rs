@@ -23,10 +23,9 @@ use crate::api::boards::check_board;
 use crate::api::custom_values::{self, CustomValueInput};
 use crate::api::plain::FIXED;
 use crate::app::App;
-use crate::web::values::{Name, Text};
-use crate::web::{
-    ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, IfMatch, Input, Json, Patch, PathId,
-};
+use crate::web::request::if_match::IfMatch;
+use crate::web::request::values::{Name, Text};
+use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Patch, PathId};
 
 /// Maximum number of contacts on a card.
 const CONTACTS_MAX: usize = 100;
@@ -72,7 +71,7 @@ fn list_of(fields: &mut Fields<'_>, name: &str, is_new: bool) -> Option<Vec<Cont
 }
 
 /// A field that refers to another record; `null` clears it.
-fn refer<I: crate::web::values::FromField + Into<Value> + Copy>(
+fn refer<I: crate::web::request::values::FromField + Into<Value> + Copy>(
     fields: &mut Fields<'_>,
     columns: &mut Columns,
     field: &str,

@@ -21,7 +21,7 @@ use super::import_report::{ImportError, ImportReport, ImportResult, ImportedCont
 use super::write::ContactInput;
 use crate::api::custom_values;
 use crate::app::App;
-use crate::web::values::FromField;
+use crate::web::request::values::FromField;
 use crate::web::{ApiError, ApiResult, Body, Caller, Fields, Idempotency, Input, Json};
 
 /// Maximum number of rows per import.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
-use crate::web::error::{code_of_reason, reason_codes};
+use crate::web::response::error::{code_of_reason, reason_codes};
 
 /// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]

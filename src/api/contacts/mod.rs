@@ -21,8 +21,10 @@ pub use view::Contact;
 pub use write::{create, update};
 
 use crate::app::App;
-use crate::web::values::{Email, Name, Number, Search};
-use crate::web::{ApiError, ApiResult, Caller, Filter, IfMatch, Json, NoContent, Page, Params, PathId, Query, Tagged};
+use crate::web::request::if_match::IfMatch;
+use crate::web::request::values::{Email, Name, Number, Search};
+use crate::web::response::reply::Tagged;
+use crate::web::{ApiError, ApiResult, Caller, Filter, Json, NoContent, Page, Params, PathId, Query};
 
 /// Filters of the list: `search` matches name, number, e-mail and code; `channelId` is the last channel.
 pub struct Filters(ContactFilter);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::web::values::FromField;
+use crate::web::request::values::FromField;
 
 /// Number of digits of a CPF and of a CNPJ.
 const PERSON_DIGITS: usize = 11;

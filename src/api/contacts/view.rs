@@ -5,7 +5,7 @@ use hotline_persistence::{ContactId, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::web::Versioned;
+use crate::web::response::reply::Versioned;
 
 /// A contact: a person or group the company talks to.
 #[derive(Debug, Serialize, ToSchema)]

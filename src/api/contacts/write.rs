@@ -14,8 +14,9 @@ use super::Contact;
 use super::tax_number::TaxNumber;
 use crate::api::custom_values::{self, CustomValueInput};
 use crate::app::App;
-use crate::web::values::{Email, Name, NonBlankText, Number, PictureAddress};
-use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, IfMatch, Input, Json, PathId};
+use crate::web::request::if_match::IfMatch;
+use crate::web::request::values::{Email, Name, NonBlankText, Number, PictureAddress};
+use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, PathId};
 
 /// Maximum number of tags in a request.
 const TAGS_MAX: usize = 100;

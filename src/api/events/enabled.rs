@@ -9,7 +9,7 @@ use actix_web::{FromRequest, HttpRequest};
 use crate::app::App;
 use crate::openapi::{Operation, OperationPart};
 use crate::web::ApiError;
-use crate::web::schema::Schemas;
+use crate::web::response::schema::Schemas;
 
 /// Extractor for handlers that need events: `404` where none are stored.
 pub struct EventsEnabled;

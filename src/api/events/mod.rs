@@ -26,10 +26,11 @@ pub use view::{
 
 use super::messages::ViewContext;
 use crate::app::App;
-use crate::web::reply::{Reply, respond};
-use crate::web::schema::{self, Schemas};
-use crate::web::values::FromField;
-use crate::web::{ApiError, ApiResult, Caller, Filter, Params, QueryParams};
+use crate::web::request::params::QueryParams;
+use crate::web::request::values::FromField;
+use crate::web::response::reply::{Reply, respond};
+use crate::web::response::schema::{self, Schemas};
+use crate::web::{ApiError, ApiResult, Caller, Filter, Params};
 
 /// Default number of events in a response.
 const LIMIT: i64 = 100;

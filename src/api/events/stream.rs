@@ -25,10 +25,11 @@ use super::{LastId, Types, listen, visible_types};
 use crate::api::messages::ViewContext;
 use crate::app::App;
 use crate::openapi::{DocumentedResponse, Operation, ResponseDescription};
-use crate::web::keyed_limit::{KeyedLimit, KeyedPermit};
-use crate::web::schema::Schemas;
-use crate::web::values::FromField;
-use crate::web::{ApiError, ApiResult, Caller, Filter, Params, QueryParams};
+use crate::web::admission::keyed_limit::{KeyedLimit, KeyedPermit};
+use crate::web::request::params::QueryParams;
+use crate::web::request::values::FromField;
+use crate::web::response::schema::Schemas;
+use crate::web::{ApiError, ApiResult, Caller, Filter, Params};
 
 /// Maximum silence of a stream: proxies close a connection that is silent for a minute.
 const COMMENT_INTERVAL: Duration = Duration::from_secs(15);

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use hotline_persistence::MessageId;
 use serde_json::{Value, json};
 
-use crate::web::params::PathValue;
+use crate::web::request::params::PathValue;
 
 /// A job's public id: a prefix and the id of its first message. So a job needs no table of its own, and exists as long
 /// as its message.

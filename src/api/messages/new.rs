@@ -7,7 +7,7 @@ use hotline_persistence::{ChannelId, ContactId, QueueId, TicketId, UserId, Wrapu
 use serde_json::{Map, Value, json};
 
 use crate::templates::TemplateRequest;
-use crate::web::values::{FromField, MessageBody, Name, Number, Object, Text};
+use crate::web::request::values::{FromField, MessageBody, Name, Number, Object, Text};
 use crate::web::{Fields, Input};
 
 /// A message to be sent.

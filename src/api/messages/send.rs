@@ -17,7 +17,9 @@ use crate::api::contacts::check_channel;
 use crate::app::App;
 use crate::media::{Published, Upload};
 use crate::templates::{BuiltTemplate, TemplateRequest};
-use crate::web::{Accepted, ApiError, ApiResult, BodyWithFiles, Caller, Idempotency};
+use crate::web::request::form::BodyWithFiles;
+use crate::web::response::reply::Accepted;
+use crate::web::{ApiError, ApiResult, Caller, Idempotency};
 
 /// An accepted message that will be sent.
 #[derive(Debug, Serialize, ToSchema)]

@@ -19,7 +19,8 @@ use super::JobId;
 use crate::api::references;
 use crate::app::App;
 use crate::media::Links;
-use crate::web::{Caller, origin};
+use crate::web::Caller;
+use crate::web::connections::origin;
 
 /// A message in a ticket: from the contact, from the company, or between agents.
 #[derive(Debug, Serialize, ToSchema)]

@@ -7,7 +7,7 @@ use hotline_persistence::table::Columns;
 use serde_json::Value;
 
 use super::{Plain, with_article};
-use crate::web::values::FromField;
+use crate::web::request::values::FromField;
 use crate::web::{Fields, Input, Patch};
 
 /// Reads the fields of a body into columns of the same names.

@@ -7,7 +7,7 @@ use hotline_persistence::table::{self, Table};
 use serde_json::Value;
 
 use super::Plain;
-use crate::web::values::{FromField, Search};
+use crate::web::request::values::{FromField, Search};
 use crate::web::{Filter, Params};
 
 /// Reads the filters of a list.

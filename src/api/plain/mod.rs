@@ -23,7 +23,7 @@ pub use filters::{Filters, ListFilter, PlainFilter};
 
 use super::directory::refresh_after;
 use crate::app::App;
-use crate::web::params::PathValue;
+use crate::web::request::params::PathValue;
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Idempotency, Json, NoContent, Page, PathId, Query};
 
 /// A noun of the API that is a row of a table. The row is also the response.

@@ -14,7 +14,7 @@ pub use members::{add_user, list_users, list_wrapup_types, remove_user};
 use super::directory::refresh_after;
 use super::plain::{BodyColumns, Filters, Plain, remove_referenced};
 use crate::app::App;
-use crate::web::values::{Color, Name, Text};
+use crate::web::request::values::{Color, Name, Text};
 use crate::web::{ApiError, ApiResult, Caller, NoContent, PathId};
 
 impl Plain for Queue {

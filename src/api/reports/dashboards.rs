@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use super::average_seconds;
 use crate::api::boards;
 use crate::app::App;
-use crate::web::calendar::Zone;
+use crate::web::request::calendar::Zone;
 use crate::web::{ApiResult, Caller, Json};
 
 /// The current state of the service desk.

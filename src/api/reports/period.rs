@@ -4,7 +4,7 @@ use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use hotline_actors::FieldError;
 use hotline_persistence::tables::reports;
 
-use crate::web::calendar::Zone;
+use crate::web::request::calendar::Zone;
 use crate::web::{ApiError, ApiResult, Caller, Params};
 
 /// Maximum number of days of a report: a leap year.

@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use crate::web::reply::{Reply, respond};
-use crate::web::schema::{self, Schemas};
+use crate::web::response::reply::{Reply, respond};
+use crate::web::response::schema::{self, Schemas};
 use crate::web::{ApiError, ApiResult};
 
 /// A row of a report.

@@ -14,7 +14,8 @@ use super::report::Row;
 use super::{Report, ReportKey};
 use crate::api::boards;
 use crate::app::App;
-use crate::web::{ApiError, ApiResult, Caller, Filter, Params, QueryParams};
+use crate::web::request::params::QueryParams;
+use crate::web::{ApiError, ApiResult, Caller, Filter, Params};
 
 /// Won and lost cards by day, user, origin or product. For a product, values are the totals of its lines.
 #[derive(Debug, Serialize, ToSchema)]

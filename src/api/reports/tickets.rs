@@ -10,7 +10,8 @@ use super::period::PeriodQuery;
 use super::report::Row;
 use super::{Labels, Report, ReportKey, average_seconds, ids, with_labels};
 use crate::app::App;
-use crate::web::{ApiResult, Caller, Filter, Params, QueryParams};
+use crate::web::request::params::QueryParams;
+use crate::web::{ApiResult, Caller, Filter, Params};
 
 /// Tickets by day, queue, channel or user.
 #[derive(Debug, Serialize, ToSchema)]

@@ -12,7 +12,8 @@ use super::Report;
 use super::period::PeriodQuery;
 use super::report::Row;
 use crate::app::App;
-use crate::web::{ApiResult, Caller, Filter, Params, QueryParams};
+use crate::web::request::params::QueryParams;
+use crate::web::{ApiResult, Caller, Filter, Params};
 
 /// Closings with a wrap-up type.
 #[derive(Debug, Serialize, ToSchema)]

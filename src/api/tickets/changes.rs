@@ -12,7 +12,7 @@ use hotline_persistence::{QueueId, TicketId, UserId, WrapupTypeId};
 use super::Ticket;
 use crate::api::messages::{Message, ViewContext};
 use crate::app::App;
-use crate::web::values::{MessageBody, Text};
+use crate::web::request::values::{MessageBody, Text};
 use crate::web::{ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Patch, PathId};
 
 /// Executes a command and returns the changed ticket.

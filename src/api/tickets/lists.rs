@@ -12,8 +12,8 @@ use super::{Ticket, TicketEvent};
 use crate::api::contacts::check_contact;
 use crate::api::messages::{Message, ViewContext};
 use crate::app::App;
-use crate::web::params::Span;
-use crate::web::values::Search;
+use crate::web::request::params::Span;
+use crate::web::request::values::Search;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Page, Params, PathId, Query};
 
 /// Filters of the list: `search` matches the contact's name and number.

@@ -17,7 +17,8 @@ pub use view::{Ticket, TicketEvent};
 
 use super::contacts::check_channel;
 use crate::app::App;
-use crate::web::{ApiError, ApiResult, Body, CachedJson, Caller, Created, Fields, Idempotency, Input, PathId};
+use crate::web::response::reply::CachedJson;
+use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, PathId};
 
 /// The body of `POST /tickets`.
 pub struct NewTicket {

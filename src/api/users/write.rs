@@ -19,10 +19,9 @@ use crate::api::directory::refresh_after;
 use crate::api::plain::{BodyColumns, Filters, Plain};
 use crate::api::references::LINKS_MAX;
 use crate::app::App;
-use crate::web::values::{Name, SignInEmail};
-use crate::web::{
-    ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Patch, PathId, passwords,
-};
+use crate::web::admission::passwords;
+use crate::web::request::values::{Name, SignInEmail};
+use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, Patch, PathId};
 
 impl Plain for User {
     const IS_IN_DIRECTORY: bool = true;

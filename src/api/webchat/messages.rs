@@ -15,9 +15,9 @@ use std::collections::HashMap;
 
 use crate::api::messages::{Message, ViewContext};
 use crate::app::App;
-use crate::web::head::is_head_request;
-use crate::web::params::{Span, is_by_number};
-use crate::web::values::{ClientId, MessageBody, Text};
+use crate::web::request::params::{Span, is_by_number};
+use crate::web::request::values::{ClientId, MessageBody, Text};
+use crate::web::response::head::is_head_request;
 use crate::web::{
     ApiError, ApiResult, Body, Caller, Created, Fields, Filter, Idempotency, Input, Page, Params, PathId, Query,
 };

@@ -19,8 +19,9 @@ use sqlx::PgConnection;
 use super::Session;
 use crate::api::contacts::check_channel;
 use crate::app::App;
-use crate::web::values::{Email, ExternalId, Name, Number, TruncatedText};
-use crate::web::{ApiError, ApiResult, Body, Caller, Confidential, Created, Fields, Idempotency, Input, Reply};
+use crate::web::request::values::{Email, ExternalId, Name, Number, TruncatedText};
+use crate::web::response::reply::{Confidential, Reply};
+use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input};
 
 /// How often the visitor's contact is looked up again because it was deleted meanwhile.
 const ATTEMPTS_MAX: usize = 8;

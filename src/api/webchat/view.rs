@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::api::contacts::Contact;
-use crate::web::HasSecrets;
+use crate::web::response::reply::HasSecrets;
 
 /// A visitor session in a webchat.
 #[derive(Debug, Serialize, ToSchema)]

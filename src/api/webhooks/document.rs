@@ -12,7 +12,7 @@ use crate::api::messages::Message;
 use crate::api::schedules::Schedule;
 use crate::api::tickets::Ticket;
 use crate::api::webchat::Session;
-use crate::web::schema::{self, Schemas};
+use crate::web::response::schema::{self, Schemas};
 
 /// The requests by type of event, including the test's.
 pub fn webhook_operations(schemas: &mut Schemas) -> Map<String, Value> {

@@ -23,10 +23,11 @@ pub use verbs::{ReplayResult, TestResult, replay, rotate_secret, test, test_even
 
 use crate::api::events::EventsEnabled;
 use crate::app::App;
-use crate::web::values::{Name, Search, WebAddress};
+use crate::web::request::values::{Name, Search, WebAddress};
+use crate::web::response::reply::{Confidential, HasSecrets};
 use crate::web::{
-    ApiError, ApiResult, Body, Caller, Confidential, Created, Fields, Filter, HasSecrets, Idempotency, Input, Json,
-    NoContent, Page, Params, Patch, PathId, Query,
+    ApiError, ApiResult, Body, Caller, Created, Fields, Filter, Idempotency, Input, Json, NoContent, Page, Params,
+    Patch, PathId, Query,
 };
 use crate::webhooks::{Webhooks, new_secret};
 

@@ -17,8 +17,9 @@ use utoipa::ToSchema;
 use super::{WebhookWithSecret, find, visibility};
 use crate::api::events::EventsEnabled;
 use crate::app::App;
-use crate::web::values::FromField;
-use crate::web::{Accepted, ApiError, ApiResult, Body, Caller, Confidential, Fields, Idempotency, Input, Json, PathId};
+use crate::web::request::values::FromField;
+use crate::web::response::reply::{Accepted, Confidential};
+use crate::web::{ApiError, ApiResult, Body, Caller, Fields, Idempotency, Input, Json, PathId};
 use crate::webhooks::{AttemptResult, new_secret};
 
 /// `POST /webhooks/{webhookId}/rotate-secret`.

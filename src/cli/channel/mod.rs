@@ -15,7 +15,7 @@ use super::audit::{AuditedAction, Target};
 use super::database::{with_database, with_secrets};
 use super::output::OutputArgs;
 use crate::config::{DatabaseArgs, public_url};
-use crate::web::channel_values::{embed_line, hook_url};
+use crate::web::request::channel_values::{embed_line, hook_url};
 
 #[derive(Subcommand)]
 pub enum Command {

@@ -5,9 +5,9 @@ use hotline_persistence::tables::channels::{ChannelSettings, ChannelType, Positi
 
 use super::secrets::{PROVIDER, SecretFiles};
 use crate::cli::Failure;
-use crate::web::channel_values::{Count, ProviderId, ProviderUrl, Word, takes};
-use crate::web::origins;
-use crate::web::values::{FromField, Name, Number, Text};
+use crate::web::request::channel_values::{Count, ProviderId, ProviderUrl, Word, takes};
+use crate::web::request::origins;
+use crate::web::request::values::{FromField, Name, Number, Text};
 
 const WEBCHAT: &str = "Webchat";
 

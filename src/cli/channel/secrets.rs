@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::cli::Failure;
-use crate::web::channel_values::WORD_BYTES_MAX;
+use crate::web::request::channel_values::WORD_BYTES_MAX;
 
 pub(super) const PROVIDER: &str = "WhatsApp, Messenger and Instagram";
 

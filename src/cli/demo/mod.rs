@@ -71,7 +71,7 @@ async fn show_page(service: &Service, demo: &DemoCompany) -> Result<(), Failure>
         secret,
         json!({"sub": SIGNED_IN_VISITOR.0, "name": SIGNED_IN_VISITOR.1, "email": SIGNED_IN_VISITOR.2}),
         json!({
-            "api": crate::web::modules::API,
+            "api": crate::web::admission::modules::API,
             "token": demo.key,
             "publicKey": webchat.public_key,
             "channelId": demo.webchat,

@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::metrics::{ClusterFigures, Metrics};
-use crate::web::idempotency::Keys;
+use crate::web::admission::idempotency::Keys;
 
 /// How long a shutdown may hand over slots. The remaining ones are taken over as if this process had died.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(25);

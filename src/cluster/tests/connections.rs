@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::{Node, TOKEN, ask, client, until};
-use crate::web::wire::Limits;
+use crate::web::connections::Limits;
 
 /// Connections of each side.
 const CONNECTIONS_MAX: usize = 3;

@@ -28,7 +28,7 @@ use tokio::sync::{Notify, watch};
 use self::handlers::routes;
 use super::{Edge, EdgeService};
 use crate::metrics::Metrics;
-use crate::web::wire::{self, Limits, ListenOptions, Listeners, Peers};
+use crate::web::connections::{Limits, ListenOptions, Listeners, Peers, bind, listen};
 
 const COMPANY: CompanyId = CompanyId::new(7);
 const TOKEN: &str = "sk_live_abcdefghijklmnopqrstuvwxyz012345";
@@ -127,7 +127,7 @@ impl Node {
         let world: Data<World> = Data::default();
         let edge =
             Edge::new(membership.clone(), directory(), ownership.clone(), figures.clone(), stops).with_wait(wait);
-        let any = || wire::bind("127.0.0.1:0".parse().expect("address")).expect("a port");
+        let any = || bind("127.0.0.1:0".parse().expect("address")).expect("a port");
         let options = ListenOptions {
             socket: any(),
             peer_socket: Some(any()),
@@ -137,7 +137,7 @@ impl Node {
             proxies: Vec::new(),
         };
         let served = world.clone();
-        let Listeners { address: public, peers, server } = wire::listen(options, move |side| {
+        let Listeners { address: public, peers, server } = listen(options, move |side| {
             let world = served.clone();
             EdgeService::new(App::new().configure(move |services| routes(services, world)), Some(edge.clone()), side)
         })

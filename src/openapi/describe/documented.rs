@@ -7,7 +7,7 @@ use actix_web::{HttpRequest, HttpResponse, Responder};
 
 use super::{Operation, OperationPart};
 use crate::web::ApiResult;
-use crate::web::schema::Schemas;
+use crate::web::response::schema::Schemas;
 
 /// The description of a response that a handler builds itself.
 pub trait ResponseDescription: 'static {

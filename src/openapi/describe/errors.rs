@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::web::schema::reference;
+use crate::web::response::schema::reference;
 
 pub(super) fn response_headers(more: &[&str]) -> Value {
     let names = ["X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];

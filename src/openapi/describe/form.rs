@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::web::bounds::FILES_PART;
+use crate::web::request::bounds::FILES_PART;
 
 /// The name of a form's schema.
 pub fn form_name(body: &str) -> String {

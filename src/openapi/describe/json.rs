@@ -6,8 +6,8 @@ use super::errors::{UNPROCESSABLE, error_name, header_references, response_heade
 use super::form::form_name;
 use super::{Access, Operation};
 use crate::openapi::texts::Texts;
-use crate::web::idempotency::KEY_CHARACTERS_MAX;
-use crate::web::schema::reference;
+use crate::web::admission::idempotency::KEY_CHARACTERS_MAX;
+use crate::web::response::schema::reference;
 
 impl Operation {
     /// Converts it to JSON.

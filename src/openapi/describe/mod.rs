@@ -14,8 +14,8 @@ pub use documented::{DocumentedResponse, ResponseDescription};
 pub use errors::errors;
 pub use form::{form_name, form_schema};
 
-use crate::web::modules::{API, module_of};
-use crate::web::schema::Schemas;
+use crate::web::admission::modules::{API, module_of};
+use crate::web::response::schema::Schemas;
 
 /// Who may call an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

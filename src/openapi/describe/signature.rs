@@ -6,13 +6,16 @@ use serde_json::json;
 
 use super::form::{form_name, form_schema};
 use super::{Access, COMPANY_ERRORS, Operation, OperationPart};
-use crate::web::bounds::JSON_BYTES_MAX;
-use crate::web::form::FILES_MAX;
-use crate::web::idempotency::{self, Idempotency};
-use crate::web::params::{Filter, Params, PathIds};
-use crate::web::reply::Reply;
-use crate::web::schema::Schemas;
-use crate::web::{ApiResult, Body, BodyWithFiles, Caller, Fields, IfMatch, Input, PathId, Query, QueryParams};
+use crate::web::admission::idempotency::{self, Idempotency};
+use crate::web::request::bounds::JSON_BYTES_MAX;
+use crate::web::request::form::BodyWithFiles;
+use crate::web::request::form::FILES_MAX;
+use crate::web::request::if_match::IfMatch;
+use crate::web::request::params::QueryParams;
+use crate::web::request::params::{Filter, Params, PathIds};
+use crate::web::response::reply::Reply;
+use crate::web::response::schema::Schemas;
+use crate::web::{ApiResult, Body, Caller, Fields, Input, PathId, Query};
 
 impl OperationPart for Caller {
     fn describe(operation: &mut Operation, _: &mut Schemas) {

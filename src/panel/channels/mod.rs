@@ -18,7 +18,7 @@ use self::setup::{ChannelSetup, setup_of};
 use super::extractors::Administrator;
 use crate::api::directory::refresh_after;
 use crate::app::App;
-use crate::web::values::Name;
+use crate::web::request::values::Name;
 use crate::web::{ApiError, ApiResult, Body, Created, Fields, Idempotency, Input, Json, Patch, PathId};
 
 /// `GET /channels/{channelId}/setup`.

@@ -13,7 +13,8 @@ use super::change;
 use crate::api::directory::refresh_after;
 use crate::app::App;
 use crate::panel::extractors::Administrator;
-use crate::web::{ApiError, ApiResult, Body, Confidential, Fields, HasSecrets, Idempotency, Input, Json, PathId};
+use crate::web::response::reply::{Confidential, HasSecrets};
+use crate::web::{ApiError, ApiResult, Body, Fields, Idempotency, Input, Json, PathId};
 
 /// The body of `POST /channels/{channelId}/identity-secret`.
 pub struct SecretRotation {

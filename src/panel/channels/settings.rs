@@ -3,8 +3,10 @@
 use hotline_actors::FieldError;
 use hotline_persistence::tables::channels::{ChannelSettings, ChannelType, Position, PreChatField};
 
-use crate::web::channel_values::{Count, ORIGINS_MAX, ProviderId, ProviderUrl, WebOrigin, Word, settings, takes};
-use crate::web::values::{Color, Name, Number, Text};
+use crate::web::request::channel_values::{
+    Count, ORIGINS_MAX, ProviderId, ProviderUrl, WebOrigin, Word, settings, takes,
+};
+use crate::web::request::values::{Color, Name, Number, Text};
 use crate::web::{ApiError, ApiResult, Fields, Patch};
 
 /// The settings of a channel in a request.

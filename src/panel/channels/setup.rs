@@ -9,8 +9,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::web::channel_values::{embed_line, hook_url};
-use crate::web::origin;
+use crate::web::connections::origin;
+use crate::web::request::channel_values::{embed_line, hook_url};
 
 /// A channel's setup.
 #[derive(Debug, Serialize, ToSchema)]

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use self::definition::Definition;
 use super::Template;
 use crate::web::Fields;
-use crate::web::values::{FromField, Name, NonBlankText, Object};
+use crate::web::request::values::{FromField, Name, NonBlankText, Object};
 
 /// Maximum number of parameters per component: more than any template has placeholders.
 const PARAMETERS_MAX: usize = 50;

@@ -27,14 +27,14 @@ use hotline_persistence::tables::tokens::KEY_PREFIX;
 use hotline_persistence::{CompanyId, Db, Ownership, Presence, QueueId, UserId, key};
 use ipnet::IpNet;
 
-use super::body_scheduler::Tenant;
 use super::idempotency::once;
 use super::modules::module_of;
-use super::origin::{self, Address};
 use super::permissions::METHODS;
 use super::rate::{Allowance, RateLimits, Unlimited};
 use super::wrong_tokens::{GUESS_DELAY, WrongTokens};
-use super::{ApiError, ApiResult};
+use crate::web::connections::origin::{self, Address};
+use crate::web::response::error::{ApiError, ApiResult};
+use crate::web::tenant::Tenant;
 
 /// Pause before a failed look-up of a session is repeated.
 const RECHECK_AFTER: Duration = Duration::from_secs(1);

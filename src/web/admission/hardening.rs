@@ -6,7 +6,7 @@ use actix_web::http::header::{HeaderValue, STRICT_TRANSPORT_SECURITY, X_CONTENT_
 use actix_web::web::Data;
 use ipnet::IpNet;
 
-use super::origin;
+use crate::web::connections::origin;
 
 /// Browsers must not guess the content type.
 pub const NO_SNIFFING: HeaderValue = HeaderValue::from_static("nosniff");

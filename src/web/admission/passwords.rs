@@ -10,7 +10,7 @@ use hotline_persistence::password::{self, Password};
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tokio::time::timeout;
 
-use super::{ApiError, ApiResult};
+use crate::web::response::error::{ApiError, ApiResult};
 
 /// Passwords that are hashed at the same time: each takes 19 MiB and a core for tens of milliseconds. At most half of
 /// the cores, and at least one, so that signing in leaves the others to conversations.

@@ -6,7 +6,7 @@ use hotline_persistence::tables::tokens::Permissions;
 use serde_json::{Value, json};
 
 use super::modules::MODULES;
-use super::values::FromField;
+use crate::web::request::values::FromField;
 
 /// The methods a permission can name. The router has no routes for other methods, so they need no permission.
 pub const METHODS: &[&str] = &["GET", "POST", "PUT", "DELETE"];

@@ -11,12 +11,12 @@ use actix_web::{Error, HttpMessage};
 use rand::RngExt;
 use tracing::Instrument;
 
-use super::ApiError;
-use super::body_scheduler::Tenant;
 use super::hardening::harden;
 use super::rate::{RateLimits, Unlimited};
 use crate::metrics::Metrics;
 use crate::telemetry::{self, RequestSummary};
+use crate::web::response::error::ApiError;
+use crate::web::tenant::Tenant;
 
 /// The header with the id.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

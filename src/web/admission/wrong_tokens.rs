@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hotline_actors::ttl_cache::TtlCache;
 
-use super::origin::Address;
+use crate::web::connections::origin::Address;
 
 /// Default number of refusals per address and minute that are answered at once: enough for somebody who sets up a client,
 /// or runs one whose token has expired.

@@ -7,7 +7,7 @@ use dashmap::DashMap;
 use ipnet::IpNet;
 use nix::sys::resource::{Resource, getrlimit};
 
-use crate::web::origin::Address;
+use crate::web::connections::origin::Address;
 
 /// File descriptors that are not used by connections: the journal's (its segment, spares, a reserve, its folder, one
 /// for reading back), some 20 connections to PostgreSQL, those of the serving and sending threads, and of a

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::web::ApiError;
+use crate::web::response::error::ApiError;
 
 /// Time that any body may take, whatever its length: enough to recover from a short loss of connection.
 const BODY_GRACE: Duration = Duration::from_secs(20);

@@ -1,4 +1,4 @@
-//! Connections: how many are accepted, how much memory each may use, and their timeouts.
+//! Connections: how many are accepted, from where, how much memory each may use, and their timeouts.
 //!
 //! The framework waits indefinitely for every head but the first, and for a client that does not read its response. So
 //! it gets each connection as a `MeteredStream`, which records its traffic, and `Progress` distinguishes a working connection
@@ -10,6 +10,7 @@ mod connection_limits;
 mod limits;
 mod metered_stream;
 mod min_rate;
+pub mod origin;
 mod peers;
 mod progress;
 
@@ -42,7 +43,7 @@ pub use peers::Peers;
 pub use progress::ANSWER_PIECE_BYTES;
 use progress::{OpenRequest, Progress, ResponseBody};
 
-use crate::web::{ApiError, OutcomeUnknown};
+use crate::web::response::error::{ApiError, OutcomeUnknown};
 
 /// Time for telling a refused client the reason. The connection uses a descriptor meanwhile, so the time is short.
 const REJECT_TIME_MAX: Duration = Duration::from_millis(250);

@@ -76,7 +76,8 @@ mod tests {
     use std::borrow::Cow;
 
     use super::*;
-    use crate::web::{Fields, Input, body};
+    use crate::web::request::body;
+    use crate::web::request::fields::{Fields, Input};
 
     #[derive(Debug, PartialEq)]
     struct Lines(Option<Amount>, Vec<(Amount, Option<Amount>)>, Option<Amount>);

@@ -10,9 +10,11 @@ use futures_util::StreamExt;
 use hotline_persistence::controls;
 use serde_json::{Map, Value};
 
-use super::compression::decompress;
-use super::wire::{MinRateStream, body_error};
-use super::{ApiError, Fields, Input, body_scheduler};
+use super::body_scheduler;
+use super::decompression::decompress;
+use super::fields::{Fields, Input};
+use crate::web::connections::{MinRateStream, body_error};
+use crate::web::response::error::ApiError;
 
 /// How many times the size limit is drained at most before the connection is closed.
 pub(super) const DRAINED_FACTOR: usize = 8;

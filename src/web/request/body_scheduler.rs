@@ -14,7 +14,8 @@ use hotline_persistence::CompanyId;
 use hotline_persistence::scheduler::{Denied, Permit, Scheduler, Shares, Weight};
 use tokio::task::spawn_blocking;
 
-use super::{ApiError, ApiResult};
+use crate::web::response::error::{ApiError, ApiResult};
+use crate::web::tenant::Tenant;
 
 /// Bodies of at least this many bytes are parsed on another thread: about half a millisecond of work.
 const OFFLOADED_PARSE_BYTES: usize = 64 * 1024;
@@ -38,10 +39,6 @@ const COMPANY_PARSED_WAITING_MAX: usize = 256;
 
 /// How long a body waits for its turn. Imports of one company take seconds each on a slow machine.
 const WAIT_MAX: Duration = Duration::from_secs(15);
-
-/// The company whose quota a request uses; the guard that admits the request sets it.
-#[derive(Clone, Copy, Debug)]
-pub struct Tenant(pub CompanyId);
 
 /// Schedules large bodies: one scheduler for memory, one for parsing.
 pub struct BodyScheduler {
@@ -99,7 +96,7 @@ pub(super) fn tenant(request: &HttpRequest) -> CompanyId {
 }
 
 /// Parses the body: on this thread if it is small, else on a parsing thread.
-pub(super) async fn parse<T: Send + 'static>(
+pub(in crate::web) async fn parse<T: Send + 'static>(
     request: &HttpRequest,
     bytes: usize,
     read: impl FnOnce() -> ApiResult<T> + Send + 'static,

@@ -19,12 +19,14 @@ use hotline_persistence::{CompanyId, controls};
 use serde_json::{Map, Value};
 
 use super::body::{self, DRAINED_FACTOR};
+use super::body_scheduler;
 use super::bounds::{FILES_PART, JSON_BYTES_MAX};
-use super::compression::decompress;
+use super::decompression::decompress;
+use super::fields::{Fields, Input};
 use super::part_heads::PartHeads;
-use super::wire::{MinRateStream, body_error};
-use super::{ApiError, Fields, Input, body_scheduler};
 use crate::media::{Declared, Media, SpoolError, Unavailable, Upload};
+use crate::web::connections::{MinRateStream, body_error};
+use crate::web::response::error::ApiError;
 
 /// Maximum number of files in a form.
 pub const FILES_MAX: usize = 10;
@@ -211,7 +213,10 @@ async fn read_parts(
             let chunks = (&mut part).map(|chunk| chunk.map_err(form_error));
             let received = media.receive(company, &declared, chunks).await;
             let index = form.files.len();
-            form.files.push(received.map_err(|error| ApiError::from(error).of_file(index, &declared))?);
+            form.files.push(
+                received
+                    .map_err(|error| ApiError::from(error).of_file(&format!("{FILES_PART}[{index}]"), &declared))?,
+            );
             continue;
         }
         let is_file = part.content_disposition().is_some_and(|header| header.get_filename().is_some());

@@ -5,18 +5,12 @@ use std::future::{Ready, ready};
 use actix_web::dev::Payload;
 use actix_web::http::header::IF_MATCH;
 use actix_web::{FromRequest, HttpRequest};
-use hotline_persistence::Timestamp;
-use hotline_persistence::table::{Expected, state_of};
+use hotline_persistence::table::Expected;
 
-use super::{ApiError, ApiResult};
+use crate::web::response::error::{ApiError, ApiResult};
 
 /// The states of the record that the request names; any, if it names none.
 pub struct IfMatch(pub Expected);
-
-/// The `ETag` of a record that was changed last at this time.
-pub fn etag(updated_at: Timestamp) -> String {
-    format!("\"{}\"", state_of(updated_at.0))
-}
 
 impl IfMatch {
     fn of(request: &HttpRequest) -> ApiResult<Self> {

@@ -11,9 +11,10 @@ use hotline_persistence::select::{PageRequest, Place, Position};
 use hotline_persistence::{Id, SessionId, controls};
 use serde_json::{Value, json};
 
-use super::cursor::Cursors;
 use super::values::{CONTROLS_REFUSED, FromField};
-use super::{ApiError, ApiResult};
+use crate::web::response::cursor::Cursors;
+use crate::web::response::error::{ApiError, ApiResult};
+use crate::web::response::reply::PER_PAGE;
 
 /// An id in a path.
 pub trait PathValue: FromStr {
@@ -151,9 +152,6 @@ pub fn is_by_number(request: &HttpRequest) -> bool {
 /// The maximum page size, from the settings.
 #[derive(Clone, Copy, Debug)]
 pub struct PerPageMax(pub i64);
-
-/// The default page size, and the default maximum.
-pub const PER_PAGE: i64 = 100;
 
 /// The parameters of a query. Unknown ones are ignored; errors in the others are collected.
 pub struct Params {

@@ -12,8 +12,8 @@ use hotline_persistence::select::Position;
 use hotline_persistence::tables::installation_keys::InstallationKey;
 use sha2::Sha256;
 
-use super::body_scheduler::Tenant;
-use super::{ApiError, ApiResult};
+use super::error::{ApiError, ApiResult};
+use crate::web::tenant::Tenant;
 
 /// The name of the key in `installation_keys`.
 pub const KEY_NAME: &str = "cursors";

@@ -2,7 +2,7 @@
 
 use actix_web::{HttpResponse, Resource, web};
 
-use super::ApiError;
+use super::error::ApiError;
 
 /// A path that allows only `GET`.
 pub fn read_only(resource: Resource) -> Resource {

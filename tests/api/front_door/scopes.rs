@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use futures_util::future::join_all;
 use hotline::cli::everything;
-use hotline::web::modules::MODULES;
-use hotline::web::permissions::METHODS;
+use hotline::web::admission::modules::MODULES;
+use hotline::web::admission::permissions::METHODS;
 use hotline_persistence::tables::tokens::{NewToken, Permissions};
 
 use super::table::{name, only, operations, request, seen, token};

@@ -1,7 +1,7 @@
 //! What is answered again, and what is not.
 
 use hotline::routes;
-use hotline::web::schema::Schemas;
+use hotline::web::response::schema::Schemas;
 use hotline_persistence::QueueId;
 use hotline_persistence::tables::idempotency_keys::Digest;
 use hotline_persistence::tables::tokens::{self, NewToken};

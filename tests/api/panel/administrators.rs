@@ -1,7 +1,7 @@
 //! What administrators do: companies, channels, profiles and people.
 
 use hotline::openapi::Access;
-use hotline::web::schema::Schemas;
+use hotline::web::response::schema::Schemas;
 use reqwest::Method;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hotline::web::schema::Schemas;
+use hotline::web::response::schema::Schemas;
 use hotline_actors::clock;
 use hotline_persistence::totp;
 use reqwest::Method;

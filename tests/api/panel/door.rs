@@ -1,7 +1,7 @@
 //! The door of every operation of people: without a session, from another website, with a token, without a permission.
 
 use hotline::openapi::{Access, Operation};
-use hotline::web::schema::Schemas;
+use hotline::web::response::schema::Schemas;
 use hotline_actors::clock;
 use hotline_persistence::ProfileId;
 use hotline_persistence::tables::profiles::{self, NewProfile};
@@ -159,7 +159,7 @@ async fn a_profile_permits_module_by_method_and_nothing_else() {
     assert!(tried >= 150, "{tried}");
     // One method of one module, for each: what it covers is no question of permission any more, everything else still is. Of what
     // it does not cover, each module is tried with another quarter.
-    for (turn, module) in hotline::web::modules::MODULES.iter().enumerate() {
+    for (turn, module) in hotline::web::admission::modules::MODULES.iter().enumerate() {
         // Everybody has their own requests of a minute.
         let somebody = Permitted::new(&app, module).await;
         for permitted in ["GET", "DELETE"] {

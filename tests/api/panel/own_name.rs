@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hotline::web::modules::module_of;
+use hotline::web::admission::modules::module_of;
 use reqwest::Method;
 use serde_json::{Value, json};
 

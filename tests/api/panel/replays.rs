@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hotline::routes;
-use hotline::web::schema::Schemas;
+use hotline::web::response::schema::Schemas;
 use reqwest::Method;
 use serde_json::{Value, json};
 

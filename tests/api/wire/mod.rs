@@ -13,7 +13,7 @@ use actix_web::dev::ServerHandle;
 use actix_web::web::Bytes;
 use actix_web::{App, HttpResponse, web};
 use futures_util::stream;
-use hotline::web::wire::{Limits, ListenOptions, Listeners, bind, listen};
+use hotline::web::connections::{Limits, ListenOptions, Listeners, bind, listen};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;

@@ -1,6 +1,6 @@
 //! What is no HTTP is refused once, and what came before it is answered.
 
-use hotline::web::wire::Limits;
+use hotline::web::connections::Limits;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 

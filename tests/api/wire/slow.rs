@@ -7,7 +7,7 @@ use std::time::Duration;
 use actix_web::web::Bytes;
 use actix_web::{App, HttpResponse, web};
 use futures_util::{StreamExt, stream};
-use hotline::web::wire::{Limits, ListenOptions, Listeners, bind, listen};
+use hotline::web::connections::{Limits, ListenOptions, Listeners, bind, listen};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 

@@ -12,7 +12,7 @@ use super::end::End;
 use super::{CatchUpPosition, SocketSession};
 use crate::api::webchat::visible_messages;
 use crate::visitors::socket::frames::Frame;
-use crate::web::response_memory::HeldBytes;
+use crate::web::admission::response_memory::HeldBytes;
 
 /// Pause before a failed read is repeated.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);

@@ -14,8 +14,8 @@ use serde::de::DeserializeOwned;
 use sqlx::PgConnection;
 
 use super::keys::{KeyLock, expiry_cutoff};
-use crate::web::reply::Reply;
-use crate::web::{ApiError, ApiResult};
+use crate::web::response::error::{ApiError, ApiResult};
+use crate::web::response::reply::Reply;
 
 /// A request with a key, while it is served.
 pub(super) struct KeyedRequest {

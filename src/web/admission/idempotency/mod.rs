@@ -32,12 +32,15 @@ pub use atomic::Idempotency;
 use atomic::KeyedRequest;
 pub use keys::Keys;
 
-use super::compression::decompress;
-use super::reply::RecordedBody;
+use super::auth::Caller;
 use super::request_id::{RequestId, X_REQUEST_ID};
-use super::{ApiError, ApiResult, Caller, body, body_scheduler, form, reply};
 use crate::media::Media;
 use crate::metrics::Metrics;
+use crate::web::request::decompression::decompress;
+use crate::web::request::{body, body_scheduler, form};
+use crate::web::response::error::{ApiError, ApiResult};
+use crate::web::response::reply;
+use crate::web::response::reply::RecordedBody;
 
 /// The header with the key.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");

@@ -8,7 +8,7 @@ use hotline_persistence::CompanyId;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-use crate::web::origin::Address;
+use crate::web::connections::origin::Address;
 
 /// Limits of the bytes of responses in memory.
 #[derive(Clone, Copy, Debug)]

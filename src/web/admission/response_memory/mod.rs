@@ -1,7 +1,7 @@
 //! Limits the memory of responses until they are sent
-//! ([decision 49](../../../docs/decisions/0049-unread-responses-are-limited-by-bytes.md)).
+//! ([decision 49](../../../../docs/decisions/0049-unread-responses-are-limited-by-bytes.md)).
 //!
-//! A connection sends a response in pieces (`wire`). The rest of it stays in memory, and is counted by the reader's address,
+//! A connection sends a response in pieces (`connections`). The rest of it stays in memory, and is counted by the reader's address,
 //! by company, and in total. Where a limit is reached, a response waits for a moment and is then replaced by `503`. Bodies
 //! that are produced in pieces, such as files and streams, are counted by piece. Memory that all readers share is not counted.
 
@@ -31,13 +31,13 @@ use hotline_persistence::large::until_built;
 use self::counted_stream::CountedStream;
 use self::ledger::{Ledger, Reader, Reservation};
 use super::auth::Admission;
-use super::body_scheduler::Tenant;
-use super::head::is_head_request;
-use super::origin::{self, Address};
-use super::{ApiError, OutcomeUnknown};
+use crate::web::connections::origin::{self, Address};
+use crate::web::response::error::{ApiError, OutcomeUnknown};
+use crate::web::response::head::is_head_request;
+use crate::web::tenant::Tenant;
 
 /// Responses up to this size are not counted: a connection sends them in one piece.
-const SMALL_BYTES: usize = super::wire::ANSWER_PIECE_BYTES;
+const SMALL_BYTES: usize = crate::web::connections::ANSWER_PIECE_BYTES;
 
 /// Responses from this size are remembered, so that the next one like it reserves its memory before it is built.
 const REMEMBERED_BYTES: usize = 256 << 10;

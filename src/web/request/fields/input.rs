@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::Fields;
-use crate::web::bounds::JSON_BYTES_MAX;
+use crate::web::request::bounds::JSON_BYTES_MAX;
 
 /// A body that is read field by field.
 pub trait Input: Sized {

@@ -18,9 +18,9 @@ use serde_json::{Map, Number, Value};
 
 pub use self::input::Input;
 pub use self::patch::Patch;
-use super::schema::{Shape, nullable, or_blank};
 use super::values::{CONTROLS_REFUSED, FromField};
-use super::{ApiError, ApiResult};
+use crate::web::response::error::{ApiError, ApiResult};
+use crate::web::response::schema::{Shape, nullable, or_blank};
 
 /// The fields of one object, and the errors found so far.
 pub struct Fields<'a> {

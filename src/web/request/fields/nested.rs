@@ -4,8 +4,8 @@ use hotline_actors::FieldError;
 use serde_json::{Value, json};
 
 use super::{Fields, describe, has_fraction};
-use crate::web::schema::nullable;
-use crate::web::values::FromField;
+use crate::web::request::values::FromField;
+use crate::web::response::schema::nullable;
 
 impl<'a> Fields<'a> {
     /// An object inside this one, parsed by `read`; absent and `null` give `None`.

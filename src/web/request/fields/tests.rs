@@ -4,7 +4,7 @@ use hotline_persistence::tables::tags::TagId;
 use serde_json::json;
 
 use super::*;
-use crate::web::values::Name;
+use crate::web::request::values::Name;
 
 struct Order {
     lines: Vec<Name>,

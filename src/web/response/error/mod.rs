@@ -12,7 +12,6 @@ use hotline_persistence::error::Holder;
 use serde_json::{Value, json};
 
 pub use self::reasons::{OTHER as OTHER_REASON, code_of as code_of_reason, codes as reason_codes};
-use super::bounds::FILES_PART;
 use crate::media::Declared;
 
 /// The result of a handler.
@@ -92,15 +91,15 @@ impl ApiError {
         }
     }
 
-    /// The same error for one file of a form, with the file's name.
-    pub(super) fn of_file(mut self, index: usize, declared: &Declared) -> Self {
+    /// The same error for one file of a form, with the file's name; `field` is its part.
+    pub(in crate::web) fn of_file(mut self, field: &str, declared: &Declared) -> Self {
         const OF_A_FILE: [&str; 3] =
             ["ERR_API_MEDIA_EMPTY", "ERR_API_MEDIA_TYPE_UNKNOWN", "ERR_API_MEDIA_TYPE_MISMATCH"];
         if OF_A_FILE.contains(&self.code) {
             let name = declared.file_name.as_deref();
             self.message = format!("{}: {}", name.unwrap_or("a file without a name"), self.message);
             self.details = Some(Box::new(json!({
-                "field": format!("{FILES_PART}[{index}]"),
+                "field": field,
                 "fileName": name,
                 "mimeType": declared.mime_type,
             })));
@@ -109,12 +108,12 @@ impl ApiError {
     }
 
     /// The response to an internal error.
-    pub(super) fn defect(message: impl Into<String>) -> Self {
+    pub(in crate::web) fn defect(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "ERR_API_INTERNAL", message)
     }
 
     /// Adds the id of the record that already has the requested value.
-    pub(super) async fn naming_holder(mut self, db: Db<'_>) -> Self {
+    pub(in crate::web) async fn naming_holder(mut self, db: Db<'_>) -> Self {
         let Some(holder) = self.holder.take() else { return self };
         // Even if the record cannot be found, the value is taken.
         if let (Ok(Some(id)), Some(details)) = (holder.find(db).await, &mut self.details) {

@@ -9,14 +9,14 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{ContentType, ETAG, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, Responder};
 use hotline_persistence::Timestamp;
+use hotline_persistence::table::state_of;
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-pub use self::page::{PAGE_BYTES_MAX, Page, fitting};
-use super::if_match::etag;
+pub use self::page::{PAGE_BYTES_MAX, PER_PAGE, Page, fitting};
+use super::error::{ApiError, ApiResult};
 use super::schema::{self, Schemas};
-use super::{ApiError, ApiResult};
 
 /// A success: a status, and a body that can be built anywhere, also in an actor.
 pub trait Reply: 'static {
@@ -165,6 +165,11 @@ impl<T: Serialize + ToSchema + 'static> Reply for Tagged<T> {
     fn schema(schemas: &mut Schemas) -> Option<Value> {
         Json::<T>::schema(schemas)
     }
+}
+
+/// The `ETag` of a record that was changed last at this time.
+fn etag(updated_at: Timestamp) -> String {
+    format!("\"{}\"", state_of(updated_at.0))
 }
 
 impl<T: Versioned + Serialize + ToSchema + 'static> Responder for Tagged<T> {

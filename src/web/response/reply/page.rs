@@ -11,10 +11,12 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::{RESOURCE_BYTES, Reply, SPARE_BYTES_MAX, respond, shrink_to_fit};
-use crate::web::cursor::ListRead;
-use crate::web::params::PER_PAGE;
-use crate::web::schema::{self, Schemas};
-use crate::web::{ApiError, ApiResult};
+use crate::web::response::cursor::ListRead;
+use crate::web::response::error::{ApiError, ApiResult};
+use crate::web::response::schema::{self, Schemas};
+
+/// The default page size, and the default maximum.
+pub const PER_PAGE: i64 = 100;
 
 /// A page of results.
 pub struct Page<T> {

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Datelike, Days, TimeDelta, Utc};
 use chrono_tz::Tz;
-use hotline::web::calendar::Zone;
+use hotline::web::request::calendar::Zone;
 use hotline_persistence::tables::cards::{self, BoardId};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

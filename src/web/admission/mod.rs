@@ -1,0 +1,14 @@
+//! Which requests are admitted: the token, the rate, the permission, the idempotency key; and the middleware around every
+//! handler.
+
+pub mod auth;
+pub mod hardening;
+pub mod idempotency;
+pub mod keyed_limit;
+pub mod modules;
+pub mod passwords;
+pub mod permissions;
+pub mod rate;
+pub mod request_id;
+pub mod response_memory;
+pub mod wrong_tokens;

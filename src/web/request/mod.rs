@@ -1,0 +1,17 @@
+//! What a request says: its path, query, body and files, read field by field.
+
+pub mod addresses;
+pub mod amounts;
+pub mod body;
+pub mod body_scheduler;
+pub mod bounds;
+pub mod calendar;
+pub mod channel_values;
+pub mod decompression;
+pub mod fields;
+pub mod form;
+pub mod if_match;
+pub mod origins;
+pub mod params;
+mod part_heads;
+pub mod values;
