@@ -10,10 +10,10 @@ use crate::figures::Round;
 use crate::generator::Load;
 use crate::machine::Machine;
 use crate::options::{Against, Shared};
+use crate::outcome::Outcome;
 use crate::scenario::{Scenario, Server};
 use crate::service::Binary;
 use crate::stage::Stage;
-use crate::{Outcome, report};
 
 /// What one scenario came to.
 #[derive(Clone, Debug, Serialize)]
@@ -54,7 +54,7 @@ pub struct Measured {
     pub beside: Vec<Beside>,
 }
 
-pub async fn run(shared: &Shared, options: &Against) -> Outcome<()> {
+pub async fn run(shared: &Shared, options: &Against) -> Outcome<Measured> {
     let chosen = if options.scenarios.is_empty() { Scenario::ALL.to_vec() } else { options.scenarios.clone() };
     let uses_pool = chosen.iter().any(|scenario| scenario.uses_up());
     let pool = if uses_pool { options.pool } else { 0 };
@@ -84,15 +84,14 @@ pub async fn run(shared: &Shared, options: &Against) -> Outcome<()> {
     let machine = Machine::here(ours.postgres_version().await?)?;
     ours.clear().await?;
     other.clear().await?;
-    let measured = Measured {
+    Ok(Measured {
         machine,
         other: options.other.display().to_string(),
         seconds: options.seconds,
         turns: options.turns,
         connections: options.connections,
         beside,
-    };
-    report::against(&measured, shared.keep)
+    })
 }
 
 /// The two, ours first.

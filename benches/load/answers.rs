@@ -5,7 +5,7 @@ use reqwest::header::{CONNECTION, CONTENT_LENGTH, DATE, TRANSFER_ENCODING};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::seed::{Api, Company};
 
 /// One answer, whole: a handler that says the same sends as many bytes.

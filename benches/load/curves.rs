@@ -10,10 +10,10 @@ use crate::figures::Round;
 use crate::generator::Load;
 use crate::machine::Machine;
 use crate::options::{Curves, Grown, Shared};
+use crate::outcome::Outcome;
 use crate::scenario::{Scenario, Server};
 use crate::service::Binary;
 use crate::stage::Stage;
-use crate::{Outcome, report};
 
 /// How many callers there are, each with one request at a time.
 const CONNECTIONS: [u32; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
@@ -67,7 +67,7 @@ impl Curved {
     }
 }
 
-pub async fn run(shared: &Shared, options: &Curves) -> Outcome<()> {
+pub async fn run(shared: &Shared, options: &Curves) -> Outcome<Curved> {
     let stage = Stage::set(&Binary::measured()?, shared.tickets, 0, None).await?;
     let mut curved = Curved {
         machine: Machine::here(stage.postgres_version().await?)?,
@@ -107,7 +107,7 @@ pub async fn run(shared: &Shared, options: &Curves) -> Outcome<()> {
         }
         stage.clear().await?;
     }
-    report::curves(&curved, shared.keep)
+    Ok(curved)
 }
 
 async fn measure(

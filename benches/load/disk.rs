@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use serde::Serialize;
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 
 /// What is written and synced each time.
 const BYTES: usize = 4096;

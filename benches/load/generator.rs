@@ -9,8 +9,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 
+use crate::machine;
+use crate::outcome::Outcome;
 use crate::scenario::{Scenario, Server};
-use crate::{Outcome, machine};
 
 /// What the script's last line begins with.
 const MARK: &str = "LOAD ";

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde::Serialize;
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Machine {

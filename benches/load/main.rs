@@ -17,6 +17,7 @@ mod grown;
 mod machine;
 mod memory;
 mod options;
+mod outcome;
 mod report;
 mod run;
 mod scenario;
@@ -34,14 +35,11 @@ use clap::Parser;
 use mimalloc::MiMalloc;
 
 use options::{Arguments, Command};
+use outcome::Outcome;
 
 /// As in the service, so that the yardsticks have no other.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
-
-/// Why a run ends without figures.
-type Failure = Box<dyn std::error::Error>;
-type Outcome<T> = Result<T, Failure>;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -65,14 +63,18 @@ fn main() -> ExitCode {
 }
 
 async fn drive(arguments: &Arguments, command: Option<&Command>) -> Outcome<()> {
+    let shared = &arguments.shared;
+    let keep = shared.keep;
     match command {
-        Some(Command::Curves(options)) => curves::run(&arguments.shared, options).await,
-        Some(Command::Soak(options)) => soak::run(&arguments.shared, options).await,
-        Some(Command::Against(options)) => against::run(&arguments.shared, options).await,
-        Some(Command::Cluster(options)) => cluster::run(&arguments.shared, options).await,
-        Some(Command::Grown(options)) => grown::run(&arguments.shared, options).await,
-        Some(Command::Memory(options)) => memory::run(&arguments.shared, options).await,
-        Some(Command::Run(options)) => run::run(&arguments.shared, options).await,
-        Some(Command::Yardstick { .. }) | None => run::run(&arguments.shared, &options::Run::default()).await,
+        Some(Command::Curves(options)) => report::curves(&curves::run(shared, options).await?, keep),
+        Some(Command::Soak(options)) => report::soak(&soak::run(shared, options).await?, keep),
+        Some(Command::Against(options)) => report::against(&against::run(shared, options).await?, keep),
+        Some(Command::Cluster(options)) => report::cluster(&cluster::run(shared, options).await?, keep),
+        Some(Command::Grown(options)) => grown::run(shared, options, |measured| report::grown(measured, keep)).await,
+        Some(Command::Memory(options)) => report::memory(&memory::run(options).await?, keep),
+        Some(Command::Run(options)) => report::throughput(&run::run(shared, options).await?, keep),
+        Some(Command::Yardstick { .. }) | None => {
+            report::throughput(&run::run(shared, &options::Run::default()).await?, keep)
+        }
     }
 }

@@ -14,10 +14,11 @@ use serde::Serialize;
 
 use crate::figures::Verdict;
 use crate::machine::Machine;
-use crate::options::{Memory, Shared};
+use crate::options::Memory;
+use crate::outcome::Outcome;
 use crate::seed::{Api, Company};
 use crate::service::{Binary, NEVER_S, Service};
-use crate::{Outcome, report, stage, usage};
+use crate::{stage, usage};
 
 /// Bytes of a hot ticket, everything included.
 const TICKET_BYTES_MAX: f64 = 1800.0;
@@ -98,7 +99,7 @@ pub struct Measured {
     pub retired: Retired,
 }
 
-pub async fn run(shared: &Shared, options: &Memory) -> Outcome<()> {
+pub async fn run(options: &Memory) -> Outcome<Measured> {
     let folder = stage::folder()?;
     let folder = folder.path();
     let (few, many) = (0..options.few, options.few..options.few + options.many);
@@ -112,7 +113,7 @@ pub async fn run(shared: &Shared, options: &Memory) -> Outcome<()> {
         costs.push(Cost { kind, few_bytes, many_bytes, each_bytes });
     }
     let retired = retire(folder, &company, many).await?;
-    report::memory(&Measured { machine, few: options.few, many: options.many, costs, retired }, shared.keep)
+    Ok(Measured { machine, few: options.few, many: options.many, costs, retired })
 }
 
 async fn seed(folder: &Path, options: &Memory) -> Outcome<(Company, Machine)> {

@@ -8,15 +8,15 @@ use crate::figures::{Measure, Throughput};
 use crate::generator::Load;
 use crate::machine::Machine;
 use crate::options::{Run, Shared};
+use crate::outcome::Outcome;
 use crate::scenario::{OFFERED, Scenario, Server};
 use crate::service::Binary;
 use crate::stage::Stage;
-use crate::{Outcome, report};
 
 /// Asked for before it counts: connections, caches, the first growth of buffers.
 const WARM_UP_S: u64 = 2;
 
-pub async fn run(shared: &Shared, options: &Run) -> Outcome<()> {
+pub async fn run(shared: &Shared, options: &Run) -> Outcome<Throughput> {
     let chosen = if options.scenarios.is_empty() { Scenario::ALL.to_vec() } else { options.scenarios.clone() };
     let uses_pool = chosen.iter().any(|scenario| scenario.uses_up());
     let pool = if uses_pool { options.pool } else { 0 };
@@ -51,7 +51,7 @@ pub async fn run(shared: &Shared, options: &Run) -> Outcome<()> {
     }
     let Measuring { stage, run, .. } = measuring;
     stage.clear().await?;
-    report::throughput(&run, shared.keep)
+    Ok(run)
 }
 
 struct Measuring {

@@ -9,7 +9,7 @@ use reqwest::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::service::Service;
 
 /// Requests at once.

@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 
 /// A process that serves; stopped as a user stops it when it is dropped.
 pub struct Service {

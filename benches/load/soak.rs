@@ -11,10 +11,10 @@ use crate::figures::{Round, Verdict};
 use crate::generator::Load;
 use crate::machine::Machine;
 use crate::options::{Shared, Soak};
+use crate::outcome::Outcome;
 use crate::scenario::{Scenario, Server};
 use crate::service::Binary;
 use crate::stage::Stage;
-use crate::{Outcome, report};
 
 /// How often is looked, and how many looks make a sample.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -70,7 +70,7 @@ pub struct Table {
     pub vacuumed: i64,
 }
 
-pub async fn run(shared: &Shared, options: &Soak) -> Outcome<()> {
+pub async fn run(shared: &Shared, options: &Soak) -> Outcome<Soaked> {
     let stage = Stage::set(&Binary::measured()?, shared.tickets, 0, None).await?;
     let subjects = stage.subjects(&[], &[])?;
     let load = Load {
@@ -97,7 +97,7 @@ pub async fn run(shared: &Shared, options: &Soak) -> Outcome<()> {
     let tables = tables(&stage.db).await?;
     let machine = Machine::here(stage.postgres_version().await?)?;
     stage.clear().await?;
-    let soaked = Soaked {
+    Ok(Soaked {
         machine,
         seconds: options.seconds,
         connections: options.connections,
@@ -105,8 +105,7 @@ pub async fn run(shared: &Shared, options: &Soak) -> Outcome<()> {
         round,
         samples,
         tables,
-    };
-    report::soak(&soaked, shared.keep)
+    })
 }
 
 async fn sample(stage: &Stage, began: Instant) -> Outcome<Sample> {

@@ -16,12 +16,13 @@ use crate::answers::Answers;
 use crate::figures::Round;
 use crate::generator::Load;
 use crate::options::Grown;
+use crate::outcome::{Failure, Outcome};
 use crate::scenario::Server;
 use crate::seed::{Api, Company};
 use crate::service::{Binary, NEVER_S, Service};
 use crate::usage::Watched;
 use crate::yardstick::{self, Process, Settings};
-use crate::{Failure, Outcome, disk, grown, subjects};
+use crate::{disk, grown, subjects};
 
 /// How long the tables may be behind after a measurement before it counts as a defect.
 const SETTLE_TIME_MAX: Duration = Duration::from_secs(300);
@@ -74,7 +75,7 @@ impl Stage {
         let began = Instant::now();
         // Actors stay hot for the whole run: which of them are is no accident then.
         let (service, mut company, api) = match grown {
-            Some(options) => grown::start(binary, folder.path(), options).await?,
+            Some(options) => grown::start::start(binary, folder.path(), options).await?,
             None => {
                 let service = Service::start(binary, folder.path(), NEVER_S)?;
                 let (company, api) = Company::create(&service).await?;

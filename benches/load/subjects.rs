@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::seed::Company;
 
 /// Of every so many tickets, how many change their state in the mix; the others are written to and read.

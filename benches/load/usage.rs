@@ -4,7 +4,7 @@ use std::fs::read_to_string;
 
 use serde::Serialize;
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 
 /// Clock ticks a second, in which `/proc` tells CPU time: 100 on every Linux, whatever the kernel's own clock.
 const TICKS_PER_S: f64 = 100.0;

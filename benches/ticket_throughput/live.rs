@@ -8,7 +8,7 @@ use hotline_actors::{Directory, Engine, EngineOptions};
 use hotline_persistence::{Durability, Store, pool};
 
 use crate::case::{CONTACTS, Kind};
-use crate::side::Slot;
+use crate::slot::Slot;
 use crate::support::{self, Company, Postgres};
 
 /// What the side is called.

@@ -24,6 +24,7 @@ mod case;
 mod live;
 mod plain;
 mod side;
+mod slot;
 #[path = "../support/mod.rs"]
 mod support;
 

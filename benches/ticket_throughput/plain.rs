@@ -11,7 +11,7 @@ use sqlx::{ConnectOptions, PgConnection};
 
 use crate::case::{CONTACTS, Kind};
 use crate::live::{NOTE, TEXT};
-use crate::side::Slot;
+use crate::slot::Slot;
 use crate::support::{Company, Postgres};
 
 /// Connections: the more wait for a sync, the more share it.

@@ -8,7 +8,6 @@ use actix::dev::SystemRunner;
 use actix::{Actor, Addr, Arbiter};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Throughput};
-use hotline_persistence::TicketId;
 use hotline_persistence::tables::contacts::ContactRef;
 
 use crate::bare::{Ask, Bare};
@@ -16,6 +15,7 @@ use crate::callers::Callers;
 use crate::case::{Case, IN_FLIGHT, Kind};
 use crate::live::{self, Live};
 use crate::plain::Plain;
+use crate::slot::Slot;
 use crate::support::{self, Company};
 
 /// Tickets of each caller that a round of plain transactions goes through: with all of them it would take a quarter of a minute.
@@ -36,21 +36,6 @@ pub enum Side {
 pub enum Asked {
     Live(Arc<Live>),
     Plain(Arc<Plain>),
-}
-
-/// One contact's conversation, as its caller knows it.
-#[derive(Clone)]
-pub struct Slot {
-    pub contact: Arc<ContactRef>,
-    pub ticket: Option<TicketId>,
-    /// The next command of its cycle.
-    pub next: usize,
-}
-
-impl Slot {
-    pub fn ticket(&self) -> TicketId {
-        self.ticket.expect("the ticket was opened before")
-    }
 }
 
 impl Asked {

@@ -3,8 +3,8 @@
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
-use crate::Outcome;
 use crate::cluster::share::Share;
+use crate::outcome::Outcome;
 use crate::service::{Binary, NEVER_S, Service};
 use crate::usage;
 

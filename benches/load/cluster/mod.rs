@@ -19,10 +19,11 @@ use crate::figures::Verdict;
 use crate::generator::{Counted, Load};
 use crate::machine::Machine;
 use crate::options::{Cluster, Shared};
+use crate::outcome::Outcome;
 use crate::scenario::{Scenario, Server};
 use crate::seed::Company;
 use crate::service::Binary;
-use crate::{Outcome, report, stage, subjects, usage};
+use crate::{stage, subjects, usage};
 
 /// How many processes there are, in turn: down and up again, so that what the machine does meanwhile falls on all.
 const NUMBERS: [usize; 6] = [3, 2, 1, 1, 2, 3];
@@ -116,7 +117,7 @@ impl Measured {
     }
 }
 
-pub async fn run(shared: &Shared, options: &Cluster) -> Outcome<()> {
+pub async fn run(shared: &Shared, options: &Cluster) -> Outcome<Measured> {
     let binary = Binary::measured()?;
     let folder = stage::folder()?;
     std::fs::create_dir(folder.path().join("media"))?;
@@ -167,7 +168,7 @@ pub async fn run(shared: &Shared, options: &Cluster) -> Outcome<()> {
     };
     room.clear().await?;
     postgres.stop().await?;
-    report::cluster(&measured, shared.keep)
+    Ok(measured)
 }
 
 /// What runs while it is measured.

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 
 /// In each of these a process gets its share. Short, so that it does not stand still for long once it has used it up.
 const PERIOD: Duration = Duration::from_millis(10);

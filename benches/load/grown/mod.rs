@@ -3,24 +3,21 @@
 
 mod requests;
 mod rows;
+pub mod start;
 
-use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde::Serialize;
-use serde_json::json;
 
 use crate::figures::Verdict;
 use crate::generator::Load;
 use crate::machine::Machine;
 use crate::options::{Grown, Shared};
+use crate::outcome::Outcome;
 use crate::scenario::{Scenario, Server};
-use crate::seed::{Api, Company};
-use crate::service::{Binary, NEVER_S, Service};
-use crate::stage::{self, Stage};
-use crate::{Outcome, report};
+use crate::service::Binary;
+use crate::stage::Stage;
 use requests::Request;
 
 /// Milliseconds at p95: any page of any list, a report, a dashboard.
@@ -114,57 +111,8 @@ impl Measured {
     }
 }
 
-/// Where the company is noted that a kept database was grown for.
-const COMPANY: &str = "company.json";
-
-/// A service on a database with a year of use in it: made now, or the one that was kept.
-pub async fn start(binary: &Binary, folder: &Path, options: &Grown) -> Outcome<(Service, Company, Api)> {
-    let kept = options.keep_in.as_deref();
-    let company = match kept.filter(|kept| kept.join(COMPANY).exists()) {
-        Some(kept) => {
-            copy(kept, folder)?;
-            serde_json::from_slice(&std::fs::read(folder.join(COMPANY))?)?
-        }
-        None => {
-            let service = Service::start(binary, folder, NEVER_S)?;
-            let (company, api) = Company::create(&service).await?;
-            let webhook = json!({"url": "https://crm.example/hotline", "active": false});
-            api.post("/webhooks", webhook).await?;
-            // The service would not know of the ids that are used up.
-            service.stop()?;
-            grow(binary, folder, &company, options).await?;
-            if let Some(kept) = kept {
-                std::fs::write(folder.join(COMPANY), serde_json::to_vec(&company)?)?;
-                copy(folder, kept)?;
-            }
-            company
-        }
-    };
-    let service = Service::start(binary, folder, NEVER_S)?;
-    let api = Api::new(&service, &company.key)?;
-    Ok((service, company, api))
-}
-
-/// Copies what a folder holds, with its owners: PostgreSQL looks at them.
-fn copy(from: &Path, to: &Path) -> Outcome<()> {
-    std::fs::create_dir_all(to)?;
-    let copied = Command::new("cp").arg("-a").arg(from.join(".")).arg(to).status()?;
-    if copied.success() { Ok(()) } else { Err(format!("{} is not copied", from.display()).into()) }
-}
-
-async fn grow(binary: &Binary, folder: &Path, company: &Company, options: &Grown) -> Outcome<()> {
-    let cluster = stage::visit(folder).await?;
-    let db = hotline_persistence::pool::connect(cluster.connect_options());
-    rows::fill(&db, company, options).await?;
-    db.close().await;
-    let began = Instant::now();
-    let rebuilt = binary.tell(folder, &["reports", "rebuild"])?;
-    let count = rebuilt["companies"].as_array().map_or(0, Vec::len);
-    eprintln!("the figures of {count} companies: {:.0?}", began.elapsed());
-    Ok(cluster.stop().await?)
-}
-
-pub async fn run(shared: &Shared, options: &Grown) -> Outcome<()> {
+/// Passes what it has measured to `report`, also before the scenarios: they may fail, and what is before took long.
+pub async fn run(shared: &Shared, options: &Grown, report: impl Fn(&Measured) -> Outcome<()>) -> Outcome<()> {
     let stage = Stage::set(&Binary::measured()?, shared.tickets, options.pool, Some(options)).await?;
     let mut requests = requests::lists(&stage.db, &stage.company, LIST_MS_MAX).await?;
     requests.extend(requests::reports(REPORT_MS_MAX, DASHBOARD_MS_MAX)?);
@@ -200,12 +148,11 @@ pub async fn run(shared: &Shared, options: &Grown) -> Outcome<()> {
         compared: Vec::new(),
     };
     if options.seconds > 0 {
-        // Written first: what follows may fail, and this took long.
-        report::grown(&measured, shared.keep)?;
+        report(&measured)?;
         measured.compared = compare(shared, options, &stage).await?;
     }
     stage.clear().await?;
-    report::grown(&measured, shared.keep)
+    report(&measured)
 }
 
 /// Asks for each in turn, so that an unquiet minute falls on all of them.

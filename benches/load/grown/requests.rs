@@ -4,7 +4,7 @@
 use hotline_persistence::PgPool;
 use serde_json::Value;
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::seed::Company;
 
 /// Rows of a page.

@@ -5,8 +5,8 @@ use std::time::Instant;
 use hotline_persistence::PgPool;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
-use crate::Outcome;
 use crate::options::Grown;
+use crate::outcome::Outcome;
 use crate::seed::Company;
 
 /// Tickets of one statement: the server keeps no more of it than its rows.

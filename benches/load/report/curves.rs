@@ -2,8 +2,8 @@
 
 use plotters::prelude::*;
 
-use crate::Outcome;
 use crate::curves::{BY_ROWS, Curved, Point};
+use crate::outcome::Outcome;
 use crate::scenario::{Scenario, Server};
 
 const SIZE: (u32, u32) = (1080, 1800);

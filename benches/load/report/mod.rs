@@ -12,8 +12,9 @@ use serde::Serialize;
 use crate::curves::Curved;
 use crate::figures::Throughput;
 use crate::memory::Measured;
+use crate::outcome::Outcome;
 use crate::soak::Soaked;
-use crate::{Outcome, against, cluster, grown, machine};
+use crate::{against, cluster, grown, machine};
 
 pub fn throughput(run: &Throughput, keep: bool) -> Outcome<()> {
     let report = Report { name: "throughput", text: table::throughput(run), plot: Some(plot::throughput(run)) };

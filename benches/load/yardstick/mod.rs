@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 use sqlx::postgres::PgConnectOptions;
 
 use crate::answers::Answers;
-use crate::{Outcome, machine};
+use crate::machine;
+use crate::outcome::Outcome;
 
 pub use plain::prepare;
 pub use process::Process;

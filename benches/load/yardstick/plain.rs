@@ -15,7 +15,7 @@ use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
 use super::bare::Message;
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::scenario::Server;
 use crate::seed::Company;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use super::Settings;
-use crate::Outcome;
+use crate::outcome::Outcome;
 
 /// Ends when it is dropped.
 pub struct Process {

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::scenario::Server;
 
 /// Hotline's tables, and the names that are shown with a ticket.
