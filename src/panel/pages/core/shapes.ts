@@ -1,6 +1,18 @@
-// What the service answers to the panel alone, under the names that the pages use.
+// The shapes of records, under the names that the pages use.
 
-import type { Method, Of } from "./client";
+import type { Method, Of, Query } from "./client";
+
+/** A record that something else names. */
+export interface Named {
+  id: number;
+  name: string;
+}
+
+/** Where the records are that can be chosen. */
+export interface Source {
+  path: string;
+  query?: Query;
+}
 
 export type Permissions = Record<string, Method[]>;
 

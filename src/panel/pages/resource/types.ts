@@ -5,8 +5,9 @@ import type { ComponentChildren } from "preact";
 import type { Method, Query } from "../core/client";
 import type { Values } from "../core/drafts";
 import { may } from "../core/session";
+import type { Source } from "../core/shapes";
 import type { Text } from "../core/text";
-import type { Field, Option, Source } from "../ui/fields";
+import type { Field, Option } from "../ui/fields";
 
 export interface ColumnOf<Row> {
   label: Text;

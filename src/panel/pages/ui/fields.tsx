@@ -2,25 +2,12 @@
 
 import type { ComponentChildren } from "preact";
 
-import type { Query } from "../core/client";
 import type { Values } from "../core/drafts";
-import type { Permissions } from "../core/shapes";
+import type { Named, Permissions, Source } from "../core/shapes";
 import { count, say, type Text } from "../core/text";
 import { words } from "../core/words";
 import { Matrix } from "./matrix";
 import { Picker } from "./picker";
-
-/** A record that something else names. */
-export interface Named {
-  id: number;
-  name: string;
-}
-
-/** Where the records are that can be chosen. */
-export interface Source {
-  path: string;
-  query?: Query;
-}
 
 export type Option = readonly [value: string, label: Text];
 

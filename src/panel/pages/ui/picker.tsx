@@ -6,9 +6,9 @@ import { useEffect, useRef } from "preact/hooks";
 
 import { get, whole } from "../core/client";
 import { explain } from "../core/reasons";
+import type { Named, Source } from "../core/shapes";
 import { say } from "../core/text";
 import { words } from "../core/words";
-import type { Named, Source } from "./fields";
 import { Icon } from "./icons";
 
 /** How long somebody has stopped typing before the service is asked. */
