@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::events;
-use hotline_persistence::tables::retentions::{self, Due, Removed, Rule};
+use hotline_persistence::tables::retentions::{self, ExpiredConversation, Removed, Rule};
 use hotline_persistence::{CompanyId, ContactId, Database, Error, PlainChange, SessionId, TicketId};
 use tokio::time::MissedTickBehavior;
 
@@ -115,7 +115,7 @@ impl RetentionRun {
     }
 
     /// Records the outcome of a step.
-    fn record_step(&mut self, due: &[Due], removed: &Removed) {
+    fn record_step(&mut self, due: &[ExpiredConversation], removed: &Removed) {
         if let Some(last) = due.last() {
             self.after = (last.closed_at, last.id);
         }
@@ -126,7 +126,7 @@ impl RetentionRun {
     }
 
     /// Halves the next step. A single ticket that fails is skipped until the next run, so that it blocks no other.
-    fn record_failure(&mut self, due: &[Due]) {
+    fn record_failure(&mut self, due: &[ExpiredConversation]) {
         if self.tickets_max == 1 {
             self.record_step(due, &Removed::default());
         }
@@ -248,10 +248,10 @@ impl Retention {
     }
 
     /// Deletes those of these tickets that are due. None: the company's rule has changed meanwhile.
-    async fn remove(&self, rule: &Rule, due: &[Due]) -> Result<Option<Removed>, Refusal> {
+    async fn remove(&self, rule: &Rule, due: &[ExpiredConversation]) -> Result<Option<Removed>, Refusal> {
         let company = rule.company_id;
         let mut guards: HashMap<ContactId, DeletionGuard> = HashMap::new();
-        for Due { contact_id, .. } in due {
+        for ExpiredConversation { contact_id, .. } in due {
             // A contact that is being deleted takes its tickets along.
             if !guards.contains_key(contact_id)
                 && let Some(guard) = self.contacts.pending_deletions.try_mark((company, *contact_id))
@@ -336,9 +336,9 @@ mod tests {
 
     const RULE: Rule = Rule { company_id: CompanyId::new(1), days: 30, updated_at: DateTime::UNIX_EPOCH };
 
-    fn due(id: i64) -> Due {
+    fn due(id: i64) -> ExpiredConversation {
         let closed_at = DateTime::from_timestamp(id, 0).unwrap_or_default();
-        Due { id: TicketId::new(id), contact_id: ContactId::new(id), closed_at }
+        ExpiredConversation { id: TicketId::new(id), contact_id: ContactId::new(id), closed_at }
     }
 
     #[test]

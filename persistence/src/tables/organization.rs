@@ -23,11 +23,11 @@ pub struct Organization {
     pub company: CompanyRow,
     pub tokens: Vec<TokenRow>,
     pub channels: HashMap<ChannelId, ChannelRow>,
-    pub queues: HashMap<QueueId, Queue>,
-    pub users: HashMap<UserId, User>,
+    pub queues: HashMap<QueueId, DirectoryQueue>,
+    pub users: HashMap<UserId, DirectoryUser>,
     /// Names of former users to whom closed tickets are still assigned, or who have scheduled messages.
     pub former_users: HashMap<UserId, String>,
-    pub wrapup_types: HashMap<WrapupTypeId, WrapupType>,
+    pub wrapup_types: HashMap<WrapupTypeId, DirectoryWrapupType>,
     /// The value of every key.
     pub global_variables: HashMap<String, String>,
 }
@@ -58,7 +58,7 @@ impl Organization {
 /// A queue with its agents.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
-pub struct Queue {
+pub struct DirectoryQueue {
     pub row: queues::Queue,
     pub users: HashSet<UserId>,
 }
@@ -66,7 +66,7 @@ pub struct Queue {
 /// The parts of a user that conversations need.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
-pub struct User {
+pub struct DirectoryUser {
     pub name: String,
     pub active: bool,
 }
@@ -74,7 +74,7 @@ pub struct User {
 /// A wrap-up type with the queues it is linked to.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
-pub struct WrapupType {
+pub struct DirectoryWrapupType {
     pub name: String,
     pub active: bool,
     pub queues: HashSet<QueueId>,
@@ -112,7 +112,7 @@ pub async fn load_all(db: impl Database<'_>, keys: &Keyring, ids: &[CompanyId]) 
     let queues: Vec<CompanyRecord<queues::Queue>> = document::read_all(&with_timeout(queues).await?);
     for CompanyRecord { company_id, row } in queues {
         if let Some(organization) = all.get_mut(&company_id) {
-            organization.queues.insert(row.id, Queue { row, users: HashSet::new() });
+            organization.queues.insert(row.id, DirectoryQueue { row, users: HashSet::new() });
         }
     }
     let members = "select company_id, queue_id, user_id from queue_users where company_id = any($1)";
@@ -128,7 +128,7 @@ pub async fn load_all(db: impl Database<'_>, keys: &Keyring, ids: &[CompanyId]) 
         with_timeout(sqlx::query_as(users).bind(ids).fetch_all(db)).await?;
     for (company, id, name, active) in users {
         if let Some(organization) = all.get_mut(&company) {
-            organization.users.insert(id, User { name, active });
+            organization.users.insert(id, DirectoryUser { name, active });
         }
     }
     let former_users = "select company_id, id, name from former_users where company_id = any($1)";
@@ -146,7 +146,9 @@ pub async fn load_all(db: impl Database<'_>, keys: &Keyring, ids: &[CompanyId]) 
         with_timeout(sqlx::query_as(types).bind(ids).fetch_all(db)).await?;
     for (company, id, name, active, queues) in types {
         if let Some(organization) = all.get_mut(&company) {
-            organization.wrapup_types.insert(id, WrapupType { name, active, queues: queues.into_iter().collect() });
+            organization
+                .wrapup_types
+                .insert(id, DirectoryWrapupType { name, active, queues: queues.into_iter().collect() });
         }
     }
     for (company, key, value) in global_variables::of_companies(db, ids).await? {

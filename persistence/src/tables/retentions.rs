@@ -63,7 +63,7 @@ impl Rule {
 /// A conversation that has been closed for longer than its company's retention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
 #[allow(missing_docs)]
-pub struct Due {
+pub struct ExpiredConversation {
     pub id: TicketId,
     pub contact_id: ContactId,
     pub closed_at: DateTime<Utc>,
@@ -129,7 +129,7 @@ pub async fn due(
     rule: &Rule,
     (closed_at, id): (DateTime<Utc>, TicketId),
     limit: i64,
-) -> Result<Vec<Due>> {
+) -> Result<Vec<ExpiredConversation>> {
     let due = sqlx::query_as(
         "select id, contact_id, closed_at from tickets
          where company_id = $1 and status = 'closed' and closed_at < now() - make_interval(hours => 24 * $2)
@@ -168,7 +168,7 @@ pub async fn remove(db: &mut PgConnection, rule: &Rule, tickets: &[TicketId]) ->
                  offset 0) m where m.status = 'queued')
          returning t.id, t.contact_id, t.closed_at",
     );
-    let removed: Vec<Due> =
+    let removed: Vec<ExpiredConversation> =
         with_timeout(delete.bind(company).bind(tickets).bind(rule.days).fetch_all(&mut *db)).await?;
     let Some(last_close) = removed.iter().map(|due| due.closed_at).max() else { return Ok(Some(Removed::default())) };
     let tickets: Vec<TicketId> = removed.iter().map(|due| due.id).collect();

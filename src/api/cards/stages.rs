@@ -1,7 +1,7 @@
 //! Which stages a card may move to.
 
 use hotline_actors::{Conflict, Refusal};
-use hotline_persistence::tables::cards::{self, BoardId, BoardListId, CardId, Stage, State, Target};
+use hotline_persistence::tables::cards::{self, BoardId, BoardListId, CardId, LockedStage, State, Target};
 use hotline_persistence::{CompanyId, Id};
 use sqlx::PgConnection;
 
@@ -13,7 +13,7 @@ pub(super) async fn stage_of(
     company: CompanyId,
     board: BoardId,
     list: BoardListId,
-) -> ApiResult<Stage> {
+) -> ApiResult<LockedStage> {
     if let Some(stage) = cards::lock_stage(db, company, board, Target::Stage(list)).await? {
         return Ok(stage);
     }
@@ -25,7 +25,7 @@ pub(super) async fn stage_of(
 }
 
 /// Locks the first stage of a board. `404` when the company has no such board, `422` when it has no stages.
-pub(super) async fn first_stage(db: &mut PgConnection, company: CompanyId, board: BoardId) -> ApiResult<Stage> {
+pub(super) async fn first_stage(db: &mut PgConnection, company: CompanyId, board: BoardId) -> ApiResult<LockedStage> {
     if let Some(stage) = cards::lock_stage(db, company, board, Target::First).await? {
         return Ok(stage);
     }
@@ -37,7 +37,7 @@ pub(super) async fn first_stage(db: &mut PgConnection, company: CompanyId, board
 }
 
 /// A won card must stay in the board's `doneList`.
-pub(super) fn check_stays_won(state: &State, stage: Stage) -> ApiResult<()> {
+pub(super) fn check_stays_won(state: &State, stage: LockedStage) -> ApiResult<()> {
     if !state.won || stage.done_list || stage.id == state.list_id {
         return Ok(());
     }

@@ -8,7 +8,7 @@ use actix_web::web::Data;
 use hotline_actors::Refusal;
 use hotline_persistence::CompanyId;
 use hotline_persistence::table;
-use hotline_persistence::tables::cards::{self, BoardListId, CardId, CardRef, Outcome, State, Target};
+use hotline_persistence::tables::cards::{self, BoardListId, CardId, CardOutcome, CardRef, State, Target};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
@@ -121,7 +121,7 @@ pub async fn win(
         if stage.id != state.list_id {
             cards::put(db, company, id, stage.id, &position).await?;
         }
-        cards::conclude(db, company, id, Outcome::Won, reason.as_ref().map(|reason| reason.0.as_str())).await?;
+        cards::conclude(db, company, id, CardOutcome::Won, reason.as_ref().map(|reason| reason.0.as_str())).await?;
         Ok(Json::of(tracked.publish(db).await?))
     })
     .await
@@ -155,7 +155,7 @@ pub async fn lose(
         let state = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
         check_open(&state)?;
         let tracked = card_events::track(db, company, id).await?;
-        cards::conclude(db, company, id, Outcome::Lost, Some(&reason.0)).await?;
+        cards::conclude(db, company, id, CardOutcome::Lost, Some(&reason.0)).await?;
         Ok(Json::of(tracked.publish(db).await?))
     })
     .await

@@ -5,7 +5,7 @@ use hotline_persistence::tables::boards::{self, NewStage};
 use hotline_persistence::tables::businesses::Business;
 use hotline_persistence::tables::card_origins::CardOrigin;
 use hotline_persistence::tables::card_statuses::CardStatus;
-use hotline_persistence::tables::cards::{self, CardRef, CardSource, Line, Outcome, Target};
+use hotline_persistence::tables::cards::{self, CardOutcome, CardRef, CardSource, Line, Target};
 use hotline_persistence::tables::product_categories::ProductCategory;
 use hotline_persistence::tables::products::Product;
 use hotline_persistence::{Amount, BoardId, CompanyId, ContactId, PgConnection, PgPool, QueueId, UserId};
@@ -21,15 +21,15 @@ const PRODUCTS: [(&str, &str, &str); 3] =
     [("Panel 400 W", "SP-400", "129.9"), ("Inverter 5 kW", "IN-5", "899"), ("Installation, per hour", "HOUR", "64.5")];
 
 /// A card: its name, its stage, its outcome, and the quantities by product.
-type SampleCard = (&'static str, usize, Option<Outcome>, &'static [(usize, i64)]);
+type SampleCard = (&'static str, usize, Option<CardOutcome>, &'static [(usize, i64)]);
 
 const CARDS: [SampleCard; 6] = [
     ("School roof", 0, None, &[(0, 40), (1, 4), (2, 60)]),
     ("Carport", 0, None, &[(0, 8)]),
     ("House by the lake", 1, None, &[(0, 14), (1, 1), (2, 16)]),
     ("Bakery", 2, None, &[(0, 24), (1, 2), (2, 30)]),
-    ("Mill", 2, Some(Outcome::Lost), &[(0, 90), (1, 9)]),
-    ("Farm shop", 3, Some(Outcome::Won), &[(0, 32), (1, 3), (2, 40)]),
+    ("Mill", 2, Some(CardOutcome::Lost), &[(0, 90), (1, 9)]),
+    ("Farm shop", 3, Some(CardOutcome::Won), &[(0, 32), (1, 3), (2, 40)]),
 ];
 
 /// Creates everything atomically. The board is visible to the members of `queue`; its cards are assigned to `agent`,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use hotline_actors::clock;
 use hotline_persistence::tables::events::EventKind;
-use hotline_persistence::tables::webhooks::deliveries::{self, DueDelivery, Waiting};
+use hotline_persistence::tables::webhooks::deliveries::{self, DueDelivery, WaitingDeliveries};
 use hotline_persistence::tables::webhooks::{self, Endpoint};
 
 use super::RETRY_AFTER;
@@ -27,7 +27,7 @@ pub(super) struct WriteResult {
     /// Whether the webhook exists, and its position was not changed.
     pub(super) is_current: bool,
     /// What waits in the table; `None`: this was not queried.
-    pub(super) waiting: Option<Waiting>,
+    pub(super) waiting: Option<WaitingDeliveries>,
 }
 
 pub(super) struct WriteFailure {
@@ -72,7 +72,8 @@ pub(super) async fn write(
     }
     // If this query fails, the next statement reports the failure.
     let waiting = deliveries::waiting(store.db(company), company, id, (read_to, &event_ids)).await;
-    let waiting = waiting.unwrap_or_else(|_| Waiting { next_at: Some(clock::now()), oldest: Some(clock::now()) });
+    let waiting =
+        waiting.unwrap_or_else(|_| WaitingDeliveries { next_at: Some(clock::now()), oldest: Some(clock::now()) });
     Ok(WriteResult { is_current, waiting: Some(waiting) })
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use hotline_persistence::tables::webhooks::deliveries::{Attempt, DeliveryStatus, Outcome, Standing};
+use hotline_persistence::tables::webhooks::deliveries::{Attempt, DeliveryOutcome, DeliveryStatus, Standing};
 
 use super::{DeliveryQueue, OutgoingEvent};
 
@@ -15,7 +15,7 @@ const SPILL_AFTER: TimeDelta = TimeDelta::seconds(1);
 #[derive(Debug)]
 pub(in crate::deliveries) struct WriteBatch {
     pub(in crate::deliveries) standing: Standing,
-    pub(in crate::deliveries) outcomes: Vec<Outcome>,
+    pub(in crate::deliveries) outcomes: Vec<DeliveryOutcome>,
     /// Whether other deliveries may have been waiting in the table for these.
     pub(in crate::deliveries) may_unblock: bool,
 }
@@ -69,7 +69,7 @@ impl DeliveryQueue {
     pub(in crate::deliveries) fn take_batch(&mut self) -> WriteBatch {
         let standing =
             Standing { from: self.written_to, told_to: self.delivered_through(), failing_since: self.failing_since() };
-        let mut outcomes: Vec<Outcome> = Vec::new();
+        let mut outcomes: Vec<DeliveryOutcome> = Vec::new();
         // An event may occur twice: saved, and done. A statement can write each row only once, and the last outcome
         // counts.
         let mut indexes: HashMap<i64, usize> = HashMap::new();
@@ -106,8 +106,8 @@ pub(super) fn outcome_of(
     tries: i32,
     attempt: Option<Attempt>,
     next_attempt_at: Option<DateTime<Utc>>,
-) -> Outcome {
-    Outcome {
+) -> DeliveryOutcome {
+    DeliveryOutcome {
         event_id: event.id,
         kind: event.kind.clone(),
         lane: event.lane.clone(),

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use hotline_persistence::tables::webhooks::deliveries::{Attempt, DeliveryStatus, DueDelivery, Outcome};
+use hotline_persistence::tables::webhooks::deliveries::{Attempt, DeliveryOutcome, DeliveryStatus, DueDelivery};
 
 pub(super) use self::batch::WriteBatch;
 use self::batch::outcome_of;
@@ -87,7 +87,7 @@ pub(super) struct DeliveryQueue {
     ready: BTreeSet<i64>,
     under_way: HashSet<i64>,
     under_way_max: usize,
-    unwritten: Vec<Outcome>,
+    unwritten: Vec<DeliveryOutcome>,
     /// The position up to which the log was read.
     read_to: i64,
     /// The position that was written last.
@@ -184,7 +184,7 @@ impl DeliveryQueue {
     /// The event of a due delivery is no longer in the log.
     pub(super) fn expire(&mut self, due: DueDelivery, reason: &str, now: DateTime<Utc>) {
         let attempt = failure_without_attempt(reason, now);
-        self.unwritten.push(Outcome {
+        self.unwritten.push(DeliveryOutcome {
             event_id: due.event_id,
             kind: due.kind,
             lane: due.lane,

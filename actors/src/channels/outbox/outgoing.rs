@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hotline_persistence::journal::Seq;
-use hotline_persistence::tables::messages::{Addressed, Direction, MessageRow, MessageStatus};
+use hotline_persistence::tables::messages::{AddressedMessage, Direction, MessageRow, MessageStatus};
 use hotline_persistence::{Change, ContactId, MessageId, TicketId};
 
 use crate::tickets::Ticket;
@@ -59,8 +59,8 @@ fn bytes(message: &MessageRow) -> usize {
     ROW + message.body.as_ref().map_or(0, String::len) + object(&message.template) + object(&message.interactive)
 }
 
-impl From<Addressed> for Outgoing {
-    fn from(stored: Addressed) -> Self {
+impl From<AddressedMessage> for Outgoing {
+    fn from(stored: AddressedMessage) -> Self {
         // Rows in the tables are durable already.
         Self::new(0, stored.message, stored.number)
     }

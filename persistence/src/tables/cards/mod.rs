@@ -17,12 +17,12 @@ use utoipa::ToSchema;
 
 pub use indicators::{BoardGoals, Indicators, Sum, goals, indicators};
 pub use links::{CONTACTS, hold_ticket, set_custom_values};
-pub use positions::{CardPosition, Stage, Target, are_known, is_at, lock_stage, place};
+pub use positions::{CardPosition, LockedStage, Target, are_known, is_at, lock_stage, place};
 pub use products::{
     CardProduct, CardProductId, CatalogueProduct, Line, add_line, catalogue, change_line, count_lines, find_line,
     remove_line, set_lines,
 };
-pub use state::{Outcome, State, conclude, lock, put, reopen};
+pub use state::{CardOutcome, State, conclude, lock, put, reopen};
 
 use super::businesses::BusinessId;
 use super::card_origins::CardOriginId;

@@ -26,7 +26,7 @@ const RESPACE_CARDS: i64 = 128;
 /// A locked stage: until the transaction ends, nobody else can add cards to it or delete it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
 #[allow(missing_docs)]
-pub struct Stage {
+pub struct LockedStage {
     pub id: BoardListId,
     pub done_list: bool,
 }
@@ -54,7 +54,7 @@ pub async fn lock_stage(
     company: CompanyId,
     board: BoardId,
     target: Target,
-) -> Result<Option<Stage>> {
+) -> Result<Option<LockedStage>> {
     // The lock of an update that keeps the key: cards can still reference the stage meanwhile, and it cannot be
     // deleted.
     let lock = sqlx::query_as(
@@ -98,7 +98,7 @@ pub struct CardPosition(pub String);
 pub async fn place(
     db: &mut PgConnection,
     company: CompanyId,
-    stage: Stage,
+    stage: LockedStage,
     card: Option<CardId>,
     rank: Rank,
 ) -> Result<CardPosition> {
@@ -150,7 +150,7 @@ struct Neighbours {
 async fn neighbours(
     db: &mut PgConnection,
     company: CompanyId,
-    stage: Stage,
+    stage: LockedStage,
     card: Option<CardId>,
     rank: i64,
 ) -> Result<Neighbours> {
@@ -169,7 +169,7 @@ async fn neighbours(
 }
 
 /// The position after the last card.
-async fn bottom(db: &mut PgConnection, company: CompanyId, stage: Stage) -> Result<CardPosition> {
+async fn bottom(db: &mut PgConnection, company: CompanyId, stage: LockedStage) -> Result<CardPosition> {
     let query = sqlx::query_scalar(
         "select (floor(coalesce(max(position), 0)) + 1)::text from cards where company_id = $1 and list_id = $2",
     );
@@ -190,7 +190,7 @@ async fn between(db: &mut PgConnection, above: &str, below: &str) -> Result<Opti
 }
 
 /// Respaces as many cards after a position as needed to make room.
-async fn respace(db: &mut PgConnection, company: CompanyId, stage: Stage, above: &str) -> Result<()> {
+async fn respace(db: &mut PgConnection, company: CompanyId, stage: LockedStage, above: &str) -> Result<()> {
     let mut cards = RESPACE_CARDS;
     let step = loop {
         // The first card that is not respaced, if any, determines how far apart the others can be.

@@ -20,7 +20,7 @@ pub struct State {
 
 /// The outcome of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CardOutcome {
     /// It is won.
     Won,
     /// It is lost.
@@ -66,14 +66,14 @@ pub async fn conclude(
     db: &mut PgConnection,
     company: CompanyId,
     id: CardId,
-    outcome: Outcome,
+    outcome: CardOutcome,
     reason: Option<&str>,
 ) -> Result<()> {
     let conclude = match outcome {
-        Outcome::Won => {
+        CardOutcome::Won => {
             "update cards set won_at = now(), status_reason = $3, updated_at = now() where company_id = $1 and id = $2"
         }
-        Outcome::Lost => {
+        CardOutcome::Lost => {
             "update cards set lost_at = now(), status_reason = $3, updated_at = now() where company_id = $1 and id = $2"
         }
     };

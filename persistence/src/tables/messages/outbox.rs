@@ -13,7 +13,7 @@ use crate::{ChannelId, CompanyId, Database, MessageId, Result, TicketId};
 /// contact.
 #[derive(Clone, Debug, FromRow)]
 #[allow(missing_docs)]
-pub struct Addressed {
+pub struct AddressedMessage {
     #[sqlx(flatten)]
     pub message: MessageRow,
     pub number: Option<String>,
@@ -32,7 +32,7 @@ pub struct Unreadable {
 #[derive(Clone, Debug)]
 pub enum Waiting {
     /// A message to send.
-    Message(Box<Addressed>),
+    Message(Box<AddressedMessage>),
     /// A message that can never be sent: this release cannot read its stored content.
     Unreadable(Unreadable),
     /// One of a campaign that was canceled before it was sent, or whose contact has opted out, and why it is not sent.
@@ -49,7 +49,7 @@ impl Waiting {
             return Unreadable::from_row(row).map(|message| Self::Withdrawn(message, MessageError::opted_out()));
         }
         let unreadable = || Unreadable::from_row(row).map(Self::Unreadable);
-        let Ok(addressed) = document::read::<Addressed>(row) else { return unreadable() };
+        let Ok(addressed) = document::read::<AddressedMessage>(row) else { return unreadable() };
         let message = &addressed.message;
         let is_complete = match message.kind {
             MessageType::Template => message.template.is_some(),

@@ -105,7 +105,7 @@ pub async fn list(
 /// The new state of a delivery, with the attempt that was just made, if any.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
-pub struct Outcome {
+pub struct DeliveryOutcome {
     pub event_id: i64,
     pub kind: String,
     pub lane: String,
@@ -136,7 +136,7 @@ pub async fn record(
     db: &mut PgConnection,
     endpoint: &Endpoint,
     standing: Standing,
-    outcomes: &[Outcome],
+    outcomes: &[DeliveryOutcome],
     frees: bool,
 ) -> Result<bool> {
     let (company, webhook) = (endpoint.company, endpoint.id);
@@ -153,7 +153,7 @@ pub async fn record(
     if !outcomes.is_empty() {
         write(db, company, webhook, outcomes).await?;
     }
-    let is_final = |outcome: &&Outcome| frees && outcome.status != DeliveryStatus::Pending;
+    let is_final = |outcome: &&DeliveryOutcome| frees && outcome.status != DeliveryStatus::Pending;
     let lanes: Vec<&str> = outcomes.iter().filter(is_final).map(|outcome| outcome.lane.as_str()).collect();
     if !lanes.is_empty() {
         let make_due = sqlx::query(
@@ -172,7 +172,12 @@ pub async fn record(
     Ok(told_to == standing.told_to)
 }
 
-async fn write(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, outcomes: &[Outcome]) -> Result<()> {
+async fn write(
+    db: &mut PgConnection,
+    company: CompanyId,
+    webhook: WebhookId,
+    outcomes: &[DeliveryOutcome],
+) -> Result<()> {
     let attempts: Vec<Value> = outcomes
         .iter()
         .map(|outcome| {
@@ -203,7 +208,7 @@ async fn write(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, ou
     .bind(ATTEMPTS_MAX)
     .bind(now);
     with_timeout(write.execute(&mut *db)).await?;
-    let zoned_row = |outcome: &Outcome| ZonedRow {
+    let zoned_row = |outcome: &DeliveryOutcome| ZonedRow {
         company,
         id: outcome.event_id,
         created: outcome.created_at,
@@ -252,7 +257,7 @@ pub async fn due(
 
 /// The waiting deliveries of a webhook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
-pub struct Waiting {
+pub struct WaitingDeliveries {
     /// When the next one is due, ignoring those in progress.
     pub next_at: Option<DateTime<Utc>>,
     /// When the oldest one's event happened.
@@ -270,7 +275,7 @@ pub async fn waiting(
     company: CompanyId,
     webhook: WebhookId,
     (read_to, in_progress): (i64, &[i64]),
-) -> Result<Waiting> {
+) -> Result<WaitingDeliveries> {
     let waiting = sqlx::query_as(
         "select (select next_attempt_at from webhook_deliveries
                  where company_id = $1 and webhook_id = $2 and status = 'pending' and next_attempt_at is not null

@@ -9,7 +9,7 @@ use hotline_persistence::table::Stamps;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelStatus, ChannelType};
 use hotline_persistence::tables::companies::CompanyRow;
 use hotline_persistence::tables::contacts::ContactRef;
-use hotline_persistence::tables::organization::{Organization, Queue, User, WrapupType};
+use hotline_persistence::tables::organization::{DirectoryQueue, DirectoryUser, DirectoryWrapupType, Organization};
 use hotline_persistence::tables::queues::{self, Distribution};
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::ticket_events::EventRow;
@@ -114,7 +114,7 @@ fn channel(id: ChannelId, kind: ChannelType, queue_id: Option<QueueId>) -> Chann
     }
 }
 
-fn queue(id: QueueId, name: &str, users: &[UserId]) -> Queue {
+fn queue(id: QueueId, name: &str, users: &[UserId]) -> DirectoryQueue {
     let row = queues::Queue {
         id,
         name: name.to_owned(),
@@ -125,15 +125,15 @@ fn queue(id: QueueId, name: &str, users: &[UserId]) -> Queue {
         active: id != OLD_QUEUE,
         stamps: Stamps::of(start().into()),
     };
-    Queue { row, users: users.iter().copied().collect() }
+    DirectoryQueue { row, users: users.iter().copied().collect() }
 }
 
-fn user(name: &str, active: bool) -> User {
-    User { name: name.to_owned(), active }
+fn user(name: &str, active: bool) -> DirectoryUser {
+    DirectoryUser { name: name.to_owned(), active }
 }
 
-fn wrapup_type(name: &str, active: bool, queues: &[QueueId]) -> WrapupType {
-    WrapupType { name: name.to_owned(), active, queues: queues.iter().copied().collect::<HashSet<_>>() }
+fn wrapup_type(name: &str, active: bool, queues: &[QueueId]) -> DirectoryWrapupType {
+    DirectoryWrapupType { name: name.to_owned(), active, queues: queues.iter().copied().collect::<HashSet<_>>() }
 }
 
 fn start() -> DateTime<Utc> {
