@@ -37,7 +37,7 @@ pub enum Command {
         /// Company ID
         id: CompanyId,
         #[command(flatten)]
-        changes: Changes,
+        changes: CompanyUpdate,
         #[command(flatten)]
         database: DatabaseArgs,
         #[command(flatten)]
@@ -48,7 +48,7 @@ pub enum Command {
 /// At least one of them.
 #[derive(Args)]
 #[group(required = true, multiple = true)]
-pub struct Changes {
+pub struct CompanyUpdate {
     /// New name
     #[arg(long)]
     name: Option<String>,

@@ -42,7 +42,7 @@ pub enum Command {
         #[command(flatten)]
         webhook: WebhookArgs,
         #[command(flatten)]
-        changes: Changes,
+        changes: WebhookUpdate,
         #[command(flatten)]
         networks: NetworkArgs,
     },
@@ -126,7 +126,7 @@ pub struct Create {
 /// At least one of them.
 #[derive(Args)]
 #[group(required = true, multiple = true)]
-pub struct Changes {
+pub struct WebhookUpdate {
     /// New URL of the endpoint
     #[arg(long, value_parser = address)]
     url: Option<String>,
@@ -262,7 +262,7 @@ impl Create {
     }
 }
 
-impl Changes {
+impl WebhookUpdate {
     async fn apply(self, webhook: WebhookArgs, networks: &NetworkArgs) -> Result<(), Failure> {
         let mut columns = Columns::default();
         if let Some(url) = self.url {

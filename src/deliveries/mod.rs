@@ -144,13 +144,13 @@ async fn retire_all(couriers: Vec<CourierHandle>) {
     }
 }
 
-type Key = (CompanyId, WebhookId);
+type WebhookKey = (CompanyId, WebhookId);
 
 struct Dispatcher {
     shared: Arc<Shared>,
     commands: mpsc::UnboundedReceiver<Command>,
-    running: HashMap<Key, CourierHandle>,
-    couriers: JoinSet<Key>,
+    running: HashMap<WebhookKey, CourierHandle>,
+    couriers: JoinSet<WebhookKey>,
     /// Companies that have or had webhooks.
     with_webhooks: BTreeSet<CompanyId>,
     /// Companies whose webhooks must be read again.
@@ -228,7 +228,7 @@ impl Dispatcher {
         match command {
             Command::Pause(company, done) => {
                 self.paused.insert(company);
-                let of_company: Vec<Key> = self.running.keys().filter(|key| key.0 == company).copied().collect();
+                let of_company: Vec<WebhookKey> = self.running.keys().filter(|key| key.0 == company).copied().collect();
                 let couriers = of_company.iter().filter_map(|key| self.running.remove(key)).collect();
                 self.with_webhooks.remove(&company);
                 self.changed.remove(&company);
@@ -309,7 +309,7 @@ impl Dispatcher {
 
     /// Ensures that each active webhook has a courier with its current settings, and no other webhook has one.
     fn spawn_couriers(&mut self, company: CompanyId, endpoints: Vec<Endpoint>) {
-        let is_active = |key: &Key| endpoints.iter().any(|endpoint| endpoint.id == key.1);
+        let is_active = |key: &WebhookKey| endpoints.iter().any(|endpoint| endpoint.id == key.1);
         self.running.retain(|key, _| key.0 != company || is_active(key));
         for endpoint in endpoints {
             let key = (company, endpoint.id);

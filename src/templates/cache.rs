@@ -48,18 +48,18 @@ const CACHE_BYTES_MAX: u64 = 64 << 20;
 /// Expected number of accounts, if each has some hundred templates: an account may have 32 times as many.
 const ACCOUNTS_USUAL: usize = 256;
 
-type Key = (CompanyId, ChannelId);
-type TemplateWeight = fn(&Key, &Arc<CachedTemplates>) -> u64;
+type CacheKey = (CompanyId, ChannelId);
+type TemplateWeight = fn(&CacheKey, &Arc<CachedTemplates>) -> u64;
 
 /// The cache.
 pub struct Templates {
     graph: Graph,
     options: Options,
-    cached: TtlCache<Key, Arc<CachedTemplates>, Weigh<TemplateWeight>>,
+    cached: TtlCache<CacheKey, Arc<CachedTemplates>, Weigh<TemplateWeight>>,
     /// One fetch at a time per channel.
-    fetch_locks: KeyedLocks<Key>,
+    fetch_locks: KeyedLocks<CacheKey>,
     /// The last failure by channel.
-    failures: TtlCache<Key, Instant>,
+    failures: TtlCache<CacheKey, Instant>,
 }
 
 /// The cached templates of a channel.

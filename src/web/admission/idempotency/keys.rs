@@ -35,8 +35,8 @@ pub(super) fn expiry_cutoff() -> DateTime<Utc> {
     clock::now() - KEPT
 }
 
-type Key = (CompanyId, Digest);
-type AnswerWeight = fn(&Key, &Arc<AnswerRow>) -> u64;
+type RequestKey = (CompanyId, Digest);
+type AnswerWeight = fn(&RequestKey, &Arc<AnswerRow>) -> u64;
 
 /// The keys of every company. Cheap to clone.
 #[derive(Clone)]
@@ -44,8 +44,8 @@ pub struct Keys(Arc<Inner>);
 
 struct Inner {
     /// Locked by the request that is being served under a key; its retries wait.
-    locks: KeyedLocks<Key>,
-    recent: TtlCache<Key, Arc<AnswerRow>, Weigh<AnswerWeight>>,
+    locks: KeyedLocks<RequestKey>,
+    recent: TtlCache<RequestKey, Arc<AnswerRow>, Weigh<AnswerWeight>>,
     used: Mutex<UsedKeys>,
 }
 
@@ -77,7 +77,7 @@ impl UsedKeys {
 /// the actor that the task has sent a command.
 pub(super) struct KeyLock {
     keys: Keys,
-    guard: KeyedGuard<Key>,
+    guard: KeyedGuard<RequestKey>,
 }
 
 impl KeyLock {
