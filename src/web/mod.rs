@@ -8,7 +8,7 @@ pub mod response;
 pub mod state;
 pub mod tenant;
 
-pub use admission::auth::Caller;
+pub use admission::caller::Caller;
 pub use admission::idempotency::Idempotency;
 pub use request::body::Body;
 pub use request::fields::{Fields, Input, Patch};

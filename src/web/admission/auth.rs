@@ -2,31 +2,20 @@
 //! request passes these checks in the order of the contract: the token, the company, its plan, its rate, the token's
 //! permission. This is middleware, so a bad token is always reported before a bad body.
 
-use std::future::{Ready, ready};
-use std::net::IpAddr;
-use std::sync::Arc;
-use std::time::Duration;
-
 use actix_http::ConnectionType;
 use actix_web::body::{BoxBody, MessageBody};
-use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
-use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, ResponseError};
-use hotline_actors::directory::Token;
-use hotline_actors::tickets::Author;
-use hotline_actors::{Directory, Organization, clock};
-use hotline_persistence::key::KeyHash;
-use hotline_persistence::tables::events::By;
-use hotline_persistence::tables::people::PersonId;
-use hotline_persistence::tables::people::sessions::{self, Signed};
-use hotline_persistence::tables::source::Source;
+use actix_web::{Error, HttpMessage, ResponseError};
+use hotline_actors::{Directory, clock};
 use hotline_persistence::tables::tokens::KEY_PREFIX;
-use hotline_persistence::{CompanyId, Db, Ownership, Presence, QueueId, UserId, key};
+use hotline_persistence::{CompanyId, Ownership, Presence, key};
 use ipnet::IpNet;
 
+use super::caller::{Caller, TokenContext, is_valid};
 use super::idempotency::once;
 use super::modules::module_of;
 use super::permissions::METHODS;
@@ -35,213 +24,6 @@ use super::wrong_tokens::{GUESS_DELAY, WrongTokens};
 use crate::web::connections::origin::{self, Address};
 use crate::web::response::error::{ApiError, ApiResult};
 use crate::web::tenant::Tenant;
-
-/// Pause before a failed look-up of a session is repeated.
-const RECHECK_AFTER: Duration = Duration::from_secs(1);
-
-/// The company a request acts for, and what its token may do.
-#[derive(Clone)]
-pub struct Caller {
-    /// The tenant.
-    pub company: CompanyId,
-    /// The company's directory.
-    pub organization: Arc<Organization>,
-    identity: Identity,
-}
-
-/// Who acts for the company: a token, or a person.
-#[derive(Clone)]
-enum Identity {
-    Token(Arc<Token>, TokenContext),
-    Person(Arc<Signed>),
-}
-
-/// What the validity of a token depends on besides its row.
-#[derive(Clone, Copy)]
-struct TokenContext {
-    /// Where it came from.
-    origin: Option<IpAddr>,
-    /// Whether the company's plan must have the API.
-    needs_plan: bool,
-}
-
-impl Caller {
-    /// A person who has signed in, in their own company, or in the company that an administrator of the installation
-    /// works in.
-    pub fn person(organization: Arc<Organization>, signed: Arc<Signed>) -> Self {
-        Self { company: organization.company.id, organization, identity: Identity::Person(signed) }
-    }
-
-    /// Checks that the token, or the person's profile, permits the method in the module.
-    ///
-    /// # Errors
-    /// `403 ERR_API_FORBIDDEN_SCOPE`.
-    pub fn may(&self, method: &str, module: &str) -> ApiResult<()> {
-        let (permissions, refused): (_, fn(&str, &str) -> ApiError) = match &self.identity {
-            Identity::Token(token, _) => (&token.row.permissions, ApiError::forbidden_scope),
-            Identity::Person(signed) => (&signed.permissions, ApiError::forbidden_to_person),
-        };
-        let is_admin = self.signed().is_some_and(|signed| signed.person().is_admin());
-        let permitted = is_admin || permissions.get(module).is_some_and(|methods| methods.contains(method));
-        // Changes to a visitor's session are made as the contact: only a company's server may do so, never a person.
-        if permitted && self.signed().is_some() && module == "webchat" && method != "GET" {
-            return Err(ApiError::not_as_contact());
-        }
-        if permitted { Ok(()) } else { Err(refused(method, module)) }
-    }
-
-    /// Checks that a new request of the caller would be admitted, and would show no fewer cards; long-lived streams repeat
-    /// this check. While the database is unavailable, sessions count as valid. Returns how long the result is valid if
-    /// nothing changes; `None`: indefinitely.
-    ///
-    /// # Errors
-    /// The error that such a request would get.
-    pub async fn revalidate(
-        &self,
-        method: &str,
-        module: &str,
-        directory: &Directory,
-        db: Db<'_>,
-    ) -> ApiResult<Option<Duration>> {
-        let (identity, valid_for) = match &self.identity {
-            Identity::Token(token, context) => {
-                let hash = KeyHash::try_from(token.row.hash.as_slice()).map_err(|_| ApiError::unauthorized())?;
-                let token = directory.token(&hash).filter(|token| is_valid(token, context.origin));
-                let token = token.ok_or_else(ApiError::unauthorized)?;
-                let remaining = token.row.expires_at.map(|expiry| (expiry - clock::now()).to_std().unwrap_or_default());
-                (Identity::Token(token, *context), remaining)
-            }
-            Identity::Person(signed) => match sessions::lives(db, signed).await {
-                Ok(None) => return Err(ApiError::signed_out()),
-                Ok(Some(signed)) => {
-                    let remaining = Duration::try_from_secs_f64(signed.lives_s).unwrap_or_default();
-                    (Identity::Person(Arc::new(signed)), Some(remaining))
-                }
-                Err(_) => (self.identity.clone(), Some(RECHECK_AFTER)),
-            },
-        };
-        let organization = directory.company(self.company).ok_or_else(ApiError::unauthorized)?;
-        if !organization.company.active {
-            return Err(ApiError::company_inactive());
-        }
-        if matches!(identity, Identity::Token(_, context) if context.needs_plan && !organization.company.api_enabled) {
-            return Err(ApiError::not_enabled());
-        }
-        let now = Self { company: self.company, organization, identity };
-        now.may(method, module)?;
-        if self.sees_every_card() && !now.sees_every_card() { Err(ApiError::hidden_cards()) } else { Ok(valid_for) }
-    }
-
-    /// Whether a change of the directory may affect the caller: one of this company, or, for an administrator of the
-    /// installation, any. `version` is the last seen version of the company.
-    pub fn may_be_affected(&self, version: &mut u64, directory: &Directory) -> bool {
-        let current = directory.company(self.company).map_or(0, |company| company.version);
-        let is_changed = std::mem::replace(version, current) != current;
-        is_changed || self.signed().is_some_and(|signed| signed.person().is_admin())
-    }
-
-    /// The person who has signed in; `None` when a token calls.
-    pub fn signed(&self) -> Option<&Signed> {
-        match &self.identity {
-            Identity::Token(..) => None,
-            Identity::Person(signed) => Some(signed),
-        }
-    }
-
-    /// The token that calls; `None` when a person calls.
-    pub fn token(&self) -> Option<&Token> {
-        match &self.identity {
-            Identity::Token(token, _) => Some(token),
-            Identity::Person(_) => None,
-        }
-    }
-
-    /// The user of the person who calls; `None` when a token or an administrator of the installation calls.
-    pub fn user(&self) -> Option<(UserId, String)> {
-        match self.signed().map(|signed| (signed.person(), &signed.name)) {
-            Some((PersonId::User(_, id), name)) => Some((id, name.clone())),
-            _ => None,
-        }
-    }
-
-    /// The user whose cards are the only ones that the caller sees; `None` when the caller sees all cards.
-    pub fn cards_limited_to(&self) -> Option<UserId> {
-        self.user_if(|signed| !signed.sees_all_cards)
-    }
-
-    /// The user whose queues determine which boards the caller sees; `None` when the caller sees all boards.
-    pub fn boards_limited_to(&self) -> Option<UserId> {
-        self.user_if(|signed| !signed.administers)
-    }
-
-    /// Whether the caller sees every card.
-    pub fn sees_every_card(&self) -> bool {
-        self.cards_limited_to().is_none() && self.boards_limited_to().is_none()
-    }
-
-    fn user_if(&self, is: impl FnOnce(&Signed) -> bool) -> Option<UserId> {
-        match self.signed().filter(|signed| is(signed))?.person() {
-            PersonId::User(_, id) => Some(id),
-            PersonId::Admin(_) => None,
-        }
-    }
-
-    /// The author that is recorded for the caller's changes.
-    pub fn author(&self) -> Author {
-        match &self.identity {
-            Identity::Token(token, _) => Author { integration: Some(token.row.id), ..Author::API },
-            Identity::Person(_) => Author { user: self.user(), integration: None, source: Source::User },
-        }
-    }
-
-    /// The author when the body may name an agent to act for. A person may name only themselves.
-    ///
-    /// # Errors
-    /// `404 ERR_API_NOT_FOUND` when the company has no such user; `403 ERR_API_FORBIDDEN_SCOPE` when a person names
-    /// somebody else.
-    pub fn author_for(&self, user: Option<UserId>) -> ApiResult<Author> {
-        let Some(id) = user else { return Ok(self.author()) };
-        let user = self.organization.users.get(&id).ok_or_else(ApiError::not_found)?;
-        match &self.identity {
-            Identity::Token(..) => Ok(Author { user: Some((id, user.name.clone())), ..self.author() }),
-            Identity::Person(_) if self.user().is_some_and(|(own, _)| own == id) => Ok(self.author()),
-            Identity::Person(_) => Err(ApiError::user_must_be_own()),
-        }
-    }
-
-    /// The author of the caller's plain changes.
-    pub fn by(&self) -> By {
-        match &self.identity {
-            Identity::Token(token, _) => By::integration(token.row.id),
-            Identity::Person(signed) => {
-                let id = match signed.person() {
-                    PersonId::User(_, id) => Some(id),
-                    PersonId::Admin(_) => None,
-                };
-                By::user(id, Some(signed.name.clone()))
-            }
-        }
-    }
-
-    /// Checks that the queue of a filter or a body belongs to the company.
-    ///
-    /// # Errors
-    /// `404 ERR_API_NOT_FOUND`.
-    pub fn check_queue(&self, id: Option<QueueId>) -> ApiResult<()> {
-        let is_known = id.is_none_or(|id| self.organization.queues.contains_key(&id));
-        if is_known { Ok(()) } else { Err(ApiError::not_found()) }
-    }
-}
-
-impl FromRequest for Caller {
-    type Error = ApiError;
-    type Future = Ready<Result<Self, ApiError>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        // Without the middleware there is no caller, so a route outside it cannot be served by accident.
-        ready(request.extensions().get::<Self>().cloned().ok_or_else(ApiError::unauthorized))
-    }
-}
 
 /// Everything that is needed to identify callers.
 pub struct Admission {
@@ -390,7 +172,7 @@ fn identify(request: &ServiceRequest, directory: &Directory, context: TokenConte
     }
     let organization = directory.company(token.row.company_id)?;
     token.note_use(clock::now());
-    Some(Caller { company: token.row.company_id, organization, identity: Identity::Token(token, context) })
+    Some(Caller::integration(organization, token, context))
 }
 
 /// Length of a whole key, in characters.
@@ -408,12 +190,6 @@ pub(crate) fn bearer(request: &ServiceRequest) -> Option<&str> {
 pub(crate) fn bearer_in(headers: &HeaderMap) -> Option<&str> {
     let (scheme, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
-}
-
-fn is_valid(token: &Token, origin: Option<IpAddr>) -> bool {
-    token.row.revoked_at.is_none()
-        && token.row.expires_at.is_none_or(|expiry| clock::now() < expiry)
-        && token.is_allowed_from(origin)
 }
 
 /// Checks that the caller may use this method on this path. A path outside every module is left to the router, which

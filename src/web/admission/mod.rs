@@ -2,6 +2,7 @@
 //! handler.
 
 pub mod auth;
+pub mod caller;
 pub mod hardening;
 pub mod idempotency;
 pub mod keyed_limit;

@@ -32,7 +32,7 @@ pub use atomic::Idempotency;
 use atomic::KeyedRequest;
 pub use keys::Keys;
 
-use super::auth::Caller;
+use super::caller::Caller;
 use super::request_id::{RequestId, X_REQUEST_ID};
 use crate::media::Media;
 use crate::metrics::Metrics;
