@@ -20,5 +20,6 @@ mod references;
 mod schema;
 mod statements;
 mod tables;
+mod type_names;
 mod words;
 mod written;

@@ -15,6 +15,8 @@ pub struct File {
     pub tests: Vec<String>,
     /// The others, where each has a file of its own.
     pub declared: Vec<String>,
+    /// The types it defines. An enum without variants is none: it only names the records that an id is of.
+    pub types: Vec<String>,
 }
 
 /// A word or a sign; `::` is one.
@@ -40,6 +42,11 @@ impl File {
                 "mod" if tokens.get(at + 2).is_some_and(|token| token == "{") => inline.push(depth),
                 "mod" if inline.is_empty() && tokens.get(at + 2).is_some_and(|token| token == ";") => {
                     file.declared.push(tokens[at + 1].clone());
+                }
+                "struct" | "enum" | "trait" | "type" => {
+                    // Deeper than the modules, a `type` is a part of a trait.
+                    let is_own = tokens[at] != "type" || depth == inline.len();
+                    file.types.extend(type_at(&tokens, at).filter(|_| is_own));
                 }
                 _ => {}
             }
@@ -89,6 +96,13 @@ impl File {
         }
         kept
     }
+}
+
+/// The name that is defined here.
+fn type_at(tokens: &[Token], at: usize) -> Option<String> {
+    let is_marker =
+        tokens[at] == "enum" && tokens.get(at + 2..).is_some_and(|rest| rest.starts_with(&["{".into(), "}".into()]));
+    tokens.get(at + 1).filter(|name| is_word(name) && !is_marker).cloned()
 }
 
 fn flatten(stream: TokenStream, tokens: &mut Vec<Token>) {

@@ -1,41 +1,81 @@
-//! Imports run down: between the modules of `src`, whose floors ARCHITECTURE.md names, and between files.
+//! Imports run down: between the modules of `src` and of `src/web`, whose floors ARCHITECTURE.md names, and between the
+//! files of the crates, of the benchmarks and of the pages.
 //!
 //! What a file knows is what it names: in a `use`, or by a path in its code (`crate::…`, `super::…`, or a module that it
 //! has declared or imported). What another file only passes on (`pub use`) counts for the file that has it. Code of tests
 //! (`#[cfg(test)]`) does not count.
 
 mod file;
+mod pages;
 mod sources;
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 
-use sources::Sources;
+use pages::Pages;
+pub use sources::Sources;
 
 /// The folders of the crates.
-const CRATES: [&str; 4] = ["src", "actors/src", "persistence/src", "persistence/postgres/src"];
+pub const CRATES: [&str; 4] = ["src", "actors/src", "persistence/src", "persistence/postgres/src"];
+
+/// Crates in which circles still lead from folder to folder. It only gets shorter.
+const TANGLED: &[&str] = &["actors/src"];
+
+/// Where the sources of the pages are: they know each other (the panel shows a preview of the widget).
+const PAGES: [&str; 2] = ["src/panel/pages", "src/visitors/assets"];
 
 #[test]
 fn a_module_knows_only_the_floors_below_its_own() {
     let architecture = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
-    let floors = floors(&architecture);
-    let wrong = Sources::read("src").above(&floors);
-    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    let sources = Sources::read("src");
+    let [modules, of_web] = floors(&architecture);
+    for (top, floors) in [(&[][..], modules), (&["web"][..], of_web)] {
+        let wrong = sources.above(top, &floors);
+        assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    }
 }
 
 #[test]
 fn no_files_import_each_other_in_a_circle() {
-    for folder in CRATES {
-        let sources = Sources::read(folder);
+    for folder in folders() {
+        let sources = Sources::read(&folder);
         let found = sources.circles();
         assert!(found.is_empty(), "\n{folder}:\n{}", sources.explained(&found));
-        // All of the last is one folder.
-        if ["src", "persistence/src"].contains(&folder) {
-            let found = sources.circles_beyond_a_folder();
-            assert!(found.is_empty(), "\n{folder}:\n{}", sources.explained(&found));
-        }
+        let found = sources.circles_beyond_a_folder();
+        let is_tangled = TANGLED.contains(&folder.as_str());
+        assert_eq!(!found.is_empty(), is_tangled, "\n{folder}:\n{}", sources.explained(&found));
     }
+}
+
+#[test]
+fn no_pages_import_each_other_in_a_circle() {
+    let pages = Pages::read(&PAGES);
+    assert_eq!(pages.circles(), [""; 0]);
+    // The sources of the panel, of the widget, and what one imports of the other.
+    for (from, to) in [
+        ("src/panel/pages/ui/fields.tsx", "src/panel/pages/ui/picker.tsx"),
+        ("src/panel/pages/ui/picker.tsx", "src/panel/pages/core/shapes.ts"),
+        ("src/panel/pages/views/preview.tsx", "src/visitors/assets/widget/source/color.js"),
+        ("src/visitors/assets/widget/source/main.js", "src/visitors/assets/widget/source/chat.js"),
+    ] {
+        assert!(pages.knows(from, to), "{from} imports {to}");
+    }
+}
+
+#[test]
+fn a_circle_of_pages_is_found() {
+    let circles = |files: &[(&str, &str)]| Pages::of(files.iter().copied()).circles();
+    let two = ["p/a.ts p/ui/b.tsx"];
+    let b = ("p/ui/b.tsx", "export * from '../a';");
+    assert_eq!(circles(&[("p/a.ts", "import { B } from \"./ui/b\";"), b]), two);
+    assert_eq!(circles(&[("p/a.ts", "import type {\n  A,\n  B,\n} from \"./ui/b\";"), b]), two);
+    assert_eq!(circles(&[("p/a.ts", "const b = () => import(\"./ui/b\");"), b]), two);
+    assert_eq!(circles(&[("p/a.ts", "import \"./ui/b.tsx\";"), b]), two);
+    let three = [("p/a.js", "import './b.js'"), ("p/b.js", "import './c.js'"), ("p/c.js", "import './a.js'")];
+    assert_eq!(circles(&three), ["p/a.js p/b.js p/c.js"]);
+    assert_eq!(circles(&[("p/a.ts", "const b = \"./ui/b\";"), b]), [""; 0]);
+    assert_eq!(circles(&[("p/a.ts", "import { c } from \"./c\";"), ("p/c.ts", ""), b]), [""; 0]);
 }
 
 /// What decides by the time of day reads the clock that tests move. Only who compares the machine's clock with the database's
@@ -56,8 +96,8 @@ fn the_time_of_day_is_read_in_one_place() {
 
 #[test]
 fn every_file_is_a_module() {
-    for folder in CRATES {
-        assert_eq!(Sources::read(folder).undeclared(), [""; 0], "in {folder}");
+    for folder in folders() {
+        assert_eq!(Sources::read(&folder).undeclared(), [""; 0], "in {folder}");
     }
     let found = |files: &[(&str, &str)]| Sources::of(files.iter().copied()).undeclared().to_vec();
     let a = ("a/mod.rs", "mod x; #[cfg(test)] mod tests;");
@@ -67,10 +107,11 @@ fn every_file_is_a_module() {
 
 #[test]
 fn what_runs_up_is_found() {
-    let floors = floors("## Floors\n\n```\nmain → top → side, low\n     → deep\n```\n");
+    let text = "## Floors\n\n```\nmain → top → side, low\n     → deep\n```\n\nand\n\n```\none → other\n```\n";
+    let [floors, of_folder] = floors(text);
     assert_eq!(floors["main"], 0);
     assert_eq!((floors["side"], floors["low"], floors["deep"]), (2, 2, 3));
-    let above = |files: &[(&str, &str)]| Sources::of(files.iter().copied()).above(&floors);
+    let above = |files: &[(&str, &str)]| Sources::of(files.iter().copied()).above(&[], &floors);
     let deep = ("deep.rs", "pub struct Deep;");
     assert!(above(&[("lib.rs", "pub mod low; pub mod deep;"), deep, ("low.rs", "use crate::deep::Deep;")]).is_empty());
     for wrong in [
@@ -98,6 +139,23 @@ fn what_runs_up_is_found() {
         assert!(above(&[files[0], files[1], files[2], deep, ("low.rs", &tested)]).is_empty(), "{wrong}");
     }
     assert_eq!(above(&[("lib.rs", "pub mod other;"), ("other.rs", "")]), ["other.rs is on no floor"]);
+    // The same within a module, whose own file only declares the others.
+    let within = |one: &str, other: &str| {
+        let files = [
+            ("lib.rs", "pub mod deep; pub mod low;"),
+            deep,
+            ("low/mod.rs", "pub mod one; pub mod other; pub use one::One;"),
+            ("low/one.rs", one),
+            ("low/other.rs", other),
+        ];
+        Sources::of(files.into_iter()).above(&["low"], &of_folder)
+    };
+    let (one, other) = ("use super::other::Other; pub struct One;", "use crate::deep::Deep; pub struct Other;");
+    assert_eq!(within(one, other), [""; 0]);
+    for wrong in ["use super::one::One;", "use crate::low::One;", "fn f(_: super::One) {}"] {
+        let found = within("pub struct One;", wrong);
+        assert!(found.len() == 1 && found[0].starts_with("low/other.rs knows low/one.rs"), "{wrong}: {found:?}");
+    }
 }
 
 #[test]
@@ -130,6 +188,9 @@ fn a_circle_is_found_whatever_stands_between() {
     assert_eq!(piece, (vec![], vec![]));
     let siblings = with("use super::y::Y; pub struct X;", "use super::X; pub struct Y;");
     assert_eq!(siblings.0, ["a/x.rs a/y.rs"]);
+    // A crate without folders is one folder, and a program's `main.rs` is its first file.
+    let piece = [("main.rs", "mod a; mod b; pub const A: u8 = 1; fn f() { a::f() }"), ("b.rs", "")];
+    assert_eq!(found(&[piece[0], piece[1], ("a.rs", "use crate::A; pub fn f() {}")]), (vec![], vec![]));
     // A circle that leaves a folder through its `mod.rs` is none of its own.
     let beyond = found(&[
         lib,
@@ -144,11 +205,20 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The floor of each module, counted from above, as ARCHITECTURE.md has them.
-fn floors(architecture: &str) -> HashMap<String, usize> {
+/// The folders of the crates, and of the benchmarks that have several files.
+fn folders() -> Vec<String> {
+    let benches = fs::read_dir(root().join("benches")).expect("the benchmarks").map(|entry| entry.expect("an entry"));
+    let benches = benches.filter(|entry| entry.path().is_dir());
+    let benches = benches.map(|entry| format!("benches/{}", entry.file_name().to_string_lossy()));
+    CRATES.iter().map(|folder| (*folder).to_owned()).chain(benches).collect()
+}
+
+/// The floor of each module of `src` and of `src/web`, counted from above, as ARCHITECTURE.md has them.
+fn floors(architecture: &str) -> [HashMap<String, usize>; 2] {
     let (_, text) = architecture.split_once("## Floors").expect("the floors");
-    let text = text.split("```").nth(1).expect("the floors are in a block");
-    let floors = text.split('→').enumerate();
-    let modules = floors.flat_map(|(floor, names)| names.split(',').map(move |name| (name.trim().to_owned(), floor)));
-    modules.collect()
+    let blocks: Vec<&str> = text.split("```").collect();
+    [1, 3].map(|at| {
+        let floors = blocks.get(at).expect("the floors are in a block").split('→').enumerate();
+        floors.flat_map(|(floor, names)| names.split(',').map(move |name| (name.trim().to_owned(), floor))).collect()
+    })
 }

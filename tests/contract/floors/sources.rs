@@ -22,6 +22,8 @@ pub struct Sources {
     named: Vec<BTreeMap<usize, String>>,
     /// All that each names, of this crate or not.
     paths: Vec<Vec<Vec<String>>>,
+    /// The types that each defines.
+    types: Vec<Vec<String>>,
     /// Files that nobody has declared: no compiler sees them.
     undeclared: Vec<String>,
 }
@@ -31,13 +33,19 @@ impl Sources {
         let folder = root().join(folder);
         let mut texts = BTreeMap::new();
         collect(&folder, &folder, &mut texts);
-        assert!(texts.contains_key("lib.rs"), "there are no sources in {}", folder.display());
+        let is_crate = ROOTS.iter().any(|root| texts.contains_key(*root));
+        assert!(is_crate, "there are no sources in {}", folder.display());
         Self::of(texts.iter().map(|(file, text)| (file.as_str(), text.as_str())))
     }
 
     pub fn of<'a>(texts: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
-        let mut parsed: Vec<(String, Module, File)> =
-            texts.map(|(file, text)| (file.to_owned(), module_of(file), File::read(file, text))).collect();
+        let texts: Vec<(&str, &str)> = texts.collect();
+        let root = ROOTS.iter().find(|root| texts.iter().any(|(file, _)| file == *root)).copied().unwrap_or_default();
+        let read = |(file, text): (&str, &str)| {
+            let module = if file == root { Module::new() } else { module_of(file) };
+            (file.to_owned(), module, File::read(file, text))
+        };
+        let mut parsed: Vec<(String, Module, File)> = texts.into_iter().map(read).collect();
         let declared: BTreeSet<Module> = parsed
             .iter()
             .flat_map(|(_, module, file)| file.declared.iter().chain(&file.tests).map(move |name| below(module, name)))
@@ -52,7 +60,10 @@ impl Sources {
         parsed.retain(|(_, module, _)| !tests.iter().any(|test| module.starts_with(test)));
         let index: HashMap<Module, usize> =
             parsed.iter().enumerate().map(|(at, (_, module, _))| (module.clone(), at)).collect();
-        let names = Names { files: parsed.iter().map(|(_, module, file)| (module.clone(), file)).collect() };
+        let names = Names {
+            is_library: root == "lib.rs",
+            files: parsed.iter().map(|(_, module, file)| (module.clone(), file)).collect(),
+        };
         let mut known = vec![BTreeMap::new(); parsed.len()];
         let mut named = known.clone();
         for (at, (_, module, file)) in parsed.iter().enumerate() {
@@ -65,8 +76,9 @@ impl Sources {
             }
         }
         let paths = parsed.iter().map(|(_, _, file)| file.paths.clone()).collect();
+        let types = parsed.iter().map(|(_, _, file)| file.types.clone()).collect();
         let (files, modules) = parsed.into_iter().map(|(file, module, _)| (file, module)).unzip();
-        Self { files, modules, known, named, paths, undeclared }
+        Self { files, modules, known, named, paths, types, undeclared }
     }
 
     /// The files that name this path as it is written here.
@@ -85,18 +97,32 @@ impl Sources {
         &self.files[file]
     }
 
-    /// What does not run down from floor to floor.
-    pub fn above(&self, floors: &HashMap<String, usize>) -> Vec<String> {
+    /// The files that define each type.
+    pub fn types(&self) -> BTreeMap<&str, Vec<&str>> {
+        let mut types: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (file, names) in self.files.iter().zip(&self.types) {
+            names.iter().for_each(|name| types.entry(name).or_default().push(file));
+        }
+        types
+    }
+
+    /// What does not run down from floor to floor, within the module `top`.
+    pub fn above(&self, top: &[&str], floors: &HashMap<String, usize>) -> Vec<String> {
+        let below_top =
+            |module: &[String]| module.iter().zip(top).take_while(|(one, other)| one == other).count() == top.len();
         let mut wrong = Vec::new();
-        for (at, module) in self.modules.iter().enumerate() {
-            // The root only declares the modules.
-            let Some(own) = module.first() else { continue };
+        for (at, module) in self.modules.iter().enumerate().filter(|(_, module)| below_top(module)) {
+            // The top only declares the modules.
+            let Some(own) = module.get(top.len()) else { continue };
             let Some(floor) = floors.get(own) else {
                 wrong.push(format!("{} is on no floor", self.files[at]));
                 continue;
             };
             for (to, path) in self.known[at].iter().chain(&self.named[at]) {
-                let Some(other) = self.modules[*to].first().filter(|other| *other != own) else { continue };
+                let other = Some(&self.modules[*to]).filter(|other| below_top(other));
+                let Some(other) = other.and_then(|other| other.get(top.len())).filter(|other| *other != own) else {
+                    continue;
+                };
                 if floors.get(other).is_none_or(|other| other <= floor) {
                     wrong.push(format!("{} knows {} ({path})", self.files[at], self.files[*to]));
                 }
@@ -110,12 +136,14 @@ impl Sources {
         circles(self.files.len(), |from, to| self.known[from].contains_key(&to) && !self.is_one_piece(from, to))
     }
 
-    /// Circles of which not every file lies in the folder of one of them.
+    /// Circles of which not every file lies in the folder of one of them; a crate without folders is one folder.
     pub fn circles_beyond_a_folder(&self) -> Vec<Vec<usize>> {
         let mut found = circles(self.files.len(), |from, to| self.known[from].contains_key(&to));
+        let is_one_folder = self.modules.iter().all(|module| module.len() <= 1);
         found.retain(|files| {
             let modules: Vec<&Module> = files.iter().map(|file| &self.modules[*file]).collect();
-            !modules.iter().any(|top| !top.is_empty() && modules.iter().all(|module| module.starts_with(top)))
+            let is_folder = |top: &Module| is_one_folder || !top.is_empty();
+            !modules.iter().any(|top| is_folder(top) && modules.iter().all(|module| module.starts_with(top)))
         });
         found
     }
@@ -140,6 +168,9 @@ impl Sources {
         text
     }
 }
+
+/// Where a crate begins, or a folder that several crates have as a module: the first of them that is there.
+const ROOTS: [&str; 3] = ["lib.rs", "main.rs", "mod.rs"];
 
 fn collect(folder: &Path, root: &Path, texts: &mut BTreeMap<String, String>) {
     for entry in fs::read_dir(folder).expect("a folder of sources") {
@@ -166,7 +197,7 @@ fn below(module: &[String], name: &str) -> Module {
 }
 
 /// Files that reach each other, sorted, where there are several.
-fn circles(count: usize, knows: impl Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
+pub fn circles(count: usize, knows: impl Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
     let reached: Vec<BTreeSet<usize>> = (0..count)
         .map(|from| {
             let (mut reached, mut open) = (BTreeSet::new(), vec![from]);
@@ -187,6 +218,8 @@ fn circles(count: usize, knows: impl Fn(usize, usize) -> bool) -> Vec<Vec<usize>
 
 /// Finds what a path means.
 struct Names<'a> {
+    /// Whether `hotline` is this crate, as its binary names it, and not one that it depends on.
+    is_library: bool,
     files: HashMap<Module, &'a File>,
 }
 
@@ -195,7 +228,7 @@ impl Names<'_> {
     fn resolve(&self, module: &Module, path: &[String], seen: &mut BTreeSet<Module>) -> Option<(Module, bool)> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {
-            // The crate's own library, as its binary names it.
+            "hotline" if !self.is_library => return None,
             "crate" | "hotline" => return (!rest.is_empty()).then(|| self.down(Vec::new(), rest, seen)).flatten(),
             "super" | "self" => {
                 let ups = path.iter().take_while(|word| matches!(word.as_str(), "super" | "self"));
