@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hotline_actors::clock::now;
-use hotline_actors::engine::Recipient;
+use hotline_actors::services::Recipient;
 use hotline_actors::tickets::{Author, Context, Open, Send, Ticket, apply};
 use hotline_actors::{Directory, Engine, EngineOptions, Organization};
 use hotline_persistence::change::encode;

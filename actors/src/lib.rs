@@ -1,6 +1,6 @@
 //! The actors of Hotline: every conversation is an actor, and only that actor changes its state.
 //!
-//! - [`tickets::TicketActor`], one per hot ticket: the state machine and the order of its messages.
+//! - [`ticket_actor::TicketActor`], one per hot ticket: the state machine and the order of its messages.
 //! - [`channels::ChannelSender`], one per channel with a provider: its outbox, its pace, and the hand-over.
 //! - [`schedules::ScheduleDispatcher`], one per company with scheduled messages: serializes sending and editing them.
 //! - [`campaigns::CampaignRunner`], one per campaign that is running or scheduled: which recipient is next, and when.
@@ -28,7 +28,8 @@ pub mod refusal;
 pub mod registry;
 pub mod schedules;
 pub mod seen;
-pub mod sweep;
+pub mod services;
+pub mod ticket_actor;
 pub mod tickets;
 pub mod ttl_cache;
 pub mod variables;

@@ -9,9 +9,9 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Timelike, Utc};
 use chrono_tz::Tz;
+use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::organization::Organization;
-
-use crate::tickets::Ticket;
+use hotline_persistence::tables::tickets::TicketRow;
 
 /// A part of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,38 +97,40 @@ const TICKET_VARIABLES: &[&str] =
 
 /// The values of all variables, for one ticket at one moment.
 pub struct Values<'a> {
-    /// The ticket.
-    pub ticket: &'a Ticket,
+    /// The ticket's row.
+    pub ticket: &'a TicketRow,
+    /// Its contact.
+    pub contact: &'a ContactRef,
     /// Its company's directory.
     pub organization: &'a Organization,
     /// The moment.
     pub now: DateTime<Utc>,
     /// The contact's further values.
-    pub contact: &'a ContactValues,
+    pub contact_values: &'a ContactValues,
 }
 
 impl<'a> Values<'a> {
     /// The value of a variable: a built-in one, else the contact's custom field with this key, else the company's
     /// global variable with this key.
     pub fn get(&self, name: &str) -> Option<Cow<'a, str>> {
-        let Self { ticket, organization, contact, .. } = self;
+        let Self { ticket, contact, organization, contact_values, .. } = self;
         let borrowed = |text: &'a str| Some(Cow::Borrowed(text));
         match name {
-            "name" => borrowed(&ticket.contact.name),
-            "firstName" => ticket.contact.name.split_whitespace().next().map(Cow::Borrowed),
-            "number" => ticket.contact.number.as_deref().map(Cow::Borrowed),
-            "email" => contact.email.as_deref().map(Cow::Borrowed),
-            "ticketId" => Some(Cow::Owned(ticket.row.id.to_string())),
+            "name" => borrowed(&contact.name),
+            "firstName" => contact.name.split_whitespace().next().map(Cow::Borrowed),
+            "number" => contact.number.as_deref().map(Cow::Borrowed),
+            "email" => contact_values.email.as_deref().map(Cow::Borrowed),
+            "ticketId" => Some(Cow::Owned(ticket.id.to_string())),
             "queue" => {
-                let queue = ticket.row.queue_id.and_then(|id| organization.queues.get(&id));
+                let queue = ticket.queue_id.and_then(|id| organization.queues.get(&id));
                 queue.map(|queue| Cow::Borrowed(queue.row.name.as_str()))
             }
             "agent" => {
-                let user = ticket.row.user_id.and_then(|id| organization.users.get(&id));
+                let user = ticket.user_id.and_then(|id| organization.users.get(&id));
                 user.map(|user| Cow::Borrowed(user.name.as_str()))
             }
             "channel" => {
-                let channel = organization.channels.get(&ticket.row.channel_id);
+                let channel = organization.channels.get(&ticket.channel_id);
                 channel.map(|channel| Cow::Borrowed(channel.name.as_str()))
             }
             "company" => borrowed(&organization.company.name),
@@ -136,7 +138,7 @@ impl<'a> Values<'a> {
             "time" => Some(Cow::Owned(self.local().format("%H:%M").to_string())),
             "greeting" => borrowed(greeting(self.local().hour())),
             key => {
-                let own = contact.custom.get(key).filter(|value| !value.is_empty());
+                let own = contact_values.custom.get(key).filter(|value| !value.is_empty());
                 let value = own.or_else(|| organization.global_variables.get(key));
                 value.map(|value| Cow::Borrowed(value.as_str()))
             }

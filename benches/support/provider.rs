@@ -13,7 +13,7 @@ use hotline::outbound::OutboundOptions;
 use hotline::providers::media::{MediaFile, MediaFiles, MediaUnavailable};
 use hotline::providers::{Graph, ProviderOptions, Providers};
 use hotline_actors::channels::SendingOptions;
-use hotline_actors::engine::Recipient;
+use hotline_actors::services::Recipient;
 use hotline_actors::tickets::{Author, Send};
 use hotline_actors::{Directory, Engine, EngineOptions};
 use hotline_persistence::sealed::Keyring;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hotline_actors::engine::Recipient;
+use hotline_actors::services::Recipient;
 use hotline_actors::tickets::{Author, Close, Open, Send, Transfer};
 use hotline_actors::{Directory, Engine, EngineOptions};
 use hotline_persistence::{Durability, Store, pool};

@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use hotline_actors::channels::PROVIDER_ID_BYTES_MAX;
-use hotline_actors::engine::InboundMessage;
+use hotline_actors::services::InboundMessage;
 use hotline_persistence::controls;
 use hotline_persistence::letters;
 use hotline_persistence::tables::contacts::Referral;

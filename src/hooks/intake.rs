@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::{StreamExt, stream};
-use hotline_actors::engine::InboundMessage;
+use hotline_actors::services::InboundMessage;
 use hotline_actors::{Engine, Organization, Refusal, clock};
 use hotline_persistence::tables::channels::{ChannelRow, ChannelSettings, ChannelType};
 use hotline_persistence::{ChannelId, CompanyId};

@@ -9,7 +9,7 @@
 //! shared post) become a text that names and links them. Neither channel sends the contact's name. Echoes of our own
 //! messages, withdrawn messages, and events for other applications (`standby`) are ignored.
 
-use hotline_actors::engine::{InboundMessage, Sender};
+use hotline_actors::services::{InboundMessage, Sender};
 use hotline_persistence::tables::contacts::Referral;
 use hotline_persistence::tables::messages::{ChosenOption, DeliveryStatus};
 use serde_json::{Value, json};

@@ -17,7 +17,7 @@
 //! A person who hides their number is identified by an id scoped to the business (`from_user_id`):
 //! <https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>.
 
-use hotline_actors::engine::{InboundMessage, Number, Sender};
+use hotline_actors::services::{InboundMessage, Number, Sender};
 use hotline_persistence::tables::contacts::Referral;
 use hotline_persistence::tables::messages::{ChosenOption, DeliveryStatus};
 use serde_json::Value;

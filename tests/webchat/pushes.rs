@@ -1,7 +1,7 @@
 //! What is pushed to a visitor, and what a visitor's side says.
 
 use futures_util::future::join_all;
-use hotline_actors::engine::Recipient;
+use hotline_actors::services::Recipient;
 use hotline_actors::tickets::{Author, Send};
 use hotline_persistence::TicketId;
 use serde_json::{Value, json};

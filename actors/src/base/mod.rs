@@ -3,6 +3,7 @@
 mod arbiters;
 mod options;
 pub(crate) mod retry;
+mod sending_options;
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot::Receiver;
 
 pub use self::options::EngineOptions;
+pub use self::sending_options::SendingOptions;
 
 use self::arbiters::ArbiterPool;
 use crate::Refusal;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 
-use crate::channels::SendingOptions;
+use super::SendingOptions;
 
 /// Settings of the engine.
 #[derive(Clone, Debug)]

@@ -10,6 +10,7 @@
 //! - A contact about to be deleted is marked (`pending_deletions.rs`): nothing live begins or changes for it until the
 //!   outcome is known.
 
+mod heard;
 mod hot_tickets;
 mod pending_deletions;
 
@@ -23,11 +24,11 @@ use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::{ChannelId, CompanyId, ContactId};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
+pub use heard::Heard;
 use hot_tickets::HotTickets;
 pub(crate) use hot_tickets::RegistrationGuard;
 use pending_deletions::PendingDeletions;
 
-use crate::tickets::Heard;
 use crate::ttl_cache::TtlCache;
 pub(crate) use pending_deletions::DeletionGuard;
 

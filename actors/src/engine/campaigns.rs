@@ -7,15 +7,13 @@ use std::time::Duration;
 use hotline_persistence::tables::campaigns;
 use hotline_persistence::{CampaignId, CompanyId};
 
-use super::contacts::Contacts;
-use super::forget::dismiss;
-use super::sending::Sending;
 use crate::Refusal;
 use crate::base::Base;
 use crate::base::retry::{no_conflict, on_conflict};
 use crate::campaigns::{CampaignRunner, CampaignScope, Changed, Hold};
 use crate::channels::InTransit;
-use crate::registry::{ActorHandle, Population, Registry};
+use crate::registry::{ActorHandle, Population, Registry, dismiss};
+use crate::services::{Contacts, Sending};
 
 /// How long a change of a campaign waits until the campaign has paused: the time limit of a statement.
 const HOLD_TIME_MAX: Duration = hotline_persistence::error::STATEMENT_TIME_MAX;

@@ -5,21 +5,10 @@
 //! Each part destructures itself with a pattern that names every field. So a new field must be dropped here, or be
 //! named as one that stays.
 
-use std::hash::Hash;
-use std::time::Duration;
-
-use actix::Handler;
-use actix::dev::ToEnvelope;
 use hotline_persistence::{Closed, CompanyId};
-use tokio::sync::oneshot;
 
 use super::Engine;
 use crate::Refusal;
-use crate::registry::{Registered, Registry};
-use crate::tickets::Dismiss;
-
-/// How long actors may take to end. They have no work left, but a socket's task may have to be woken first.
-const DISMISS_TIME_MAX: Duration = Duration::from_secs(5);
 
 impl Engine {
     /// Drops everything of a company that is `closed`, and restarts its outboxes, schedules and campaigns from the
@@ -84,25 +73,4 @@ impl Drop for ResumeGuard<'_> {
         self.engine.schedules.resume(self.company);
         self.engine.campaigns.resume(self.company);
     }
-}
-
-/// Removes actors from their registry, and waits until they have ended.
-pub(super) async fn dismiss<K, A>(registry: &Registry<K, A>, which: impl Fn(&K) -> bool) -> Result<(), Refusal>
-where
-    K: Hash + Eq + Clone,
-    A: Registered + Handler<Dismiss>,
-    A::Context: ToEnvelope<A, Dismiss>,
-{
-    let removed = registry.remove_where(which).await;
-    let ends: Vec<oneshot::Receiver<()>> = removed
-        .into_iter()
-        .map(|actor| {
-            let (end_signal, end) = oneshot::channel();
-            actor.addr.do_send(Dismiss { end_signal });
-            end
-        })
-        .collect();
-    let all_ends = futures_util::future::join_all(ends);
-    let in_time = tokio::time::timeout(DISMISS_TIME_MAX, all_ends).await;
-    in_time.map(drop).map_err(|_| Refusal::Unavailable("an actor did not stop in time".to_owned()))
 }

@@ -1,17 +1,14 @@
-//! The engine: the actors and the services around them, each with its dependencies.
+//! The engine: all actors and services of a process, each with its dependencies. It starts, drops and takes over
+//! companies; what the services are for is in `services/`.
 
-mod assignment;
 mod campaigns;
 mod cascades;
-mod contacts;
 mod forget;
-mod inbound;
 mod retention;
 mod schedules;
-mod sending;
 mod sessions;
 mod slots;
-mod tickets;
+mod sweep;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,16 +18,12 @@ use hotline_persistence::tables::cascades::Cascade;
 use hotline_persistence::{CompanyId, ContactId, Listening, Presence, Store};
 use tokio::runtime::Handle;
 
-pub use assignment::Assignment;
 pub use campaigns::{CampaignHold, CampaignStartGuard, CampaignStats, Campaigns};
 pub use cascades::Cascades;
-pub use contacts::{ContactChanges, Contacts};
-pub use inbound::{Inbound, InboundMessage, Number, Sender};
 pub use retention::{Retention, RetentionFigures};
 pub use schedules::{ScheduleStats, Schedules};
-pub use sending::{NewContact, Recipient, Sending, Target};
 pub use sessions::{Identified, Sessions, VisitorTurn};
-pub use tickets::Tickets;
+use sweep::Sweeper;
 
 use crate::Refusal;
 use crate::answers::CompletionQueue;
@@ -43,8 +36,8 @@ use crate::distribution::Assigners;
 use crate::overview::Overviews;
 use crate::reads::Reads;
 use crate::registry::{Population, Registry};
-use crate::sweep::Sweeper;
-use crate::tickets::TicketScope;
+use crate::services::{Assignment, Contacts, Inbound, Sending, Tickets};
+use crate::ticket_actor::TicketScope;
 use crate::webchat::{SessionScope, Watchers};
 
 /// Figures of the actors at one moment.

@@ -24,7 +24,7 @@ use crate::base::Base;
 use crate::base::retry::while_unavailable;
 use crate::clock::now;
 use crate::contacts::{ContactCache, DeletionGuard};
-use crate::tickets::{TicketDeleted, TicketScope};
+use crate::ticket_actor::{TicketDeleted, TicketScope};
 
 /// Tickets of one step, initially and at most. Their contacts wait during the step, so it must be too short to be
 /// noticed.

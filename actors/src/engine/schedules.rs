@@ -7,17 +7,15 @@ use hotline_persistence::tables::events::current;
 use hotline_persistence::tables::schedules::{self, ContactWas};
 use hotline_persistence::{CompanyId, ContactId, ScheduleId};
 
-use super::contacts::Contacts;
-use super::forget::dismiss;
-use super::sending::Sending;
 use crate::Refusal;
 use crate::base::Base;
 use crate::base::retry::{no_conflict, on_conflict};
-use crate::registry::{ActorHandle, Envelope, Population, Registry};
+use crate::registry::{ActorHandle, Envelope, Population, Registry, dismiss};
 use crate::schedules::{
     CancelSchedule, CreateSchedule, FailSchedule, NewSchedule, ReadSchedule, ScheduleChanges, ScheduleDispatcher,
     ScheduleScope, Scheduled, UpdateSchedule,
 };
+use crate::services::{Contacts, Sending};
 use crate::tickets::AttachedChanges;
 
 /// Maximum scheduled messages of a deleted contact that are read at once: of a contact there are few.

@@ -8,11 +8,13 @@ use chrono::TimeDelta;
 use hotline_persistence::tables::events::By;
 use hotline_persistence::tables::{removals, webchat_sessions};
 
+use super::Sessions;
+use crate::Refusal;
 use crate::base::Base;
 use crate::clock::{self, now};
 use crate::contacts::ContactCache;
-use crate::engine::Sessions;
-use crate::tickets::{Retire, TicketScope};
+use crate::registry::Retire;
+use crate::ticket_actor::TicketScope;
 use crate::webchat::{End, SessionScope};
 
 /// Maximum sessions ended in one sweep; more wait for the next.
@@ -104,7 +106,7 @@ impl Sweeper {
 
     /// Ends the sessions whose visitors were not seen for long. The tables list all of them, hot or not; each session's
     /// actor decides.
-    async fn end_idle_sessions(&self) -> Result<(), crate::Refusal> {
+    async fn end_idle_sessions(&self) -> Result<(), Refusal> {
         let since = now() - TimeDelta::from_std(self.base.options.session_idle_after).unwrap_or(TimeDelta::MAX);
         let (db, ownership) = (&self.base.store.housekeeping, self.base.store.ownership());
         for (company, id) in webchat_sessions::idle(db, &ownership.of_slots(), since, SESSIONS_MAX).await? {

@@ -1,5 +1,6 @@
 //! The registry of hot actors: found by key, started once per key, removed when they retire.
 
+mod lifecycle;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,8 @@ use foldhash::fast::RandomState;
 use tokio::sync::OnceCell;
 use tokio::sync::oneshot::Receiver;
 
+pub use self::lifecycle::Retire;
+pub(crate) use self::lifecycle::{Dismiss, dismiss};
 pub use self::status::{ActorHandle, ActorStatus};
 use crate::Refusal;
 use crate::answers::{Outcome, ReplyTo};

@@ -27,19 +27,19 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    pub(super) fn new(base: Arc<Base>, assigners: Arc<Assigners>) -> Self {
+    pub(crate) fn new(base: Arc<Base>, assigners: Arc<Assigners>) -> Self {
         Self { base, assigners }
     }
 
     /// Drops the company's counts of tickets by agent.
-    pub(super) fn forget_company(&self, company: CompanyId) {
+    pub(crate) fn forget_company(&self, company: CompanyId) {
         let Self { base: _, assigners } = self;
         assigners.forget_company(company);
     }
 
     /// The assigner of a new ticket, if its queue distributes. For `LeastBusy` the loads are counted first; while they
     /// cannot be counted, agents take turns.
-    pub(super) async fn assigner_for(&self, organization: &Organization, open: &Open) -> Option<Arc<Assigner>> {
+    pub(crate) async fn assigner_for(&self, organization: &Organization, open: &Open) -> Option<Arc<Assigner>> {
         let (_, distribution) = find_distribution(organization, open)?;
         let assigner = self.assigners.of(open.company);
         if distribution == Distribution::LeastBusy {

@@ -94,7 +94,7 @@ pub struct Sending {
 }
 
 impl Sending {
-    pub(super) fn new(
+    pub(crate) fn new(
         base: Arc<Base>,
         contacts: Arc<Contacts>,
         tickets: Arc<Tickets>,
@@ -381,7 +381,7 @@ impl Sending {
     }
 
     /// Starts to send the backlogs that other processes have left of these companies, before they are served.
-    pub(super) fn take_over(&self, backlogs: Vec<(CompanyId, ChannelId)>, is_served: impl Fn(CompanyId) -> bool) {
+    pub(crate) fn take_over(&self, backlogs: Vec<(CompanyId, ChannelId)>, is_served: impl Fn(CompanyId) -> bool) {
         self.outboxes.take_over(backlogs, is_served);
     }
 
@@ -391,18 +391,18 @@ impl Sending {
     }
 
     /// Starts no further attempt for a company, and waits until the log has the outcomes of the running ones.
-    pub(super) async fn pause(&self, company: CompanyId) -> Result<(), Refusal> {
+    pub(crate) async fn pause(&self, company: CompanyId) -> Result<(), Refusal> {
         self.outboxes.pause(company).await
     }
 
     /// Drops the outboxes of a company whose sending is paused.
-    pub(super) fn forget_company(&self, company: CompanyId) {
+    pub(crate) fn forget_company(&self, company: CompanyId) {
         let Self { base: _, contacts: _, tickets: _, outboxes } = self;
         outboxes.forget_company(company);
     }
 
     /// Resumes sending for a company.
-    pub(super) fn resume(&self, company: CompanyId) {
+    pub(crate) fn resume(&self, company: CompanyId) {
         self.outboxes.resume(company);
     }
 
@@ -411,7 +411,7 @@ impl Sending {
         self.outboxes.stop().await;
     }
 
-    pub(super) fn population(&self) -> Population {
+    pub(crate) fn population(&self) -> Population {
         self.outboxes.population()
     }
 }

@@ -13,18 +13,15 @@ use tokio::sync::OnceCell;
 
 use super::assignment::Assignment;
 use super::contacts::Contacts;
-use super::forget::dismiss;
 use crate::Refusal;
 use crate::answers::ReplyTo;
 use crate::base::Base;
 use crate::base::retry::{no_conflict, on_conflict};
 use crate::channels::StatusDecider;
 use crate::conversations::{Conversations, Slot};
-use crate::registry::{ActorHandle, ActorStatus, Population};
-use crate::tickets::{
-    AttachedChanges, Author, Command, Execute, Open, Opening, ReadTicket, Release, Show, Ticket, TicketActor,
-    TicketScope, UpdateDeliveryStatus,
-};
+use crate::registry::{ActorHandle, ActorStatus, Population, dismiss};
+use crate::ticket_actor::{Opening, ReadTicket, TicketActor, TicketScope};
+use crate::tickets::{AttachedChanges, Author, Command, Execute, Open, Release, Show, Ticket, UpdateDeliveryStatus};
 
 /// Tickets of a leaving user that are read at once.
 const RELEASED_MAX: i64 = 1000;
@@ -45,7 +42,7 @@ pub struct Tickets {
 }
 
 impl Tickets {
-    pub(super) fn new(
+    pub(crate) fn new(
         base: Arc<Base>,
         contacts: Arc<Contacts>,
         assignment: Arc<Assignment>,
@@ -70,7 +67,7 @@ impl Tickets {
     }
 
     /// The same in one attempt: it fails if the actor has just retired.
-    pub(super) async fn attempt<C: Command>(
+    pub(crate) async fn attempt<C: Command>(
         &self,
         company: CompanyId,
         id: TicketId,
@@ -105,7 +102,7 @@ impl Tickets {
     }
 
     /// The same for a hot ticket; none for others.
-    pub(super) async fn if_hot(&self, company: CompanyId, id: TicketId) -> Option<Result<Arc<Ticket>, Refusal>> {
+    pub(crate) async fn if_hot(&self, company: CompanyId, id: TicketId) -> Option<Result<Arc<Ticket>, Refusal>> {
         let key = (company, id);
         if let Some(snapshot) = self.scope.hot.read_status(&key, ActorStatus::snapshot) {
             return Some(Ok(snapshot));
@@ -119,7 +116,7 @@ impl Tickets {
 
     /// The channel and contact of a ticket, which never change. Starts the actor, because the ticket is about to be
     /// used.
-    pub(super) async fn parties(&self, company: CompanyId, id: TicketId) -> Result<(ChannelId, ContactId), Refusal> {
+    pub(crate) async fn parties(&self, company: CompanyId, id: TicketId) -> Result<(ChannelId, ContactId), Refusal> {
         if let Some(parties) = self.scope.hot.read_status(&(company, id), |status| status.shared.parties()) {
             return Ok(parties);
         }
@@ -127,12 +124,12 @@ impl Tickets {
     }
 
     /// Keeps a ticket hot for a while.
-    pub(super) async fn keep_hot(&self, company: CompanyId, id: TicketId) -> Result<(), Refusal> {
+    pub(crate) async fn keep_hot(&self, company: CompanyId, id: TicketId) -> Result<(), Refusal> {
         if self.touch(company, id) { Ok(()) } else { self.hot(company, id).await.map(drop) }
     }
 
     /// The same for many tickets: those that are not hot are read together.
-    pub(super) async fn keep_all_hot(&self, company: CompanyId, ids: &[TicketId]) -> Result<(), Refusal> {
+    pub(crate) async fn keep_all_hot(&self, company: CompanyId, ids: &[TicketId]) -> Result<(), Refusal> {
         let cold: Vec<TicketId> = ids.iter().copied().filter(|id| !self.touch(company, *id)).collect();
         if cold.is_empty() {
             return Ok(());
@@ -179,7 +176,7 @@ impl Tickets {
     }
 
     /// Lets a hot ticket's actor retire soon, unless it is used before.
-    pub(super) fn release_actor(&self, company: CompanyId, id: TicketId) {
+    pub(crate) fn release_actor(&self, company: CompanyId, id: TicketId) {
         self.scope.hot.read_status(&(company, id), |status| {
             status.release();
             None::<()>
@@ -206,7 +203,7 @@ impl Tickets {
 
     /// Opens a ticket with its first command, in one attempt: it fails if the contact is changing. It runs on the
     /// thread of the contact's slot without interruption, like an actor's command.
-    pub(super) async fn attempt_opening<C: Command>(
+    pub(crate) async fn attempt_opening<C: Command>(
         &self,
         open: Open,
         execute: Execute<C>,
@@ -274,7 +271,7 @@ impl Tickets {
     }
 
     /// The slot of a contact on a channel; none when no ticket is open and none of theirs is hot.
-    pub(super) async fn slot(
+    pub(crate) async fn slot(
         &self,
         company: CompanyId,
         channel: ChannelId,
@@ -356,7 +353,7 @@ impl Tickets {
     }
 
     /// Ends the actors of a company's tickets, and drops its channels' conversations.
-    pub(super) async fn forget_company(&self, company: CompanyId) -> Result<(), Refusal> {
+    pub(crate) async fn forget_company(&self, company: CompanyId) -> Result<(), Refusal> {
         let Self { base: _, contacts: _, assignment: _, scope, conversations } = self;
         let TicketScope { base: _, contacts: _, assigners: _, outboxes: _, inboxes: _, hot } = &**scope;
         dismiss(hot, |(of, _)| *of == company).await?;
@@ -364,7 +361,7 @@ impl Tickets {
         Ok(())
     }
 
-    pub(super) fn population(&self) -> Population {
+    pub(crate) fn population(&self) -> Population {
         self.scope.hot.population()
     }
 }

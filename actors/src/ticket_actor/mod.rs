@@ -1,4 +1,8 @@
-//! The actor of one ticket. Only this actor changes the ticket.
+//! The actor of one ticket. Only this actor changes the ticket. `opening.rs` opens tickets, and `snapshot.rs` is what
+//! is read without a message to the actor.
+
+mod opening;
+mod snapshot;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -7,12 +11,11 @@ use actix::{Actor, Context as ActorContext, Handler, Message};
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::organization::Organization;
-use hotline_persistence::{Change, CompanyId, Durable, TicketId};
+use hotline_persistence::{CompanyId, Durable, TicketId};
 use tokio::sync::oneshot;
 
-use super::command::{Command, Context, Decided, apply};
-use super::snapshot::PublishedSnapshot;
-use super::state::Ticket;
+pub(crate) use self::opening::Opening;
+use self::snapshot::PublishedSnapshot;
 use crate::Refusal;
 use crate::base::Base;
 use crate::channels::{self, Inboxes, Outboxes};
@@ -20,7 +23,8 @@ use crate::clock::now;
 use crate::contacts::{ContactCache, RegistrationGuard};
 use crate::conversations::Conversations;
 use crate::distribution::{Assigners, agent_of};
-use crate::registry::{ActorHandle, ActorStatus, Envelope, Registered, Registry};
+use crate::registry::{ActorHandle, ActorStatus, Dismiss, Envelope, Registered, Registry, Retire};
+use crate::tickets::{Command, Context, Decided, Execute, Ticket, apply};
 
 /// Capacity of the mailbox; senders wait when it is full. It exceeds what one conversation ever queues, and is small
 /// enough that callers soon notice a stuck actor.
@@ -38,7 +42,7 @@ pub(crate) struct TicketScope {
 
 impl TicketScope {
     /// The context of a decision made at `now`.
-    pub(super) fn context<'a>(&'a self, organization: &'a Organization, now: DateTime<Utc>) -> Context<'a> {
+    fn context<'a>(&'a self, organization: &'a Organization, now: DateTime<Utc>) -> Context<'a> {
         let mut cx = Context::new(now, organization, &self.base.store.ids);
         cx.window = self.base.options.conversation_window;
         cx
@@ -78,61 +82,10 @@ impl Registered for TicketActor {
     type Shared = PublishedSnapshot;
 }
 
-/// Additional changes for the same log entry, built from the command's reply: the caller's own record of the answer.
-pub type AttachedChanges<R> = Arc<dyn Fn(&R) -> Vec<Change> + Send + Sync>;
-
-/// A condition that must still hold when a command is decided. It never waits.
-pub type Precondition = Arc<dyn Fn() -> bool + Send + Sync>;
-
-/// Asks a ticket's actor to execute a command and to reply once the entry is durable. The mailbox receives it inside an
-/// [`Envelope`].
-pub struct Execute<C: Command> {
-    /// The command.
-    pub command: C,
-    /// Changes that become durable in the same entry.
-    pub attached: Option<AttachedChanges<C::Reply>>,
-    /// What the caller has checked before: if it no longer holds, the command is refused with [`Refusal::Outdated`].
-    pub only_if: Option<Precondition>,
-}
-
-impl<C: Command> Execute<C> {
-    /// Checks the caller's precondition. Nothing may await between this and the append.
-    pub(super) fn check(&self) -> Result<(), Refusal> {
-        match &self.only_if {
-            Some(holds) if !holds() => Err(Refusal::Outdated),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl<C: Command> Clone for Execute<C> {
-    fn clone(&self) -> Self {
-        Self { command: self.command.clone(), attached: self.attached.clone(), only_if: self.only_if.clone() }
-    }
-}
-
-impl<C: Command> From<C> for Execute<C> {
-    fn from(command: C) -> Self {
-        Self { command, attached: None, only_if: None }
-    }
-}
-
-impl<C: Command> Message for Execute<C> {
-    type Result = Result<C::Reply, Refusal>;
-}
-
 /// Reads the ticket's current state.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "Result<Arc<Ticket>, Refusal>")]
 pub(crate) struct ReadTicket;
-
-/// Asks the actor to retire if it is still idle.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct Retire {
-    /// Seconds without use after which the actor counts as idle.
-    pub idle_s: u64,
-}
 
 /// The contact has changed: replaces the copy of it that readers see. The ticket's row does not change.
 #[derive(Message)]
@@ -144,14 +97,6 @@ pub(crate) struct ContactChanged(pub(crate) Arc<ContactRef>);
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct TicketDeleted;
-
-/// The ticket's company is being dropped from memory: the actor retires at once.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(crate) struct Dismiss {
-    /// Dropped once the actor has ended.
-    pub(crate) end_signal: oneshot::Sender<()>,
-}
 
 /// The only place where a ticket changes: reserve, decide, append, and reply when durable.
 impl<C: Command> Handler<Envelope<Execute<C>>> for TicketActor {

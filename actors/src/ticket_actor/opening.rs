@@ -7,14 +7,12 @@ use std::sync::Arc;
 use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::{Change, CompanyId, ContactId, Durable, TicketId, UserId};
 
-use super::actor::{Execute, TicketActor, TicketScope};
-use super::command::{Command, Decided, apply};
-use super::commands::{Open, Send};
-use super::state::Ticket;
+use super::{TicketActor, TicketScope};
 use crate::Refusal;
 use crate::clock::now;
 use crate::conversations::Conversations;
 use crate::distribution::{Assigner, Choice};
+use crate::tickets::{Command, Decided, Execute, Open, Send, Ticket, apply};
 
 /// A ticket to be opened, and its first command.
 pub(crate) struct Opening<C: Command> {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hotline_persistence::{ChannelId, ContactId};
 
-use super::Ticket;
 use crate::registry::ActorStatus;
+use crate::tickets::Ticket;
 
 /// The published state of an actor. The actor withdraws it before a change. Once the change is durable, the next read
 /// that reaches the actor publishes it again.

@@ -38,7 +38,7 @@ impl Written {
     }
 
     /// Drops the body: it takes more memory than the ticket.
-    pub(super) fn forget(&self) {
+    pub(crate) fn forget(&self) {
         *self.lock() = None;
     }
 }

@@ -1,18 +1,14 @@
-//! Tickets: the state machine, and the actor that owns one.
+//! Tickets: the state, and how a command changes it. Knows no actor and does no I/O.
 
-mod actor;
 mod after_send;
 mod author;
 mod cached_answer;
 pub mod command;
 pub mod commands;
-mod opening;
+mod execute;
 mod references;
-mod snapshot;
 pub mod state;
 
-pub use actor::{AttachedChanges, Execute, Precondition, Retire, TicketActor};
-pub(crate) use actor::{ContactChanged, Dismiss, ReadTicket, TicketDeleted, TicketScope};
 pub use after_send::AfterSend;
 pub use author::Author;
 pub use cached_answer::Written;
@@ -22,5 +18,7 @@ pub use commands::{
     AddNote, Check, Close, Content, MarkDelivered, MarkRead, MarkSeen, Open, Receive, Release, Reopen, Send, SetMedia,
     SetWrapup, Show, Transfer, UpdateDeliveryStatus,
 };
-pub(crate) use opening::Opening;
-pub use state::{FollowUp, Heard, LastMessage, Position, Reached, Ticket};
+pub use execute::{AttachedChanges, Execute, Precondition};
+pub use state::{FollowUp, LastMessage, Position, Reached, Ticket};
+
+pub use crate::contacts::Heard;

@@ -11,6 +11,7 @@ use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::tickets::{Following, LoadedTicket, TicketRow, TicketStatus};
 
 use super::{AfterSend, Author, Written};
+use crate::contacts::Heard;
 
 /// A ticket in memory. Cheap to clone: commands work on a copy, which takes the original's place when they succeed.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,24 +34,6 @@ pub struct Ticket {
     pub reached: Reached,
     /// The cached answer to reads of the ticket.
     pub written: Written,
-}
-
-/// When a contact last wrote on a channel, as far as known. Better knowledge compares greater, so `max` merges two.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Heard {
-    /// Not looked up.
-    #[default]
-    Unknown,
-    /// The contact never wrote.
-    Never,
-    /// The contact last wrote at this time.
-    At(DateTime<Utc>),
-}
-
-impl From<Option<DateTime<Utc>>> for Heard {
-    fn from(found: Option<DateTime<Utc>>) -> Self {
-        found.map_or(Self::Never, Self::At)
-    }
 }
 
 /// The follow-up action of a message, executed once its channel has accepted the message.

@@ -1,7 +1,7 @@
 //! `POST /messages`: resolves the recipient, and passes the message to its conversation.
 
 use actix_web::web::Data;
-use hotline_actors::engine::{NewContact, Recipient, Target};
+use hotline_actors::services::{NewContact, Recipient, Target};
 use hotline_actors::tickets::{Check, Content, Execute, Send};
 use hotline_actors::{FieldError, Refusal, Unreachable};
 use hotline_persistence::tables::channels::{ChannelRow, ChannelType};

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use actix_web::web::Data;
-use hotline_actors::engine::Recipient;
+use hotline_actors::services::Recipient;
 use hotline_actors::tickets::{Author, Close, Execute, Receive, Send, Transfer};
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::table::{self, Columns};

@@ -6,8 +6,7 @@ use actix::{Handler, Message};
 
 use super::{CampaignRunner, CampaignState};
 use crate::Refusal;
-use crate::registry::Envelope;
-use crate::tickets::Dismiss;
+use crate::registry::{Dismiss, Envelope};
 
 /// Pauses the campaign for as long as the holder lives. Answered once every pending send has an outcome.
 #[derive(Clone, Message)]

@@ -36,8 +36,8 @@ use crate::answers::ReplyTo;
 use crate::base::Base;
 use crate::channels::InTransit;
 use crate::clock::{self, now};
-use crate::engine::{Contacts, Sending};
 use crate::registry::{ActorHandle, ActorStatus, Registered, Registry};
+use crate::services::{Contacts, Sending};
 
 /// Maximum time before their turn at which recipients are loaded.
 const LOAD_AHEAD_MAX: Duration = Duration::from_secs(10);

@@ -15,7 +15,7 @@ use super::super::recipient_queue::NextRecipient;
 use super::{CampaignRunner, CampaignScope};
 use crate::Refusal;
 use crate::channels::{CHECKS_MAX, WithdrawalVersion};
-use crate::engine::{Recipient, Target};
+use crate::services::{Recipient, Target};
 use crate::tickets::{AttachedChanges, Author, Content, Execute, Precondition, Send};
 
 /// Concurrent prefetches for recipients: a small part of the company's share of the database.

@@ -19,7 +19,6 @@ mod channel_outbox;
 mod event;
 mod figures;
 mod lanes;
-mod options;
 mod outcomes;
 mod outgoing;
 mod rate_limit;
@@ -41,7 +40,6 @@ use tokio::sync::oneshot;
 
 use self::channel_outbox::Outbox;
 pub use self::figures::{AttemptCount, SendingFigures};
-pub use self::options::SendingOptions;
 pub(crate) use self::outgoing::Outgoing;
 pub use self::sender::ChannelSender;
 use self::sender::{MessageQueued, Pause, Resume, Stop, Terminate};
@@ -51,6 +49,7 @@ use super::inboxes::ChannelKey;
 use super::{InTransit, Inboxes, Provider};
 use crate::Refusal;
 use crate::base::Base;
+pub use crate::base::SendingOptions;
 use crate::registry::Population;
 use crate::tickets::Ticket;
 

@@ -27,11 +27,11 @@ use super::backoff::Backoff;
 use super::channel_outbox::Outbox;
 use super::event::Event;
 use super::lanes::Lanes;
-use super::options::SendingOptions;
 use super::outgoing::Outgoing;
 use super::rate_limit::{RateLimit, RateUsage, RecipientUsage};
 use super::recent_outcomes::RecentOutcomes;
 use super::sender_scope::SenderScope;
+use crate::base::SendingOptions;
 use crate::channels::Account;
 
 /// The backoff that the provider requires of a number that sends too much to another one: 4^n seconds.

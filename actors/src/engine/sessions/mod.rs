@@ -14,12 +14,11 @@ use hotline_persistence::{Change, ChannelId, CompanyId, Durable, SessionId};
 use identity::VisitorLocks;
 pub use identity::{Identified, VisitorTurn};
 
-use super::contacts::Contacts;
-use super::forget::dismiss;
 use crate::Refusal;
 use crate::base::Base;
 use crate::base::retry::{no_conflict, on_conflict};
-use crate::registry::{ActorHandle, Envelope, Population};
+use crate::registry::{ActorHandle, Envelope, Population, dismiss};
+use crate::services::Contacts;
 use crate::tickets::AttachedChanges;
 use crate::webchat::{
     CLIENT_IDS_MAX, Conversation, NewSession, Push, PushToSession, SessionScope, ShowSession, VisitorActivity,

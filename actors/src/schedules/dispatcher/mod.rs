@@ -27,9 +27,8 @@ use super::agenda::{Agenda, HORIZON_MIN, MessageLookup, ScheduleCounts};
 use crate::Refusal;
 use crate::base::Base;
 use crate::clock::now;
-use crate::engine::Sending;
-use crate::registry::{ActorHandle, ActorStatus, Registered, Registry};
-use crate::tickets::Dismiss;
+use crate::registry::{ActorHandle, ActorStatus, Dismiss, Registered, Registry};
+use crate::services::Sending;
 
 /// Maximum time between two rounds.
 const TICK: Duration = Duration::from_secs(1);

@@ -13,7 +13,7 @@ use hotline_persistence::tables::source::Source;
 
 use super::ScheduleScope;
 use crate::Refusal;
-use crate::engine::{Recipient, Target};
+use crate::services::{Recipient, Target};
 use crate::tickets::{AfterSend, AttachedChanges, Author, Execute, Send};
 
 /// The outcome of sending a message.

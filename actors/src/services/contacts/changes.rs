@@ -14,7 +14,7 @@ use hotline_persistence::{CompanyId, ContactId, Error, SessionId};
 use super::Contacts;
 use crate::base::retry::while_unavailable;
 use crate::contacts::DeletionGuard;
-use crate::tickets::{ContactChanged, TicketDeleted};
+use crate::ticket_actor::{ContactChanged, TicketDeleted};
 use crate::{Conflict, Refusal};
 
 /// Pause before contacts are read again after a database outage.
@@ -167,7 +167,7 @@ impl Contacts {
 
     /// Deletes a contact with all its data. A concurrent opening either comes first, and then the deletion is refused,
     /// or finds the contact gone. `forget` receives the contact's sessions.
-    pub(in crate::engine) async fn remove(
+    pub(crate) async fn remove(
         self: &Arc<Self>,
         company: CompanyId,
         id: ContactId,

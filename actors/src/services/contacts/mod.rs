@@ -19,7 +19,8 @@ use crate::Refusal;
 use crate::base::Base;
 use crate::channels::InTransit;
 use crate::contacts::ContactCache;
-use crate::tickets::{Author, Heard, Open, Send, TicketScope, default_queue};
+use crate::ticket_actor::TicketScope;
+use crate::tickets::{Author, Heard, Open, Send, default_queue};
 use crate::variables::{ContactValues, names};
 
 /// How long an opening waits for the contact's values of variables: a database outage must not delay a contact.
@@ -36,7 +37,7 @@ pub struct Contacts {
 }
 
 impl Contacts {
-    pub(super) fn new(
+    pub(crate) fn new(
         base: Arc<Base>,
         cache: Arc<ContactCache>,
         tickets: Arc<TicketScope>,
@@ -46,12 +47,12 @@ impl Contacts {
     }
 
     /// The cached contacts, which need no read of the tables.
-    pub(super) fn cache(&self) -> &ContactCache {
+    pub(crate) fn cache(&self) -> &ContactCache {
         &self.cache
     }
 
     /// Drops the cached contacts of a company.
-    pub(super) fn forget_company(&self, company: CompanyId) {
+    pub(crate) fn forget_company(&self, company: CompanyId) {
         let Self { base: _, cache, tickets: _, in_transit: _ } = self;
         cache.forget_company(company);
     }
@@ -159,7 +160,7 @@ impl Contacts {
     }
 
     /// The greeting for a contact who opens a ticket, if the queue has one.
-    pub(super) async fn greeting(&self, organization: &Organization, open: &Open) -> Option<Send> {
+    pub(crate) async fn greeting(&self, organization: &Organization, open: &Open) -> Option<Send> {
         let channel = organization.channels.get(&open.channel).filter(|_| open.author == Author::CONTACT)?;
         let queue = organization.queues.get(&open.queue.or(default_queue(organization, channel))?)?;
         let text = queue.row.greeting.as_deref().filter(|text| !text.trim().is_empty())?;
@@ -173,7 +174,7 @@ impl Contacts {
     }
 
     /// When a contact last wrote on a channel; the result is cached.
-    pub(super) async fn look_up_heard(
+    pub(crate) async fn look_up_heard(
         &self,
         company: CompanyId,
         channel: ChannelId,
@@ -184,7 +185,7 @@ impl Contacts {
     }
 
     /// The same for several contacts, in their order, with one query.
-    pub(super) async fn look_up_all_heard(
+    pub(crate) async fn look_up_all_heard(
         &self,
         company: CompanyId,
         channel: ChannelId,
@@ -203,7 +204,7 @@ impl Contacts {
 
     /// Whether a channel without phone numbers reaches a contact: on a webchat if they have had a session, elsewhere if
     /// they have written.
-    pub(super) async fn look_up_reachable(
+    pub(crate) async fn look_up_reachable(
         &self,
         company: CompanyId,
         channel: ChannelId,

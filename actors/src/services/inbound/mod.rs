@@ -81,7 +81,7 @@ pub struct Inbound {
 }
 
 impl Inbound {
-    pub(super) fn new(
+    pub(crate) fn new(
         base: Arc<Base>,
         contacts: Arc<Contacts>,
         tickets: Arc<Tickets>,
@@ -99,7 +99,7 @@ impl Inbound {
     }
 
     /// Drops the inboxes of a company's channels.
-    pub(super) fn forget_company(&self, company: CompanyId) {
+    pub(crate) fn forget_company(&self, company: CompanyId) {
         let Self { base: _, contacts: _, tickets: _, inboxes } = self;
         inboxes.forget_company(company);
     }

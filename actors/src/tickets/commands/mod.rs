@@ -12,7 +12,7 @@ mod set_media;
 mod set_wrapup;
 mod show;
 #[cfg(test)]
-pub(in crate::tickets) mod tests;
+pub(crate) mod tests;
 mod transfer;
 mod update_delivery_status;
 

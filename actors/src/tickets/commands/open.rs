@@ -11,8 +11,7 @@ use serde_json::json;
 
 use super::{check_queue, check_user, named_queue, named_user};
 use crate::Refusal;
-use crate::tickets::state::{Heard, Reached};
-use crate::tickets::{Author, Context, Ticket, Written};
+use crate::tickets::{Author, Context, Heard, Reached, Ticket, Written};
 
 /// The queue for a channel's new tickets, if it is active.
 pub(crate) fn default_queue(organization: &Organization, channel: &ChannelRow) -> Option<QueueId> {

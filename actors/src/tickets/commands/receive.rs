@@ -7,8 +7,7 @@ use hotline_persistence::{Change, MessageId, SessionId, stop_words};
 use serde_json::Value;
 
 use crate::Refusal;
-use crate::tickets::state::{Heard, LastMessage};
-use crate::tickets::{Author, Command, Context, Ticket};
+use crate::tickets::{Author, Command, Context, Heard, LastMessage, Ticket};
 
 /// The contact has written.
 ///

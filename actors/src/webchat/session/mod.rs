@@ -25,10 +25,10 @@ use self::sockets::{CutReason, Sockets};
 use super::watch::Watchers;
 use crate::base::Base;
 use crate::clock::now;
-use crate::engine::{Inbound, Tickets};
-use crate::registry::{ActorHandle, ActorStatus, Envelope, Registered, Registry};
+use crate::registry::{ActorHandle, ActorStatus, Dismiss, Envelope, Registered, Registry, Retire};
 use crate::seen::{Membership, SeenSet};
-use crate::tickets::{AttachedChanges, Dismiss, Execute, Receive, Retire};
+use crate::services::{Inbound, Tickets};
+use crate::tickets::{AttachedChanges, Execute, Receive};
 use crate::{Conflict, Refusal};
 
 /// Messages a session caches to answer retries; older ones are read from the table.

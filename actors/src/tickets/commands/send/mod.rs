@@ -79,7 +79,13 @@ impl Command for Send {
         if ticket.is_closed() {
             Reopen { author: author.clone() }.decide(ticket, cx)?;
         }
-        let values = Values { ticket, organization: cx.organization, now: cx.now, contact: &facts.values };
+        let values = Values {
+            ticket: &ticket.row,
+            contact: &ticket.contact,
+            organization: cx.organization,
+            now: cx.now,
+            contact_values: &facts.values,
+        };
         let parts = content.render(&values)?;
         let mut messages = create_messages(parts, ticket, cx, &author)?;
         cx.touch(ticket);

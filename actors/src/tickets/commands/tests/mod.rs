@@ -3,7 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a failed expectation fails the test")]
 
 mod content;
-pub(in crate::tickets) mod fixture;
+pub(crate) mod fixture;
 mod messages;
 mod model;
 mod random;

@@ -1,0 +1,13 @@
+//! What others build on: each service is one area of the conversations, over the actors of their tickets.
+
+mod assignment;
+mod contacts;
+mod inbound;
+mod sending;
+mod tickets;
+
+pub use assignment::Assignment;
+pub use contacts::{ContactChanges, Contacts};
+pub use inbound::{Inbound, InboundMessage, Number, Sender};
+pub use sending::{NewContact, Recipient, Sending, Target};
+pub use tickets::Tickets;
