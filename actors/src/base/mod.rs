@@ -1,6 +1,7 @@
 //! What all parts of the engine depend on: the durable store, the companies' directory, and the actors' threads.
 
 mod arbiters;
+pub(crate) mod due_work;
 mod options;
 pub(crate) mod retry;
 mod sending_options;
@@ -14,7 +15,7 @@ use actix::dev::ToEnvelope;
 use actix::prelude::SendError;
 use actix::{Handler, Message};
 use hotline_persistence::tables::organization::Organization;
-use hotline_persistence::{CompanyId, Db, Readers, Store};
+use hotline_persistence::{CompanyId, Db, Presence, Readers, Store};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot::Receiver;
 
@@ -22,6 +23,7 @@ pub use self::options::EngineOptions;
 pub use self::sending_options::SendingOptions;
 
 use self::arbiters::ArbiterPool;
+use self::due_work::Readiness;
 use crate::Refusal;
 use crate::answers::Outcome;
 use crate::directory::Directory;
@@ -95,6 +97,22 @@ impl Base {
     /// Whether this process serves a company. Periodic work, and work that finds companies by itself, must check this.
     pub(crate) fn owns(&self, company: CompanyId) -> bool {
         self.store.ownership().owns(company)
+    }
+
+    /// Whether the actor of a company may work now.
+    pub(crate) fn readiness(&self, company: CompanyId) -> Readiness {
+        if self.is_stopping() {
+            Readiness::Stopping
+        } else if self.owns(company) {
+            Readiness::Ready
+        } else {
+            Readiness::Elsewhere
+        }
+    }
+
+    /// Enters a company, if it is open now. To be held until the work has ended.
+    pub(crate) fn try_enter(&self, company: CompanyId) -> Option<Presence> {
+        self.store.ownership().try_enter(company)
     }
 
     /// The company's entry in the directory.

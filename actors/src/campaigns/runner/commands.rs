@@ -6,6 +6,7 @@ use actix::{Handler, Message};
 
 use super::{CampaignRunner, CampaignState};
 use crate::Refusal;
+use crate::base::due_work::DueWork;
 use crate::registry::{Dismiss, Envelope};
 
 /// Pauses the campaign for as long as the holder lives. Answered once every pending send has an outcome.
@@ -23,7 +24,7 @@ impl Handler<Envelope<Hold>> for CampaignRunner {
 
     fn handle(&mut self, hold: Envelope<Hold>, cx: &mut Self::Context) {
         let Some((Hold(holder), reply_to)) = hold.accept() else { return };
-        if self.retired {
+        if self.work_state.is_retired() {
             return reply_to.send(Err(Refusal::Gone));
         }
         self.unused_since = None;
@@ -47,16 +48,10 @@ impl Handler<Changed> for CampaignRunner {
     }
 }
 
-/// Stops sending without answers to waiting callers: the company is dropped from memory.
 impl Handler<Dismiss> for CampaignRunner {
     type Result = ();
 
-    fn handle(&mut self, Dismiss { end_signal }: Dismiss, cx: &mut Self::Context) {
-        self.retire();
-        if let Some(timer) = self.timer.take() {
-            actix::AsyncContext::cancel_future(cx, timer);
-        }
-        // The caller may have timed out.
-        let _ = end_signal.send(());
+    fn handle(&mut self, dismiss: Dismiss, cx: &mut Self::Context) {
+        self.dismiss(dismiss, cx);
     }
 }

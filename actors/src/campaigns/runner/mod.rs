@@ -16,13 +16,12 @@ mod send;
 mod tables;
 
 use std::collections::HashSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use actix::{Actor, AsyncContext, Context as Mailbox, SpawnHandle};
+use actix::{Actor, AsyncContext, Context as Mailbox};
 use hotline_persistence::tables::campaigns::{CampaignRun, CampaignStatus, RecipientRow, RecipientStatus};
 use hotline_persistence::tables::messages::MessageError;
 use hotline_persistence::{CampaignId, Change, CompanyId, ContactId, MessageId, Presence};
@@ -34,6 +33,7 @@ use super::recipient_queue::{NextRecipient, RecipientQueue, page_size};
 use crate::Refusal;
 use crate::answers::ReplyTo;
 use crate::base::Base;
+use crate::base::due_work::{DueWork, DueWorkState, Readiness, TICK};
 use crate::channels::InTransit;
 use crate::clock::{self, now};
 use crate::registry::{ActorHandle, ActorStatus, Registered, Registry};
@@ -41,9 +41,6 @@ use crate::services::{Contacts, Sending};
 
 /// Maximum time before their turn at which recipients are loaded.
 const LOAD_AHEAD_MAX: Duration = Duration::from_secs(10);
-
-/// Maximum time between two rounds of a running campaign.
-const TICK: Duration = Duration::from_secs(1);
 
 /// Maximum time between two rounds of a scheduled campaign, so that a clock change is noticed.
 const SCHEDULED_TICK: Duration = Duration::from_secs(5);
@@ -106,11 +103,10 @@ pub struct CampaignRunner {
     /// Whether all recipients that were pending at the cancellation have been skipped.
     has_skipped_pending: bool,
     paused_until: Option<Instant>,
-    timer: Option<SpawnHandle>,
+    work_state: DueWorkState,
     /// The start time, until the first command arrives: by then the actor is registered, and may leave the registry.
     unused_since: Option<Instant>,
     status: Arc<ActorStatus<CampaignFigures>>,
-    retired: bool,
 }
 
 /// The cached state of a campaign.
@@ -159,10 +155,9 @@ impl CampaignScope {
             is_updating: false,
             has_skipped_pending: false,
             paused_until: None,
-            timer: None,
+            work_state: DueWorkState::default(),
             unused_since: Some(Instant::now()),
             status: status.clone(),
-            retired: false,
         };
         let arbiter = self.base.arbiters.of(id.0);
         ActorHandle { addr: CampaignRunner::start_in_arbiter(&arbiter, |_| runner), status }
@@ -176,34 +171,16 @@ impl Drop for CampaignRunner {
     }
 }
 
-impl CampaignRunner {
-    /// Runs `work`, and then a round. A panic is a defect: the state in memory is dropped and read again from the
-    /// tables. Pending sends are tracked independently of it.
-    fn supervise(&mut self, cx: &mut Mailbox<Self>, work: impl FnOnce(&mut Self, &mut Mailbox<Self>)) {
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            work(self, cx);
-            self.round(cx);
-            self.publish_figures();
-        }));
-        if outcome.is_err() {
-            tracing::error!(company.id = %self.company, campaign.id = %self.id, "campaign failed unexpectedly; restarting it");
-            self.recipients.restart();
-            self.mark_stale();
-            self.is_updating = false;
-            self.pause(TICK);
-            self.schedule_tick(TICK, cx);
-        }
+impl DueWork for CampaignRunner {
+    fn work_state(&mut self) -> &mut DueWorkState {
+        &mut self.work_state
     }
 
-    /// Does the work that is due, and sets the timer of the next round.
+    fn readiness(&self) -> Readiness {
+        self.scope.base.readiness(self.company)
+    }
+
     fn round(&mut self, cx: &mut Mailbox<Self>) {
-        if self.retired || self.scope.base.is_stopping() {
-            return;
-        }
-        // The company may return to this process.
-        if !self.scope.base.owns(self.company) {
-            return self.schedule_tick(TICK, cx);
-        }
         self.drop_released_holds();
         let has_been_read =
             matches!(self.state, CampaignState::Current(_) | CampaignState::Missing | CampaignState::Stale(Some(_)));
@@ -227,6 +204,32 @@ impl CampaignRunner {
         }
     }
 
+    fn publish_figures(&mut self) {
+        let figures = &self.status.shared;
+        let is_running = matches!(&self.state, CampaignState::Current(run) if run.status == CampaignStatus::Processing);
+        figures.is_running.store(usize::from(is_running && !self.work_state.is_retired()), Ordering::Relaxed);
+        figures.recipients.store(self.recipients.len(), Ordering::Relaxed);
+        figures.in_transit.store(self.in_transit.len(), Ordering::Relaxed);
+    }
+
+    /// Pending sends are tracked independently of the state that is dropped.
+    fn recover(&mut self) {
+        tracing::error!(company.id = %self.company, campaign.id = %self.id, "campaign failed unexpectedly; restarting it");
+        self.recipients.restart();
+        self.mark_stale();
+        self.is_updating = false;
+        self.pause(TICK);
+    }
+
+    fn leave(&mut self) {
+        self.scope.hot.remove(&(self.company, self.id), &self.status);
+        self.hold_replies.drain(..).for_each(|reply| reply.send(Err(Refusal::Gone)));
+        self.forget_messages();
+        self.publish_figures();
+    }
+}
+
+impl CampaignRunner {
     /// Marks the campaign as stale after a release, whose holder may have changed it. Another message may arrive
     /// between the release and [`Changed`].
     fn drop_released_holds(&mut self) {
@@ -323,7 +326,7 @@ impl CampaignRunner {
 
     /// Enters the company, if it is open now.
     fn enter(&self) -> Option<Presence> {
-        self.scope.base.store.ownership().try_enter(self.company)
+        self.scope.base.try_enter(self.company)
     }
 
     fn pause(&mut self, time: Duration) {
@@ -345,30 +348,12 @@ impl CampaignRunner {
         };
     }
 
-    /// Sets the timer of the next round, and replaces an earlier one.
-    fn schedule_tick(&mut self, time: Duration, cx: &mut Mailbox<Self>) {
-        if let Some(timer) = self.timer.take() {
-            cx.cancel_future(timer);
-        }
-        let ring = |this: &mut Self, cx: &mut Mailbox<Self>| this.supervise(cx, |this, _| this.timer = None);
-        self.timer = Some(cx.run_later(time, ring));
-    }
-
     /// Retires, unless the actor has just started and its first caller is still to come.
     fn retire_if_idle(&mut self, cx: &mut Mailbox<Self>) {
         if self.unused_since.is_some_and(|since| since.elapsed() < TICK) {
             return self.schedule_tick(TICK, cx);
         }
-        self.retire();
-    }
-
-    /// Leaves the registry; later callers reach the successor.
-    fn retire(&mut self) {
-        self.retired = true;
-        self.scope.hot.remove(&(self.company, self.id), &self.status);
-        self.hold_replies.drain(..).for_each(|reply| reply.send(Err(Refusal::Gone)));
-        self.forget_messages();
-        self.publish_figures();
+        self.retire(cx);
     }
 
     fn forget_messages(&mut self) {
@@ -383,13 +368,5 @@ impl CampaignRunner {
         let (seq, _) = reservation.append(vec![Change::Recipient(Box::new(row))])?;
         self.status.record_append(seq);
         Ok(())
-    }
-
-    fn publish_figures(&self) {
-        let figures = &self.status.shared;
-        let is_running = matches!(&self.state, CampaignState::Current(run) if run.status == CampaignStatus::Processing);
-        figures.is_running.store(usize::from(is_running && !self.retired), Ordering::Relaxed);
-        figures.recipients.store(self.recipients.len(), Ordering::Relaxed);
-        figures.in_transit.store(self.in_transit.len(), Ordering::Relaxed);
     }
 }

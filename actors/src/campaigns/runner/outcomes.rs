@@ -11,6 +11,7 @@ use super::super::recipient_queue::NextRecipient;
 use super::send::{Disposition, RecipientDecided, SendReport};
 use super::{CampaignRunner, OUTAGE_PAUSE};
 use crate::Refusal;
+use crate::base::due_work::DueWork;
 use crate::base::retry::while_unavailable;
 use crate::channels::TransitEnded;
 use crate::clock::now;
@@ -136,7 +137,7 @@ impl Handler<RecipientDecided> for CampaignRunner {
             this.deciding = this.deciding.filter(|contact| *contact != decided.contact);
             // If the actor has retired since, the message is no longer tracked.
             match decided.in_transit {
-                Some(message) if this.retired => this.scope.in_transit.forget(this.company, message),
+                Some(message) if this.work_state.is_retired() => this.scope.in_transit.forget(this.company, message),
                 Some(message) => {
                     this.in_transit.insert(message);
                 }
@@ -160,7 +161,7 @@ impl Handler<RecipientSendEnded> for CampaignRunner {
 
     fn handle(&mut self, RecipientSendEnded(report): RecipientSendEnded, cx: &mut Self::Context) {
         self.supervise(cx, |this, cx| {
-            if !this.retired {
+            if !this.work_state.is_retired() {
                 this.settle(report, cx);
             }
         });
@@ -172,7 +173,7 @@ impl Handler<PendingChecked> for CampaignRunner {
 
     fn handle(&mut self, checked: PendingChecked, cx: &mut Self::Context) {
         self.supervise(cx, |this, _| {
-            if !this.retired {
+            if !this.work_state.is_retired() {
                 this.handle_check(checked);
             }
         });

@@ -10,8 +10,9 @@ use hotline_persistence::{CampaignId, CompanyId, ContactId, Database, MessageId,
 
 use super::super::recipient_queue::{NextRecipient, PageQuery};
 use super::send;
-use super::{CampaignRunner, CampaignScope, CampaignState, OUTAGE_PAUSE, TICK, VERIFY_EVERY};
+use super::{CampaignRunner, CampaignScope, CampaignState, OUTAGE_PAUSE, VERIFY_EVERY};
 use crate::Refusal;
+use crate::base::due_work::{DueWork, TICK};
 use crate::clock::now;
 
 /// The campaign was read.
@@ -298,7 +299,7 @@ impl Handler<CampaignRead> for CampaignRunner {
 
     fn handle(&mut self, read: CampaignRead, cx: &mut Self::Context) {
         self.supervise(cx, |this, cx| {
-            if !this.retired {
+            if !this.work_state.is_retired() {
                 this.handle_read(read, cx);
             }
         });
@@ -310,7 +311,7 @@ impl Handler<TransitVerified> for CampaignRunner {
 
     fn handle(&mut self, verified: TransitVerified, cx: &mut Self::Context) {
         self.supervise(cx, |this, cx| {
-            if !this.retired {
+            if !this.work_state.is_retired() {
                 this.handle_verification(verified, cx);
             }
         });

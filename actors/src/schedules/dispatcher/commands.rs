@@ -11,6 +11,7 @@ use hotline_persistence::tables::schedules::{ContactWas, ScheduleRow, ScheduleSt
 use super::super::messages::{CancelSchedule, CreateSchedule, FailSchedule, ReadSchedule, Scheduled, UpdateSchedule};
 use super::{ScheduleDispatcher, send};
 use crate::answers::ReplyTo;
+use crate::base::due_work::DueWork;
 use crate::clock::now;
 use crate::registry::Envelope;
 use crate::{Conflict, Refusal};
@@ -18,7 +19,7 @@ use crate::{Conflict, Refusal};
 impl ScheduleDispatcher {
     fn create(&mut self, create: CreateSchedule) -> Result<(Scheduled, Durable), Refusal> {
         let CreateSchedule { new, attached } = create;
-        if self.retired {
+        if self.work_state.is_retired() {
             return Err(Refusal::Gone);
         }
         let now = now();

@@ -12,12 +12,11 @@ mod tables;
 
 use std::collections::{HashMap, HashSet};
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use actix::{Actor, AsyncContext, Context as Mailbox, Handler, SpawnHandle};
+use actix::{Actor, AsyncContext, Context as Mailbox, Handler};
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::schedules::{ScheduleRow, ScheduleStatus};
 use hotline_persistence::{Change, CompanyId, Durable, Presence, ScheduleId};
@@ -26,12 +25,10 @@ use self::outcomes::DispatchEnded;
 use super::agenda::{Agenda, HORIZON_MIN, MessageLookup, ScheduleCounts};
 use crate::Refusal;
 use crate::base::Base;
+use crate::base::due_work::{DueWork, DueWorkState, Readiness, TICK};
 use crate::clock::now;
 use crate::registry::{ActorHandle, ActorStatus, Dismiss, Registered, Registry};
 use crate::services::Sending;
-
-/// Maximum time between two rounds.
-const TICK: Duration = Duration::from_secs(1);
 
 /// Messages of a company that are sent concurrently: enough to share the journal's syncs, and enough that some that
 /// wait for the database do not block the others.
@@ -83,10 +80,9 @@ pub struct ScheduleDispatcher {
     pub(super) is_loading: bool,
     pub(super) load_paused_until: Option<Instant>,
     pub(super) prefetch: PrefetchState,
-    timer: Option<SpawnHandle>,
+    work_state: DueWorkState,
     counted_at: Option<Instant>,
     pub(super) status: Arc<ActorStatus<ScheduleFigures>>,
-    pub(super) retired: bool,
 }
 
 /// The state of prefetching the data that messages will need.
@@ -126,10 +122,9 @@ impl ScheduleScope {
             is_loading: false,
             load_paused_until: None,
             prefetch: PrefetchState::default(),
-            timer: None,
+            work_state: DueWorkState::default(),
             counted_at: None,
             status: status.clone(),
-            retired: false,
         };
         let arbiter = self.base.arbiters.of(company.0);
         ActorHandle { addr: ScheduleDispatcher::start_in_arbiter(&arbiter, |_| dispatcher), status }
@@ -143,46 +138,16 @@ impl Drop for ScheduleDispatcher {
     }
 }
 
-impl ScheduleDispatcher {
-    /// Runs `work`, and then a round. A panic is a defect: the state in memory is dropped and read again from the
-    /// tables.
-    pub(super) fn supervise(&mut self, cx: &mut Mailbox<Self>, work: impl FnOnce(&mut Self, &mut Mailbox<Self>)) {
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            work(self, cx);
-            self.round(cx);
-        }));
-        if outcome.is_err() {
-            tracing::error!(company.id = %self.company, "schedule dispatcher failed unexpectedly; restarting it");
-            self.restart();
-            self.load_paused_until = Some(Instant::now() + TICK);
-            self.schedule_tick(TICK, cx);
-        }
+impl DueWork for ScheduleDispatcher {
+    fn work_state(&mut self) -> &mut DueWorkState {
+        &mut self.work_state
     }
 
-    fn restart(&mut self) {
-        self.agenda = Agenda::default();
-        for task in mem::take(&mut self.tasks).into_values().flatten() {
-            task(self, Err(Refusal::Gone));
-        }
-        self.generation += 1;
-        self.is_loading = false;
-        self.prefetch = PrefetchState::default();
+    fn readiness(&self) -> Readiness {
+        self.scope.base.readiness(self.company)
     }
 
-    /// Whether the result of a read is still usable.
-    pub(super) fn is_current(&self, generation: u64) -> bool {
-        generation == self.generation && !self.retired
-    }
-
-    /// Sends the due messages, loads more, and sets the timer of the next round.
     fn round(&mut self, cx: &mut Mailbox<Self>) {
-        if self.retired || self.scope.base.is_stopping() {
-            return;
-        }
-        // The company may return to this process.
-        if !self.scope.base.owns(self.company) {
-            return self.schedule_tick(TICK, cx);
-        }
         let (now, instant) = (now(), Instant::now());
         while self.pending_sends.len() < CONCURRENT_SENDS_MAX
             && let Some(presence) = self.enter()
@@ -202,7 +167,7 @@ impl ScheduleDispatcher {
         self.update_figures(now, instant);
         if self.agenda.is_done() && self.pending_sends.is_empty() && self.tasks.is_empty() {
             match self.status.idle_s() {
-                IDLE_AFTER_S.. => self.retire(),
+                IDLE_AFTER_S.. => self.retire(cx),
                 idle_s => self.schedule_tick(Duration::from_secs(IDLE_AFTER_S - idle_s), cx),
             }
             return;
@@ -215,24 +180,38 @@ impl ScheduleDispatcher {
         self.schedule_tick(soonest.min(TICK), cx);
     }
 
+    fn recover(&mut self) {
+        tracing::error!(company.id = %self.company, "schedule dispatcher failed unexpectedly; restarting it");
+        self.restart();
+        self.load_paused_until = Some(Instant::now() + TICK);
+    }
+
+    fn leave(&mut self) {
+        self.scope.hot.remove(&self.company, &self.status);
+        self.restart();
+        self.publish_counts(ScheduleCounts::default());
+    }
+}
+
+impl ScheduleDispatcher {
+    fn restart(&mut self) {
+        self.agenda = Agenda::default();
+        for task in mem::take(&mut self.tasks).into_values().flatten() {
+            task(self, Err(Refusal::Gone));
+        }
+        self.generation += 1;
+        self.is_loading = false;
+        self.prefetch = PrefetchState::default();
+    }
+
+    /// Whether the result of a read is still usable.
+    pub(super) fn is_current(&self, generation: u64) -> bool {
+        generation == self.generation && !self.work_state.is_retired()
+    }
+
     /// Enters the company, if it is open now.
     pub(super) fn enter(&self) -> Option<Presence> {
-        self.scope.base.store.ownership().try_enter(self.company)
-    }
-
-    /// Sets the timer of the next round, and replaces an earlier one.
-    fn schedule_tick(&mut self, time: Duration, cx: &mut Mailbox<Self>) {
-        if let Some(timer) = self.timer.take() {
-            cx.cancel_future(timer);
-        }
-        let ring = |this: &mut Self, cx: &mut Mailbox<Self>| this.supervise(cx, |this, _| this.timer = None);
-        self.timer = Some(cx.run_later(time, ring));
-    }
-
-    /// Leaves the registry; later callers reach the successor.
-    fn retire(&mut self) {
-        self.retired = true;
-        self.scope.hot.remove(&self.company, &self.status);
+        self.scope.base.try_enter(self.company)
     }
 
     fn update_figures(&mut self, now: DateTime<Utc>, instant: Instant) {
@@ -270,7 +249,7 @@ impl ScheduleDispatcher {
 
     /// Runs a task on a message once its state is known and it is not being sent.
     pub(super) fn run_task(&mut self, id: ScheduleId, cx: &mut Mailbox<Self>, task: Task) {
-        if self.retired {
+        if self.work_state.is_retired() {
             return task(self, Err(Refusal::Gone));
         }
         match self.agenda.look_up(id) {
@@ -281,18 +260,10 @@ impl ScheduleDispatcher {
     }
 }
 
-/// Stops sending, without answers to waiting callers: the company is dropped from memory.
 impl Handler<Dismiss> for ScheduleDispatcher {
     type Result = ();
 
-    fn handle(&mut self, Dismiss { end_signal }: Dismiss, cx: &mut Self::Context) {
-        self.retire();
-        self.restart();
-        self.publish_counts(ScheduleCounts::default());
-        if let Some(timer) = self.timer.take() {
-            cx.cancel_future(timer);
-        }
-        // The caller may have timed out.
-        let _ = end_signal.send(());
+    fn handle(&mut self, dismiss: Dismiss, cx: &mut Self::Context) {
+        self.dismiss(dismiss, cx);
     }
 }

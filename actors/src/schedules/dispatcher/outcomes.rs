@@ -12,6 +12,7 @@ use super::send::{self, DispatchReport};
 use super::tables::find_row;
 use super::{OUTAGE_PAUSE, ScheduleDispatcher};
 use crate::Refusal;
+use crate::base::due_work::DueWork;
 use crate::base::retry::while_unavailable;
 use crate::clock::now;
 
@@ -33,7 +34,7 @@ impl ScheduleDispatcher {
     /// Handles the outcome of sending a message.
     fn settle(&mut self, report: DispatchReport, cx: &mut Mailbox<Self>) {
         let DispatchReport { row, outcome, is_recorded } = report;
-        if self.retired {
+        if self.work_state.is_retired() {
             return;
         }
         match outcome {
@@ -53,7 +54,7 @@ impl ScheduleDispatcher {
 
     /// Looks up a message of unknown outcome in the tables, once these have all earlier decisions.
     fn check(&mut self, row: Arc<ScheduleRow>, refusal: Refusal, cx: &mut Mailbox<Self>) {
-        if self.retired {
+        if self.work_state.is_retired() {
             return;
         }
         let (scope, company, dispatcher) = (self.scope.clone(), self.company, cx.address());
@@ -65,7 +66,7 @@ impl ScheduleDispatcher {
 
     fn handle_check(&mut self, checked: OutcomeChecked, cx: &mut Mailbox<Self>) {
         let OutcomeChecked { row, refusal, found } = checked;
-        if self.retired {
+        if self.work_state.is_retired() {
             return;
         }
         match found {

@@ -14,6 +14,7 @@ use super::super::agenda::{HORIZON_MAX, HORIZON_MIN, MessageLookup};
 use super::send;
 use super::{OUTAGE_PAUSE, PREFETCH_MAX, ScheduleDispatcher, ScheduleScope, Task};
 use crate::Refusal;
+use crate::base::due_work::DueWork;
 use crate::clock::now;
 
 /// Maximum rows of a load. A text may have 64 KiB.

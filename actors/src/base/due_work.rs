@@ -1,0 +1,290 @@
+//! The loop of an actor whose work becomes due: messages at a set time, the next recipient of a campaign.
+//!
+//! Such an actor does what is due in a *round*: after every message to it, and when its timer rings. A round ends with
+//! the time of the next one ([`DueWork::schedule_tick`]); without it, the next message brings the next round. The timer
+//! rings at least every [`TICK`] while something waits for the clock, so that a clock change or a suspended machine is
+//! noticed within that time.
+//!
+//! A panic is a defect of the actor's state in memory alone: the state is dropped, and read again from the tables.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use actix::{Actor, AsyncContext, Context, SpawnHandle};
+
+use crate::registry::Dismiss;
+
+/// Maximum time between two rounds while something is due soon, and the pause after a defect.
+pub(crate) const TICK: Duration = Duration::from_secs(1);
+
+/// Whether an actor may work now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Readiness {
+    /// It may.
+    Ready,
+    /// This process does not serve the company now, and may serve it again.
+    Elsewhere,
+    /// The service is stopping.
+    Stopping,
+}
+
+/// The state of an actor's rounds.
+#[derive(Debug, Default)]
+pub(crate) struct DueWorkState {
+    timer: Option<SpawnHandle>,
+    is_retired: bool,
+}
+
+impl DueWorkState {
+    /// Whether the actor has left its registry: it does nothing more.
+    pub(crate) fn is_retired(&self) -> bool {
+        self.is_retired
+    }
+}
+
+/// An actor whose work becomes due. It calls [`DueWork::supervise`] when it starts, and for every message.
+pub(crate) trait DueWork: Actor<Context = Context<Self>> {
+    /// The state of its rounds.
+    fn work_state(&mut self) -> &mut DueWorkState;
+
+    /// Whether it may work now.
+    fn readiness(&self) -> Readiness;
+
+    /// Does what is due, and sets the time of the next round.
+    fn round(&mut self, cx: &mut Context<Self>);
+
+    /// Publishes its figures; called after every message.
+    fn publish_figures(&mut self) {}
+
+    /// Drops its state in memory after a defect.
+    fn recover(&mut self);
+
+    /// Leaves its registry, and refuses what waits for it.
+    fn leave(&mut self);
+
+    /// Runs `work`, and then a round.
+    fn supervise(&mut self, cx: &mut Context<Self>, work: impl FnOnce(&mut Self, &mut Context<Self>)) {
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            work(self, cx);
+            self.run_round(cx);
+            self.publish_figures();
+        }));
+        if outcome.is_err() {
+            self.recover();
+            self.schedule_tick(TICK, cx);
+        }
+    }
+
+    /// Runs a round if the actor may work now.
+    fn run_round(&mut self, cx: &mut Context<Self>) {
+        if self.work_state().is_retired {
+            return;
+        }
+        match self.readiness() {
+            Readiness::Ready => self.round(cx),
+            Readiness::Elsewhere => self.schedule_tick(TICK, cx),
+            Readiness::Stopping => {}
+        }
+    }
+
+    /// Sets the timer of the next round, and replaces an earlier one.
+    fn schedule_tick(&mut self, time: Duration, cx: &mut Context<Self>) {
+        self.cancel_tick(cx);
+        let ring =
+            |this: &mut Self, cx: &mut Context<Self>| this.supervise(cx, |this, _| this.work_state().timer = None);
+        self.work_state().timer = Some(cx.run_later(time, ring));
+    }
+
+    /// Cancels the timer of the next round.
+    fn cancel_tick(&mut self, cx: &mut Context<Self>) {
+        if let Some(timer) = self.work_state().timer.take() {
+            cx.cancel_future(timer);
+        }
+    }
+
+    /// Ends the rounds. Later callers reach the successor.
+    fn retire(&mut self, cx: &mut Context<Self>) {
+        self.work_state().is_retired = true;
+        self.leave();
+        self.cancel_tick(cx);
+    }
+
+    /// Retires without answers to waiting callers: the company is dropped from memory.
+    fn dismiss(&mut self, Dismiss { end_signal }: Dismiss, cx: &mut Context<Self>) {
+        self.retire(cx);
+        // The caller may have timed out.
+        let _ = end_signal.send(());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix::{Addr, Handler, Message};
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    /// The timer of a test that must not ring.
+    const NEVER: Duration = Duration::from_secs(3600);
+
+    /// An actor that counts what happens to it.
+    struct Counter {
+        work_state: DueWorkState,
+        readiness: Readiness,
+        /// The pause until the next round; none: until the next message.
+        pause: Option<Duration>,
+        counts: Counts,
+        /// Notified in the tenth round.
+        tenth_round: Option<oneshot::Sender<()>>,
+    }
+
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    struct Counts {
+        rounds: u32,
+        published: u32,
+        recovered: u32,
+        left: u32,
+    }
+
+    impl Actor for Counter {
+        type Context = Context<Self>;
+
+        fn started(&mut self, cx: &mut Self::Context) {
+            self.supervise(cx, |_, _| ());
+        }
+    }
+
+    impl DueWork for Counter {
+        fn work_state(&mut self) -> &mut DueWorkState {
+            &mut self.work_state
+        }
+
+        fn readiness(&self) -> Readiness {
+            self.readiness
+        }
+
+        fn round(&mut self, cx: &mut Context<Self>) {
+            self.counts.rounds += 1;
+            if self.counts.rounds == 10
+                && let Some(reached) = self.tenth_round.take()
+            {
+                assert_eq!(reached.send(()), Ok(()));
+            }
+            if let Some(pause) = self.pause {
+                self.schedule_tick(pause, cx);
+            }
+        }
+
+        fn publish_figures(&mut self) {
+            self.counts.published += 1;
+        }
+
+        fn recover(&mut self) {
+            self.counts.recovered += 1;
+        }
+
+        fn leave(&mut self) {
+            self.counts.left += 1;
+        }
+    }
+
+    type Work = Box<dyn FnOnce(&mut Counter, &mut Context<Counter>) + Send>;
+
+    /// The counts, and whether the timer is set.
+    type Answer = Result<(Counts, bool), ()>;
+
+    /// Runs work as every message does, and answers with the counts right after it.
+    #[derive(Message)]
+    #[rtype(result = "Answer")]
+    struct Run(Work);
+
+    impl Handler<Run> for Counter {
+        type Result = Answer;
+
+        fn handle(&mut self, Run(work): Run, cx: &mut Self::Context) -> Answer {
+            self.supervise(cx, work);
+            Ok((self.counts, self.work_state.timer.is_some()))
+        }
+    }
+
+    impl Handler<Dismiss> for Counter {
+        type Result = ();
+
+        fn handle(&mut self, dismiss: Dismiss, cx: &mut Self::Context) {
+            self.dismiss(dismiss, cx);
+        }
+    }
+
+    fn start(readiness: Readiness, pause: Option<Duration>) -> Addr<Counter> {
+        Counter { work_state: DueWorkState::default(), readiness, pause, counts: Counts::default(), tenth_round: None }
+            .start()
+    }
+
+    async fn run(
+        counter: &Addr<Counter>,
+        work: impl FnOnce(&mut Counter, &mut Context<Counter>) + Send + 'static,
+    ) -> (Counts, bool) {
+        counter.send(Run(Box::new(work))).await.expect("the actor is alive").expect("it answers")
+    }
+
+    fn counts(rounds: u32, published: u32) -> Counts {
+        Counts { rounds, published, ..Counts::default() }
+    }
+
+    #[actix::test]
+    async fn a_round_follows_the_start_each_message_and_the_timer() {
+        let counter = start(Readiness::Ready, None);
+        assert_eq!(run(&counter, |_, _| ()).await, (counts(2, 2), false));
+        assert_eq!(run(&counter, |_, _| ()).await, (counts(3, 3), false));
+        // From now on each round sets a timer that rings at once.
+        let (reached, tenth_round) = oneshot::channel();
+        let repeat = |this: &mut Counter, _: &mut Context<Counter>| {
+            (this.pause, this.tenth_round) = (Some(Duration::ZERO), Some(reached));
+        };
+        run(&counter, repeat).await;
+        assert_eq!(tenth_round.await, Ok(()), "rounds follow each other without a message");
+    }
+
+    #[actix::test]
+    async fn a_later_timer_replaces_an_earlier_one() {
+        let counter = start(Readiness::Ready, Some(NEVER));
+        let (rang, ring) = oneshot::channel();
+        let work = |this: &mut Counter, cx: &mut Context<Counter>| {
+            this.schedule_tick(Duration::ZERO, cx);
+            // Rings after the timer above would have.
+            cx.run_later(Duration::from_millis(1), |_, _| assert_eq!(rang.send(()), Ok(())));
+        };
+        assert_eq!(run(&counter, work).await, (counts(2, 2), true), "the round after the message sets the timer again");
+        assert_eq!(ring.await, Ok(()));
+        assert_eq!(run(&counter, |_, _| ()).await, (counts(3, 3), true));
+    }
+
+    #[actix::test]
+    async fn after_a_panic_the_state_is_dropped_and_a_round_follows() {
+        let counter = start(Readiness::Ready, None);
+        let recovered = Counts { recovered: 1, ..counts(1, 1) };
+        assert_eq!(run(&counter, |_, _| panic!("a defect")).await, (recovered, true));
+        let (later, _) = run(&counter, |_, _| ()).await;
+        assert!(later.rounds >= 2 && later.recovered == 1, "{later:?}");
+    }
+
+    #[actix::test]
+    async fn an_actor_works_only_where_its_company_is_served() {
+        let counter = start(Readiness::Elsewhere, None);
+        let (before, is_timer_set) = run(&counter, |_, _| ()).await;
+        assert_eq!((before.rounds, is_timer_set), (0, true));
+        assert_eq!(run(&counter, |this, _| this.readiness = Readiness::Ready).await.0.rounds, 1);
+        let counter = start(Readiness::Stopping, None);
+        assert_eq!(run(&counter, |_, _| ()).await, (counts(0, 2), false));
+    }
+
+    #[actix::test]
+    async fn a_dismissed_actor_leaves_its_registry_and_has_no_further_round() {
+        let counter = start(Readiness::Ready, Some(NEVER));
+        let (end_signal, end) = oneshot::channel();
+        counter.do_send(Dismiss { end_signal });
+        assert_eq!(end.await, Ok(()));
+        let after = run(&counter, |this, _| assert!(this.work_state.is_retired())).await;
+        assert_eq!(after, (Counts { left: 1, ..counts(1, 2) }, false));
+    }
+}
