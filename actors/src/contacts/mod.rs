@@ -10,7 +10,7 @@
 //! - A contact about to be deleted is marked (`pending_deletions.rs`): nothing live begins or changes for it until the
 //!   outcome is known.
 
-mod heard;
+mod facts;
 mod hot_tickets;
 mod pending_deletions;
 
@@ -24,7 +24,7 @@ use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::{ChannelId, CompanyId, ContactId};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
-pub use heard::Heard;
+pub use facts::{ContactFacts, Heard, RequiredFacts};
 use hot_tickets::HotTickets;
 pub(crate) use hot_tickets::RegistrationGuard;
 use pending_deletions::PendingDeletions;
@@ -164,6 +164,19 @@ impl ContactCache {
     /// When a contact last wrote on a channel, as far as cached.
     pub fn heard(&self, company: CompanyId, channel: ChannelId, contact: ContactId) -> Heard {
         self.heard.get(&(company, channel, contact)).unwrap_or_default()
+    }
+
+    /// What is cached of these facts.
+    pub(crate) fn facts(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        contact: ContactId,
+        required: RequiredFacts,
+    ) -> ContactFacts {
+        let reachable = required.reachable && self.is_reachable(company, channel, contact);
+        let heard = if required.last_inbound { self.heard(company, channel, contact) } else { Heard::Unknown };
+        ContactFacts { reachable, heard, ..ContactFacts::default() }
     }
 
     /// Held from before a contact is read until the copy is stored. Never take it twice: a waiting writer in between

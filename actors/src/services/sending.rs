@@ -16,9 +16,10 @@ use crate::base::Base;
 use crate::base::retry::{is_slot_conflict, on_conflict};
 use crate::channels::{Outboxes, Provider, SendingFigures};
 use crate::clock::now;
+use crate::contacts::{ContactFacts, Heard, RequiredFacts};
 use crate::conversations::Slot;
 use crate::registry::Population;
-use crate::tickets::{Command, ContactFacts, Context, Execute, Heard, Open, RequiredFacts, Send, apply};
+use crate::tickets::{Context, Execute, Open, Send, Ticket, apply};
 
 /// The recipient of a message, as its sender names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,11 +133,11 @@ impl Sending {
         let cache = self.contacts.cache();
         match &target.to {
             TargetKind::Ticket(ticket, contact) => {
-                self.load_facts(target, *contact, &mut execute).await?;
+                execute.command.facts = self.load_facts(target, *contact, &execute.command).await?;
                 self.tickets.ask(company, *ticket, execute).await
             }
             TargetKind::Contact(contact) => {
-                self.load_facts(target, *contact, &mut execute).await?;
+                execute.command.facts = self.load_facts(target, *contact, &execute.command).await?;
                 let attempt = || self.attempt(target, *contact, &execute);
                 on_conflict(cache, company, attempt, is_slot_conflict).await
             }
@@ -159,7 +160,7 @@ impl Sending {
         let attempt = || async {
             let contact = self.contacts.find_or_create(company, new.as_numbered()).await?.id;
             let mut execute = execute.clone();
-            self.load_facts(target, contact, &mut execute).await?;
+            execute.command.facts = self.load_facts(target, contact, &execute.command).await?;
             self.attempt(target, contact, &execute).await
         };
         // If the contact was deleted since it was found, the number has another contact now.
@@ -181,14 +182,8 @@ impl Sending {
         if let Some(Slot::Open(ticket)) = self.tickets.slot(company, channel, *contact).await? {
             self.tickets.keep_hot(company, ticket).await?;
         }
-        let RequiredFacts { reachable, last_inbound, .. } = send.required_facts(kind);
-        if reachable {
-            self.is_reachable(target, *contact).await?;
-        }
-        if last_inbound && self.base.options.conversation_window.is_some() {
-            self.heard(target, *contact).await?;
-        }
-        Ok(())
+        let required = RequiredFacts { values: false, ..self.required_facts(kind, send) };
+        self.find_facts(target, *contact, required).await.map(drop)
     }
 
     /// Loads the conversations of many contacts on a channel together, so that [`Self::prefetch`] finds most of them
@@ -211,12 +206,12 @@ impl Sending {
             }
         }
         self.tickets.keep_all_hot(company, &open).await?;
-        if send.required_facts(kind).last_inbound && self.base.options.conversation_window.is_some() {
+        if self.required_facts(kind, send).last_inbound {
             let cache = self.contacts.cache();
             let is_unknown = |contact: &ContactId| cache.heard(company, channel, *contact) == Heard::Unknown;
             let unknown: Vec<ContactId> = contacts.iter().copied().filter(is_unknown).collect();
             if !unknown.is_empty() {
-                self.contacts.look_up_all_heard(company, channel, &unknown).await?;
+                self.contacts.look_up_heard(company, channel, &unknown).await?;
             }
         }
         Ok(())
@@ -235,30 +230,43 @@ impl Sending {
         contact: ContactId,
         execute: &Execute<Send>,
     ) -> Result<MessageRow, Refusal> {
-        let Target { company, channel, .. } = *target;
-        match self.find_conversation(target, contact, execute.command.reopen).await? {
-            Some(ticket) => match self.tickets.attempt(company, ticket, execute).await {
-                // The ticket was deleted since it was found: with its contact, or by retention.
-                Err(Refusal::NotFound) => match self.contacts.get(company, contact).await? {
-                    None => Err(Refusal::ContactNotFound),
-                    Some(_) => match self.tickets.get(company, ticket).await {
-                        Err(Refusal::NotFound) => Err(Refusal::Gone),
-                        Err(refusal) => Err(refusal),
-                        Ok(_) => Err(Refusal::NotFound),
-                    },
-                },
-                outcome => outcome,
-            },
+        let company = target.company;
+        let Some(ticket) = self.find_conversation(target, contact, execute.command.reopen).await? else {
             // Boxed, as in `send`.
-            None => {
-                Box::pin(async {
-                    let contact = self.contacts.get(company, contact).await?.ok_or(Refusal::ContactNotFound)?;
-                    let author = execute.command.author.clone();
-                    let open = Open { company, channel, contact, reachable: false, queue: None, user: None, author };
-                    self.tickets.attempt_opening(open, execute.clone()).await
-                })
-                .await
-            }
+            return Box::pin(self.open_with(target, contact, execute)).await;
+        };
+        match self.tickets.attempt(company, ticket, execute).await {
+            Err(Refusal::NotFound) => Err(Box::pin(self.explain_not_found(company, contact, ticket)).await),
+            outcome => outcome,
+        }
+    }
+
+    /// Opens a ticket with the send.
+    async fn open_with(
+        &self,
+        target: &Target,
+        contact: ContactId,
+        execute: &Execute<Send>,
+    ) -> Result<MessageRow, Refusal> {
+        let Target { company, channel, .. } = *target;
+        let contact = self.contacts.get(company, contact).await?.ok_or(Refusal::ContactNotFound)?;
+        let author = execute.command.author.clone();
+        let open = Open { company, channel, contact, reachable: false, queue: None, user: None, author };
+        self.tickets.attempt_opening(open, execute.clone()).await
+    }
+
+    /// What a send in a ticket did not find: the contact; the ticket, which retention has deleted since it was found; or
+    /// a record that the send names.
+    async fn explain_not_found(&self, company: CompanyId, contact: ContactId, ticket: TicketId) -> Refusal {
+        match self.contacts.get(company, contact).await {
+            Ok(Some(_)) => {}
+            Ok(None) => return Refusal::ContactNotFound,
+            Err(refusal) => return refusal,
+        }
+        match self.tickets.get(company, ticket).await {
+            Ok(_) => Refusal::NotFound,
+            Err(Refusal::NotFound) => Refusal::Gone,
+            Err(refusal) => refusal,
         }
     }
 
@@ -284,73 +292,52 @@ impl Sending {
         }
     }
 
-    /// Adds to the command the facts that it needs of its contact: from the cache, else from the hot ticket, else from
-    /// the tables.
-    async fn load_facts<C: Command>(
+    /// The facts that a send needs of its contact here.
+    fn required_facts(&self, kind: ChannelType, send: &Send) -> RequiredFacts {
+        let mut required = send.required_facts(kind);
+        required.last_inbound &= self.base.options.conversation_window.is_some();
+        required
+    }
+
+    async fn load_facts(&self, target: &Target, contact: ContactId, send: &Send) -> Result<ContactFacts, Refusal> {
+        self.find_facts(target, contact, self.required_facts(target.kind, send)).await
+    }
+
+    /// Facts of a contact: from the cache, else from the hot ticket, else from the tables.
+    async fn find_facts(
         &self,
         target: &Target,
         contact: ContactId,
-        execute: &mut Execute<C>,
-    ) -> Result<(), Refusal> {
-        let RequiredFacts { reachable, last_inbound, values } = execute.command.required_facts(target.kind);
-        let mut facts = ContactFacts::default();
-        if reachable {
-            facts.reachable = self.is_reachable(target, contact).await?;
-        }
-        if last_inbound && self.base.options.conversation_window.is_some() {
-            facts.heard = self.heard(target, contact).await?;
-        }
-        if values {
-            facts.values = Box::pin(self.contacts.values(target.company, contact)).await?;
-        }
-        execute.command.set_facts(facts);
-        Ok(())
-    }
-
-    async fn is_reachable(&self, target: &Target, contact: ContactId) -> Result<bool, Refusal> {
+        required: RequiredFacts,
+    ) -> Result<ContactFacts, Refusal> {
         let Target { company, channel, kind, .. } = *target;
-        if self.contacts.cache().is_reachable(company, channel, contact) {
-            return Ok(true);
+        let mut facts = self.contacts.cache().facts(company, channel, contact, required);
+        if required.missing_in(&facts).has_ticket_facts()
+            && let Some(ticket) = self.hot_ticket(target, contact).await?
+        {
+            facts.add(required, ticket.reachable, ticket.heard);
         }
-        if self.read_hot_ticket(target, contact, |ticket| ticket.reachable).await? == Some(true) {
-            return Ok(true);
+        let missing = required.missing_in(&facts);
+        if !missing.is_empty() {
+            // Boxed: a large future, which is rarely needed.
+            Box::pin(self.contacts.look_up_facts(company, (channel, kind), contact, missing, &mut facts)).await?;
         }
-        Box::pin(self.contacts.look_up_reachable(company, channel, kind, contact)).await
+        Ok(facts)
     }
 
-    async fn heard(&self, target: &Target, contact: ContactId) -> Result<Heard, Refusal> {
-        let Target { company, channel, .. } = *target;
-        let cached = self.contacts.cache().heard(company, channel, contact);
-        if cached != Heard::Unknown {
-            return Ok(cached);
-        }
-        match self.read_hot_ticket(target, contact, |ticket| ticket.heard).await? {
-            Some(heard) if heard != Heard::Unknown => Ok(heard),
-            _ => Box::pin(self.contacts.look_up_heard(company, channel, contact)).await,
-        }
-    }
-
-    /// Reads the hot ticket of the conversation. This works while the database is unavailable.
-    async fn read_hot_ticket<T>(
-        &self,
-        target: &Target,
-        contact: ContactId,
-        read: impl Fn(&crate::tickets::Ticket) -> T,
-    ) -> Result<Option<T>, Refusal> {
+    /// The hot ticket of the conversation. It is found while the database is unavailable.
+    async fn hot_ticket(&self, target: &Target, contact: ContactId) -> Result<Option<Arc<Ticket>>, Refusal> {
         let ticket = match &target.to {
             TargetKind::Ticket(ticket, _) => Some(*ticket),
             TargetKind::Contact(_) | TargetKind::Number(_) => {
-                match self.tickets.slot(target.company, target.channel, contact).await? {
-                    Some(Slot::Open(ticket) | Slot::Closed(ticket)) => Some(ticket),
-                    None => None,
-                }
+                let slot = self.tickets.slot(target.company, target.channel, contact).await?;
+                slot.map(|(Slot::Open(ticket) | Slot::Closed(ticket))| ticket)
             }
         };
         let Some(ticket) = ticket else { return Ok(None) };
         match self.tickets.if_hot(target.company, ticket).await {
-            Some(Ok(ticket)) => Ok(Some(read(&ticket))),
             Some(Err(Refusal::NotFound)) | None => Ok(None),
-            Some(Err(refusal)) => Err(refusal),
+            Some(found) => found.map(Some),
         }
     }
 

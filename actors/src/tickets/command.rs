@@ -2,7 +2,6 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::id_blocks::IdBlocks;
-use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::events;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
 use hotline_persistence::tables::organization::Organization;
@@ -12,9 +11,8 @@ use hotline_persistence::{Change, TicketId, Timestamp};
 use serde_json::{Value, json};
 
 use super::references::{named_queue, named_user, named_wrapup_type};
-use super::{Author, Heard, Ticket};
+use super::{Author, Ticket};
 use crate::Refusal;
-use crate::variables::ContactValues;
 
 /// One operation on one ticket. It knows no actor and does no I/O.
 pub trait Command: Clone + Send + Sync + 'static {
@@ -34,43 +32,12 @@ pub trait Command: Clone + Send + Sync + 'static {
         false
     }
 
-    /// What the command must know of its contact that the ticket may lack. The engine loads it before it sends the
-    /// command.
-    fn required_facts(&self, _channel: ChannelType) -> RequiredFacts {
-        RequiredFacts::default()
-    }
-
-    /// Receives the loaded facts.
-    fn set_facts(&mut self, _facts: ContactFacts) {}
-
     /// Applies the command to `ticket`, and records in `cx` the changes to journal. After an `Err` the ticket is
     /// discarded.
     ///
     /// # Errors
     /// Why the command is refused.
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<Self::Reply, Refusal>;
-}
-
-/// What a command must know of its contact that the ticket may lack.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RequiredFacts {
-    /// Whether a channel without phone numbers can reach the contact.
-    pub reachable: bool,
-    /// When the contact last wrote on the channel.
-    pub last_inbound: bool,
-    /// The contact's values of variables.
-    pub values: bool,
-}
-
-/// The loaded values that [`RequiredFacts`] asked for.
-#[derive(Clone, Debug, Default)]
-pub struct ContactFacts {
-    /// Whether a channel without phone numbers is known to reach the contact.
-    pub reachable: bool,
-    /// When the contact last wrote on the channel.
-    pub heard: Heard,
-    /// The contact's values of variables.
-    pub values: ContactValues,
 }
 
 /// The inputs of a decision, and the changes it records.

@@ -12,7 +12,7 @@ pub mod state;
 pub use after_send::AfterSend;
 pub use author::Author;
 pub use cached_answer::Written;
-pub use command::{Command, ContactFacts, Context, Decided, RequiredFacts, apply};
+pub use command::{Command, Context, Decided, apply};
 pub(crate) use commands::default_queue;
 pub use commands::{
     AddNote, Check, Close, Content, MarkDelivered, MarkRead, MarkSeen, Open, Receive, Release, Reopen, Send, SetMedia,
@@ -21,4 +21,4 @@ pub use commands::{
 pub use execute::{AttachedChanges, Execute, Precondition};
 pub use state::{FollowUp, LastMessage, Position, Reached, Ticket};
 
-pub use crate::contacts::Heard;
+pub use crate::contacts::{ContactFacts, Heard, RequiredFacts};

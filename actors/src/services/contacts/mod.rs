@@ -18,7 +18,7 @@ pub use changes::ContactChanges;
 use crate::Refusal;
 use crate::base::Base;
 use crate::channels::InTransit;
-use crate::contacts::ContactCache;
+use crate::contacts::{ContactCache, ContactFacts, RequiredFacts};
 use crate::ticket_actor::TicketScope;
 use crate::tickets::{Author, Heard, Open, Send, default_queue};
 use crate::variables::{ContactValues, names};
@@ -173,19 +173,33 @@ impl Contacts {
         Some(greeting)
     }
 
-    /// When a contact last wrote on a channel; the result is cached.
-    pub(crate) async fn look_up_heard(
+    /// Adds the missing facts of a contact from the tables; all but the values of variables are then cached.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is unavailable.
+    pub(crate) async fn look_up_facts(
         &self,
         company: CompanyId,
-        channel: ChannelId,
+        (channel, kind): (ChannelId, ChannelType),
         contact: ContactId,
-    ) -> Result<Heard, Refusal> {
-        let found = self.look_up_all_heard(company, channel, &[contact]).await?;
-        Ok(found.first().copied().unwrap_or_default())
+        missing: RequiredFacts,
+        facts: &mut ContactFacts,
+    ) -> Result<(), Refusal> {
+        if missing.reachable {
+            facts.reachable = self.look_up_reachable(company, channel, kind, contact).await?;
+        }
+        if missing.last_inbound {
+            let found = self.look_up_heard(company, channel, &[contact]).await?;
+            facts.heard = found.first().copied().unwrap_or_default();
+        }
+        if missing.values {
+            facts.values = self.values(company, contact).await?;
+        }
+        Ok(())
     }
 
-    /// The same for several contacts, in their order, with one query.
-    pub(crate) async fn look_up_all_heard(
+    /// When contacts last wrote on a channel, in their order, with one query; the results are cached.
+    pub(crate) async fn look_up_heard(
         &self,
         company: CompanyId,
         channel: ChannelId,
@@ -204,7 +218,7 @@ impl Contacts {
 
     /// Whether a channel without phone numbers reaches a contact: on a webchat if they have had a session, elsewhere if
     /// they have written.
-    pub(crate) async fn look_up_reachable(
+    async fn look_up_reachable(
         &self,
         company: CompanyId,
         channel: ChannelId,

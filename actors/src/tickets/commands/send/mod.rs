@@ -23,7 +23,7 @@ pub struct Send {
     pub content: Content,
     /// Whether a closed ticket is reopened first.
     pub reopen: bool,
-    /// The values loaded for [`Command::required_facts`].
+    /// The values loaded for [`Send::required_facts`].
     pub facts: ContactFacts,
     /// The follow-up action.
     pub after: AfterSend,
@@ -44,6 +44,16 @@ impl Send {
     pub fn text(body: impl Into<String>, author: Author) -> Self {
         Self::new(Content::Text { body: body.into() }, author)
     }
+
+    /// What the send must know of its contact that the ticket may lack. The service loads it before it sends the
+    /// command.
+    pub fn required_facts(&self, channel: ChannelType) -> RequiredFacts {
+        RequiredFacts {
+            reachable: !channel.has_phone(),
+            last_inbound: channel.has_phone() && !self.content.is_template(),
+            values: self.content.texts().into_iter().any(|text| names(text).any(ContactValues::need_contact)),
+        }
+    }
 }
 
 impl Command for Send {
@@ -56,18 +66,6 @@ impl Command for Send {
 
     fn keeps_closed(&self) -> bool {
         self.keep_closed
-    }
-
-    fn required_facts(&self, channel: ChannelType) -> RequiredFacts {
-        RequiredFacts {
-            reachable: !channel.has_phone(),
-            last_inbound: channel.has_phone() && !self.content.is_template(),
-            values: self.content.texts().into_iter().any(|text| names(text).any(ContactValues::need_contact)),
-        }
-    }
-
-    fn set_facts(&mut self, facts: ContactFacts) {
-        self.facts = facts;
     }
 
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<MessageRow, Refusal> {
