@@ -15,7 +15,7 @@ mod outcomes;
 mod send;
 mod tables;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -27,7 +27,7 @@ use hotline_persistence::tables::messages::MessageError;
 use hotline_persistence::{CampaignId, Change, CompanyId, ContactId, MessageId, Presence};
 
 pub(crate) use self::commands::{Changed, Hold};
-use self::outcomes::RecipientSendEnded;
+use self::send::SendProgress;
 use super::pace::{Pace, in_transit_max};
 use super::recipient_queue::{NextRecipient, RecipientQueue, page_size};
 use crate::Refusal;
@@ -92,8 +92,8 @@ pub struct CampaignRunner {
     pace: Option<Pace>,
     /// The recipient being decided: the next one waits for this.
     deciding: Option<ContactId>,
-    /// Recipients whose outcome is not known yet.
-    pending_sends: HashSet<ContactId>,
+    /// Recipients whose outcome is not known yet, with the message that may be in the log.
+    pending_sends: HashMap<ContactId, Option<MessageId>>,
     /// Messages that their provider does not have yet.
     in_transit: HashSet<MessageId>,
     /// The messages in transit at the last verification, and its time.
@@ -149,7 +149,7 @@ impl CampaignScope {
             recipients: RecipientQueue::default(),
             pace: None,
             deciding: None,
-            pending_sends: HashSet::new(),
+            pending_sends: HashMap::new(),
             in_transit: HashSet::new(),
             last_verification: (HashSet::new(), clock::instant()),
             is_updating: false,
@@ -315,12 +315,12 @@ impl CampaignRunner {
 
     fn send_to(&mut self, run: Arc<CampaignRun>, recipient: NextRecipient, presence: Presence, cx: &mut Mailbox<Self>) {
         self.deciding = Some(recipient.contact_id);
-        self.pending_sends.insert(recipient.contact_id);
+        self.pending_sends.insert(recipient.contact_id, None);
         let (scope, key, runner) = (self.scope.clone(), (self.company, self.id), cx.address());
         actix::spawn(async move {
             let _presence = presence;
-            runner
-                .do_send(RecipientSendEnded(send::send_to_recipient(scope, key, run, recipient, runner.clone()).await));
+            let outcome = send::send_to_recipient(&scope, key, &run, &recipient, &runner).await;
+            runner.do_send(SendProgress::Ended { recipient, outcome });
         });
     }
 

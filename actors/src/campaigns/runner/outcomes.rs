@@ -2,13 +2,14 @@
 
 use std::sync::atomic::Ordering;
 
-use actix::{AsyncContext, Context as Mailbox, Handler, Message};
+use actix::{AsyncContext, Context as Mailbox, Handler};
 use hotline_persistence::tables::campaigns::{self, RecipientRow, RecipientStatus};
 use hotline_persistence::tables::messages::MessageError;
+use hotline_persistence::{ContactId, MessageId};
 use serde_json::json;
 
 use super::super::recipient_queue::NextRecipient;
-use super::send::{Disposition, RecipientDecided, SendReport};
+use super::send::{Disposition, SendProgress};
 use super::{CampaignRunner, OUTAGE_PAUSE};
 use crate::Refusal;
 use crate::base::due_work::DueWork;
@@ -16,76 +17,74 @@ use crate::base::retry::while_unavailable;
 use crate::channels::TransitEnded;
 use crate::clock::now;
 
-/// A send to a recipient has ended.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct RecipientSendEnded(pub(super) SendReport);
-
-/// The tables were checked for whether a recipient of unknown outcome is still pending.
-#[derive(Message)]
-#[rtype(result = "()")]
-struct PendingChecked {
-    report: SendReport,
-    refusal: Refusal,
-    is_waiting: Result<bool, Refusal>,
-}
-
 impl CampaignRunner {
-    fn settle(&mut self, report: SendReport, cx: &mut Mailbox<Self>) {
-        match (&report.outcome, report.message) {
-            (Ok(Disposition::OptedOut), _) => {
-                self.finish_send(&report.recipient);
-                self.record_unsent(report.recipient, RecipientStatus::Skipped, &MessageError::opted_out());
-            }
-            (Ok(Disposition::Sent), _) => {
-                self.scope.handed_over.fetch_add(1, Ordering::Relaxed);
-                self.finish_send(&report.recipient);
-            }
-            (Err(refusal), Some(_)) => {
-                let refusal = refusal.clone();
-                self.check(report, refusal, cx);
-            }
-            (Err(refusal), None) => {
-                let refusal = refusal.clone();
-                self.handle_refusal(report.recipient, &refusal);
-            }
+    fn note_decision(&mut self, contact: ContactId, message: MessageId, is_queued: bool) {
+        if let Some(decided) = self.pending_sends.get_mut(&contact) {
+            *decided = Some(message);
         }
+        self.deciding = self.deciding.filter(|deciding| *deciding != contact);
+        if !is_queued {
+            // It has arrived already.
+            self.count_for_rate();
+        } else if self.work_state.is_retired() {
+            // The message is no longer tracked.
+            self.scope.in_transit.forget(self.company, message);
+        } else {
+            self.in_transit.insert(message);
+        }
+    }
+
+    /// The message to a recipient that may be in the log.
+    fn decided_message(&self, recipient: &NextRecipient) -> Option<MessageId> {
+        self.pending_sends.get(&recipient.contact_id).copied().flatten()
+    }
+
+    fn settle(&mut self, recipient: NextRecipient, outcome: Result<Disposition, Refusal>, cx: &mut Mailbox<Self>) {
+        match outcome {
+            Ok(Disposition::Sent) => self.record_sent(&recipient),
+            Ok(Disposition::OptedOut) => {
+                self.finish_send(&recipient);
+                self.record_unsent(recipient, RecipientStatus::Skipped, &MessageError::opted_out());
+            }
+            Err(refusal) if self.decided_message(&recipient).is_some() => self.check(recipient, refusal, cx),
+            Err(refusal) => self.handle_refusal(recipient, &refusal),
+        }
+    }
+
+    fn record_sent(&mut self, recipient: &NextRecipient) {
+        self.scope.handed_over.fetch_add(1, Ordering::Relaxed);
+        self.finish_send(recipient);
     }
 
     /// Looks up a recipient of unknown outcome in the tables, once these have all earlier decisions. Until then no
     /// other recipient is written to.
-    fn check(&mut self, report: SendReport, refusal: Refusal, cx: &mut Mailbox<Self>) {
+    fn check(&mut self, recipient: NextRecipient, refusal: Refusal, cx: &mut Mailbox<Self>) {
         let (scope, company, id, runner) = (self.scope.clone(), self.company, self.id, cx.address());
         actix::spawn(async move {
-            let contact = report.recipient.contact_id;
+            let contact = recipient.contact_id;
             let query = || async {
                 let db = scope.base.reads().tables(company).await?;
                 Ok(campaigns::is_waiting(db, company, id, contact).await?)
             };
             let is_waiting = while_unavailable(OUTAGE_PAUSE, query).await;
-            runner.do_send(PendingChecked { report, refusal, is_waiting });
+            runner.do_send(SendProgress::Checked { recipient, refusal, is_waiting });
         });
     }
 
-    fn handle_check(&mut self, PendingChecked { report, refusal, is_waiting }: PendingChecked) {
-        match is_waiting {
-            Ok(false) => {
-                self.scope.handed_over.fetch_add(1, Ordering::Relaxed);
-                self.finish_send(&report.recipient);
-            }
-            is_waiting => {
-                if let Some(message) = report.message.filter(|message| self.in_transit.remove(message)) {
-                    self.scope.in_transit.forget(self.company, message);
-                }
-                // The tables cannot be read because of a defect: the queue restarts later.
-                if is_waiting.is_err() {
-                    self.finish_send(&report.recipient);
-                    self.recipients.restart();
-                    return self.pause(OUTAGE_PAUSE);
-                }
-                self.handle_refusal(report.recipient, &refusal);
-            }
+    fn handle_check(&mut self, recipient: NextRecipient, refusal: &Refusal, is_waiting: Result<bool, Refusal>) {
+        if is_waiting == Ok(false) {
+            return self.record_sent(&recipient);
         }
+        if let Some(message) = self.decided_message(&recipient).filter(|message| self.in_transit.remove(message)) {
+            self.scope.in_transit.forget(self.company, message);
+        }
+        // The tables cannot be read because of a defect: the queue restarts later.
+        if is_waiting.is_err() {
+            self.finish_send(&recipient);
+            self.recipients.restart();
+            return self.pause(OUTAGE_PAUSE);
+        }
+        self.handle_refusal(recipient, refusal);
     }
 
     fn finish_send(&mut self, recipient: &NextRecipient) {
@@ -129,20 +128,16 @@ impl CampaignRunner {
     }
 }
 
-impl Handler<RecipientDecided> for CampaignRunner {
+impl Handler<SendProgress> for CampaignRunner {
     type Result = ();
 
-    fn handle(&mut self, decided: RecipientDecided, cx: &mut Self::Context) {
-        self.supervise(cx, |this, _| {
-            this.deciding = this.deciding.filter(|contact| *contact != decided.contact);
-            // If the actor has retired since, the message is no longer tracked.
-            match decided.in_transit {
-                Some(message) if this.work_state.is_retired() => this.scope.in_transit.forget(this.company, message),
-                Some(message) => {
-                    this.in_transit.insert(message);
-                }
-                // It was not queued, so it has arrived already.
-                None => this.count_for_rate(),
+    fn handle(&mut self, progress: SendProgress, cx: &mut Self::Context) {
+        self.supervise(cx, |this, cx| match progress {
+            SendProgress::Decided { contact, message, is_queued } => this.note_decision(contact, message, is_queued),
+            _ if this.work_state.is_retired() => {}
+            SendProgress::Ended { recipient, outcome } => this.settle(recipient, outcome, cx),
+            SendProgress::Checked { recipient, refusal, is_waiting } => {
+                this.handle_check(recipient, &refusal, is_waiting);
             }
         });
     }
@@ -153,29 +148,5 @@ impl Handler<TransitEnded> for CampaignRunner {
 
     fn handle(&mut self, TransitEnded(message): TransitEnded, cx: &mut Self::Context) {
         self.supervise(cx, |this, _| this.end_transit(message));
-    }
-}
-
-impl Handler<RecipientSendEnded> for CampaignRunner {
-    type Result = ();
-
-    fn handle(&mut self, RecipientSendEnded(report): RecipientSendEnded, cx: &mut Self::Context) {
-        self.supervise(cx, |this, cx| {
-            if !this.work_state.is_retired() {
-                this.settle(report, cx);
-            }
-        });
-    }
-}
-
-impl Handler<PendingChecked> for CampaignRunner {
-    type Result = ();
-
-    fn handle(&mut self, checked: PendingChecked, cx: &mut Self::Context) {
-        self.supervise(cx, |this, _| {
-            if !this.work_state.is_retired() {
-                this.handle_check(checked);
-            }
-        });
     }
 }

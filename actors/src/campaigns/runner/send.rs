@@ -1,7 +1,7 @@
 //! Sends a campaign's message to a recipient.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use actix::{Addr, Message};
 use futures_util::{FutureExt, StreamExt, stream};
@@ -21,14 +21,6 @@ use crate::tickets::{AttachedChanges, Author, Content, Execute, Precondition, Se
 /// Concurrent prefetches for recipients: a small part of the company's share of the database.
 const PREFETCH_CONCURRENCY: usize = 8;
 
-/// The outcome of a send to a recipient.
-pub(super) struct SendReport {
-    pub(super) recipient: NextRecipient,
-    pub(super) outcome: Result<Disposition, Refusal>,
-    /// The message that may be in the log, even if the outcome is a refusal.
-    pub(super) message: Option<MessageId>,
-}
-
 /// The result of a send that was not refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Disposition {
@@ -37,83 +29,103 @@ pub(super) enum Disposition {
     OptedOut,
 }
 
-/// A recipient's message is decided and will be durable: the next recipient may follow.
-#[derive(Clone, Copy, Message)]
+/// The progress of a send to a recipient. It reaches the campaign's actor by these messages alone, in this order.
+#[derive(Message)]
 #[rtype(result = "()")]
-pub(super) struct RecipientDecided {
-    pub(super) contact: ContactId,
-    /// The message, if it is yet to be handed to the provider.
-    pub(super) in_transit: Option<MessageId>,
+pub(super) enum SendProgress {
+    /// The message is decided, and will be durable unless the send is refused after all. The next recipient may follow.
+    Decided {
+        contact: ContactId,
+        message: MessageId,
+        /// Whether it is yet to be handed to the provider.
+        is_queued: bool,
+    },
+    /// The send has ended.
+    Ended { recipient: NextRecipient, outcome: Result<Disposition, Refusal> },
+    /// The tables were checked for whether the recipient of a decided but refused message is still pending.
+    Checked { recipient: NextRecipient, refusal: Refusal, is_waiting: Result<bool, Refusal> },
 }
 
 /// Sends to a recipient. The recipient's new status is in the message's own entry of the log.
 pub(super) async fn send_to_recipient(
-    scope: Arc<CampaignScope>,
+    scope: &Arc<CampaignScope>,
+    key: (CompanyId, CampaignId),
+    run: &CampaignRun,
+    recipient: &NextRecipient,
+    runner: &Addr<CampaignRunner>,
+) -> Result<Disposition, Refusal> {
+    let outcome = AssertUnwindSafe(send_checked(scope, key, run, recipient, runner)).catch_unwind().await;
+    outcome.unwrap_or_else(|_| Err(Refusal::Defect("sending a campaign panicked".to_owned())))
+}
+
+/// Sends to a recipient who has not opted out.
+async fn send_checked(
+    scope: &Arc<CampaignScope>,
     (company, campaign): (CompanyId, CampaignId),
-    run: Arc<CampaignRun>,
-    recipient: NextRecipient,
-    runner: Addr<CampaignRunner>,
-) -> SendReport {
+    run: &CampaignRun,
+    recipient: &NextRecipient,
+    runner: &Addr<CampaignRunner>,
+) -> Result<Disposition, Refusal> {
     let contact = recipient.contact_id;
-    let message_id = Arc::<Mutex<Option<MessageId>>>::default();
-    let attached = |withdrawal_version: WithdrawalVersion| -> AttachedChanges<MessageRow> {
-        let (scope, message_id, runner) = (scope.clone(), message_id.clone(), runner.clone());
-        Arc::new(move |message: &MessageRow| {
-            *message_id.lock().unwrap_or_else(PoisonError::into_inner) = Some(message.id);
-            let is_queued = message.status == MessageStatus::Queued;
-            if is_queued {
-                // Registered before anyone can report that the message has arrived.
-                scope.in_transit.begin(company, message.id, Some(withdrawal_version), runner.clone().recipient());
+    let (target, command) = (target(scope, company, run, contact).await?, command(scope, company, run)?);
+    let mut withdrawal_version = recipient.withdrawal_version;
+    for _ in 0..CHECKS_MAX {
+        // A change since the recipient was read may be their opt-out.
+        if !scope.in_transit.withdrawals.is_current(company, withdrawal_version) {
+            withdrawal_version = scope.in_transit.withdrawals.version(company);
+            let db = scope.base.reads().tables_as_of_now(company).await?;
+            if contacts::has_opted_out(db, company, contact).await? {
+                return Ok(Disposition::OptedOut);
             }
-            runner.do_send(RecipientDecided { contact, in_transit: is_queued.then_some(message.id) });
-            vec![Change::Recipient(Box::new(RecipientRow {
-                company_id: company,
-                campaign_id: campaign,
-                contact_id: contact,
-                status: if is_queued { RecipientStatus::Pending } else { RecipientStatus::Sent },
-                message_id: Some(message.id),
-                error: None,
-                updated_at: message.created_at,
-            }))]
-        })
-    };
-    let send = async {
-        let (target, command) = (target(&scope, company, &run, contact).await?, command(&scope, company, &run)?);
-        let mut withdrawal_version = recipient.withdrawal_version;
-        for _ in 0..CHECKS_MAX {
-            // A change since the recipient was read may be their opt-out.
-            if !scope.in_transit.withdrawals.is_current(company, withdrawal_version) {
-                withdrawal_version = scope.in_transit.withdrawals.version(company);
-                let db = scope.base.reads().tables_as_of_now(company).await?;
-                if contacts::has_opted_out(db, company, contact).await? {
-                    return Ok(Disposition::OptedOut);
-                }
-            }
-            let only_if: Precondition = {
-                let in_transit = scope.in_transit.clone();
-                Arc::new(move || in_transit.withdrawals.is_current(company, withdrawal_version))
-            };
-            let execute = Execute {
-                command: command.clone(),
-                attached: Some(attached(withdrawal_version)),
-                only_if: Some(only_if),
-            };
-            let message = match scope.sending.send(&target, execute).await {
-                Err(Refusal::Outdated) => continue,
-                outcome => outcome?,
-            };
-            scope.sending.release_actor(company, message.ticket_id);
-            if recipient.is_fetched {
-                scope.contacts.evict(company, contact);
-            }
-            return Ok(Disposition::Sent);
         }
-        Err(Refusal::Outdated)
-    };
-    let outcome = AssertUnwindSafe(send).catch_unwind().await;
-    let outcome = outcome.unwrap_or_else(|_| Err(Refusal::Defect("sending a campaign panicked".to_owned())));
-    let message = *message_id.lock().unwrap_or_else(PoisonError::into_inner);
-    SendReport { recipient, outcome, message }
+        let only_if: Precondition = {
+            let in_transit = scope.in_transit.clone();
+            Arc::new(move || in_transit.withdrawals.is_current(company, withdrawal_version))
+        };
+        let execute = Execute {
+            command: command.clone(),
+            attached: Some(record_decision(scope, campaign, withdrawal_version, runner)),
+            only_if: Some(only_if),
+        };
+        let message = match scope.sending.send(&target, execute).await {
+            Err(Refusal::Outdated) => continue,
+            outcome => outcome?,
+        };
+        scope.sending.release_actor(company, message.ticket_id);
+        if recipient.is_fetched {
+            scope.contacts.evict(company, contact);
+        }
+        return Ok(Disposition::Sent);
+    }
+    Err(Refusal::Outdated)
+}
+
+/// Records a decided message with its recipient, and notifies the campaign's actor.
+fn record_decision(
+    scope: &Arc<CampaignScope>,
+    campaign: CampaignId,
+    withdrawal_version: WithdrawalVersion,
+    runner: &Addr<CampaignRunner>,
+) -> AttachedChanges<MessageRow> {
+    let (scope, runner) = (scope.clone(), runner.clone());
+    Arc::new(move |message: &MessageRow| {
+        let (company, contact) = (message.company_id, message.contact_id);
+        let is_queued = message.status == MessageStatus::Queued;
+        if is_queued {
+            // Registered before anyone can report that the message has arrived.
+            scope.in_transit.begin(company, message.id, Some(withdrawal_version), runner.clone().recipient());
+        }
+        runner.do_send(SendProgress::Decided { contact, message: message.id, is_queued });
+        vec![Change::Recipient(Box::new(RecipientRow {
+            company_id: company,
+            campaign_id: campaign,
+            contact_id: contact,
+            status: if is_queued { RecipientStatus::Pending } else { RecipientStatus::Sent },
+            message_id: Some(message.id),
+            error: None,
+            updated_at: message.created_at,
+        }))]
+    })
 }
 
 /// Loads the data that messages to these contacts will need. Refusals are ignored here and handled at the send.
