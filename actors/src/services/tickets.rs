@@ -32,6 +32,17 @@ const RELEASES_AT_ONCE: usize = 64;
 /// A channel's conversations, loaded or not.
 type ConversationsCell = Arc<OnceCell<Arc<Conversations>>>;
 
+/// Tickets as they were read, with the follow-up actions of their messages.
+type LoadedTickets = HashMap<TicketId, (LoadedTicket, Vec<Following>)>;
+
+/// Tickets that are read together.
+#[derive(Default)]
+struct TicketBatch {
+    /// Those whose registry entries are claimed.
+    wanted: Mutex<Vec<TicketId>>,
+    found: OnceCell<Mutex<LoadedTickets>>,
+}
+
 /// Access to all tickets.
 pub struct Tickets {
     base: Arc<Base>,
@@ -136,34 +147,42 @@ impl Tickets {
         }
         // Held as in `hot`.
         let _lock = self.contacts.cache().read_lock(company).await;
-        let wanted = Mutex::new(Vec::with_capacity(cold.len()));
-        let read = OnceCell::new();
-        let start = |id: TicketId| {
-            let (wanted, read) = (&wanted, &read);
-            async move {
-                let begin = || async move {
-                    // A ticket is read after its registry entry is claimed: from then on no other caller starts its
-                    // actor. So all entries are claimed before the one read.
-                    wanted.lock().unwrap_or_else(PoisonError::into_inner).push(id);
-                    tokio::task::yield_now().await;
-                    let all = || async {
-                        let wanted = std::mem::take(&mut *wanted.lock().unwrap_or_else(PoisonError::into_inner));
-                        self.read(company, wanted).await.map(Mutex::new)
-                    };
-                    let found = read.get_or_try_init(all).await?;
-                    let own = found.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-                    match own {
-                        Some((loaded, following)) => self.start(company, loaded, following).await,
-                        // The ticket was deleted, or its entry was claimed too late.
-                        None => self.load(company, id).await,
-                    }
-                };
-                self.scope.hot.get_or_start(&(company, id), begin).await
-            }
-        };
+        let batch = TicketBatch::default();
         // A ticket that was deleted must not keep others from being loaded.
-        join_all(cold.into_iter().map(start)).await;
+        join_all(cold.into_iter().map(|id| self.start_in(&batch, company, id))).await;
         Ok(())
+    }
+
+    async fn start_in(
+        &self,
+        batch: &TicketBatch,
+        company: CompanyId,
+        id: TicketId,
+    ) -> Result<ActorHandle<TicketActor>, Refusal> {
+        self.scope.hot.get_or_start(&(company, id), || self.load_in(batch, company, id)).await
+    }
+
+    /// Loads a ticket of a batch. It is read after its registry entry is claimed: from then on no other caller starts its
+    /// actor. So all entries are claimed before the one read.
+    async fn load_in(
+        &self,
+        batch: &TicketBatch,
+        company: CompanyId,
+        id: TicketId,
+    ) -> Result<ActorHandle<TicketActor>, Refusal> {
+        batch.wanted.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        tokio::task::yield_now().await;
+        let read_all = || async {
+            let wanted = std::mem::take(&mut *batch.wanted.lock().unwrap_or_else(PoisonError::into_inner));
+            self.read(company, wanted).await.map(Mutex::new)
+        };
+        let found = batch.found.get_or_try_init(read_all).await?;
+        let own = found.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        match own {
+            Some((loaded, following)) => self.start(company, loaded, following).await,
+            // The ticket was deleted, or its entry was claimed too late.
+            None => self.load(company, id).await,
+        }
     }
 
     /// Whether a ticket is hot; if so, marks it as used.
@@ -319,11 +338,7 @@ impl Tickets {
     }
 
     /// Loads the initial state of these tickets' actors.
-    async fn read(
-        &self,
-        company: CompanyId,
-        ids: Vec<TicketId>,
-    ) -> Result<HashMap<TicketId, (LoadedTicket, Vec<Following>)>, Refusal> {
+    async fn read(&self, company: CompanyId, ids: Vec<TicketId>) -> Result<LoadedTickets, Refusal> {
         let db = self.base.reads().tables(company).await?;
         let found = tickets::find_all(db, company, &ids).await?;
         let mut found: HashMap<_, _> = found.into_iter().map(|loaded| (loaded.ticket.id, (loaded, vec![]))).collect();
