@@ -1,5 +1,9 @@
-//! How a command is decided: a plain function of the ticket, the company's directory and the time.
+//! How a command is decided: a plain function of the ticket, the company's directory and the time. It reaches the
+//! ticket's actor as [`Execute`].
 
+use std::sync::Arc;
+
+use actix::Message;
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::id_blocks::IdBlocks;
 use hotline_persistence::tables::events;
@@ -220,4 +224,47 @@ pub fn apply<C: Command>(command: C, ticket: &Ticket, mut cx: Context<'_>) -> Re
     let reply = command.decide(&mut ticket, &mut cx)?;
     let changes = cx.into_changes(&ticket);
     Ok(Decided { reply, ticket, changes })
+}
+
+/// Additional changes for the same log entry, built from the command's reply: the caller's own record of the answer.
+pub type AttachedChanges<R> = Arc<dyn Fn(&R) -> Vec<Change> + Send + Sync>;
+
+/// A condition that must still hold when a command is decided. It never waits.
+pub type Precondition = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// Asks a ticket's actor to execute a command and to reply once the entry is durable. The mailbox receives it inside an
+/// [`crate::registry::Envelope`].
+pub struct Execute<C: Command> {
+    /// The command.
+    pub command: C,
+    /// Changes that become durable in the same entry.
+    pub attached: Option<AttachedChanges<C::Reply>>,
+    /// What the caller has checked before: if it no longer holds, the command is refused with [`Refusal::Outdated`].
+    pub only_if: Option<Precondition>,
+}
+
+impl<C: Command> Execute<C> {
+    /// Checks the caller's precondition. Nothing may await between this and the append.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        match &self.only_if {
+            Some(holds) if !holds() => Err(Refusal::Outdated),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<C: Command> Clone for Execute<C> {
+    fn clone(&self) -> Self {
+        Self { command: self.command.clone(), attached: self.attached.clone(), only_if: self.only_if.clone() }
+    }
+}
+
+impl<C: Command> From<C> for Execute<C> {
+    fn from(command: C) -> Self {
+        Self { command, attached: None, only_if: None }
+    }
+}
+
+impl<C: Command> Message for Execute<C> {
+    type Result = Result<C::Reply, Refusal>;
 }

@@ -5,20 +5,18 @@ mod author;
 mod cached_answer;
 pub mod command;
 pub mod commands;
-mod execute;
 mod references;
 pub mod state;
 
 pub use after_send::AfterSend;
 pub use author::Author;
 pub use cached_answer::Written;
-pub use command::{Command, Context, Decided, apply};
+pub use command::{AttachedChanges, Command, Context, Decided, Execute, Precondition, apply};
 pub(crate) use commands::default_queue;
 pub use commands::{
     AddNote, Check, Close, Content, MarkDelivered, MarkRead, MarkSeen, Open, Receive, Release, Reopen, Send, SetMedia,
     SetWrapup, Show, Transfer, UpdateDeliveryStatus,
 };
-pub use execute::{AttachedChanges, Execute, Precondition};
 pub use state::{FollowUp, LastMessage, Position, Reached, Ticket};
 
 pub use crate::contacts::{ContactFacts, Heard, RequiredFacts};
