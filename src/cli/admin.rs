@@ -8,11 +8,9 @@ use hotline_persistence::password::{self, Password};
 use hotline_persistence::tables::admins::{self, AdminRow};
 use serde::Serialize;
 
-use super::Failure;
 use super::audit::{AuditedAction, Target};
 use super::database::{with_database, with_new_database};
-use super::output::OutputArgs;
-use crate::config::DatabaseArgs;
+use super::{Failure, GlobalArgs};
 use crate::web::request::values::{FromField, SignInEmail};
 
 #[derive(Subcommand)]
@@ -33,10 +31,6 @@ pub struct Create {
     /// Read the password (at least 12 characters) from the first line of standard input
     #[arg(long)]
     password_stdin: bool,
-    #[command(flatten)]
-    database: DatabaseArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 #[derive(Args)]
@@ -54,10 +48,6 @@ pub struct Reset {
     /// Also remove the second factor, with its recovery codes
     #[arg(long)]
     second_factor: bool,
-    #[command(flatten)]
-    database: DatabaseArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 /// The output of a created administrator.
@@ -70,32 +60,32 @@ struct AdminWithPassword {
     password: Option<String>,
 }
 
-pub async fn run(command: Command) -> Result<(), Failure> {
+pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
-        Command::Create(create) => create.run().await,
-        Command::Reset(reset) => reset.run().await,
+        Command::Create(create) => create.run(global).await,
+        Command::Reset(reset) => reset.run(global).await,
     }
 }
 
 impl Create {
-    async fn run(self) -> Result<(), Failure> {
+    async fn run(self, global: &GlobalArgs) -> Result<(), Failure> {
         let email = SignInEmail::from_text(&self.email).map_err(|reason| format!("the e-mail {reason}"))?.0;
         let (hash, generated) = password(self.password_stdin, &email)?;
-        let created = with_new_database(&self.database, async |db| {
+        let created = with_new_database(&global.database, async |db| {
             let work = async || match admins::insert(db, &email, &hash).await {
                 Err(Error::Taken(_)) => Err(format!("the administrator {email} already exists").into()),
                 created => Ok(created?),
             };
             AuditedAction::of_installation("createAdmin").run(db, work, target).await
         });
-        self.output.one(AdminWithPassword { row: created.await?, password: generated })
+        global.output.one(AdminWithPassword { row: created.await?, password: generated })
     }
 }
 
 impl Reset {
-    async fn run(self) -> Result<(), Failure> {
+    async fn run(self, global: &GlobalArgs) -> Result<(), Failure> {
         let (hash, generated) = password(self.password_stdin, &self.email)?;
-        let reset = with_database(&self.database, async |db| {
+        let reset = with_database(&global.database, async |db| {
             let work = async || {
                 let mut transaction = db.begin().await?;
                 let row = match admins::reset(&mut transaction, &self.email, &hash, self.second_factor).await {
@@ -109,7 +99,7 @@ impl Reset {
             };
             AuditedAction::of_installation("resetAdmin").run(db, work, target).await
         });
-        self.output.one(AdminWithPassword { row: reset.await?, password: generated })
+        global.output.one(AdminWithPassword { row: reset.await?, password: generated })
     }
 }
 

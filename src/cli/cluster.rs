@@ -6,38 +6,22 @@ use hotline_persistence::cluster::lives::{self, SPEAKS};
 use hotline_persistence::cluster::{LEASE_TIME, LifeId, LifeRow, SLOTS, SealRow, SlotRow};
 use serde::Serialize;
 
-use super::Failure;
 use super::database::with_database;
-use super::output::OutputArgs;
-use crate::config::DatabaseArgs;
+use super::{Failure, GlobalArgs};
 
 #[derive(Subcommand)]
 pub enum Command {
     /// Show the processes and how many of the 1024 slots of companies each serves
-    Status {
-        #[command(flatten)]
-        database: DatabaseArgs,
-        #[command(flatten)]
-        output: OutputArgs,
-    },
+    Status,
     /// Move the slots of a process to the others; it forwards requests until it is stopped
     #[command(after_help = "A process that is stopped by a signal drains itself.")]
     Drain {
         /// Node or life number of the process, as shown by `hotline cluster status`
         #[arg(value_name = "NODE|LIFE")]
         node: String,
-        #[command(flatten)]
-        database: DatabaseArgs,
-        #[command(flatten)]
-        output: OutputArgs,
     },
     /// Check the health of the cluster; exits with status 1 if a check fails
-    Check {
-        #[command(flatten)]
-        database: DatabaseArgs,
-        #[command(flatten)]
-        output: OutputArgs,
-    },
+    Check,
 }
 
 /// The output of a process.
@@ -135,16 +119,16 @@ impl Cluster {
     }
 }
 
-pub async fn run(command: Command) -> Result<(), Failure> {
+pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
-        Command::Status { database, output } => {
-            let cluster = with_database(&database, async |db| Cluster::read(db).await).await?;
+        Command::Status => {
+            let cluster = with_database(&global.database, async |db| Cluster::read(db).await).await?;
             let columns =
                 ["node", "life", "address", "slots", "coming", "leaving", "cores", "heardOfMsAgo", "draining"];
-            output.many("processes", &columns, cluster.process_rows())
+            global.output.many("processes", &columns, cluster.process_rows())
         }
-        Command::Drain { node, database, output } => {
-            let drained = with_database(&database, async |db| {
+        Command::Drain { node } => {
+            let drained = with_database(&global.database, async |db| {
                 let all = lives::all(db).await?;
                 let matching = all.iter().filter(|life| life.node == node || life.life.to_string() == node);
                 let matching: Vec<LifeId> = matching.map(|life| life.life).collect();
@@ -162,15 +146,15 @@ pub async fn run(command: Command) -> Result<(), Failure> {
             })
             .await?;
             match drained {
-                Some(row) => output.one(row),
+                Some(row) => global.output.one(row),
                 None => Err(format!("the process {node} has ended").into()),
             }
         }
-        Command::Check { database, output } => {
-            let checks = with_database(&database, async |db| Ok(Cluster::read(db).await?.checks())).await?;
+        Command::Check => {
+            let checks = with_database(&global.database, async |db| Ok(Cluster::read(db).await?.checks())).await?;
             let failed: Vec<&str> = checks.iter().filter(|check| !check.ok).map(|check| check.name).collect();
             let failed = failed.join(", ");
-            output.many("looked", &["what", "good", "found"], checks)?;
+            global.output.many("looked", &["what", "good", "found"], checks)?;
             if failed.is_empty() { Ok(()) } else { Err(format!("failed checks: {failed}").into()) }
         }
     }

@@ -6,11 +6,9 @@ use hotline_persistence::letters;
 use hotline_persistence::stop_words::{self, CHARACTERS_MAX, WORDS_MAX};
 use hotline_persistence::tables::companies::{self, CompanyChanges, CompanyRow};
 
-use super::Failure;
 use super::audit::{AuditedAction, Target};
 use super::database::{with_database, with_new_database};
-use super::output::OutputArgs;
-use crate::config::DatabaseArgs;
+use super::{Failure, GlobalArgs};
 use crate::web::request::values::{FromField, Name};
 
 #[derive(Subcommand)]
@@ -19,29 +17,16 @@ pub enum Command {
     Create {
         /// Name of the company
         name: String,
-        #[command(flatten)]
-        database: DatabaseArgs,
-        #[command(flatten)]
-        output: OutputArgs,
     },
     /// List companies
-    List {
-        #[command(flatten)]
-        database: DatabaseArgs,
-        #[command(flatten)]
-        output: OutputArgs,
-    },
+    List,
     /// Update a company; omitted options keep their values
     #[command(after_help = "Example:\n  hotline company update 1 --rate-per-minute=600 --time-zone=America/Sao_Paulo")]
     Update {
         /// Company ID
         id: CompanyId,
         #[command(flatten)]
-        changes: CompanyUpdate,
-        #[command(flatten)]
-        database: DatabaseArgs,
-        #[command(flatten)]
-        output: OutputArgs,
+        changes: Changes,
     },
 }
 
@@ -74,25 +59,25 @@ pub struct CompanyUpdate {
 #[derive(Clone)]
 struct StopWords(Vec<String>);
 
-pub async fn run(command: Command) -> Result<(), Failure> {
+pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
-        Command::Create { name, database, output } => {
+        Command::Create { name } => {
             let name = super::parse_name(&name)?;
-            let created = with_new_database(&database, async |db| {
+            let created = with_new_database(&global.database, async |db| {
                 let audited = AuditedAction::of_installation("createCompany");
                 audited.run(db, async || Ok(companies::insert(db, &name).await?), target).await
             });
-            output.one(created.await?)
+            global.output.one(created.await?)
         }
-        Command::List { database, output } => {
-            let all = with_database(&database, async |db| Ok(companies::all(db).await?)).await?;
-            output.many(
+        Command::List => {
+            let all = with_database(&global.database, async |db| Ok(companies::all(db).await?)).await?;
+            global.output.many(
                 "companies",
                 &["id", "name", "active", "apiEnabled", "ratePerMinute", "timeZone", "stopWords"],
                 all,
             )
         }
-        Command::Update { id, changes, database, output } => {
+        Command::Update { id, changes } => {
             let changes = CompanyChanges {
                 name: changes.name.as_deref().map(super::parse_name).transpose()?,
                 active: changes.active,
@@ -102,11 +87,11 @@ pub async fn run(command: Command) -> Result<(), Failure> {
                 stop_words: changes.stop_words.map(|words| words.0),
                 second_factor_required: None,
             };
-            let updated = with_database(&database, async |db| {
+            let updated = with_database(&global.database, async |db| {
                 let audited = AuditedAction::of_installation("updateCompany").on(id);
                 audited.run(db, async || Ok(companies::update(db, id, changes).await?), target).await
             });
-            output.one(updated.await?)
+            global.output.one(updated.await?)
         }
     }
 }

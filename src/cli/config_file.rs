@@ -8,11 +8,11 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use clap::{Arg, ArgAction, Args, Command};
+use clap::{Arg, ArgAction, Command};
 use toml::{Table, Value};
 
 use super::Failure;
-use crate::config::DatabaseArgs;
+use crate::config::DATABASE;
 
 /// The file that is read by default, if it exists.
 const DEFAULT: &str = "hotline.toml";
@@ -89,9 +89,16 @@ fn defaults(command: &Command, text: &str) -> Result<Vec<FileValue>, String> {
     Ok(defaults)
 }
 
-/// The service's option with this name.
+/// The option of the database or of the service with this name.
 fn option<'a>(command: &'a Command, long: &str) -> Option<&'a Arg> {
-    command.find_subcommand(SERVICE[0])?.get_arguments().find(|option| option.get_long() == Some(long))
+    let of_database = command.get_arguments().filter(|option| is_database_option(option));
+    let of_service = command.find_subcommand(SERVICE[0])?.get_arguments();
+    of_database.chain(of_service).find(|option| option.get_long() == Some(long))
+}
+
+/// Every command has these, with the others of the root.
+fn is_database_option(option: &Arg) -> bool {
+    option.get_help_heading() == Some(DATABASE)
 }
 
 /// The value as on the command line; a list has several.
@@ -130,15 +137,12 @@ fn reason(error: &clap::Error) -> String {
 }
 
 fn with_defaults(command: Command, defaults: &[FileValue]) -> Command {
-    let database = DatabaseArgs::augment_args(Command::new("database"));
-    let is_database_option = |option: &Arg| database.get_arguments().any(|known| known.get_id() == option.get_id());
+    let command =
+        command.mut_args(|option| if is_database_option(&option) { with_default(option, defaults) } else { option });
     command.mut_subcommands(|noun| {
-        let is_service = SERVICE.contains(&noun.get_name());
         // `company update` has its own options with the same names.
-        let noun = noun.mut_args(|option| if is_service { with_default(option, defaults) } else { option });
-        noun.mut_subcommands(|verb| {
-            verb.mut_args(|option| if is_database_option(&option) { with_default(option, defaults) } else { option })
-        })
+        let is_service = SERVICE.contains(&noun.get_name());
+        noun.mut_args(|option| if is_service { with_default(option, defaults) } else { option })
     })
 }
 
@@ -155,14 +159,15 @@ mod tests {
 
     use super::*;
     use crate::cli::{Cli, Command as Noun};
-    use crate::config::ServeArgs;
+    use crate::config::{DatabaseArgs, ServeArgs};
 
-    fn serve(text: &str, line: &[&str]) -> ServeArgs {
+    fn serve(text: &str, line: &[&str]) -> (ServeArgs, DatabaseArgs) {
         let command = Cli::command();
         let defaults = defaults(&command, text).expect("a good file");
         let matches = with_defaults(command, &defaults).get_matches_from([&["hotline", "serve"], line].concat());
-        match Cli::from_arg_matches(&matches).expect("a good command line").command {
-            Noun::Serve(args) => args,
+        let cli = Cli::from_arg_matches(&matches).expect("a good command line");
+        match cli.command {
+            Noun::Serve(args) => (args, cli.global.database),
             _ => unreachable!("serve was asked for"),
         }
     }
@@ -224,9 +229,9 @@ mod tests {
             log = "json"
             otlp_endpoint = "http://127.0.0.1:4318/v1/traces"
         "#;
-        let args = serve(text, &["--listen", "127.0.0.1:3", "--rate-per-minute=0", "--on-premise=false"]);
+        let (args, database) = serve(text, &["--listen", "127.0.0.1:3", "--rate-per-minute=0", "--on-premise=false"]);
         assert_eq!(args.otlp_endpoint.as_ref().map(url::Url::as_str), Some("http://127.0.0.1:4318/v1/traces"));
-        let settings = args.settings().expect("settings");
+        let settings = args.settings(&database).expect("settings");
         let cluster = settings.cluster.as_ref().expect("one of many");
         assert_eq!((cluster.address.as_str(), cluster.node.as_str()), ("node-1.internal:7400", "node-1"));
         assert_eq!(cluster.notice.as_secs(), 9);
@@ -259,13 +264,19 @@ mod tests {
         assert_eq!(sending.give_up_after.as_secs(), 16);
         assert!(settings.database.is_some());
         // Instead of the bucket that this configuration has.
-        let shared = serve("media_shared = \"/mnt/files\"", &[]).settings().expect("settings");
+        let settings = |text: &str, line: &[&str]| {
+            let (args, database) = serve(text, line);
+            args.settings(&database)
+        };
+        let shared = settings("media_shared = \"/mnt/files\"", &[]).expect("settings");
         assert_eq!(shared.media.folder, Path::new("/mnt/files"));
-        let both = serve("media_shared = \"/mnt/files\"", &["--media-store", "s3://files/hotline"]).settings();
+        let both = settings("media_shared = \"/mnt/files\"", &["--media-store", "s3://files/hotline"]);
         assert!(both.is_err_and(|message| message.contains("--media-shared and --media-store")), "one place");
         // Checks that every option was tested above.
         let command = Cli::command();
-        for option in command.find_subcommand("serve").expect("serve").get_arguments() {
+        let serve = command.find_subcommand("serve").expect("serve");
+        let of_database = command.get_arguments().filter(|option| is_database_option(option));
+        for option in of_database.chain(serve.get_arguments()) {
             let long = option.get_long().expect("options have names");
             let is_tested = text.contains(&long.replace('-', "_")) || text.contains(long) || long == "media-shared";
             assert!(is_tested, "{long} is not tried here");

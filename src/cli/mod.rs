@@ -23,9 +23,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use hotline_persistence::controls;
 
+use self::output::OutputArgs;
+use crate::config::DatabaseArgs;
 pub use crate::web::admission::permissions::everything;
 pub use demo::seed as seed_demo;
 
@@ -36,8 +38,19 @@ struct Cli {
     /// TOML configuration file; by default hotline.toml in the working folder, if it exists
     #[arg(long, global = true, env = "HOTLINE_CONFIG", value_name = "FILE", help_heading = "Configuration")]
     config: Option<PathBuf>,
+    #[command(flatten)]
+    global: GlobalArgs,
     #[command(subcommand)]
     command: Command,
+}
+
+/// The options of every command.
+#[derive(Args)]
+struct GlobalArgs {
+    #[command(flatten)]
+    database: DatabaseArgs,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 const CONFIGURATION: &str = "\
@@ -97,19 +110,20 @@ pub async fn run() -> ExitCode {
         Ok(cli) => cli,
         Err(failure) => return report_failure(&*failure),
     };
+    let global = &cli.global;
     let outcome = match cli.command {
-        Command::Serve(args) => serve::run(args).await,
-        Command::Demo(args) => demo::run(args).await,
-        Command::Company(command) => company::run(command).await,
-        Command::Token(command) => token::run(command).await,
-        Command::Channel(command) => channel::run(*command).await,
-        Command::Profile(command) => profile::run(command).await,
-        Command::Secrets(command) => secrets::run(command).await,
-        Command::Webhook(command) => webhook::run(*command).await,
-        Command::Reports(command) => reports::run(command).await,
-        Command::Retention(command) => retention::run(command).await,
-        Command::Admin(command) => admin::run(command).await,
-        Command::Cluster(command) => cluster::run(command).await,
+        Command::Serve(args) => serve::run(args, &global.database).await,
+        Command::Demo(args) => demo::run(args, &global.database).await,
+        Command::Company(command) => company::run(command, global).await,
+        Command::Token(command) => token::run(command, global).await,
+        Command::Channel(command) => channel::run(*command, global).await,
+        Command::Profile(command) => profile::run(command, global).await,
+        Command::Secrets(command) => secrets::run(command, global).await,
+        Command::Webhook(command) => webhook::run(*command, global).await,
+        Command::Reports(command) => reports::run(command, global).await,
+        Command::Retention(command) => retention::run(command, global).await,
+        Command::Admin(command) => admin::run(command, global).await,
+        Command::Cluster(command) => cluster::run(command, global).await,
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

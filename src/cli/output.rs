@@ -8,7 +8,7 @@ use serde_json::Value;
 #[derive(Args, Clone, Copy, Debug)]
 pub struct OutputArgs {
     /// Print the result as JSON
-    #[arg(long)]
+    #[arg(long, global = true, help_heading = "Output")]
     pub json: bool,
 }
 

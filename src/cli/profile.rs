@@ -4,12 +4,10 @@ use clap::{Args, Subcommand};
 use hotline_persistence::tables::profiles::{self, NewProfile};
 use hotline_persistence::{CompanyId, Error};
 
-use super::Failure;
 use super::audit::{AuditedAction, Target};
 use super::database::with_database;
-use super::output::OutputArgs;
 use super::permissions::permissions;
-use crate::config::DatabaseArgs;
+use super::{Failure, GlobalArgs};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -20,10 +18,6 @@ pub enum Command {
         /// Show only the profiles of this company
         #[arg(long, value_name = "ID")]
         company: Option<CompanyId>,
-        #[command(flatten)]
-        database: DatabaseArgs,
-        #[command(flatten)]
-        output: OutputArgs,
     },
 }
 
@@ -52,28 +46,24 @@ pub struct Create {
     /// Let users see all cards of a board, not only their own
     #[arg(long)]
     sees_all_cards: bool,
-    #[command(flatten)]
-    database: DatabaseArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
-pub async fn run(command: Command) -> Result<(), Failure> {
+pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
-        Command::Create(create) => create.run().await,
-        Command::List { company, database, output } => {
-            let all = with_database(&database, async |db| Ok(profiles::all(db, company).await?)).await?;
-            output.many("profiles", &["id", "companyId", "name", "seesAllCards"], all)
+        Command::Create(create) => create.run(global).await,
+        Command::List { company } => {
+            let all = with_database(&global.database, async |db| Ok(profiles::all(db, company).await?)).await?;
+            global.output.many("profiles", &["id", "companyId", "name", "seesAllCards"], all)
         }
     }
 }
 
 impl Create {
-    async fn run(self) -> Result<(), Failure> {
+    async fn run(self, global: &GlobalArgs) -> Result<(), Failure> {
         let name = super::parse_name(&self.name)?;
         let permissions = permissions(self.all, &self.permission)?;
         let new = NewProfile { name: &name, permissions, sees_all_cards: self.sees_all_cards };
-        let created = with_database(&self.database, async |db| {
+        let created = with_database(&global.database, async |db| {
             let work = async || match profiles::insert(db, self.company, new).await {
                 Err(Error::Taken(_)) => Err(format!("the company already has a profile `{name}`").into()),
                 created => Ok(created?),
@@ -81,6 +71,6 @@ impl Create {
             let audited = AuditedAction::of_company(Some(self.company), "createProfile");
             audited.run(db, work, |row| Target::named(row.id, &row.name)).await
         });
-        self.output.one(created.await?)
+        global.output.one(created.await?)
     }
 }

@@ -5,10 +5,8 @@ use hotline_persistence::CompanyId;
 use hotline_persistence::tables::{companies, reports};
 use serde::Serialize;
 
-use super::Failure;
 use super::database::with_database;
-use super::output::OutputArgs;
-use crate::config::DatabaseArgs;
+use super::{Failure, GlobalArgs};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -18,10 +16,6 @@ pub enum Command {
         /// Only this company; without it, all companies
         #[arg(long, value_name = "ID")]
         company: Option<CompanyId>,
-        #[command(flatten)]
-        database: DatabaseArgs,
-        #[command(flatten)]
-        output: OutputArgs,
     },
 }
 
@@ -36,9 +30,9 @@ struct Rebuilt {
     differed: bool,
 }
 
-pub async fn run(command: Command) -> Result<(), Failure> {
-    let Command::Rebuild { company, database, output } = command;
-    let rebuilt = with_database(&database, async |db| {
+pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
+    let Command::Rebuild { company } = command;
+    let rebuilt = with_database(&global.database, async |db| {
         let mut companies = companies::all(db).await?;
         companies.retain(|known| company.is_none_or(|company| company == known.id));
         if let (Some(company), true) = (company, companies.is_empty()) {
@@ -60,5 +54,5 @@ pub async fn run(command: Command) -> Result<(), Failure> {
         Ok(rebuilt)
     })
     .await?;
-    output.many("companies", &["company", "name", "differed", "tickets", "messages", "wrapups"], rebuilt)
+    global.output.many("companies", &["company", "name", "differed", "tickets", "messages", "wrapups"], rebuilt)
 }

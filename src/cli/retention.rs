@@ -4,11 +4,9 @@ use clap::Subcommand;
 use hotline_persistence::tables::retentions::{self, DAYS_MAX, DAYS_MIN, Retention};
 use hotline_persistence::{CompanyId, PgPool};
 
-use super::Failure;
 use super::audit::{AuditedAction, Target};
 use super::database::with_database;
-use super::output::OutputArgs;
-use crate::config::DatabaseArgs;
+use super::{Failure, GlobalArgs};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -25,40 +23,27 @@ pub enum Command {
         #[arg(long, value_name = "DAYS",
             value_parser = clap::value_parser!(i32).range(i64::from(DAYS_MIN)..=i64::from(DAYS_MAX)))]
         days: i32,
-        #[command(flatten)]
-        database: DatabaseArgs,
-        #[command(flatten)]
-        output: OutputArgs,
     },
     /// Stop deleting a company's conversations
     Off {
         /// Company ID
         id: CompanyId,
-        #[command(flatten)]
-        database: DatabaseArgs,
-        #[command(flatten)]
-        output: OutputArgs,
     },
     /// List companies with a retention period, and how many conversations are due for deletion
-    List {
-        #[command(flatten)]
-        database: DatabaseArgs,
-        #[command(flatten)]
-        output: OutputArgs,
-    },
+    List,
 }
 
-pub async fn run(command: Command) -> Result<(), Failure> {
+pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
-        Command::Set { id, days, database, output } => {
-            output.one(with_database(&database, async |db| set(db, id, Some(days)).await).await?)
+        Command::Set { id, days } => {
+            global.output.one(with_database(&global.database, async |db| set(db, id, Some(days)).await).await?)
         }
-        Command::Off { id, database, output } => {
-            output.one(with_database(&database, async |db| set(db, id, None).await).await?)
+        Command::Off { id } => {
+            global.output.one(with_database(&global.database, async |db| set(db, id, None).await).await?)
         }
-        Command::List { database, output } => {
-            let all = with_database(&database, async |db| Ok(retentions::all(db).await?)).await?;
-            output.many("retentions", &["company", "name", "days", "due", "removed", "lastRun"], all)
+        Command::List => {
+            let all = with_database(&global.database, async |db| Ok(retentions::all(db).await?)).await?;
+            global.output.many("retentions", &["company", "name", "days", "due", "removed", "lastRun"], all)
         }
     }
 }

@@ -1,24 +1,22 @@
 //! `hotline secrets`: the keys that seal the credentials of channels.
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use hotline_persistence::Error;
 use hotline_persistence::tables::secret_keys;
 use serde_json::json;
 
-use super::Failure;
 use super::audit::{AuditedAction, Target};
 use super::database::with_secrets;
-use super::output::OutputArgs;
-use crate::config::DatabaseArgs;
+use super::{Failure, GlobalArgs};
 
 #[derive(Subcommand)]
 pub enum Command {
     /// List the keys: when each was created, whether the key file contains it, and how many secrets it encrypts
-    List(InstallationArgs),
+    List,
     /// Create a new key and encrypt all secrets with it; old keys stay in the key file
-    Rotate(InstallationArgs),
+    Rotate,
     /// Encrypt all secrets with the first key of the key file, for example after adding a key by hand
-    Reseal(InstallationArgs),
+    Reseal,
     /// Remove an unused key from the key file
     #[command(
         after_help = "Backups of the database from before the rotation can only be decrypted with the old key: keep a copy."
@@ -26,24 +24,13 @@ pub enum Command {
     Forget {
         /// Key ID, as shown by `hotline secrets list`
         id: String,
-        #[command(flatten)]
-        installation: InstallationArgs,
     },
 }
 
-/// Which installation, and how to answer.
-#[derive(Args)]
-pub struct InstallationArgs {
-    #[command(flatten)]
-    database: DatabaseArgs,
-    #[command(flatten)]
-    output: OutputArgs,
-}
-
-pub async fn run(command: Command) -> Result<(), Failure> {
+pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
-        Command::List(InstallationArgs { database, output }) => {
-            let keys = with_secrets(&database, async |db, keys| {
+        Command::List => {
+            let keys = with_secrets(&global.database, async |db, keys| {
                 let file_keys = keys.ids();
                 let known = secret_keys::all(db).await?;
                 Ok(known
@@ -54,27 +41,27 @@ pub async fn run(command: Command) -> Result<(), Failure> {
                     })
                     .collect::<Vec<_>>())
             });
-            output.many("keys", &["id", "createdAt", "inFile", "seals", "sealed"], keys.await?)
+            global.output.many("keys", &["id", "createdAt", "inFile", "seals", "sealed"], keys.await?)
         }
-        Command::Rotate(InstallationArgs { database, output }) => {
-            let rotated = with_secrets(&database, async |db, keys| {
+        Command::Rotate => {
+            let rotated = with_secrets(&global.database, async |db, keys| {
                 let audited = AuditedAction::of_installation("rotateSecretKey");
                 let target = |_: &_| Target::of(keys.ids().into_iter().next().unwrap_or_default());
                 audited.run(db, async || Ok(secret_keys::rotate(db, keys).await?), target).await
             });
-            output.one(rotated.await?)
+            global.output.one(rotated.await?)
         }
-        Command::Reseal(InstallationArgs { database, output }) => {
-            let resealed = with_secrets(&database, async |db, keys| {
+        Command::Reseal => {
+            let resealed = with_secrets(&global.database, async |db, keys| {
                 let audited = AuditedAction::of_installation("resealSecrets");
                 let target = |_: &_| Target::of(keys.ids().into_iter().next().unwrap_or_default());
                 let resealed = audited.run(db, async || Ok(secret_keys::reseal(db, keys).await?), target).await?;
                 Ok(json!({"id": keys.ids().first(), "resealed": resealed}))
             });
-            output.one(resealed.await?)
+            global.output.one(resealed.await?)
         }
-        Command::Forget { id, installation: InstallationArgs { database, output } } => {
-            let removal = with_secrets(&database, async |db, keys| {
+        Command::Forget { id } => {
+            let removal = with_secrets(&global.database, async |db, keys| {
                 let work = async || match secret_keys::forget(db, keys, &id).await {
                     Err(Error::InUse) => {
                         let message = format!("key {id} encrypts secrets; run `hotline secrets rotate` first");
@@ -85,7 +72,7 @@ pub async fn run(command: Command) -> Result<(), Failure> {
                 AuditedAction::of_installation("forgetSecretKey").on(&id).run(db, work, |_| Target::of(&id)).await
             });
             removal.await?;
-            output.one(json!({"id": id}))
+            global.output.one(json!({"id": id}))
         }
     }
 }

@@ -4,25 +4,30 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Failure;
-use crate::config::ServeArgs;
+use crate::config::{DatabaseArgs, ServeArgs};
 use crate::service::Service;
 use crate::telemetry;
 
-pub async fn run(args: ServeArgs) -> Result<(), Failure> {
-    let service = start(&args).await?;
+pub async fn run(args: ServeArgs, database: &DatabaseArgs) -> Result<(), Failure> {
+    let service = start(&args, database).await?;
     let signals = Signals::listen()?;
     println!("hotline is ready on http://{}", service.address);
     run_until_signal(service, signals).await
 }
 
 /// Starts the service and logs what it found.
-pub(super) async fn start(args: &ServeArgs) -> Result<Service, Failure> {
+pub(super) async fn start(args: &ServeArgs, database: &DatabaseArgs) -> Result<Service, Failure> {
     match &args.otlp_endpoint {
         Some(endpoint) => telemetry::start_exporting(args.log, endpoint)?,
         None => telemetry::start(args.log),
     }
     raise_file_limit();
-    let service = Service::start(args.settings()?).await?;
+    if args.durability == Durability::Memory {
+        tracing::warn!(
+            "durability is `memory`: acknowledged changes are lost when the process ends; for benchmarks only"
+        );
+    }
+    let service = Service::start(args.settings(database)?).await?;
     let recovered = &service.app.engine.store().recovered;
     tracing::info!(replayed = recovered.replayed, watermark = recovered.watermark, "recovered");
     Ok(service)

@@ -8,12 +8,10 @@ use hotline_persistence::{CompanyId, PgPool, TokenId};
 use serde::Serialize;
 use serde_json::json;
 
-use super::Failure;
 use super::audit::{AuditedAction, Target};
 use super::database::with_database;
-use super::output::OutputArgs;
 use super::permissions::permissions;
-use crate::config::DatabaseArgs;
+use super::{Failure, GlobalArgs};
 use crate::web::request::addresses::{AddressRange, allowed_ips};
 use crate::web::request::values::FromField;
 
@@ -26,10 +24,6 @@ pub enum Command {
         /// Show only the tokens of this company
         #[arg(long, value_name = "ID")]
         company: Option<CompanyId>,
-        #[command(flatten)]
-        database: DatabaseArgs,
-        #[command(flatten)]
-        output: OutputArgs,
     },
     /// Replace the key of a token; the new key is printed once, the old one stops working at once
     Rotate(TokenArgs),
@@ -61,10 +55,6 @@ pub struct Create {
     /// IPv4 address or range from which the token may be used (repeatable, at most 50); without it, any
     #[arg(long, value_name = "IPV4", value_parser = range)]
     allow_ip: Vec<AddressRange>,
-    #[command(flatten)]
-    database: DatabaseArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 /// One token.
@@ -72,10 +62,6 @@ pub struct Create {
 pub struct TokenArgs {
     /// Token ID
     id: TokenId,
-    #[command(flatten)]
-    database: DatabaseArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 /// A token in a list.
@@ -93,29 +79,29 @@ impl PrintedToken {
     }
 }
 
-pub async fn run(command: Command) -> Result<(), Failure> {
+pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
-        Command::Create(create) => create.run().await,
-        Command::List { company, database, output } => {
-            let all = with_database(&database, async |db| Ok(tokens::all(db, company).await?)).await?;
+        Command::Create(create) => create.run(global).await,
+        Command::List { company } => {
+            let all = with_database(&global.database, async |db| Ok(tokens::all(db, company).await?)).await?;
             let all: Vec<PrintedToken> = all.into_iter().map(PrintedToken::of).collect();
             let columns = ["id", "companyId", "prefix", "name", "status", "expiresAt", "allowedIps", "lastUsedAt"];
-            output.many("tokens", &columns, all)
+            global.output.many("tokens", &columns, all)
         }
-        Command::Rotate(token) => token.rotate().await,
+        Command::Rotate(token) => token.rotate(global).await,
         Command::Revoke(token) => {
-            let revoked = with_database(&token.database, async |db| {
+            let revoked = with_database(&global.database, async |db| {
                 let audited = token.audited(db, "revokeToken").await?;
                 audited.run(db, async || Ok(tokens::revoke(db, token.id).await?), target).await
             });
             let row = revoked.await?;
-            token.output.one(PrintedToken::of(row))
+            global.output.one(PrintedToken::of(row))
         }
     }
 }
 
 impl Create {
-    async fn run(self) -> Result<(), Failure> {
+    async fn run(self, global: &GlobalArgs) -> Result<(), Failure> {
         if !self.all && self.permission.is_empty() {
             return Err("a token needs permissions: use --permission MODULE:METHODS for each module, for example \
                         --permission tickets:GET,POST, or --all to allow everything"
@@ -127,12 +113,12 @@ impl Create {
             allowed_ips: allowed_ips(&self.allow_ip).map_err(|reason| format!("--allow-ip {reason}"))?,
             expires_at: self.expires,
         };
-        let created = with_database(&self.database, async |db| {
+        let created = with_database(&global.database, async |db| {
             let audited = AuditedAction::of_company(Some(self.company), "createToken");
             audited.run(db, async || Ok(tokens::insert(db, self.company, new).await?), |(row, _)| target(row)).await
         });
         let (row, key) = created.await?;
-        print_key(self.output, &row, &key)
+        print_key(global, &row, &key)
     }
 }
 
@@ -143,8 +129,8 @@ impl TokenArgs {
         Ok(AuditedAction::of_company(known.map(|token| token.company_id), action).on(self.id))
     }
 
-    async fn rotate(self) -> Result<(), Failure> {
-        let rotated = with_database(&self.database, async |db| {
+    async fn rotate(self, global: &GlobalArgs) -> Result<(), Failure> {
+        let rotated = with_database(&global.database, async |db| {
             let work = async || {
                 let known = tokens::find(db, self.id).await?;
                 if known.is_some_and(|token| token.revoked_at.is_some()) {
@@ -156,7 +142,7 @@ impl TokenArgs {
             self.audited(db, "rotateToken").await?.run(db, work, |(row, _)| target(row)).await
         });
         let (row, key) = rotated.await?;
-        print_key(self.output, &row, &key)
+        print_key(global, &row, &key)
     }
 }
 
@@ -165,8 +151,10 @@ fn target(row: &TokenRow) -> Target {
 }
 
 /// Prints the key, which is shown only once.
-fn print_key(output: OutputArgs, row: &TokenRow, key: &str) -> Result<(), Failure> {
-    output.one(json!({"id": row.id, "key": key, "prefix": row.prefix, "companyId": row.company_id, "name": row.name}))
+fn print_key(global: &GlobalArgs, row: &TokenRow, key: &str) -> Result<(), Failure> {
+    global
+        .output
+        .one(json!({"id": row.id, "key": key, "prefix": row.prefix, "companyId": row.company_id, "name": row.name}))
 }
 
 fn future(text: &str) -> Result<DateTime<Utc>, String> {

@@ -14,12 +14,11 @@ use hotline_persistence::{CompanyId, PgPool, key};
 use ipnet::IpNet;
 use serde::Serialize;
 
-use super::Failure;
 use super::audit::{AuditedAction, Target};
 use super::database::{with_database, with_secrets};
-use super::output::OutputArgs;
+use super::{Failure, GlobalArgs};
 use crate::api::webhooks::{Delivery, ReplayResult, TestResult, WebhookWithSecret, test_event};
-use crate::config::{self, DatabaseArgs};
+use crate::config;
 use crate::web::request::values::{FromField, Name, WebAddress};
 use crate::webhooks::{Webhooks, new_secret};
 
@@ -32,10 +31,6 @@ pub enum Command {
         /// Show only the webhooks of this company
         #[arg(long, value_name = "ID")]
         company: Option<CompanyId>,
-        #[command(flatten)]
-        database: DatabaseArgs,
-        #[command(flatten)]
-        output: OutputArgs,
     },
     /// Update a webhook; omitted options keep their values
     Update {
@@ -117,10 +112,6 @@ pub struct Create {
     types: Vec<EventKind>,
     #[command(flatten)]
     networks: NetworkArgs,
-    #[command(flatten)]
-    database: DatabaseArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 /// At least one of them.
@@ -153,10 +144,6 @@ struct Description(Option<String>);
 pub struct WebhookArgs {
     /// Webhook ID
     id: WebhookId,
-    #[command(flatten)]
-    database: DatabaseArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 #[derive(Args)]
@@ -182,19 +169,19 @@ struct PrintedWebhook {
     webhook: Webhook,
 }
 
-pub async fn run(command: Command) -> Result<(), Failure> {
+pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
-        Command::Create(create) => create.run().await,
-        Command::List { company, database, output } => {
-            let all = with_database(&database, async |db| Ok(webhooks::all(db, company).await?)).await?;
+        Command::Create(create) => create.run(global).await,
+        Command::List { company } => {
+            let all = with_database(&global.database, async |db| Ok(webhooks::all(db, company).await?)).await?;
             let all: Vec<_> =
                 all.into_iter().map(|(company_id, webhook)| PrintedWebhook { company_id, webhook }).collect();
             let columns = ["id", "companyId", "url", "description", "types", "active", "disabledReason"];
-            output.many("webhooks", &columns, all)
+            global.output.many("webhooks", &columns, all)
         }
-        Command::Update { webhook, changes, networks } => changes.apply(webhook, &networks).await,
+        Command::Update { webhook, changes, networks } => changes.apply(webhook.id, &networks, global).await,
         Command::Delete(webhook) => {
-            let removed = with_database(&webhook.database, async |db| {
+            let removed = with_database(&global.database, async |db| {
                 let company = webhooks::company_of(db, webhook.id).await?;
                 let work = async || {
                     webhooks::remove(db, company, webhook.id).await?;
@@ -202,48 +189,48 @@ pub async fn run(command: Command) -> Result<(), Failure> {
                 };
                 audited(company, webhook.id, "deleteWebhook").run(db, work, |_| Target::of(webhook.id)).await
             });
-            webhook.output.one(removed.await?)
+            global.output.one(removed.await?)
         }
-        Command::RotateSecret(webhook) => webhook.rotate().await,
+        Command::RotateSecret(webhook) => webhook.rotate(global).await,
         Command::Test { webhook, networks } => {
             let outbound = networks.webhooks()?;
-            let tested = with_secrets(&webhook.database, async |db, keys| {
+            let tested = with_secrets(&global.database, async |db, keys| {
                 let company = webhooks::company_of(db, webhook.id).await?;
                 let work = async || test(db, keys, &outbound, (company, webhook.id)).await;
                 audited(company, webhook.id, "testWebhook").run(db, work, |_| Target::of(webhook.id)).await
             });
-            webhook.output.one(tested.await?)
+            global.output.one(tested.await?)
         }
         Command::Deliveries { webhook, status, limit } => {
             let filter = DeliveryFilter { status, ..DeliveryFilter::default() };
             let page = PageRequest { descending: true, ..PageRequest::first(limit) };
-            let rows = with_database(&webhook.database, async |db| {
+            let rows = with_database(&global.database, async |db| {
                 let company = webhooks::company_of(db, webhook.id).await?;
                 Ok(deliveries::list(db, company, webhook.id, &filter, page).await?)
             });
             let rows: Vec<Delivery> = rows.await?.rows.into_iter().map(Delivery::from).collect();
             let columns = ["id", "type", "status", "nextAttemptAt", "createdAt", "updatedAt"];
-            webhook.output.many("deliveries", &columns, rows)
+            global.output.many("deliveries", &columns, rows)
         }
         Command::Replay { webhook, selection } => {
-            let replayed = with_database(&webhook.database, async |db| {
+            let replayed = with_database(&global.database, async |db| {
                 let company = webhooks::company_of(db, webhook.id).await?;
                 let work = async || replay(db, (company, webhook.id), selection).await;
                 audited(company, webhook.id, "replayWebhook").run(db, work, |_| Target::of(webhook.id)).await
             });
-            webhook.output.one(replayed.await?)
+            global.output.one(replayed.await?)
         }
     }
 }
 
 impl Create {
-    async fn run(self) -> Result<(), Failure> {
+    async fn run(self, global: &GlobalArgs) -> Result<(), Failure> {
         let url = self.networks.check(self.url)?;
         let mut columns = Columns::from([("url", url.into()), ("types", EventKind::words(self.types).into())]);
         if let Some(Description(description)) = self.description {
             columns.set("description", description);
         }
-        let created = with_secrets(&self.database, async |db, keys| {
+        let created = with_secrets(&global.database, async |db, keys| {
             let work = async || {
                 let secret = new_secret();
                 let mut transaction = db.begin().await?;
@@ -258,12 +245,12 @@ impl Create {
             let audited = AuditedAction::of_company(Some(self.company), "createWebhook");
             audited.run(db, work, |created| Target::of(created.webhook.id)).await
         });
-        self.output.one(created.await?)
+        global.output.one(created.await?)
     }
 }
 
-impl WebhookUpdate {
-    async fn apply(self, webhook: WebhookArgs, networks: &NetworkArgs) -> Result<(), Failure> {
+impl Changes {
+    async fn apply(self, id: WebhookId, networks: &NetworkArgs, global: &GlobalArgs) -> Result<(), Failure> {
         let mut columns = Columns::default();
         if let Some(url) = self.url {
             columns.set("url", networks.check(url)?);
@@ -277,8 +264,7 @@ impl WebhookUpdate {
         if let Some(active) = self.active {
             columns.set("active", active);
         }
-        let id = webhook.id;
-        let updated = with_database(&webhook.database, async |db| {
+        let updated = with_database(&global.database, async |db| {
             let company = webhooks::company_of(db, id).await?;
             let work = async || {
                 let mut transaction = db.begin().await?;
@@ -288,13 +274,13 @@ impl WebhookUpdate {
             };
             audited(company, id, "updateWebhook").run(db, work, |_| Target::of(id)).await
         });
-        webhook.output.one(updated.await?)
+        global.output.one(updated.await?)
     }
 }
 
 impl WebhookArgs {
-    async fn rotate(self) -> Result<(), Failure> {
-        let rotated = with_secrets(&self.database, async |db, keys| {
+    async fn rotate(self, global: &GlobalArgs) -> Result<(), Failure> {
+        let rotated = with_secrets(&global.database, async |db, keys| {
             let company = webhooks::company_of(db, self.id).await?;
             let work = async || {
                 let secret = new_secret();
@@ -305,7 +291,7 @@ impl WebhookArgs {
             };
             audited(company, self.id, "rotateWebhookSecret").run(db, work, |_| Target::of(self.id)).await
         });
-        self.output.one(rotated.await?)
+        global.output.one(rotated.await?)
     }
 }
 

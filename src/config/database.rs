@@ -9,20 +9,23 @@ use sqlx::postgres::PgConnectOptions;
 /// The name of the key file in a data folder.
 const KEY_FILE: &str = "secrets.key";
 
+/// The heading of these options, which are also keys of the configuration file.
+pub const HEADING: &str = "Database";
+
 /// Which database, for every command.
 #[derive(Args, Clone, Debug)]
 pub struct DatabaseArgs {
     /// Folder for the journal, message files and the private PostgreSQL server
-    #[arg(long, env = "HOTLINE_DATA_DIR", default_value = "./hotline-data", value_name = "FOLDER")]
+    #[arg(long, global = true, env = "HOTLINE_DATA_DIR", default_value = "./hotline-data", value_name = "DIR", help_heading = HEADING)]
     pub data_dir: PathBuf,
     /// URL of a PostgreSQL database (15 or newer); without it, Hotline runs a private server in the data folder
-    #[arg(long, env = "HOTLINE_DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    #[arg(long, global = true, env = "HOTLINE_DATABASE_URL", value_name = "URL", hide_env_values = true, help_heading = HEADING)]
     pub database_url: Option<String>,
     /// File with the keys that encrypt credentials; by default `secrets.key` in the data folder
-    #[arg(long, env = "HOTLINE_KEY_FILE", value_name = "FILE")]
+    #[arg(long, global = true, env = "HOTLINE_KEY_FILE", value_name = "FILE", help_heading = HEADING)]
     pub key_file: Option<PathBuf>,
     /// Folder of the PostgreSQL binaries, if they are not found automatically
-    #[arg(long, env = "HOTLINE_PG_BIN", value_name = "FOLDER")]
+    #[arg(long, global = true, env = "HOTLINE_PG_BIN", value_name = "DIR", help_heading = HEADING)]
     pub pg_bin: Option<PathBuf>,
 }
 

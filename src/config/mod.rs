@@ -16,7 +16,7 @@ use lettre::message::Mailbox;
 use url::Url;
 
 pub use self::cluster::ClusterArgs;
-pub use self::database::DatabaseArgs;
+pub use self::database::{DatabaseArgs, HEADING as DATABASE};
 pub use self::sending::SendingArgs;
 use self::values::{address, collector, mailbox};
 pub use self::values::{network, public_url, webhooks};
@@ -35,9 +35,6 @@ const VISITORS: VisitorOptions = VisitorOptions::DEFAULT;
 /// How the service is run.
 #[derive(Args, Clone, Debug)]
 pub struct ServeArgs {
-    /// Which database.
-    #[command(flatten)]
-    pub database: DatabaseArgs,
     /// Address and port for HTTP; `:8080` listens on all IPv4 addresses
     #[arg(long, env = "HOTLINE_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS:PORT",
         value_parser = address)]
@@ -208,7 +205,7 @@ impl ServeArgs {
     ///
     /// # Errors
     /// When the database URL is invalid, the journal's limits leave no room, or an option of mail is missing.
-    pub fn settings(&self) -> Result<Settings, String> {
+    pub fn settings(&self, database: &DatabaseArgs) -> Result<Settings, String> {
         let (max_mib, segment_kib) = (self.journal_max_mib, self.journal_segment_kib);
         if max_mib * 1024 < 2 * segment_kib {
             return Err(format!(
@@ -220,10 +217,10 @@ impl ServeArgs {
         let mail = self.mail()?;
         Ok(Settings {
             listen: self.listen,
-            data_dir: self.database.data_dir.clone(),
-            database: self.database.database()?,
-            key_file: self.database.key_file(),
-            pg_bin: self.database.pg_bin.clone(),
+            data_dir: database.data_dir.clone(),
+            database: database.database()?,
+            key_file: database.key_file(),
+            pg_bin: database.pg_bin.clone(),
             durability: self.durability,
             on_premise: self.on_premise,
             journal: journal::Options {
@@ -270,11 +267,11 @@ impl ServeArgs {
                 bytes_max: self.media_bytes_max,
                 public_url: self.public_url.clone(),
                 free_bytes_min: self.free_mib_min << 20,
-                watched: vec![self.database.data_dir.clone()],
+                watched: vec![database.data_dir.clone()],
                 link_valid_for: Duration::from_secs(self.media_link_valid_for_s),
-                ..self.cluster.media(&self.database)
+                ..self.cluster.media(database)
             },
-            cluster: self.cluster.settings(&self.database, self.durability, self.media_store.as_ref())?,
+            cluster: self.cluster.settings(database, self.durability, self.media_store.as_ref())?,
         })
     }
 }

@@ -152,17 +152,15 @@ fn configuration() -> String {
     let mut text = "\n## Options of the service and the database\n\n| option | variable | key | default | meaning |\n\
                     |---|---|---|---|---|\n"
         .to_owned();
-    for option in own_options(serve) {
+    let of_database = own_options(&cli).filter(|option| option.get_help_heading() == Some("Database"));
+    for option in of_database.chain(own_options(serve)) {
         text += &row(option, true);
     }
-    // The same for every command, so they are named once, above.
-    let of_database: Vec<&str> = ["data-dir", "database-url", "key-file", "pg-bin", "json", "config"].to_vec();
     text += "\n## Options of the other commands\n\nAll commands also take `--data-dir`, `--database-url`, `--key-file` and \
              `--pg-bin` as above, `--json` to print JSON, and `--config`.\n";
     for noun in cli.get_subcommands().filter(|noun| noun.has_subcommands()) {
         for verb in noun.get_subcommands() {
-            let own: Vec<&Arg> =
-                own_options(verb).filter(|option| !of_database.contains(&option.get_long().expect("a name"))).collect();
+            let own: Vec<&Arg> = own_options(verb).collect();
             let positional: Vec<String> =
                 verb.get_positionals().map(|value| format!(" {}", value.get_id().as_str().to_uppercase())).collect();
             let meaning = verb.get_about().map(ToString::to_string).unwrap_or_default();

@@ -10,11 +10,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::options::Options;
-use super::Failure;
 use super::audit::{AuditedAction, Target};
 use super::database::{with_database, with_secrets};
-use super::output::OutputArgs;
-use crate::config::{DatabaseArgs, public_url};
+use super::{Failure, GlobalArgs};
+use crate::config::public_url;
 use crate::web::request::channel_values::{embed_line, hook_url};
 
 #[derive(Subcommand)]
@@ -26,10 +25,6 @@ pub enum Command {
         /// Show only the channels of this company
         #[arg(long, value_name = "ID")]
         company: Option<CompanyId>,
-        #[command(flatten)]
-        database: DatabaseArgs,
-        #[command(flatten)]
-        output: OutputArgs,
     },
     /// Update a channel; omitted options keep their values
     Update(Update),
@@ -62,10 +57,6 @@ pub struct Create {
     public_url: Option<String>,
     #[command(flatten)]
     options: Options,
-    #[command(flatten)]
-    database: DatabaseArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 #[derive(Args)]
@@ -85,10 +76,6 @@ pub struct Update {
     no_queue: bool,
     #[command(flatten)]
     options: Options,
-    #[command(flatten)]
-    database: DatabaseArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 #[derive(Args)]
@@ -104,10 +91,6 @@ pub struct RotateIdentitySecret {
     /// Revoke the previous secret at once, for example because it has leaked
     #[arg(long)]
     revoke_previous: bool,
-    #[command(flatten)]
-    database: DatabaseArgs,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 /// The output of a new identity secret, shown only once.
@@ -140,22 +123,22 @@ impl PrintedChannel {
     }
 }
 
-pub async fn run(command: Command) -> Result<(), Failure> {
+pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
-        Command::Create(create) => create.run().await,
-        Command::List { company, database, output } => {
-            let all = with_database(&database, async |db| Ok(channels::all(db, company).await?)).await?;
+        Command::Create(create) => create.run(global).await,
+        Command::List { company } => {
+            let all = with_database(&global.database, async |db| Ok(channels::all(db, company).await?)).await?;
             let all: Vec<PrintedChannel> = all.into_iter().map(PrintedChannel::of).collect();
             let columns = ["id", "companyId", "type", "status", "name", "number", "queueId", "publicKey", "lastError"];
-            output.many("channels", &columns, all)
+            global.output.many("channels", &columns, all)
         }
-        Command::Update(update) => update.run().await,
-        Command::IdentitySecret(rotate) => rotate.run().await,
+        Command::Update(update) => update.run(global).await,
+        Command::IdentitySecret(rotate) => rotate.run(global).await,
     }
 }
 
 impl RotateIdentitySecret {
-    async fn run(self) -> Result<(), Failure> {
+    async fn run(self, global: &GlobalArgs) -> Result<(), Failure> {
         let mut new_secret = None;
         let change = |row: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Failure> {
             if row.kind != ChannelType::Webchat {
@@ -167,32 +150,32 @@ impl RotateIdentitySecret {
             new_secret = Some((secret, settings.identity_secrets.len()));
             Ok(())
         };
-        let changed = with_secrets(&self.database, async |db, keys| {
+        let changed = with_secrets(&global.database, async |db, keys| {
             let audited = audited(db, self.id, "rotateIdentitySecret").await?;
             audited.run(db, async || channels::update(db, keys, self.id, change).await, target).await
         });
         let changed = changed.await?;
         let (secret, identity_secrets) = new_secret.ok_or("no secret was created")?;
-        self.output.one(NewSecret { id: changed.id, identity_secret: secret.0, identity_secrets })
+        global.output.one(NewSecret { id: changed.id, identity_secret: secret.0, identity_secrets })
     }
 }
 
 impl Create {
-    async fn run(mut self) -> Result<(), Failure> {
+    async fn run(mut self, global: &GlobalArgs) -> Result<(), Failure> {
         self.options.read_files()?;
         let (mut number, mut settings) = (None, ChannelSettings::default());
         self.options.apply(self.kind, &mut number, &mut settings)?;
         let name = super::parse_name(&self.name)?;
         let new =
             NewChannel { name: &name, kind: self.kind, number: number.as_deref(), queue_id: self.queue, settings };
-        let created = with_secrets(&self.database, async |db, keys| {
+        let created = with_secrets(&global.database, async |db, keys| {
             let audited = AuditedAction::of_company(Some(self.company), "createChannel");
             audited.run(db, async || Ok(channels::insert(db, keys, self.company, new).await?), target).await
         });
         let row = created.await?;
         let step = SetupStep::of(&row, self.public_url.as_deref());
-        self.output.one(CreatedChannel { channel: PrintedChannel::of(row), step: &step })?;
-        if !self.output.json {
+        global.output.one(CreatedChannel { channel: PrintedChannel::of(row), step: &step })?;
+        if !global.output.json {
             println!("\n{}", step.instructions());
         }
         Ok(())
@@ -250,7 +233,7 @@ impl SetupStep {
 }
 
 impl Update {
-    async fn run(mut self) -> Result<(), Failure> {
+    async fn run(mut self, global: &GlobalArgs) -> Result<(), Failure> {
         self.options.read_files()?;
         if self.name.is_none() && self.queue.is_none() && !self.no_queue && self.options.are_empty() {
             return Err("nothing to change; see `hotline channel update --help`".into());
@@ -271,11 +254,11 @@ impl Update {
             }
             Ok(())
         };
-        let changed = with_secrets(&self.database, async |db, keys| {
+        let changed = with_secrets(&global.database, async |db, keys| {
             let audited = audited(db, self.id, "updateChannel").await?;
             audited.run(db, async || channels::update(db, keys, self.id, change).await, target).await
         });
-        self.output.one(PrintedChannel::of(changed.await?))
+        global.output.one(PrintedChannel::of(changed.await?))
     }
 }
 

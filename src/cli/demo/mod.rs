@@ -26,7 +26,7 @@ use serde_json::json;
 use self::people::People;
 use super::{Failure, serve};
 use crate::app::App;
-use crate::config::ServeArgs;
+use crate::config::{DatabaseArgs, ServeArgs};
 use crate::service::Service;
 use crate::visitors::DemoPage;
 
@@ -42,11 +42,11 @@ const SOLVED: &str = "Solved";
 /// How long the seed waits until the running service knows the new company.
 const DIRECTORY_TIME_MAX: Duration = Duration::from_secs(10);
 
-pub async fn run(mut args: ServeArgs) -> Result<(), Failure> {
+pub async fn run(mut args: ServeArgs, database: &DatabaseArgs) -> Result<(), Failure> {
     // People who try out webhooks run their receiver on this machine.
     let here = [IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::LOCALHOST, 8)), IpNet::V6(Ipv6Addr::LOCALHOST.into())];
     args.webhook_allow_network.extend(here);
-    let service = serve::start(&args).await?;
+    let service = serve::start(&args, database).await?;
     let demo = seed(&service.app).await?;
     let base = format!("http://{}", service.address);
     show_page(&service, &demo).await?;
