@@ -12,9 +12,9 @@ mod environment;
 mod output;
 mod permissions;
 mod profile;
-mod reports;
+mod report;
 mod retention;
-mod secrets;
+mod secret;
 mod serve;
 mod token;
 mod webhook;
@@ -83,13 +83,13 @@ enum Command {
     Profile(profile::Command),
     /// Manage the keys that encrypt credentials
     #[command(subcommand)]
-    Secrets(secrets::Command),
+    Secrets(secret::Command),
     /// Manage webhook endpoints
     #[command(subcommand)]
     Webhook(Box<webhook::Command>),
     /// Maintain the figures of reports
     #[command(subcommand)]
-    Reports(reports::Command),
+    Reports(report::Command),
     /// Manage how long conversations are kept
     #[command(subcommand)]
     Retention(retention::Command),
@@ -118,9 +118,9 @@ pub async fn run() -> ExitCode {
         Command::Token(command) => token::run(command, global).await,
         Command::Channel(command) => channel::run(*command, global).await,
         Command::Profile(command) => profile::run(command, global).await,
-        Command::Secrets(command) => secrets::run(command, global).await,
+        Command::Secrets(command) => secret::run(command, global).await,
         Command::Webhook(command) => webhook::run(*command, global).await,
-        Command::Reports(command) => reports::run(command, global).await,
+        Command::Reports(command) => report::run(command, global).await,
         Command::Retention(command) => retention::run(command, global).await,
         Command::Admin(command) => admin::run(command, global).await,
         Command::Cluster(command) => cluster::run(command, global).await,
