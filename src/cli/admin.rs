@@ -18,7 +18,8 @@ pub enum Command {
     /// Create an administrator; prints a generated password unless --password-stdin is given
     Create(Create),
     /// Reset an administrator's password; prints a generated one unless --password-stdin is given
-    Reset(Reset),
+    #[command(alias = "reset")]
+    ResetPassword(ResetPassword),
 }
 
 #[derive(Args)]
@@ -35,19 +36,19 @@ pub struct Create {
 
 #[derive(Args)]
 #[command(after_help = "Examples:
-  hotline admin reset ana@example.com
-  hotline admin reset ana@example.com --second-factor
+  hotline admin reset-password ana@example.com
+  hotline admin reset-password ana@example.com --remove-second-factor
 
 This ends all sessions of the administrator.")]
-pub struct Reset {
+pub struct ResetPassword {
     /// E-mail address of the administrator
     email: String,
     /// Read the password (at least 12 characters) from the first line of standard input
     #[arg(long)]
     password_stdin: bool,
     /// Also remove the second factor, with its recovery codes
-    #[arg(long)]
-    second_factor: bool,
+    #[arg(long, alias = "second-factor")]
+    remove_second_factor: bool,
 }
 
 /// The output of a created administrator.
@@ -63,7 +64,7 @@ struct AdminWithPassword {
 pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
         Command::Create(create) => create.run(global).await,
-        Command::Reset(reset) => reset.run(global).await,
+        Command::ResetPassword(reset) => reset.run(global).await,
     }
 }
 
@@ -82,13 +83,13 @@ impl Create {
     }
 }
 
-impl Reset {
+impl ResetPassword {
     async fn run(self, global: &GlobalArgs) -> Result<(), Failure> {
         let (hash, generated) = password(self.password_stdin, &self.email)?;
         let reset = with_database(&global.database, async |db| {
             let work = async || {
                 let mut transaction = db.begin().await?;
-                let row = match admins::reset(&mut transaction, &self.email, &hash, self.second_factor).await {
+                let row = match admins::reset(&mut transaction, &self.email, &hash, self.remove_second_factor).await {
                     Err(Error::NotFound(_)) => {
                         return Err(format!("no such administrator: {}", self.email).into());
                     }

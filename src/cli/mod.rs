@@ -82,14 +82,14 @@ enum Command {
     #[command(subcommand)]
     Profile(profile::Command),
     /// Manage the keys that encrypt credentials
-    #[command(subcommand)]
-    Secrets(secret::Command),
+    #[command(subcommand, alias = "secrets")]
+    Secret(secret::Command),
     /// Manage webhook endpoints
     #[command(subcommand)]
     Webhook(Box<webhook::Command>),
     /// Maintain the figures of reports
-    #[command(subcommand)]
-    Reports(report::Command),
+    #[command(subcommand, alias = "reports")]
+    Report(report::Command),
     /// Manage how long conversations are kept
     #[command(subcommand)]
     Retention(retention::Command),
@@ -118,9 +118,9 @@ pub async fn run() -> ExitCode {
         Command::Token(command) => token::run(command, global).await,
         Command::Channel(command) => channel::run(*command, global).await,
         Command::Profile(command) => profile::run(command, global).await,
-        Command::Secrets(command) => secret::run(command, global).await,
+        Command::Secret(command) => secret::run(command, global).await,
         Command::Webhook(command) => webhook::run(*command, global).await,
-        Command::Reports(command) => report::run(command, global).await,
+        Command::Report(command) => report::run(command, global).await,
         Command::Retention(command) => retention::run(command, global).await,
         Command::Admin(command) => admin::run(command, global).await,
         Command::Cluster(command) => cluster::run(command, global).await,

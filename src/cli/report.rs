@@ -1,4 +1,4 @@
-//! `hotline reports`: the figures that reports are computed from.
+//! `hotline report`: the figures that reports are computed from.
 
 use clap::Subcommand;
 use hotline_persistence::CompanyId;

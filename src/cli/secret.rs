@@ -1,4 +1,4 @@
-//! `hotline secrets`: the keys that seal the credentials of channels.
+//! `hotline secret`: the keys that encrypt the credentials of channels.
 
 use clap::Subcommand;
 use hotline_persistence::Error;
@@ -16,13 +16,15 @@ pub enum Command {
     /// Create a new key and encrypt all secrets with it; old keys stay in the key file
     Rotate,
     /// Encrypt all secrets with the first key of the key file, for example after adding a key by hand
-    Reseal,
-    /// Remove an unused key from the key file
+    #[command(alias = "reseal")]
+    Reencrypt,
+    /// Delete an unused key from the key file
     #[command(
+        alias = "forget",
         after_help = "Backups of the database from before the rotation can only be decrypted with the old key: keep a copy."
     )]
-    Forget {
-        /// Key ID, as shown by `hotline secrets list`
+    Delete {
+        /// Key ID, as shown by `hotline secret list`
         id: String,
     },
 }
@@ -51,7 +53,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
             });
             global.output.one(rotated.await?)
         }
-        Command::Reseal => {
+        Command::Reencrypt => {
             let resealed = with_secrets(&global.database, async |db, keys| {
                 let audited = AuditedAction::of_installation("resealSecrets");
                 let target = |_: &_| Target::of(keys.ids().into_iter().next().unwrap_or_default());
@@ -60,11 +62,11 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
             });
             global.output.one(resealed.await?)
         }
-        Command::Forget { id } => {
+        Command::Delete { id } => {
             let removal = with_secrets(&global.database, async |db, keys| {
                 let work = async || match secret_keys::forget(db, keys, &id).await {
                     Err(Error::InUse) => {
-                        let message = format!("key {id} encrypts secrets; run `hotline secrets rotate` first");
+                        let message = format!("key {id} encrypts secrets; run `hotline secret rotate` first");
                         Err(message.into())
                     }
                     outcome => Ok(outcome?),

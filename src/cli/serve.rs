@@ -22,11 +22,6 @@ pub(super) async fn start(args: &ServeArgs, database: &DatabaseArgs) -> Result<S
         None => telemetry::start(args.log),
     }
     raise_file_limit();
-    if args.durability == Durability::Memory {
-        tracing::warn!(
-            "durability is `memory`: acknowledged changes are lost when the process ends; for benchmarks only"
-        );
-    }
     let service = Service::start(args.settings(database)?).await?;
     let recovered = &service.app.engine.store().recovered;
     tracing::info!(replayed = recovered.replayed, watermark = recovered.watermark, "recovered");

@@ -29,8 +29,8 @@ pub enum Command {
     /// Update a channel; omitted options keep their values
     Update(Update),
     /// Create or rotate the identity secret of a webchat; it is printed once
-    #[command(visible_alias = "rotate-identity-secret")]
-    IdentitySecret(RotateIdentitySecret),
+    #[command(alias = "identity-secret")]
+    RotateIdentitySecret(RotateIdentitySecret),
 }
 
 #[derive(Args)]
@@ -133,7 +133,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
             global.output.many("channels", &columns, all)
         }
         Command::Update(update) => update.run(global).await,
-        Command::IdentitySecret(rotate) => rotate.run(global).await,
+        Command::RotateIdentitySecret(rotate) => rotate.run(global).await,
     }
 }
 

@@ -68,7 +68,7 @@ pub struct Options {
     /// Field that visitors fill in before the conversation (repeatable)
     #[arg(long, value_name = "name|email|number", help_heading = WEBCHAT)]
     pre_chat_field: Vec<String>,
-    /// Accept only visitors with an identity signed by your server; see `hotline channel identity-secret`
+    /// Accept only visitors with an identity signed by your server; see `hotline channel rotate-identity-secret`
     #[arg(
         long,
         value_name = "true|false",

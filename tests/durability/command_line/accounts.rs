@@ -104,13 +104,13 @@ async fn profiles_and_administrators_are_made_on_a_stopped_service_and_on_a_runn
         })
         .await
     };
-    let reset = json(path, &["admin", "reset", "BEN@example.com"]);
+    let reset = json(path, &["admin", "reset-password", "BEN@example.com"]);
     let drawn = reset["password"].as_str().expect("a password");
     assert!(password::is_right(drawn, &hash_of(path, "ben@example.com").await), "{reset}");
     assert_eq!(left().await, (0, 1));
-    json(path, &["admin", "reset", "ben@example.com", "--second-factor"]);
+    json(path, &["admin", "reset-password", "ben@example.com", "--remove-second-factor"]);
     assert_eq!(left().await, (0, 0));
-    assert!(failure(path, &["admin", "reset", "nobody@example.com"]).contains("nobody@example.com"));
+    assert!(failure(path, &["admin", "reset-password", "nobody@example.com"]).contains("nobody@example.com"));
     process.kill();
 
     // The stopped one again.
@@ -136,10 +136,10 @@ async fn what_the_command_line_does_is_in_the_audit_log() {
     let id = company.to_string();
     json(path, &["company", "update", &id, "--name", "Acme Ltd"]);
     json(path, &["admin", "create", "ana@example.com"]);
-    json(path, &["admin", "reset", "ana@example.com"]);
-    assert!(failure(path, &["admin", "reset", "nobody@example.com"]).contains("nobody"));
-    json(path, &["secrets", "rotate"]);
-    json(path, &["secrets", "reseal"]);
+    json(path, &["admin", "reset-password", "ana@example.com"]);
+    assert!(failure(path, &["admin", "reset-password", "nobody@example.com"]).contains("nobody"));
+    json(path, &["secret", "rotate"]);
+    json(path, &["secret", "reencrypt"]);
     let seen: Vec<(String, Option<String>, Option<i16>)> =
         log_of(path, 0).await.into_iter().map(|(action, _, name, status)| (action, name, status)).collect();
     let entry = |action: &str, name: Option<&str>, status| (action.to_owned(), name.map(str::to_owned), Some(status));
@@ -163,7 +163,7 @@ async fn what_the_command_line_does_is_in_the_audit_log() {
     let create = ["channel", "create", "--company", &id, "--type", "webchat", "--name", "Site"];
     let channel = json(path, &[&create[..], &["--allow-origin", "https://shop.example"]].concat())["id"].to_string();
     json(path, &["channel", "update", &channel, "--name", "Website"]);
-    json(path, &["channel", "identity-secret", &channel]);
+    json(path, &["channel", "rotate-identity-secret", &channel]);
     let address = ["--url", "https://example.com/hotline"];
     let made = json(path, &[&["webhook", "create", "--company", &id][..], &address].concat());
     let webhook = made["id"].to_string();

@@ -147,7 +147,7 @@ async fn an_identity_secret_is_shown_once_and_two_are_good() {
     assert_eq!(website["identitySecrets"], 0);
     let mut made = Vec::new();
     for good in [1, 2, 2] {
-        let secret = json(path, &["channel", "identity-secret", &id]);
+        let secret = json(path, &["channel", "rotate-identity-secret", &id]);
         assert_eq!((&secret["id"], &secret["identitySecrets"]), (&website["id"], &of!(good)));
         made.push(secret["identitySecret"].as_str().expect("a secret").to_owned());
     }
@@ -180,7 +180,7 @@ async fn an_identity_secret_is_shown_once_and_two_are_good() {
         assert!(!listed.contains(secret.as_str()), "a secret is shown again");
     }
     let phone = create("whatsapp", &[])["id"].to_string();
-    let refused = failure(path, &["channel", "identity-secret", &phone]);
+    let refused = failure(path, &["channel", "rotate-identity-secret", &phone]);
     assert!(refused.contains("a whatsapp channel has no identity secret"), "{refused}");
     let refused = failure(path, &["channel", "update", &phone, "--require-identity"]);
     assert!(refused.contains("--require-identity does not apply to a whatsapp channel"), "{refused}");

@@ -1,4 +1,4 @@
-//! `hotline reports`.
+//! `hotline report`.
 
 use serde_json::json;
 
@@ -27,7 +27,7 @@ async fn figures_that_are_wrong_are_counted_anew_beside_a_running_service() {
     assert_eq!(reported().await, right);
     let unchanged =
         json!({"company": company.id, "name": "Acme", "differed": false, "tickets": 0, "messages": 0, "wrapups": 0});
-    assert_eq!(printed(folder.path(), &["reports", "rebuild"]), json!({"companies": [unchanged]}));
+    assert_eq!(printed(folder.path(), &["report", "rebuild"]), json!({"companies": [unchanged]}));
 
     with_database(folder.path(), async |db| {
         for statement in ["update report_messages set inbound = inbound + 7, failed = 1", "delete from report_tickets"]
@@ -37,14 +37,14 @@ async fn figures_that_are_wrong_are_counted_anew_beside_a_running_service() {
     })
     .await;
     assert_ne!(reported().await, right);
-    let rebuilt = printed(folder.path(), &["reports", "rebuild", "--company", &id]);
+    let rebuilt = printed(folder.path(), &["report", "rebuild", "--company", &id]);
     // Of each dimension (company, channel, user, type or queue), in quarters of an hour and in days.
     let differed =
         json!({"company": company.id, "name": "Acme", "differed": true, "tickets": 8, "messages": 8, "wrapups": 0});
     assert_eq!(rebuilt, json!({"companies": [differed]}));
     assert_eq!(reported().await, right);
-    assert_eq!(printed(folder.path(), &["reports", "rebuild"]), json!({"companies": [unchanged]}));
-    assert!(failure(folder.path(), &["reports", "rebuild", "--company", "999999"]).contains("no such company: 999999"));
+    assert_eq!(printed(folder.path(), &["report", "rebuild"]), json!({"companies": [unchanged]}));
+    assert!(failure(folder.path(), &["report", "rebuild", "--company", "999999"]).contains("no such company: 999999"));
     process.terminate();
     assert!(process.wait().success());
 }

@@ -1,4 +1,4 @@
-//! The credentials of channels at rest, and `hotline secrets`.
+//! The credentials of channels at rest, and `hotline secret`.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -121,7 +121,7 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
     is_seen("the last channel is seen", || async { api.get("/channels").await.status == 200 }).await;
     use_channel(&api, &provider, &made[5], "5511987654321").await;
 
-    let first = json(path, &["secrets", "list"])["keys"].as_array().expect("keys").clone();
+    let first = json(path, &["secret", "list"])["keys"].as_array().expect("keys").clone();
     assert_eq!(first.len(), 1, "{first:?}");
     // Three of each of six channels, and the keys of the addresses of files and of the cursors of lists.
     assert_eq!(
@@ -129,10 +129,10 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
         (&20.into(), &true.into(), &true.into())
     );
     let old = first[0]["id"].as_str().expect("id").to_owned();
-    let in_use = failure(path, &["secrets", "forget", &old]);
+    let in_use = failure(path, &["secret", "delete", &old]);
     assert!(in_use.contains(&old) && in_use.contains("rotate"), "{in_use}");
 
-    let rotated = json(path, &["secrets", "rotate"]);
+    let rotated = json(path, &["secret", "rotate"]);
     let new = rotated["id"].as_str().expect("id").to_owned();
     assert_eq!(rotated["resealed"], 20);
     assert_eq!(mode("secrets.key"), 0o600);
@@ -143,7 +143,7 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
         api.get(&format!("/channels/{}", late[1]["id"])).await.status == 200
     })
     .await;
-    let listed = json(path, &["secrets", "list"]);
+    let listed = json(path, &["secret", "list"]);
     assert_eq!(
         (&listed["keys"][0]["id"], &listed["keys"][0]["sealed"]),
         (&new.as_str().into(), &29.into()),
@@ -151,9 +151,9 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
     );
     assert_eq!((&listed["keys"][1]["id"], &listed["keys"][1]["sealed"]), (&old.as_str().into(), &0.into()));
 
-    json(path, &["secrets", "forget", &old]);
-    assert_eq!(json(path, &["secrets", "list"])["keys"].as_array().map(Vec::len), Some(1));
-    assert_eq!(json(path, &["secrets", "reseal"])["resealed"], 29);
+    json(path, &["secret", "delete", &old]);
+    assert_eq!(json(path, &["secret", "list"])["keys"].as_array().map(Vec::len), Some(1));
+    assert_eq!(json(path, &["secret", "reencrypt"])["resealed"], 29);
     use_channel(&api, &provider, &made[5], "5511987654323").await;
 
     let held = with_database(path, everything).await;

@@ -18,7 +18,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("hotline demo", "runs until it is stopped: `the_first_conversation_of_the_readme_goes_as_written` runs it"),
     ("hotline cluster check", "fails where nobody serves: `cluster.rs` runs it"),
     ("hotline cluster drain", "needs processes that serve"),
-    ("hotline secrets forget", "needs the id of a key: `secrets.rs` runs it"),
+    ("hotline secret delete", "needs the id of a key: `secrets.rs` runs it"),
 ];
 
 /// Blocks of a shell that are run by tests of their own, by how they begin.

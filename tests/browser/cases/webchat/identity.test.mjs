@@ -29,7 +29,7 @@ const kept = (visitor, at, name) =>
 /** The channel's identity secret, once the service knows it. */
 function secretOf(at) {
   before(async () => {
-    at.secret = (await at.service.cli("channel", "identity-secret", String(at.company.channel.id))).identitySecret;
+    at.secret = (await at.service.cli("channel", "rotate-identity-secret", String(at.company.channel.id))).identitySecret;
     await eventually("the secret is seen", async () => {
       const body = JSON.stringify({ identity: sign(at.secret, { sub: "first" }) });
       const headers = { "Content-Type": "application/json", Origin: at.shop.origin };
