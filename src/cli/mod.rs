@@ -16,6 +16,7 @@ mod report;
 mod retention;
 mod secret;
 mod serve;
+mod subject;
 mod token;
 mod webhook;
 

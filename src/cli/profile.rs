@@ -7,6 +7,7 @@ use hotline_persistence::{CompanyId, Error};
 use super::audit::{AuditedAction, Target};
 use super::database::with_database;
 use super::permissions::permissions;
+use super::subject::NameArgs;
 use super::{Failure, GlobalArgs};
 
 #[derive(Subcommand)]
@@ -22,21 +23,23 @@ pub enum Command {
 }
 
 #[derive(Args)]
-#[command(after_help = "Example:
-  hotline profile create --company 1 --name Sales --permission crm:GET,POST,PUT --permission contacts:GET
+#[command(
+    override_usage = "hotline profile create <NAME> --company <ID> [OPTIONS]",
+    after_help = "Example:
+  hotline profile create Sales --company 1 --permission crm:GET,POST,PUT --permission contacts:GET
 
 A new company has three profiles:
   Administrator  everything; all cards
   Supervisor     everything except DELETE; users and profiles read-only; all cards
   Agent          contacts, tickets, messages, webchat and crm except DELETE; tags, queues, wrapupTypes, users,
-                 channels, quickMessages and customFields read-only; own cards only")]
+                 channels, quickMessages and customFields read-only; own cards only"
+)]
 pub struct Create {
+    #[command(flatten)]
+    name: NameArgs,
     /// Company ID
     #[arg(long, value_name = "ID")]
     company: CompanyId,
-    /// Name of the profile, unique within the company
-    #[arg(long)]
-    name: String,
     /// Allow everything
     #[arg(long, conflicts_with = "permission")]
     all: bool,
@@ -60,7 +63,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
 
 impl Create {
     async fn run(self, global: &GlobalArgs) -> Result<(), Failure> {
-        let name = super::parse_name(&self.name)?;
+        let name = super::parse_name(self.name.get())?;
         let permissions = permissions(self.all, &self.permission)?;
         let new = NewProfile { name: &name, permissions, sees_all_cards: self.sees_all_cards };
         let created = with_database(&global.database, async |db| {

@@ -11,6 +11,7 @@ use serde_json::json;
 use super::audit::{AuditedAction, Target};
 use super::database::with_database;
 use super::permissions::permissions;
+use super::subject::NameArgs;
 use super::{Failure, GlobalArgs};
 use crate::web::request::addresses::{AddressRange, allowed_ips};
 use crate::web::request::values::FromField;
@@ -32,17 +33,19 @@ pub enum Command {
 }
 
 #[derive(Args)]
-#[command(after_help = "Examples:
-  hotline token create --company 1 --name crm --all
-  hotline token create --company 1 --name shop --permission contacts:GET,POST --permission tickets:GET \\
-      --expires 2031-01-31T00:00:00Z --allow-ip 203.0.113.0/24")]
+#[command(
+    override_usage = "hotline token create <NAME> --company <ID> [OPTIONS]",
+    after_help = "Examples:
+  hotline token create crm --company 1 --all
+  hotline token create shop --company 1 --permission contacts:GET,POST --permission tickets:GET \\
+      --expires 2031-01-31T00:00:00Z --allow-ip 203.0.113.0/24"
+)]
 pub struct Create {
+    #[command(flatten)]
+    name: NameArgs,
     /// Company ID
     #[arg(long, value_name = "ID")]
     company: CompanyId,
-    /// Name of the token, shown in lists and events
-    #[arg(long)]
-    name: String,
     /// Allow everything
     #[arg(long, conflicts_with = "permission")]
     all: bool,
@@ -108,7 +111,7 @@ impl Create {
                 .into());
         }
         let new = NewToken {
-            name: &super::parse_name(&self.name)?,
+            name: &super::parse_name(self.name.get())?,
             permissions: permissions(self.all, &self.permission)?,
             allowed_ips: allowed_ips(&self.allow_ip).map_err(|reason| format!("--allow-ip {reason}"))?,
             expires_at: self.expires,

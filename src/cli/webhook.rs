@@ -88,22 +88,24 @@ impl NetworkArgs {
 
     /// Validates a URL: the service must be able to send there.
     fn check(&self, url: String) -> Result<String, Failure> {
-        self.webhooks()?.check(&url).map_err(|reason| format!("--url {reason}"))?;
+        self.webhooks()?.check(&url)?;
         Ok(url)
     }
 }
 
 #[derive(Args)]
-#[command(after_help = "Examples:
-  hotline webhook create --company 1 --url https://example.com/hotline
-  hotline webhook create --company 1 --url https://example.com/desk --type ticket.opened --type ticket.closed")]
+#[command(
+    override_usage = "hotline webhook create <URL> --company <ID> [OPTIONS]",
+    after_help = "Examples:
+  hotline webhook create https://example.com/hotline --company 1
+  hotline webhook create https://example.com/desk --company 1 --type ticket.opened --type ticket.closed"
+)]
 pub struct Create {
+    #[command(flatten)]
+    url: UrlArgs,
     /// Company ID
     #[arg(long, value_name = "ID")]
     company: CompanyId,
-    /// URL of the endpoint
-    #[arg(long, value_parser = address)]
-    url: String,
     /// Description
     #[arg(long, value_name = "TEXT", value_parser = description)]
     description: Option<Description>,
@@ -112,6 +114,24 @@ pub struct Create {
     types: Vec<EventKind>,
     #[command(flatten)]
     networks: NetworkArgs,
+}
+
+/// The endpoint of a new webhook: positional, or by the option that it was before.
+#[derive(Args)]
+pub struct UrlArgs {
+    /// URL of the endpoint
+    #[arg(value_parser = address, required_unless_present = "url_option")]
+    url: Option<String>,
+    /// Old spelling of URL
+    #[arg(long = "url", value_name = "URL", value_parser = address, hide = true, conflicts_with = "url")]
+    url_option: Option<String>,
+}
+
+impl UrlArgs {
+    /// One of the two is given.
+    fn into_url(self) -> String {
+        self.url.or(self.url_option).unwrap_or_default()
+    }
 }
 
 /// At least one of them.
@@ -225,7 +245,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
 
 impl Create {
     async fn run(self, global: &GlobalArgs) -> Result<(), Failure> {
-        let url = self.networks.check(self.url)?;
+        let url = self.networks.check(self.url.into_url()).map_err(|reason| format!("URL {reason}"))?;
         let mut columns = Columns::from([("url", url.into()), ("types", EventKind::words(self.types).into())]);
         if let Some(Description(description)) = self.description {
             columns.set("description", description);
@@ -253,7 +273,7 @@ impl Changes {
     async fn apply(self, id: WebhookId, networks: &NetworkArgs, global: &GlobalArgs) -> Result<(), Failure> {
         let mut columns = Columns::default();
         if let Some(url) = self.url {
-            columns.set("url", networks.check(url)?);
+            columns.set("url", networks.check(url).map_err(|reason| format!("--url {reason}"))?);
         }
         if let Some(Description(description)) = self.description {
             columns.set("description", description);

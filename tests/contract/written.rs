@@ -141,8 +141,10 @@ fn row(option: &Arg, is_key: bool) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
+/// Without the old spellings, which are hidden.
 fn own_options(command: &Command) -> impl Iterator<Item = &Arg> {
-    command.get_arguments().filter(|option| option.get_long().is_some_and(|long| !["help", "version"].contains(&long)))
+    let options = command.get_arguments().filter(|option| !option.is_hide_set());
+    options.filter(|option| option.get_long().is_some_and(|long| !["help", "version"].contains(&long)))
 }
 
 /// Every option of every command, as a document.
@@ -161,8 +163,9 @@ fn configuration() -> String {
     for noun in cli.get_subcommands().filter(|noun| noun.has_subcommands()) {
         for verb in noun.get_subcommands() {
             let own: Vec<&Arg> = own_options(verb).collect();
+            let positional = verb.get_positionals().filter(|value| !value.is_hide_set());
             let positional: Vec<String> =
-                verb.get_positionals().map(|value| format!(" {}", value.get_id().as_str().to_uppercase())).collect();
+                positional.map(|value| format!(" {}", value.get_id().as_str().to_uppercase())).collect();
             let meaning = verb.get_about().map(ToString::to_string).unwrap_or_default();
             text += &format!(
                 "\n### `hotline {} {}{}`\n\n{meaning}.\n",

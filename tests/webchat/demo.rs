@@ -98,7 +98,7 @@ async fn time_until_the_command_line_holds() -> Duration {
     };
     let mut process = Process::serve(path);
     let company = printed(&["company", "create", "Acme", "--json"])["id"].to_string();
-    let create = ["channel", "create", "--company", &company, "--type", "webchat", "--name", "Site", "--json"];
+    let create = ["channel", "create", "Site", "--company", &company, "--type", "webchat", "--json"];
     let channel = printed(&[&create[..], &["--allow-origin", "https://one.example", "--color", "#0f766e"]].concat());
     let browser = Browser::at(process.address, channel["publicKey"].as_str().expect("key"));
     let one = browser.from("https://one.example");

@@ -12,6 +12,7 @@ use serde_json::Value;
 use self::options::Options;
 use super::audit::{AuditedAction, Target};
 use super::database::{with_database, with_secrets};
+use super::subject::NameArgs;
 use super::{Failure, GlobalArgs};
 use crate::config::public_url;
 use crate::web::request::channel_values::{embed_line, hook_url};
@@ -34,21 +35,22 @@ pub enum Command {
 }
 
 #[derive(Args)]
-#[command(after_help = "Examples:
-  hotline channel create --company 1 --type webchat --name Website --allow-origin https://shop.example \\
-      --color '#0f766e' --pre-chat-field name --pre-chat-field email
-  hotline channel create --company 1 --type whatsapp --name Phone --number 5511999990000 --phone-number-id 106540352 \\
-      --access-token-file token.txt --app-secret-file secret.txt --verify-token-file verify.txt")]
+#[command(
+    override_usage = "hotline channel create <NAME> --company <ID> --type <TYPE> [OPTIONS]",
+    after_help = "Examples:
+  hotline channel create Website --company 1 --type webchat --allow-origin https://shop.example
+  hotline channel create Phone --company 1 --type whatsapp --number 5511999990000 --phone-number-id 106540352 \\
+      --access-token-file token.txt --app-secret-file secret.txt --verify-token-file verify.txt"
+)]
 pub struct Create {
+    #[command(flatten)]
+    name: NameArgs,
     /// Company ID
     #[arg(long, value_name = "ID")]
     company: CompanyId,
     /// Channel type
     #[arg(long = "type", value_name = "whatsapp|messenger|instagram|webchat", value_parser = kind)]
     kind: ChannelType,
-    /// Name of the channel
-    #[arg(long)]
-    name: String,
     /// Queue ID for new tickets
     #[arg(long, value_name = "ID")]
     queue: Option<QueueId>,
@@ -165,7 +167,7 @@ impl Create {
         self.options.read_files()?;
         let (mut number, mut settings) = (None, ChannelSettings::default());
         self.options.apply(self.kind, &mut number, &mut settings)?;
-        let name = super::parse_name(&self.name)?;
+        let name = super::parse_name(self.name.get())?;
         let new =
             NewChannel { name: &name, kind: self.kind, number: number.as_deref(), queue_id: self.queue, settings };
         let created = with_secrets(&global.database, async |db, keys| {

@@ -160,10 +160,10 @@ export class Service {
   async company(origins, ...look) {
     const company = await this.cli("company", "create", `Acme ${randomUUID()}`);
     const id = String(company.id);
-    const { key } = await this.cli("token", "create", "--company", id, "--name", "tests", "--all");
+    const { key } = await this.cli("token", "create", "tests", "--company", id, "--all");
     const allowed = origins.flatMap((origin) => ["--allow-origin", origin]);
-    const kind = ["--type", "webchat", "--name", "Website"];
-    const channel = await this.cli("channel", "create", "--company", id, ...kind, ...allowed, ...look);
+    const kind = ["--type", "webchat"];
+    const channel = await this.cli("channel", "create", "Website", "--company", id, ...kind, ...allowed, ...look);
     const made = Object.assign(new Company(this, key, channel, company.id), { name: company.name });
     await eventually("the new company is served", async () => {
       const [answer, list] = await Promise.all([fetch(`${made.door}/config`), made.call("GET", "/channels")]);

@@ -61,12 +61,12 @@ async fn profiles_and_administrators_are_made_on_a_stopped_service_and_on_a_runn
 
     // The running one.
     let process = Process::serve(path);
-    let create = ["profile", "create", "--company", &company, "--name", "Sales"];
+    let create = ["profile", "create", "Sales", "--company", &company];
     let made = json(path, &[&create[..], &["--permission", "crm:GET,POST", "--sees-all-cards"]].concat());
     assert_eq!(made["permissions"], serde_json::json!({"crm": ["GET", "POST"]}));
     assert!(made["seesAllCards"] == true && made["companyId"] == company.parse::<i64>().expect("id"), "{made}");
     assert!(failure(path, &create).contains("`Sales`"));
-    assert!(failure(path, &["profile", "create", "--company", "999", "--name", "x"]).contains("company"));
+    assert!(failure(path, &["profile", "create", "x", "--company", "999"]).contains("company"));
     assert!(failure(path, &[&create[..], &["--permission", "crm:PATCH"]].concat()).contains("PATCH"));
     assert_eq!(json(path, &["profile", "list"])["profiles"].as_array().map(Vec::len), Some(4));
 
@@ -114,7 +114,7 @@ async fn profiles_and_administrators_are_made_on_a_stopped_service_and_on_a_runn
     process.kill();
 
     // The stopped one again.
-    json(path, &["profile", "create", "--company", &company, "--name", "Everything", "--all"]);
+    json(path, &["profile", "create", "Everything", "--company", &company, "--all"]);
     assert_eq!(json(path, &["profile", "list"])["profiles"][4]["permissions"], everything);
 }
 
@@ -156,16 +156,15 @@ async fn what_the_command_line_does_is_in_the_audit_log() {
         ]
     );
 
-    let token = json(path, &["token", "create", "--company", &id, "--name", "Shop", "--all"])["id"].to_string();
+    let token = json(path, &["token", "create", "Shop", "--company", &id, "--all"])["id"].to_string();
     json(path, &["token", "rotate", &token]);
     json(path, &["token", "revoke", &token]);
-    json(path, &["profile", "create", "--company", &id, "--name", "Night"]);
-    let create = ["channel", "create", "--company", &id, "--type", "webchat", "--name", "Site"];
+    json(path, &["profile", "create", "Night", "--company", &id]);
+    let create = ["channel", "create", "Site", "--company", &id, "--type", "webchat"];
     let channel = json(path, &[&create[..], &["--allow-origin", "https://shop.example"]].concat())["id"].to_string();
     json(path, &["channel", "update", &channel, "--name", "Website"]);
     json(path, &["channel", "rotate-identity-secret", &channel]);
-    let address = ["--url", "https://example.com/hotline"];
-    let made = json(path, &[&["webhook", "create", "--company", &id][..], &address].concat());
+    let made = json(path, &["webhook", "create", "https://example.com/hotline", "--company", &id]);
     let webhook = made["id"].to_string();
     json(path, &["webhook", "update", &webhook, "--active", "false"]);
     json(path, &["webhook", "rotate-secret", &webhook]);
@@ -174,7 +173,7 @@ async fn what_the_command_line_does_is_in_the_audit_log() {
     json(path, &["retention", "off", &id]);
     // What is of nobody is in nobody's log.
     failure(path, &["token", "revoke", "999"]);
-    failure(path, &["profile", "create", "--company", "999", "--name", "x"]);
+    failure(path, &["profile", "create", "x", "--company", "999"]);
     assert_eq!(log_of(path, 999).await, []);
     let seen = log_of(path, company).await;
     let seen: Vec<(&str, &str)> =

@@ -31,7 +31,7 @@ async fn channels_take_what_their_type_needs_and_show_no_secret() {
     let company = json(path, &["company", "create", "Acme"])["id"].to_string();
     let mut said = String::new();
     let create = |kind: &str, options: &[&str]| {
-        let create = ["channel", "create", "--company", &company, "--type", kind, "--name", kind];
+        let create = ["channel", "create", kind, "--company", &company, "--type", kind];
         json(path, &[&create, options].concat())
     };
     // The stopped service.
@@ -60,7 +60,7 @@ async fn channels_take_what_their_type_needs_and_show_no_secret() {
 
     // The running one.
     let process = Process::serve(path);
-    let token = json(path, &["token", "create", "--company", &company, "--name", "crm", "--all"]);
+    let token = json(path, &["token", "create", "crm", "--company", &company, "--all"]);
     let api = Api::new(process.address, token["key"].as_str().expect("key"));
     let (messenger, instagram) = (create("messenger", &["--page-id", "7"]), create("instagram", &CREDENTIALS));
     assert_eq!((&messenger["status"], &instagram["status"]), (&"disconnected".into(), &"disconnected".into()));
@@ -137,7 +137,7 @@ async fn an_identity_secret_is_shown_once_and_two_are_good() {
     let path = folder.path();
     let company = json(path, &["company", "create", "Acme"])["id"].to_string();
     let create = |kind: &str, options: &[&str]| {
-        let create = ["channel", "create", "--company", &company, "--type", kind, "--name", kind];
+        let create = ["channel", "create", kind, "--company", &company, "--type", kind];
         json(path, &[&create, options].concat())
     };
     let website = create("webchat", &["--allow-origin", "https://*.shop.example/", "--require-identity"]);

@@ -17,7 +17,7 @@ async fn a_company_is_changed_on_a_stopped_service_and_a_running_one_obeys() {
     assert_eq!(changed["timeZone"], "America/Sao_Paulo");
     assert_eq!(changed["stopWords"].as_array().map(Vec::len), Some(9), "{changed}");
     assert!(changed["active"] == true && changed["apiEnabled"] == true, "{changed}");
-    let token = json(folder.path(), &["token", "create", "--company", &id, "--name", "crm", "--all"]);
+    let token = json(folder.path(), &["token", "create", "crm", "--company", &id, "--all"]);
 
     let process = Process::serve(folder.path());
     let api = Api::new(process.address, token["key"].as_str().expect("key"));

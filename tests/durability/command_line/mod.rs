@@ -56,7 +56,7 @@ async fn companies_tokens_and_channels_are_made_on_a_stopped_service_and_seen_by
     let company = json(folder.path(), &["company", "create", "Acme"]);
     let id = company["id"].to_string();
     assert_eq!(company["name"], "Acme");
-    let token = json(folder.path(), &["token", "create", "--company", &id, "--name", "crm", "--all"]);
+    let token = json(folder.path(), &["token", "create", "crm", "--company", &id, "--all"]);
     let key = token["key"].as_str().expect("key");
     assert!(key.starts_with("sk_live_") && key.len() == 40, "{key}");
     assert_eq!(token["prefix"].as_str(), Some(&key[..16]));
@@ -65,16 +65,14 @@ async fn companies_tokens_and_channels_are_made_on_a_stopped_service_and_seen_by
     let api = Api::new(process.address, key);
     assert!(api.get("/channels").await.data(200).as_array().is_some_and(Vec::is_empty));
     // On the running service: seen by it.
-    let channel =
-        json(folder.path(), &["channel", "create", "--company", &id, "--type", "webchat", "--name", "Website"]);
+    let channel = json(folder.path(), &["channel", "create", "Website", "--company", &id, "--type", "webchat"]);
     assert!(channel["publicKey"].is_string() && channel["type"] == "webchat", "{channel}");
     is_seen("the channel takes sessions", || async {
         api.post("/webchat/sessions", serde_json::json!({"channelId": channel["id"]})).await.status == 201
     })
     .await;
 
-    let reader =
-        json(folder.path(), &["token", "create", "--company", &id, "--name", "reader", "--permission", "channels:GET"]);
+    let reader = json(folder.path(), &["token", "create", "reader", "--company", &id, "--permission", "channels:GET"]);
     let reader = api.with_key(reader["key"].as_str().expect("key"));
     is_seen("the token is seen", || async { reader.get("/channels").await.status == 200 }).await;
     reader.get("/tickets").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
@@ -94,11 +92,11 @@ async fn what_the_command_line_changes_is_seen_within_a_second_measured() {
     let path = folder.path();
     let id = json(path, &["company", "create", "Acme"])["id"].to_string();
     let process = Process::serve(path);
-    let token = json(path, &["token", "create", "--company", &id, "--name", "crm", "--all"]);
+    let token = json(path, &["token", "create", "crm", "--company", &id, "--all"]);
     let api = Api::new(process.address, token["key"].as_str().expect("key"));
     let status = async |wanted: u16| api.get("/channels").await.status.as_u16() == wanted;
     let mut times = vec![is_seen("the token", || status(200)).await];
-    let channel = json(path, &["channel", "create", "--company", &id, "--type", "webchat", "--name", "Website"]);
+    let channel = json(path, &["channel", "create", "Website", "--company", &id, "--type", "webchat"]);
     let opens =
         || async { api.post("/webchat/sessions", serde_json::json!({"channelId": channel["id"]})).await.status == 201 };
     times.push(is_seen("the channel", opens).await);

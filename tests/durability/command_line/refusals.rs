@@ -11,7 +11,7 @@ async fn a_failure_names_what_is_wrong_and_changes_nothing() {
     let folder = data_folder();
     let database = TestDatabase::migrated().await;
     companies::insert(&database.db, "Acme").await.expect("company");
-    let webchat = ["channel", "create", "--company", "1", "--type", "webchat", "--name", "Website"];
+    let webchat = ["channel", "create", "Website", "--company", "1", "--type", "webchat"];
     json(folder.path(), &[&webchat[..], &["--database-url", &url(&database)]].concat());
     let url = url(&database);
     let everything = || {
@@ -19,11 +19,11 @@ async fn a_failure_names_what_is_wrong_and_changes_nothing() {
         ["company", "token", "channel", "profile", "webhook"].map(list)
     };
     let before = everything();
-    let token = ["token", "create", "--company", "1", "--name", "x"];
-    let webhook = ["webhook", "create", "--company", "1", "--url", "https://example.com/hotline"];
+    let token = ["token", "create", "x", "--company", "1"];
+    let webhook = ["webhook", "create", "https://example.com/hotline", "--company", "1"];
     let too_many: Vec<String> = (0..51).map(|last| format!("--allow-ip=10.0.0.{last}")).collect();
     let too_many: Vec<&str> = ["--all"].into_iter().chain(too_many.iter().map(String::as_str)).collect();
-    let channel = ["channel", "create", "--company", "1", "--name", "x", "--type"];
+    let channel = ["channel", "create", "x", "--company", "1", "--type"];
     let many_words = format!("--stop-words={}", (0..51).map(|word| word.to_string()).collect::<Vec<_>>().join(","));
     let long_word = format!("--stop-words={}", "x".repeat(61));
     for (command, options, word) in [
@@ -46,7 +46,7 @@ async fn a_failure_names_what_is_wrong_and_changes_nothing() {
         (&["company", "update", "1"], &["--rate-per-minute=-1"], "--rate-per-minute"),
         (&["company", "update", "1"], &["--name= "], "blank"),
         (&["company", "update", "7"], &["--active=true"], "company"),
-        (&["token", "create", "--company", "7", "--name", "x"], &["--all"], "company"),
+        (&["token", "create", "x", "--company", "7"], &["--all"], "company"),
         (&token, &[], "--all"),
         (&token, &["--permission", "nothing:GET"], "nothing"),
         (&token, &["--permission", "tickets:PATCH"], "PATCH"),
@@ -60,7 +60,7 @@ async fn a_failure_names_what_is_wrong_and_changes_nothing() {
         (&token, &["--all", "--expires", "tomorrow"], "--expires"),
         (&["token", "rotate"], &["7"], "token"),
         (&["token", "revoke"], &["7"], "token"),
-        (&["channel", "create", "--company", "7", "--name", "x"], &["--type", "webchat"], "company"),
+        (&["channel", "create", "x", "--company", "7"], &["--type", "webchat"], "company"),
         (&channel, &["telegraph"], "telegraph"),
         (&channel, &["webchat", "--queue", "7"], "queue"),
         (&channel, &["webchat", "--verify-token", "x"], "--verify-token"),

@@ -58,17 +58,14 @@ fn place_file(folder: &Path, name: &str, text: &str) -> String {
 fn channels(folder: &Path, company: &str, provider: &str) -> Vec<Value> {
     let [token, secret, verify] = CREDENTIALS;
     let (token, verify) = (place_file(folder, "token", token), place_file(folder, "verify", verify));
-    let mut made =
-        vec![json(folder, &["channel", "create", "--company", company, "--type", "webchat", "--name", "Site"])];
+    let mut made = vec![json(folder, &["channel", "create", "Site", "--company", company, "--type", "webchat"])];
     for (kind, option, id) in [
         ("whatsapp", "--phone-number-id", PHONE),
         ("messenger", "--page-id", "7002"),
         ("instagram", "--page-id", "7003"),
     ] {
-        let mut create = command(
-            folder,
-            &["channel", "create", "--company", company, "--type", kind, "--name", kind, option, id, "--json"],
-        );
+        let mut create =
+            command(folder, &["channel", "create", kind, "--company", company, "--type", kind, option, id, "--json"]);
         create.args(["--access-token-file", &token, "--verify-token-file", &verify, "--app-secret-file", "-"]);
         create.args(["--provider-url", provider]);
         let mut child =
@@ -115,7 +112,7 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
     let process = Process::serve(path);
     // On the running one as well: it is the same key.
     made.extend(channels(path, &company, &provider.url));
-    let key = json(path, &["token", "create", "--company", &company, "--name", "crm", "--all"])["key"].clone();
+    let key = json(path, &["token", "create", "crm", "--company", &company, "--all"])["key"].clone();
     let key = key.as_str().expect("key");
     let api = Api::new(process.address, key);
     is_seen("the last channel is seen", || async { api.get("/channels").await.status == 200 }).await;
@@ -242,7 +239,7 @@ async fn a_command_elsewhere_makes_no_key_of_its_own() {
     let token = place_file(path, "token", CREDENTIALS[0]);
     let create = |more: &[&str]| {
         let mut command = hotline();
-        command.args(["channel", "create", "--company", &company, "--type", "whatsapp", "--name", "Phone"]);
+        command.args(["channel", "create", "Phone", "--company", &company, "--type", "whatsapp"]);
         command.args(["--access-token-file", &token, "--database-url", &url]).args(more);
         let output = command.stdin(Stdio::null()).output().expect("hotline runs");
         (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
@@ -268,7 +265,7 @@ async fn a_credential_is_read_from_a_file_or_standard_input_and_never_told() {
     let empty = place_file(path, "empty", "");
     let two_words = place_file(path, "words", "Hidden words");
     let token = place_file(path, "token", CREDENTIALS[0]);
-    let create = ["channel", "create", "--company", &company, "--type", "whatsapp", "--name", "Phone"];
+    let create = ["channel", "create", "Phone", "--company", &company, "--type", "whatsapp"];
     for (options, said) in [
         (&["--access-token-file", &empty][..], "--access-token-file"),
         (&["--access-token-file", "/nowhere/token"], "/nowhere/token"),

@@ -180,17 +180,17 @@ async fn a_mistyped_data_folder_is_refused_and_not_made() {
         &["company", "list"][..],
         &["company", "update", "1", "--active=false"],
         &["token", "list"],
-        &["token", "create", "--company", "1", "--name", "x", "--all"],
+        &["token", "create", "x", "--company", "1", "--all"],
         &["token", "rotate", "1"],
         &["token", "revoke", "1"],
         &["channel", "list"],
-        &["channel", "create", "--company", "1", "--name", "x", "--type", "webchat"],
+        &["channel", "create", "x", "--company", "1", "--type", "webchat"],
         &["channel", "update", "1", "--name", "x"],
         &["channel", "rotate-identity-secret", "1"],
         &["profile", "list"],
-        &["profile", "create", "--company", "1", "--name", "x"],
+        &["profile", "create", "x", "--company", "1"],
         &["webhook", "list"],
-        &["webhook", "create", "--company", "1", "--url", "https://x.example"],
+        &["webhook", "create", "https://x.example", "--company", "1"],
         &["webhook", "update", "1", "--active", "false"],
         &["webhook", "delete", "1"],
         &["webhook", "rotate-secret", "1"],
@@ -227,7 +227,7 @@ async fn a_mistyped_data_folder_is_refused_and_not_made() {
 #[actix_web::test]
 async fn a_token_without_a_scope_is_offered_a_small_one_first() {
     let folder = data_folder();
-    let said = failure(folder.path(), &["token", "create", "--company", "1", "--name", "x"]);
+    let said = failure(folder.path(), &["token", "create", "x", "--company", "1"]);
     let (small, all) = (said.find("--permission").expect("offered"), said.find("--all").expect("offered"));
     assert!(small < all, "{said}");
     nothing_was_made(folder.path());
@@ -266,7 +266,7 @@ async fn a_new_channel_says_what_is_to_be_done_elsewhere() {
     let folder = prepared_folder();
     let path = folder.path();
     let company = json(path, &["company", "create", "Acme"])["id"].to_string();
-    let create = ["channel", "create", "--company", &company, "--name", "x", "--type"];
+    let create = ["channel", "create", "x", "--company", &company, "--type"];
     let site = json(path, &[&create[..], &["webchat", "--public-url", "https://support.example"]].concat());
     let key = site["publicKey"].as_str().expect("key");
     let line = format!(r#"<script src="https://support.example/webchat/{key}/widget.js" async></script>"#);

@@ -11,7 +11,7 @@ async fn tokens_are_rotated_and_revoked_on_a_stopped_service_and_on_a_running_on
     let path = folder.path();
     let company = json(path, &["company", "create", "Acme"])["id"].to_string();
     let create = |name: &str, options: &[&str]| {
-        let create = ["token", "create", "--company", &company, "--name", name];
+        let create = ["token", "create", name, "--company", &company];
         json(path, &[&create, options].concat())
     };
     // The stopped service.

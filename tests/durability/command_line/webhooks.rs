@@ -20,8 +20,7 @@ async fn a_webhook_is_made_changed_tested_replayed_and_deleted_beside_a_running_
     eventually("the company is seen", ready).await;
     let receiver = Receiver::start().await;
     let (of, url) = (company.id.to_string(), receiver.url());
-    let create =
-        ["webhook", "create", "--company", &of, "--url", &url, "--type", "note.added", "--description", "Desk"];
+    let create = ["webhook", "create", &url, "--company", &of, "--type", "note.added", "--description", "Desk"];
     let made = printed(path, &[&create[..], &OPEN].concat());
     let id = made["id"].to_string();
     assert!(made["secret"].as_str().is_some_and(|secret| secret.starts_with("whsec_")), "{made}");
@@ -29,14 +28,11 @@ async fn a_webhook_is_made_changed_tested_replayed_and_deleted_beside_a_running_
         (&made["types"], &made["active"], &made["description"]),
         (&json!(["note.added"]), &json!(true), &json!("Desk"))
     );
-    let said = failure(path, &["webhook", "create", "--company", &of, "--url", &url]);
-    assert!(said.contains("--url is not allowed"), "{said}");
+    let said = failure(path, &["webhook", "create", &url, "--company", &of]);
+    assert!(said.contains("URL is not allowed"), "{said}");
     for (arguments, reason) in [
-        (vec!["webhook", "create", "--company", &of, "--url", "http://example.com"], "must start with https://"),
-        (
-            vec!["webhook", "create", "--company", &of, "--url", "https://example.com", "--type", "x"],
-            "unknown event type `x`",
-        ),
+        (vec!["webhook", "create", "http://example.com", "--company", &of], "must start with https://"),
+        (vec!["webhook", "create", "https://example.com", "--company", &of, "--type", "x"], "unknown event type `x`"),
         (vec!["webhook", "update", "999999", "--active", "true"], "no such webhook"),
         (vec!["webhook", "update", &id], "required"),
         (vec!["webhook", "update", &id, "--description", "a\nb"], "description"),

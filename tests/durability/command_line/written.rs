@@ -181,9 +181,9 @@ async fn installation() -> (tempfile::TempDir, Cluster) {
     prepare(&data);
     let cluster = Cluster::start(ClusterOptions::new(&data)).await.expect("the private PostgreSQL starts");
     json(&data, &["company", "create", "Acme"]);
-    json(&data, &["token", "create", "--company", "1", "--name", "first", "--all"]);
-    json(&data, &["channel", "create", "--company", "1", "--type", "webchat", "--name", "Website"]);
-    json(&data, &["webhook", "create", "--company", "1", "--url", "https://example.com/hotline"]);
+    json(&data, &["token", "create", "first", "--company", "1", "--all"]);
+    json(&data, &["channel", "create", "Website", "--company", "1", "--type", "webchat"]);
+    json(&data, &["webhook", "create", "https://example.com/hotline", "--company", "1"]);
     let queue = "insert into queues (company_id, name) values (1, 'Support')";
     let db = hotline_persistence::pool::connect(cluster.connect_options());
     sqlx::query(queue).execute(&db).await.expect("a queue");

@@ -135,7 +135,7 @@ describe("what is interrupted", () => {
     await desk.turnTo("/tags");
     assert.deepEqual(sentTo, [one.id]);
     const count = async (company) => {
-      const { key } = await at.service.cli("token", "create", "--company", String(company.id), "--name", "count", "--all");
+      const { key } = await at.service.cli("token", "create", "count", "--company", String(company.id), "--all");
       return eventually("the token is known", async () => {
         const answer = await fetch(`${at.service.url}/api/v1/contacts?perPage=100`, { headers: { Authorization: `Bearer ${key}` } });
         return answer.ok && { contacts: (await answer.json()).data.length };

@@ -1,0 +1,21 @@
+//! The subject of a command that creates something: positional, or by the option that it was before.
+
+use clap::Args;
+
+/// The name of what is created.
+#[derive(Args)]
+pub struct NameArgs {
+    /// Name
+    #[arg(required_unless_present = "name_option")]
+    name: Option<String>,
+    /// Old spelling of NAME
+    #[arg(long = "name", value_name = "NAME", hide = true, conflicts_with = "name")]
+    name_option: Option<String>,
+}
+
+impl NameArgs {
+    /// One of the two is given.
+    pub fn get(&self) -> &str {
+        self.name.as_deref().or(self.name_option.as_deref()).unwrap_or_default()
+    }
+}
