@@ -38,10 +38,10 @@ pub struct CompanyUpdate {
     #[arg(long)]
     name: Option<String>,
     /// Whether the company is active; requests for an inactive one are refused
-    #[arg(long, value_name = "true|false")]
+    #[arg(long, value_name = "true|false", num_args = 0..=1, default_missing_value = "true")]
     active: Option<bool>,
     /// Whether its plan includes the API (ignored with --on-premise)
-    #[arg(long, value_name = "true|false")]
+    #[arg(long, value_name = "true|false", num_args = 0..=1, default_missing_value = "true")]
     api_enabled: Option<bool>,
     /// Maximum requests per minute; 0 for no limit
     #[arg(long, value_name = "REQUESTS", value_parser = clap::value_parser!(i32).range(0..))]

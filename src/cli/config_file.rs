@@ -155,14 +155,14 @@ fn with_default(option: Arg, defaults: &[FileValue]) -> Arg {
 
 #[cfg(test)]
 mod tests {
-    use clap::{CommandFactory, FromArgMatches};
+    use clap::FromArgMatches;
 
     use super::*;
     use crate::cli::{Cli, Command as Noun};
     use crate::config::{DatabaseArgs, ServeArgs};
 
     fn serve(text: &str, line: &[&str]) -> (ServeArgs, DatabaseArgs) {
-        let command = Cli::command();
+        let command = crate::cli::command();
         let defaults = defaults(&command, text).expect("a good file");
         let matches = with_defaults(command, &defaults).get_matches_from([&["hotline", "serve"], line].concat());
         let cli = Cli::from_arg_matches(&matches).expect("a good command line");
@@ -273,7 +273,7 @@ mod tests {
         let both = settings("media_shared = \"/mnt/files\"", &["--media-store", "s3://files/hotline"]);
         assert!(both.is_err_and(|message| message.contains("--media-shared and --media-store")), "one place");
         // Checks that every option was tested above.
-        let command = Cli::command();
+        let command = crate::cli::command();
         let serve = command.find_subcommand("serve").expect("serve");
         let of_database = command.get_arguments().filter(|option| is_database_option(option));
         for option in of_database.chain(serve.get_arguments()) {
@@ -305,7 +305,7 @@ mod tests {
             ("config = \"other.toml\"", "`config`"),
             ("listen = \"127.0.0.1:1\"\nlog = \"secret", "line 2"),
         ] {
-            let error = defaults(&Cli::command(), text).err().unwrap_or_else(|| panic!("accepted: {text}"));
+            let error = defaults(&crate::cli::command(), text).err().unwrap_or_else(|| panic!("accepted: {text}"));
             assert!(error.contains(message), "{text}: {error}");
             assert!(!error.contains("secret"), "{error}");
         }
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn only_the_keys_of_the_database_reach_the_other_commands() {
-        let command = Cli::command();
+        let command = crate::cli::command();
         let defaults = defaults(&command, "rate_per_minute = 7\ndata_dir = \"/srv\"").expect("a good file");
         let update = ["hotline", "company", "update", "1", "--active=false"];
         let matches = with_defaults(command, &defaults).get_matches_from(update);

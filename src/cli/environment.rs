@@ -52,14 +52,11 @@ fn is_of_kubernetes(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::warnings;
-    use crate::cli::Cli;
 
     #[test]
     fn a_name_that_means_nothing_is_told_with_the_nearest_that_does() {
-        let warning = |name: &str| warnings(&Cli::command(), [name.to_owned()].into_iter()).pop();
+        let warning = |name: &str| warnings(&crate::cli::command(), [name.to_owned()].into_iter()).pop();
         for (name, meant) in [
             ("HOTLINE_LISTN", "HOTLINE_LISTEN"),
             ("HOTLINE_DATABASE", "HOTLINE_DATABASE_URL"),

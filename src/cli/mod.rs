@@ -2,6 +2,7 @@
 
 mod admin;
 mod audit;
+mod booleans;
 mod channel;
 mod cluster;
 mod company;
@@ -162,7 +163,9 @@ fn print_error(message: &str) {
 
 /// Whether the command line asks for JSON, even if it is otherwise invalid.
 fn is_json() -> bool {
-    std::env::args_os().take_while(|argument| argument != "--").any(|argument| argument == "--json")
+    std::env::args_os()
+        .take_while(|argument| argument != "--")
+        .any(|argument| argument == "--json" || argument == "--json=true")
 }
 
 /// Exits because of an invalid command line, or after `--help` and `--version`.
@@ -186,7 +189,7 @@ impl Cli {
             let parsed = command.try_get_matches().and_then(|matches| Self::from_arg_matches(&matches));
             parsed.unwrap_or_else(|error| exit_on_usage_error(&error))
         };
-        let command = Self::command();
+        let command = command();
         environment::warn(&command);
         let explicit_path = matches(command.clone()).config;
         let command = config_file::apply(command, explicit_path.as_deref())?;
@@ -205,9 +208,9 @@ fn check_arguments(arguments: impl Iterator<Item = OsString>) -> Result<(), Stri
     Ok(())
 }
 
-/// The declaration of the command line, for the tests of its documentation.
+/// The declaration of the command line.
 pub fn command() -> clap::Command {
-    Cli::command()
+    booleans::complete(Cli::command())
 }
 
 /// Validates a name as the API does.

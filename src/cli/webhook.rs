@@ -144,20 +144,24 @@ pub struct WebhookUpdate {
     /// New description; an empty value removes it
     #[arg(long, value_name = "TEXT", value_parser = description)]
     description: Option<Description>,
-    /// Event type to send, replacing all previous types (repeatable)
-    #[arg(long = "type", value_name = "TYPE", value_parser = kind, conflicts_with = "all_types")]
-    types: Vec<EventKind>,
-    /// Send all event types
-    #[arg(long)]
+    /// Event type to send, replacing all previous types (repeatable); an empty value sends all
+    #[arg(long = "type", value_name = "TYPE", value_parser = new_kind, conflicts_with = "all_types")]
+    types: Vec<NewKind>,
+    /// Old spelling of --type ''
+    #[arg(long, hide = true)]
     all_types: bool,
     /// Whether events are sent; a webhook that is enabled again resumes where it stopped
-    #[arg(long, value_name = "true|false")]
+    #[arg(long, value_name = "true|false", num_args = 0..=1, default_missing_value = "true")]
     active: Option<bool>,
 }
 
 /// The description of a webhook; `None`: it has none.
 #[derive(Clone)]
 struct Description(Option<String>);
+
+/// An event type; `None` for an empty value.
+#[derive(Clone)]
+struct NewKind(Option<EventKind>);
 
 /// One webhook.
 #[derive(Args)]
@@ -279,7 +283,8 @@ impl Changes {
             columns.set("description", description);
         }
         if self.all_types || !self.types.is_empty() {
-            columns.set("types", EventKind::words(self.types));
+            let types: Vec<EventKind> = self.types.into_iter().filter_map(|NewKind(kind)| kind).collect();
+            columns.set("types", EventKind::words(types));
         }
         if let Some(active) = self.active {
             columns.set("active", active);
@@ -377,6 +382,10 @@ fn description(text: &str) -> Result<Description, String> {
 fn kind(text: &str) -> Result<EventKind, String> {
     let refused = |()| format!("unknown event type `{text}`; docs/events.md lists all types");
     text.parse().map_err(refused)
+}
+
+fn new_kind(text: &str) -> Result<NewKind, String> {
+    if text.trim().is_empty() { Ok(NewKind(None)) } else { kind(text).map(|kind| NewKind(Some(kind))) }
 }
 
 fn status(text: &str) -> Result<DeliveryStatus, String> {

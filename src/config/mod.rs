@@ -44,9 +44,7 @@ pub struct ServeArgs {
     #[arg(long, env = "HOTLINE_DURABILITY", default_value = "journal", value_name = "journal|database")]
     pub durability: Durability,
     /// Serve the API to every company, regardless of its plan
-    #[arg(long, env = "HOTLINE_ON_PREMISE", value_name = "true|false", action = clap::ArgAction::Set, num_args = 0..=1,
-        require_equals = true, default_value = "false", default_missing_value = "true",
-        value_parser = clap::builder::BoolishValueParser::new())]
+    #[arg(long, env = "HOTLINE_ON_PREMISE")]
     pub on_premise: bool,
     /// Maximum size of the journal in MiB; it grows while the database is unavailable
     #[arg(long, env = "HOTLINE_JOURNAL_MAX_MIB", default_value_t = 4096, value_name = "MIB",
@@ -115,9 +113,7 @@ pub struct ServeArgs {
         value_name = "REQUESTS")]
     pub wrong_tokens_per_minute: u32,
     /// Disable events; `/events` and `/webhooks` then answer 404
-    #[arg(long, env = "HOTLINE_NO_EVENTS", value_name = "true|false", action = clap::ArgAction::Set, num_args = 0..=1,
-        require_equals = true, default_value = "false", default_missing_value = "true",
-        value_parser = clap::builder::BoolishValueParser::new())]
+    #[arg(long, env = "HOTLINE_NO_EVENTS")]
     pub no_events: bool,
     /// Days for which events are kept
     #[arg(long, env = "HOTLINE_EVENTS_KEPT_FOR_DAYS", default_value_t = EventOptions::default().retention_days,
@@ -158,9 +154,7 @@ pub struct ServeArgs {
     #[arg(long, env = "HOTLINE_MAIL_FROM", value_name = "NAME <ADDRESS>", value_parser = mailbox)]
     pub mail_from: Option<Mailbox>,
     /// Require administrators of the installation to set up a second factor before they use the panel
-    #[arg(long, env = "HOTLINE_REQUIRE_ADMIN_SECOND_FACTOR", value_name = "true|false", action = clap::ArgAction::Set,
-        num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true",
-        value_parser = clap::builder::BoolishValueParser::new())]
+    #[arg(long, env = "HOTLINE_REQUIRE_ADMIN_SECOND_FACTOR")]
     pub require_admin_second_factor: bool,
     /// How messages are handed over.
     #[command(flatten)]

@@ -70,11 +70,11 @@ pub struct Update {
     /// New name
     #[arg(long)]
     name: Option<String>,
-    /// Queue ID for new tickets
-    #[arg(long, value_name = "ID")]
-    queue: Option<QueueId>,
-    /// Put new tickets into no queue
-    #[arg(long, conflicts_with = "queue")]
+    /// Queue ID for new tickets; an empty value for none
+    #[arg(long, value_name = "ID", value_parser = new_queue)]
+    queue: Option<NewQueue>,
+    /// Old spelling of --queue ''
+    #[arg(long, hide = true, conflicts_with = "queue")]
     no_queue: bool,
     #[command(flatten)]
     options: Options,
@@ -94,6 +94,10 @@ pub struct RotateIdentitySecret {
     #[arg(long)]
     revoke_previous: bool,
 }
+
+/// A queue; `None` for an empty value.
+#[derive(Clone, Copy)]
+struct NewQueue(Option<QueueId>);
 
 /// The output of a new identity secret, shown only once.
 #[derive(Serialize)]
@@ -246,7 +250,7 @@ impl Update {
                 row.name = name;
             }
             if self.no_queue || self.queue.is_some() {
-                row.queue_id = self.queue;
+                row.queue_id = self.queue.and_then(|NewQueue(queue)| queue);
             }
             let has_new_token = self.options.access_token.is_some();
             let has_credentials = self.options.have_credentials();
@@ -271,6 +275,13 @@ async fn audited(db: &PgPool, id: ChannelId, action: &'static str) -> Result<Aud
 
 fn target(row: &ChannelRow) -> Target {
     Target::named(row.id, &row.name)
+}
+
+fn new_queue(text: &str) -> Result<NewQueue, String> {
+    match text.trim() {
+        "" => Ok(NewQueue(None)),
+        id => id.parse().map(|id| NewQueue(Some(id))).map_err(|_| "must be the ID of a queue".to_owned()),
+    }
 }
 
 fn kind(word: &str) -> Result<ChannelType, String> {

@@ -69,14 +69,7 @@ pub struct Options {
     #[arg(long, value_name = "name|email|number", help_heading = WEBCHAT)]
     pre_chat_field: Vec<String>,
     /// Accept only visitors with an identity signed by your server; see `hotline channel rotate-identity-secret`
-    #[arg(
-        long,
-        value_name = "true|false",
-        help_heading = WEBCHAT,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true"
-    )]
+    #[arg(long, help_heading = WEBCHAT)]
     require_identity: Option<bool>,
 }
 

@@ -166,7 +166,7 @@ async fn what_the_command_line_does_is_in_the_audit_log() {
     json(path, &["channel", "rotate-identity-secret", &channel]);
     let made = json(path, &["webhook", "create", "https://example.com/hotline", "--company", &id]);
     let webhook = made["id"].to_string();
-    json(path, &["webhook", "update", &webhook, "--active", "false"]);
+    json(path, &["webhook", "update", &webhook, "--active=false"]);
     json(path, &["webhook", "rotate-secret", &webhook]);
     json(path, &["webhook", "delete", &webhook]);
     json(path, &["retention", "set", &id, "--days", "365"]);

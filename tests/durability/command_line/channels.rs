@@ -93,7 +93,7 @@ async fn channels_take_what_their_type_needs_and_show_no_secret() {
     let queued = update(&["--queue", &queue, "--app-secret", "hidden-four"]);
     assert_eq!(queued["queueId"].to_string(), queue);
     assert_eq!((&queued["status"], &queued["lastError"]), (&"error".into(), &"token expired".into()));
-    let mended = update(&["--no-queue", "--access-token", "hidden-five", "--provider-url", "http://127.0.0.1:9/"]);
+    let mended = update(&["--queue", "", "--access-token", "hidden-five", "--provider-url", "http://127.0.0.1:9/"]);
     assert_eq!((&mended["status"], &mended["lastError"]), (&"connected".into(), &Value::Null));
     assert_eq!((&mended["queueId"], &mended["settings"]["pageId"]), (&Value::Null, &"7".into()));
     assert_eq!(mended["settings"]["providerUrl"], "http://127.0.0.1:9");

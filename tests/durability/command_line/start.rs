@@ -191,7 +191,7 @@ async fn a_mistyped_data_folder_is_refused_and_not_made() {
         &["profile", "create", "x", "--company", "1"],
         &["webhook", "list"],
         &["webhook", "create", "https://x.example", "--company", "1"],
-        &["webhook", "update", "1", "--active", "false"],
+        &["webhook", "update", "1", "--active=false"],
         &["webhook", "delete", "1"],
         &["webhook", "rotate-secret", "1"],
         &["webhook", "test", "1"],

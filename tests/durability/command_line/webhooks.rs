@@ -33,7 +33,7 @@ async fn a_webhook_is_made_changed_tested_replayed_and_deleted_beside_a_running_
     for (arguments, reason) in [
         (vec!["webhook", "create", "http://example.com", "--company", &of], "must start with https://"),
         (vec!["webhook", "create", "https://example.com", "--company", &of, "--type", "x"], "unknown event type `x`"),
-        (vec!["webhook", "update", "999999", "--active", "true"], "no such webhook"),
+        (vec!["webhook", "update", "999999", "--active"], "no such webhook"),
         (vec!["webhook", "update", &id], "required"),
         (vec!["webhook", "update", &id, "--description", "a\nb"], "description"),
         (vec!["webhook", "replay", &id], "required"),
@@ -89,7 +89,7 @@ async fn a_webhook_is_made_changed_tested_replayed_and_deleted_beside_a_running_
     })
     .await;
 
-    let updated = printed(path, &["webhook", "update", &id, "--active", "false", "--all-types", "--description", ""]);
+    let updated = printed(path, &["webhook", "update", &id, "--active=false", "--type", "", "--description", ""]);
     assert_eq!(
         (&updated["active"], &updated["types"], &updated["description"]),
         (&json!(false), &json!([]), &Value::Null)
