@@ -92,7 +92,7 @@ impl Company {
     pub async fn create(service: &Service) -> Outcome<(Self, Api)> {
         let id = number(&service.tell(&["company", "create", "Load"])?, "id")?;
         let company = id.to_string();
-        let token = service.tell(&["token", "create", "load", "--company", &company, "--all"])?;
+        let token = service.tell(&["token", "create", "--company", &company, "--name", "load", "--all"])?;
         let key = text(&token, "key")?;
         let api = Api::new(service, &key)?;
         wait_until_seen(&api, "/queues").await?;
@@ -121,7 +121,8 @@ impl Company {
     /// Another webchat of the same queue.
     pub async fn new_channel(&self, service: &Service, api: &Api, name: &str) -> Outcome<i64> {
         let (company, queue) = (self.id.to_string(), self.queue.to_string());
-        let create = ["channel", "create", name, "--company", &company, "--type", "webchat", "--queue", &queue];
+        let create =
+            ["channel", "create", "--company", &company, "--type", "webchat", "--name", name, "--queue", &queue];
         let channel = number(&service.tell(&create)?, "id")?;
         wait_until_seen(api, &format!("/channels/{channel}")).await?;
         Ok(channel)

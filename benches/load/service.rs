@@ -25,6 +25,8 @@ pub struct Service {
 /// Longer than any run.
 pub const NEVER_S: u64 = 24 * 3600;
 
+// The commands of these benches are in old spellings: `load against` runs builds that know no others.
+
 /// Options of every service that is measured: no limit of requests, and sessions that outlast the run. All others, but
 /// when actors are idle, are the defaults.
 const OPTIONS: [&str; 6] = ["--listen", "127.0.0.1:0", "--rate-per-minute", "0", "--session-idle-after-s", "86400"];

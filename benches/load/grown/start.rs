@@ -57,7 +57,7 @@ async fn grow(binary: &Binary, folder: &Path, company: &Company, options: &Grown
     fill(&db, company, options).await?;
     db.close().await;
     let began = Instant::now();
-    let rebuilt = binary.tell(folder, &["report", "rebuild"])?;
+    let rebuilt = binary.tell(folder, &["reports", "rebuild"])?;
     let count = rebuilt["companies"].as_array().map_or(0, Vec::len);
     eprintln!("the figures of {count} companies: {:.0?}", began.elapsed());
     Ok(cluster.stop().await?)
