@@ -7,18 +7,19 @@ use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Arg, ArgAction, Command};
 use toml::{Table, Value};
 
-use super::Failure;
-use crate::config::DATABASE;
+use super::{Failure, environment};
+use crate::config::{DATABASE, Size};
 
 /// The file that is read by default, if it exists.
 const DEFAULT: &str = "hotline.toml";
 
-/// The commands that accept every key; the others accept only those of the database.
-const SERVICE: &[&str] = &["serve", "demo"];
+/// The commands that accept every key, by the options of the first; the others accept only those of the database.
+pub(super) const SERVICE: &[&str] = &["serve", "demo"];
 
 /// An option, with its value in the file.
 struct FileValue {
@@ -26,18 +27,26 @@ struct FileValue {
     values: Vec<String>,
 }
 
-/// Makes the file's values the options' defaults.
+/// Makes the values of the file, and of variables in old spellings, the options' defaults; a variable overrides the file.
 ///
 /// # Errors
 /// When the file cannot be read or is not TOML, or a key or a value is refused.
 pub fn apply(command: Command, explicit: Option<&Path>) -> Result<Command, Failure> {
+    let mut defaults = read_defaults(&command, explicit)?;
+    for (long, value) in environment::old_values(&command) {
+        defaults.retain(|default| default.long != long);
+        defaults.push(FileValue { long, values: vec![value] });
+    }
+    Ok(with_defaults(command, &defaults))
+}
+
+fn read_defaults(command: &Command, explicit: Option<&Path>) -> Result<Vec<FileValue>, Failure> {
     let path = explicit.map_or_else(|| PathBuf::from(DEFAULT), Path::to_owned);
     let text = match read_file(&path, explicit.is_none()) {
-        Err(error) if error.kind() == ErrorKind::NotFound && explicit.is_none() => return Ok(command),
+        Err(error) if error.kind() == ErrorKind::NotFound && explicit.is_none() => return Ok(Vec::new()),
         result => result.map_err(|error| format!("{}: {error}", path.display()))?,
     };
-    let defaults = defaults(&command, &text).map_err(|reason| format!("{}: {reason}", path.display()))?;
-    Ok(with_defaults(command, &defaults))
+    Ok(defaults(command, &text).map_err(|reason| format!("{}: {reason}", path.display()))?)
 }
 
 /// Reads the file. A file found by default is read only if it belongs to this user or root: in a folder such as `/tmp`
@@ -78,8 +87,8 @@ fn defaults(command: &Command, text: &str) -> Result<Vec<FileValue>, String> {
     })?;
     let mut defaults: Vec<FileValue> = Vec::new();
     for (key, value) in &table {
-        let long = key.replace('_', "-");
-        let option = option(command, &long).ok_or_else(|| format!("unknown key `{key}`"))?;
+        let option = option(command, &key.replace('_', "-")).ok_or_else(|| format!("unknown key `{key}`"))?;
+        let long = option.get_long().unwrap_or_default().to_owned();
         if defaults.iter().any(|default| default.long == long) {
             return Err(format!("`{key}` is given twice"));
         }
@@ -89,11 +98,14 @@ fn defaults(command: &Command, text: &str) -> Result<Vec<FileValue>, String> {
     Ok(defaults)
 }
 
-/// The option of the database or of the service with this name.
+/// The option of the database or of the service with this name, which may be an old one.
 fn option<'a>(command: &'a Command, long: &str) -> Option<&'a Arg> {
     let of_database = command.get_arguments().filter(|option| is_database_option(option));
     let of_service = command.find_subcommand(SERVICE[0])?.get_arguments();
-    of_database.chain(of_service).find(|option| option.get_long() == Some(long))
+    let is_named = |option: &&Arg| {
+        option.get_long() == Some(long) || option.get_all_aliases().is_some_and(|aliases| aliases.contains(&long))
+    };
+    of_database.chain(of_service).find(is_named)
 }
 
 /// Every command has these, with the others of the root.
@@ -121,12 +133,15 @@ fn values(option: &Arg, value: &Value) -> Result<Vec<String>, String> {
 fn text(option: &Arg, value: &Value) -> Result<String, String> {
     let type_id = option.get_value_parser().type_id();
     let is_number = [TypeId::of::<u32>(), TypeId::of::<u64>(), TypeId::of::<i64>()].iter().any(|id| type_id == *id);
+    let is_measure = type_id == TypeId::of::<Duration>() || type_id == TypeId::of::<Size>();
     match value {
         Value::Boolean(flag) if type_id == TypeId::of::<bool>() => Ok(flag.to_string()),
-        Value::Integer(number) if is_number => Ok(number.to_string()),
+        // A bare number has the unit of the option's old name.
+        Value::Integer(number) if is_number || is_measure => Ok(number.to_string()),
         Value::String(text) if !is_number && type_id != TypeId::of::<bool>() => Ok(text.clone()),
         _ if type_id == TypeId::of::<bool>() => Err("must be true or false".to_owned()),
         _ if is_number => Err("must be a whole number".to_owned()),
+        _ if is_measure => Err("must be a string with a unit".to_owned()),
         _ => Err("must be a string".to_owned()),
     }
 }
@@ -182,28 +197,28 @@ mod tests {
             listen = "127.0.0.1:1"
             durability = "database"
             on_premise = true
-            journal_max_mib = 1
-            journal_segment_kib = 2
-            idle_after_s = 3
-            session_idle_after_s = 4
-            conversation_window_hours = 0
-            trusted_proxies = ["10.0.0.0/8", "::1"]
-            connections_per_address = 17
+            journal_max_size = "1MiB"
+            journal_segment_size = "2KiB"
+            idle_after = "3s"
+            session_idle_after = "4s"
+            conversation_window = 0
+            trusted_proxy = ["10.0.0.0/8", "::1"]
+            max_connections_per_address = 17
             rate_per_minute = 5
-            per_page_max = 6
+            max_page_size = 6
             visitor_sessions_per_minute = 7
             visitor_messages_per_minute = 8
             visitor_requests_per_minute = 9
             visitor_sockets_per_address = 10
-            visitor_session_mib_per_hour = 11
-            visitor_address_mib_per_hour = 12
-            visitor_company_mib_per_hour = 13
-            wrong_tokens_per_minute = 14
-            free_mib_min = 15
+            visitor_session_bytes_per_hour = "11MiB"
+            visitor_address_bytes_per_hour = "12MiB"
+            visitor_company_bytes_per_hour = "13MiB"
+            invalid_tokens_per_minute = 14
+            min_free_space = "15MiB"
             fetch_allow_network = ["10.1.0.0/16", "10.2.0.1"]
             webhook_allow_network = ["10.3.0.0/16"]
-            no_events = true
-            events_kept_for_days = 17
+            events = false
+            event_retention = "17d"
             metrics_listen = "127.0.0.1:2"
             smtp_url = "smtp://127.0.0.1:3"
             mail_from = "Acme <desk@acme.example>"
@@ -211,26 +226,26 @@ mod tests {
             cluster_listen = "10.0.0.1:7400"
             cluster_address = "node-1.internal:7400"
             cluster_node = "node-1"
-            cluster_notice_s = 9
-            media_bytes_max = 7
+            cluster_notice = "9s"
+            media_max_size = "7B"
             media_store = "s3://files/hotline"
-            media_link_valid_for_s = 8
+            media_link_ttl = "8s"
             public_url = "https://support.example"
             provider_url = "https://provider.example/graph/"
             provider_version = "v24.0"
-            provider_timeout_s = 9
+            provider_timeout = "9s"
             sends_per_second = 10
-            recipient_interval_ms = 11
+            recipient_interval = "11ms"
             recipient_burst = 12
-            sends_in_flight_max = 13
-            send_retry_ms = 14
-            send_retry_max_ms = 15
-            send_give_up_after_s = 16
+            max_sends_in_flight = 13
+            send_retry_delay = "14ms"
+            send_retry_max_delay = "15ms"
+            send_give_up_after = "16s"
             log = "json"
             otlp_endpoint = "http://127.0.0.1:4318/v1/traces"
         "#;
         let (args, database) = serve(text, &["--listen", "127.0.0.1:3", "--rate-per-minute=0", "--on-premise=false"]);
-        assert_eq!(args.otlp_endpoint.as_ref().map(url::Url::as_str), Some("http://127.0.0.1:4318/v1/traces"));
+        assert_eq!(args.logs.otlp_endpoint.as_ref().map(url::Url::as_str), Some("http://127.0.0.1:4318/v1/traces"));
         let settings = args.settings(&database).expect("settings");
         let cluster = settings.cluster.as_ref().expect("one of many");
         assert_eq!((cluster.address.as_str(), cluster.node.as_str()), ("node-1.internal:7400", "node-1"));
@@ -276,11 +291,72 @@ mod tests {
         let command = crate::cli::command();
         let serve = command.find_subcommand("serve").expect("serve");
         let of_database = command.get_arguments().filter(|option| is_database_option(option));
-        for option in of_database.chain(serve.get_arguments()) {
+        for option in of_database.chain(serve.get_arguments()).filter(|option| !option.is_hide_set()) {
             let long = option.get_long().expect("options have names");
             let is_tested = text.contains(&long.replace('-', "_")) || text.contains(long) || long == "media-shared";
             assert!(is_tested, "{long} is not tried here");
             assert!(option.get_env().is_some(), "{long} is no environment variable");
+        }
+    }
+
+    /// The settings that differ from one text to the other.
+    fn settings_text(text: &str, line: &[&str]) -> String {
+        let (args, database) = serve(text, line);
+        let settings = args.settings(&database).expect("settings");
+        format!("{args:?} {:?} {:?}", settings.events.enabled, settings.events.retention_days)
+    }
+
+    #[test]
+    fn old_spellings_are_read_with_their_units() {
+        let mut tried = vec!["no-events"];
+        for (old, value, new) in [
+            ("trusted-proxies", "10.0.0.0/8", "--trusted-proxy=10.0.0.0/8"),
+            ("connections-per-address", "7", "--max-connections-per-address=7"),
+            ("journal-max-mib", "1024", "--journal-max-size=1GiB"),
+            ("journal-segment-kib", "1024", "--journal-segment-size=1MiB"),
+            ("idle-after-s", "60", "--idle-after=1m"),
+            ("per-page-max", "7", "--max-page-size=7"),
+            ("wrong-tokens-per-minute", "7", "--invalid-tokens-per-minute=7"),
+            ("session-idle-after-s", "7200", "--session-idle-after=2h"),
+            ("visitor-session-mib-per-hour", "7", "--visitor-session-bytes-per-hour=7MiB"),
+            ("visitor-address-mib-per-hour", "7", "--visitor-address-bytes-per-hour=7MiB"),
+            ("visitor-company-mib-per-hour", "2048", "--visitor-company-bytes-per-hour=2GiB"),
+            ("events-kept-for-days", "7", "--event-retention=7d"),
+            ("media-bytes-max", "1048576", "--media-max-size=1MiB"),
+            ("media-link-valid-for-s", "3600", "--media-link-ttl=1h"),
+            ("free-mib-min", "2048", "--min-free-space=2GiB"),
+            ("provider-timeout-s", "7", "--provider-timeout=7s"),
+            ("conversation-window-hours", "48", "--conversation-window=2d"),
+            ("recipient-interval-ms", "700", "--recipient-interval=700ms"),
+            ("sends-in-flight-max", "7", "--max-sends-in-flight=7"),
+            ("send-retry-ms", "2000", "--send-retry-delay=2s"),
+            ("send-retry-max-ms", "120000", "--send-retry-max-delay=2m"),
+            ("send-give-up-after-s", "7200", "--send-give-up-after=2h"),
+            ("cluster-notice-s", "7", "--cluster-notice=7s"),
+        ] {
+            let expected = settings_text("", &[new]);
+            assert_ne!(expected, settings_text("", &[]), "{old} is its default");
+            let key = old.replace('-', "_");
+            let in_file = if old == "trusted-proxies" { format!("[\"{value}\"]") } else { value.to_owned() };
+            assert_eq!(settings_text("", &[&format!("--{old}={value}")]), expected, "{old}");
+            assert_eq!(settings_text(&format!("{key} = {in_file}"), &[]), expected, "{key}");
+            let command = crate::cli::command();
+            let name = format!("HOTLINE_{}", key.to_uppercase());
+            let by_variable =
+                environment::old_values_of(&command, |variable| (variable == name).then(|| value.to_owned()));
+            let (long, of_new) = new.trim_start_matches("--").split_once('=').expect("a value");
+            assert_eq!(by_variable, [(long.to_owned(), value.to_owned())], "{name}, for {of_new}");
+            tried.push(old);
+        }
+        for no_events in [settings_text("no_events = true", &[]), settings_text("", &["--no-events"])] {
+            assert!(no_events.ends_with("false 30"), "{no_events}");
+        }
+        let command = crate::cli::command();
+        let serve = command.find_subcommand("serve").expect("serve");
+        let aliases = serve.get_arguments().flat_map(|option| option.get_all_aliases().unwrap_or_default());
+        let hidden = serve.get_arguments().filter(|option| option.is_hide_set()).filter_map(Arg::get_long);
+        for old in aliases.chain(hidden) {
+            assert!(tried.contains(&old), "{old} is not tried here");
         }
     }
 
@@ -292,7 +368,10 @@ mod tests {
             ("listen = \"nowhere\"", "`listen` is invalid"),
             ("on_premise = \"yes\"", "`on_premise` must be true or false"),
             ("per_page_max = 0", "`per_page_max` is invalid"),
-            ("media_bytes_max = 0", "`media_bytes_max` is invalid"),
+            ("media_max_size = 0", "`media_max_size` is invalid"),
+            ("media_max_size = \"16 MB\"", "`media_max_size` is invalid"),
+            ("idle_after = true", "`idle_after` must be a string"),
+            ("idle_after = \"5m\"\nidle_after_s = 300", "twice"),
             ("media_store = \"/srv/files\"", "s3://bucket"),
             ("public_url = \"https://support.example/hotline\"", "`public_url` is invalid"),
             ("rate_per_minute = -1", "`rate_per_minute` is invalid"),

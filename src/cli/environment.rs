@@ -1,14 +1,19 @@
 //! Warns about `HOTLINE_…` variables that no option reads, because they are probably misspelled.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use clap::Command;
+use clap::{Arg, Command};
+
+use super::config_file;
 
 /// The prefix of all variables.
 const PREFIX: &str = "HOTLINE_";
 
 /// Minimum similarity for suggesting a name; 1 means equal.
 const SIMILARITY_MIN: f64 = 0.85;
+
+/// Variables of hidden options with the opposite meaning, and what to set instead.
+const OPPOSITES: [(&str, &str); 1] = [("HOTLINE_NO_EVENTS", "HOTLINE_EVENTS=false")];
 
 /// Warns about each unknown variable, and suggests the most similar name.
 pub fn warn(command: &Command) {
@@ -21,10 +26,16 @@ pub fn warn(command: &Command) {
 fn warnings(command: &Command, names: impl Iterator<Item = String>) -> Vec<String> {
     let mut known = BTreeSet::new();
     collect(command, &mut known);
+    let mut old: BTreeMap<String, String> =
+        OPPOSITES.iter().map(|(old, new)| ((*old).to_owned(), (*new).to_owned())).collect();
+    collect_old(command, &mut old);
     let mut unknown: Vec<String> =
         names.filter(|name| name.starts_with(PREFIX) && !known.contains(name) && !is_of_kubernetes(name)).collect();
     unknown.sort_unstable();
     let warning = |name: String| {
+        if let Some(new) = old.get(&name) {
+            return format!("environment variable {name} is deprecated; use {new}");
+        }
         let similarities =
             known.iter().map(|known| (strsim::jaro_winkler(&name[PREFIX.len()..], &known[PREFIX.len()..]), known));
         let nearest = similarities
@@ -38,10 +49,45 @@ fn warnings(command: &Command, names: impl Iterator<Item = String>) -> Vec<Strin
     unknown.into_iter().map(warning).collect()
 }
 
+/// The values of variables in old spellings, by the name of the option; a new spelling that is set overrides them, because it
+/// is no default.
+pub fn old_values(command: &Command) -> Vec<(String, String)> {
+    old_values_of(command, |name| std::env::var(name).ok())
+}
+
+/// As [`old_values`], from this environment.
+pub(super) fn old_values_of(command: &Command, read: impl Fn(&str) -> Option<String>) -> Vec<(String, String)> {
+    let service = config_file::SERVICE.first().and_then(|service| command.find_subcommand(service));
+    let options = service.into_iter().flat_map(Command::get_arguments);
+    let values = options.flat_map(|option| {
+        let long = option.get_long().unwrap_or_default();
+        old_variables(option).into_iter().filter_map(|name| Some((long.to_owned(), read(&name)?))).collect::<Vec<_>>()
+    });
+    values.collect()
+}
+
+/// The variables that an option had before its own.
+fn old_variables(option: &Arg) -> Vec<String> {
+    let is_variable = option.get_env().is_some();
+    let aliases = option.get_all_aliases().unwrap_or_default().into_iter().filter(|_| is_variable);
+    aliases.map(|alias| format!("{PREFIX}{}", alias.replace('-', "_").to_uppercase())).collect()
+}
+
 fn collect(command: &Command, known: &mut BTreeSet<String>) {
-    let variables = command.get_arguments().filter_map(|option| option.get_env()?.to_str());
+    // Old spellings are accepted, and never suggested.
+    let visible = command.get_arguments().filter(|option| !option.is_hide_set());
+    let variables = visible.filter_map(|option| option.get_env()?.to_str());
     known.extend(variables.map(str::to_owned));
     command.get_subcommands().for_each(|command| collect(command, known));
+}
+
+/// The variables in old spellings, with the new ones.
+fn collect_old(command: &Command, old: &mut BTreeMap<String, String>) {
+    for option in command.get_arguments() {
+        let Some(new) = option.get_env().and_then(|name| name.to_str()) else { continue };
+        old.extend(old_variables(option).into_iter().map(|name| (name, new.to_owned())));
+    }
+    command.get_subcommands().for_each(|command| collect_old(command, old));
 }
 
 /// Kubernetes sets these variables in every container for a service called `hotline`, also in the service's own.
@@ -61,13 +107,19 @@ mod tests {
             ("HOTLINE_LISTN", "HOTLINE_LISTEN"),
             ("HOTLINE_DATABASE", "HOTLINE_DATABASE_URL"),
             ("HOTLINE_DATADIR", "HOTLINE_DATA_DIR"),
-            ("HOTLINE_JOURNAL_MAX_MB", "HOTLINE_JOURNAL_MAX_MIB"),
+            ("HOTLINE_JOURNAL_MAXSIZE", "HOTLINE_JOURNAL_MAX_SIZE"),
             ("HOTLINE_KEYFILE", "HOTLINE_KEY_FILE"),
         ] {
             let warning = warning(name).unwrap_or_else(|| panic!("{name} is not told"));
             assert!(warning.contains(name) && warning.contains(&format!("did you mean {meant}?")), "{warning}");
         }
         assert!(warning("HOTLINE_QQQQ").is_some_and(|warning| warning.contains("--help")));
+        let old = warning("HOTLINE_IDLE_AFTER_S");
+        assert_eq!(
+            old.as_deref(),
+            Some("environment variable HOTLINE_IDLE_AFTER_S is deprecated; use HOTLINE_IDLE_AFTER")
+        );
+        assert!(warning("HOTLINE_NO_EVENTS").is_some_and(|warning| warning.ends_with("use HOTLINE_EVENTS=false")));
         let silent = ["HOTLINE_LISTEN", "HOTLINE_CONFIG", "LISTN", "HOTLINE_SERVICE_HOST", "HOTLINE_PORT_8080_TCP"];
         for name in silent {
             assert_eq!(warning(name), None, "{name}");

@@ -60,7 +60,7 @@ Every option of `serve` and `demo` can also be set by an environment variable (H
 configuration file, with `_` for `-`. The command line overrides the environment, which overrides the file. Example file:
   database_url = \"postgres://hotline@db.example/hotline\"
   listen = \"0.0.0.0:8080\"
-  trusted_proxies = [\"10.0.0.0/8\"]
+  trusted_proxy = [\"10.0.0.0/8\"]
   on_premise = true
 
 All other commands work whether the service is running or stopped. A running service applies changes within a second.";

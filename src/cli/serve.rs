@@ -17,9 +17,9 @@ pub async fn run(args: ServeArgs, database: &DatabaseArgs) -> Result<(), Failure
 
 /// Starts the service and logs what it found.
 pub(super) async fn start(args: &ServeArgs, database: &DatabaseArgs) -> Result<Service, Failure> {
-    match &args.otlp_endpoint {
-        Some(endpoint) => telemetry::start_exporting(args.log, endpoint)?,
-        None => telemetry::start(args.log),
+    match &args.logs.otlp_endpoint {
+        Some(endpoint) => telemetry::start_exporting(args.logs.log, endpoint)?,
+        None => telemetry::start(args.logs.log),
     }
     raise_file_limit();
     let service = Service::start(args.settings(database)?).await?;

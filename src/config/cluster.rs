@@ -1,18 +1,18 @@
 //! The options of a cluster member.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use hotline_persistence::Durability;
 
-use super::{DatabaseArgs, address};
-use crate::media::{self, StoreUrl};
+use super::DatabaseArgs;
+use super::units::{self, SECOND};
+use super::values::address;
 use crate::service::ClusterSettings;
 
-/// Maximum delay of a shutdown for load balancers, in seconds. They check every few seconds.
-const NOTICE_S_MAX: u64 = 600;
+/// Maximum delay of a shutdown for load balancers, which check every few seconds.
+const NOTICE_MAX: Duration = Duration::from_secs(600);
 
 /// One of many processes on one database. Without `--cluster-listen` a process is alone.
 #[derive(Args, Clone, Debug)]
@@ -27,15 +27,11 @@ pub struct ClusterArgs {
     /// Name of this process in `hotline cluster status`; by default its cluster address
     #[arg(long, env = "HOTLINE_CLUSTER_NODE", value_name = "NAME", value_parser = node)]
     pub cluster_node: Option<String>,
-    /// Seconds that a stopping process of a cluster still serves requests after /health/ready answers 503, so that
+    /// Time for which a stopping process of a cluster still serves requests after /health/ready answers 503, so that
     /// load balancers can remove it
-    #[arg(long, env = "HOTLINE_CLUSTER_NOTICE_S", default_value_t = 5, value_name = "SECONDS",
-        value_parser = clap::value_parser!(u64).range(..=NOTICE_S_MAX))]
-    pub cluster_notice_s: u64,
-    /// Folder for message files that all processes of a cluster share; without it and --media-store, files are stored
-    /// in the data folder
-    #[arg(long, env = "HOTLINE_MEDIA_SHARED", value_name = "FOLDER")]
-    pub media_shared: Option<PathBuf>,
+    #[arg(long, alias = "cluster-notice-s", env = "HOTLINE_CLUSTER_NOTICE", default_value = "5s",
+        value_name = "DURATION", value_parser = units::durations(SECOND, Duration::ZERO..=NOTICE_MAX))]
+    pub cluster_notice: Duration,
 }
 
 impl ClusterArgs {
@@ -47,12 +43,8 @@ impl ClusterArgs {
         &self,
         database: &DatabaseArgs,
         durability: Durability,
-        media_store: Option<&StoreUrl>,
+        are_files_shared: bool,
     ) -> Result<Option<ClusterSettings>, String> {
-        // Checked here, because one of them may come from the configuration file.
-        if self.media_shared.is_some() && media_store.is_some() {
-            return Err("--media-shared and --media-store cannot be used together".to_owned());
-        }
         let Some(listen) = self.cluster_listen else {
             return match (&self.cluster_address, &self.cluster_node) {
                 (None, None) => Ok(None),
@@ -66,7 +58,7 @@ impl ClusterArgs {
         if durability != Durability::Database {
             missing.push("--durability database (the other processes cannot read a journal on this machine)");
         }
-        if media_store.is_none() && self.media_shared.is_none() {
+        if !are_files_shared {
             missing.push("--media-store or --media-shared (the other processes cannot read files in the data folder)");
         }
         if self.cluster_address.is_none() && (listen.ip().is_unspecified() || listen.port() == 0) {
@@ -77,14 +69,7 @@ impl ClusterArgs {
         }
         let address = self.cluster_address.clone().unwrap_or_else(|| listen.to_string());
         let node = self.cluster_node.clone().unwrap_or_else(|| address.clone());
-        let notice = Duration::from_secs(self.cluster_notice_s);
-        Ok(Some(ClusterSettings { listen, address, node, notice }))
-    }
-
-    /// Where files are stored if they are stored in a folder.
-    pub(super) fn media(&self, database: &DatabaseArgs) -> media::Options {
-        let folder = self.media_shared.clone().unwrap_or_else(|| database.data_dir.join("media"));
-        media::Options::in_folder(folder)
+        Ok(Some(ClusterSettings { listen, address, node, notice: self.cluster_notice }))
     }
 }
 

@@ -2,17 +2,24 @@
 
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use clap::Args;
 use hotline_actors::channels::SendingOptions;
 use ipnet::IpNet;
 
+use super::units::{self, HOUR, MILLISECOND, SECOND};
 use crate::outbound::OutboundOptions;
 use crate::providers::ProviderOptions;
 use crate::web_address;
 
-/// Upper bounds of times: more than a week is an error.
-const SECONDS_MAX: u64 = 8 * 24 * 3600;
-const MILLISECONDS_MAX: u64 = SECONDS_MAX * 1000;
+/// Upper bound of times: more than a week is an error.
+const TIME_MAX: Duration = Duration::from_secs(8 * 24 * 3600);
+
+/// Upper bound of a call to a provider.
+const CALL_TIME_MAX: Duration = Duration::from_secs(600);
+
+/// Upper bound of the conversation window: a leap year.
+const CONVERSATION_WINDOW_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// The providers, and the pace and retries of sending. Settings of a channel take precedence.
 #[derive(Args, Clone, Debug)]
@@ -25,43 +32,43 @@ pub struct SendingArgs {
     #[arg(long, env = "HOTLINE_PROVIDER_VERSION", default_value = "v23.0", value_name = "VERSION",
         value_parser = version)]
     pub provider_version: String,
-    /// Timeout of a call to a provider, in seconds
-    #[arg(long, env = "HOTLINE_PROVIDER_TIMEOUT_S", default_value_t = 30, value_name = "SECONDS",
-        value_parser = clap::value_parser!(u64).range(1..=600))]
-    pub provider_timeout_s: u64,
-    /// Private network that files may be fetched from and that a provider URL set in the panel may point to, also
-    /// over http (repeatable or comma-separated)
-    #[arg(long, env = "HOTLINE_FETCH_ALLOW_NETWORK", value_delimiter = ',', value_parser = super::network,
-        value_name = "IP|CIDR")]
-    pub fetch_allow_network: Vec<IpNet>,
+    /// Timeout of a call to a provider
+    #[arg(long, alias = "provider-timeout-s", env = "HOTLINE_PROVIDER_TIMEOUT", default_value = "30s",
+        value_name = "DURATION", value_parser = units::durations(SECOND, SECOND..=CALL_TIME_MAX))]
+    pub provider_timeout: Duration,
+    /// Time after a contact's last message in which a phone channel accepts any message; afterwards only templates.
+    /// 0 for providers without such a window
+    #[arg(long, alias = "conversation-window-hours", env = "HOTLINE_CONVERSATION_WINDOW", default_value = "24h",
+        value_name = "DURATION", value_parser = units::durations(HOUR, Duration::ZERO..=CONVERSATION_WINDOW_MAX))]
+    pub conversation_window: Duration,
     /// Maximum messages per second and channel; 0 for no limit
-    #[arg(long, env = "HOTLINE_SENDS_PER_SECOND", default_value_t = 80, value_name = "MESSAGES")]
+    #[arg(long, env = "HOTLINE_SENDS_PER_SECOND", default_value_t = 80, value_name = "COUNT")]
     pub sends_per_second: u32,
-    /// Minimum milliseconds between messages of a channel to the same recipient; 0 for none
-    #[arg(long, env = "HOTLINE_RECIPIENT_INTERVAL_MS", default_value_t = 6000, value_name = "MILLISECONDS",
-        value_parser = clap::value_parser!(u64).range(..=MILLISECONDS_MAX))]
-    pub recipient_interval_ms: u64,
+    /// Minimum time between messages of a channel to the same recipient; 0 for none
+    #[arg(long, alias = "recipient-interval-ms", env = "HOTLINE_RECIPIENT_INTERVAL", default_value = "6s",
+        value_name = "DURATION", value_parser = units::durations(MILLISECOND, Duration::ZERO..=TIME_MAX))]
+    pub recipient_interval: Duration,
     /// Maximum messages sent at once to the same recipient after a pause; they use up the intervals that follow
-    #[arg(long, env = "HOTLINE_RECIPIENT_BURST", default_value_t = 45, value_name = "MESSAGES",
+    #[arg(long, env = "HOTLINE_RECIPIENT_BURST", default_value_t = 45, value_name = "COUNT",
         value_parser = clap::value_parser!(u32).range(1..))]
     pub recipient_burst: u32,
     /// Maximum concurrent provider calls per channel. After a crash, these and up to 256 more messages may be sent
     /// twice
-    #[arg(long, env = "HOTLINE_SENDS_IN_FLIGHT_MAX", default_value_t = 64, value_name = "MESSAGES",
-        value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub sends_in_flight_max: u32,
-    /// Maximum delay before the first retry of a send, in milliseconds; doubled after each further failure
-    #[arg(long, env = "HOTLINE_SEND_RETRY_MS", default_value_t = 1000, value_name = "MILLISECONDS",
-        value_parser = clap::value_parser!(u64).range(1..=MILLISECONDS_MAX))]
-    pub send_retry_ms: u64,
-    /// Maximum delay between two retries, in milliseconds
-    #[arg(long, env = "HOTLINE_SEND_RETRY_MAX_MS", default_value_t = 60_000, value_name = "MILLISECONDS",
-        value_parser = clap::value_parser!(u64).range(1..=MILLISECONDS_MAX))]
-    pub send_retry_max_ms: u64,
-    /// Seconds after which an unsent message is marked as failed
-    #[arg(long, env = "HOTLINE_SEND_GIVE_UP_AFTER_S", default_value_t = 86_400, value_name = "SECONDS",
-        value_parser = clap::value_parser!(u64).range(..=SECONDS_MAX))]
-    pub send_give_up_after_s: u64,
+    #[arg(long, alias = "sends-in-flight-max", env = "HOTLINE_MAX_SENDS_IN_FLIGHT", default_value_t = 64,
+        value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub max_sends_in_flight: u32,
+    /// Maximum delay before the first retry of a send; doubled after each further failure
+    #[arg(long, alias = "send-retry-ms", env = "HOTLINE_SEND_RETRY_DELAY", default_value = "1s",
+        value_name = "DURATION", value_parser = units::durations(MILLISECOND, MILLISECOND..=TIME_MAX))]
+    pub send_retry_delay: Duration,
+    /// Maximum delay between two retries
+    #[arg(long, alias = "send-retry-max-ms", env = "HOTLINE_SEND_RETRY_MAX_DELAY", default_value = "1m",
+        value_name = "DURATION", value_parser = units::durations(MILLISECOND, MILLISECOND..=TIME_MAX))]
+    pub send_retry_max_delay: Duration,
+    /// Time after which an unsent message is marked as failed
+    #[arg(long, alias = "send-give-up-after-s", env = "HOTLINE_SEND_GIVE_UP_AFTER", default_value = "24h",
+        value_name = "DURATION", value_parser = units::durations(SECOND, Duration::ZERO..=TIME_MAX))]
+    pub send_give_up_after: Duration,
 }
 
 impl SendingArgs {
@@ -69,14 +76,23 @@ impl SendingArgs {
     pub fn sending(&self) -> SendingOptions {
         SendingOptions {
             per_second: self.sends_per_second,
-            recipient_interval: Duration::from_millis(self.recipient_interval_ms),
+            recipient_interval: self.recipient_interval,
             recipient_burst: self.recipient_burst,
-            in_flight_max: usize::try_from(self.sends_in_flight_max).unwrap_or(usize::MAX),
-            retry_pause_min: Duration::from_millis(self.send_retry_ms),
-            retry_pause_max: Duration::from_millis(self.send_retry_max_ms.max(self.send_retry_ms)),
-            give_up_after: Duration::from_secs(self.send_give_up_after_s),
+            in_flight_max: usize::try_from(self.max_sends_in_flight).unwrap_or(usize::MAX),
+            retry_pause_min: self.send_retry_delay,
+            retry_pause_max: self.send_retry_max_delay.max(self.send_retry_delay),
+            give_up_after: self.send_give_up_after,
             ..SendingOptions::default()
         }
+    }
+
+    /// The conversation window; `None`: there is none.
+    ///
+    /// # Errors
+    /// When it is too long, which the parser has refused.
+    pub fn conversation_window(&self) -> Result<Option<TimeDelta>, String> {
+        let window = Some(self.conversation_window).filter(|window| !window.is_zero()).map(TimeDelta::from_std);
+        window.transpose().map_err(|error| format!("--conversation-window: {error}"))
     }
 
     /// The settings for calling providers.
@@ -84,16 +100,13 @@ impl SendingArgs {
         ProviderOptions {
             url: self.provider_url.clone(),
             version: self.provider_version.clone(),
-            call_time_max: Duration::from_secs(self.provider_timeout_s),
+            call_time_max: self.provider_timeout,
         }
     }
 
     /// The settings for calling URLs that the operator does not control.
-    pub fn outbound(&self) -> OutboundOptions {
-        OutboundOptions {
-            allowed_networks: self.fetch_allow_network.clone(),
-            call_time_max: Duration::from_secs(self.provider_timeout_s),
-        }
+    pub fn outbound(&self, networks: &[IpNet]) -> OutboundOptions {
+        OutboundOptions { allowed_networks: networks.to_vec(), call_time_max: self.provider_timeout }
     }
 }
 

@@ -22,9 +22,9 @@ const OPTIONS: &[&str] = &[
     "database",
     "--rate-per-minute",
     "0",
-    "--per-page-max",
+    "--max-page-size",
     "1000",
-    "--connections-per-address",
+    "--max-connections-per-address",
     "0",
     "--visitor-sockets-per-address",
     "0",
@@ -33,11 +33,11 @@ const OPTIONS: &[&str] = &[
     // Providers of the runs take what comes, when it comes.
     "--sends-per-second",
     "0",
-    "--recipient-interval-ms",
+    "--recipient-interval",
     "0",
     // The balancer of the runs asks ten times a second.
-    "--cluster-notice-s",
-    "1",
+    "--cluster-notice",
+    "1s",
 ];
 
 pub struct Member {

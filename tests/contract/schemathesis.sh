@@ -50,7 +50,7 @@ trap stop EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-"$target/debug/hotline" demo --listen 127.0.0.1:0 --rate-per-minute 0 --wrong-tokens-per-minute 0 --data-dir "$folder/data" \
+"$target/debug/hotline" demo --listen 127.0.0.1:0 --rate-per-minute 0 --invalid-tokens-per-minute 0 --data-dir "$folder/data" \
     --visitor-sessions-per-minute 0 --visitor-messages-per-minute 0 --visitor-requests-per-minute 0 \
     >"$folder/demo" 2>"$folder/service.log" &
 service=$!

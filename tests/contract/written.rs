@@ -151,11 +151,16 @@ fn own_options(command: &Command) -> impl Iterator<Item = &Arg> {
 fn configuration() -> String {
     let cli = hotline::cli::command();
     let serve = cli.find_subcommand("serve").expect("serve");
-    let mut text = "\n## Options of the service and the database\n\n| option | variable | key | default | meaning |\n\
-                    |---|---|---|---|---|\n"
-        .to_owned();
+    let mut text = "\n## Options of the service and the database\n".to_owned();
     let of_database = own_options(&cli).filter(|option| option.get_help_heading() == Some("Database"));
+    let mut heading = None;
     for option in of_database.chain(own_options(serve)) {
+        if option.get_help_heading() != heading {
+            heading = option.get_help_heading();
+            let heading = heading.expect("each option of the service has a heading");
+            text +=
+                &format!("\n### {heading}\n\n| option | variable | key | default | meaning |\n|---|---|---|---|---|\n");
+        }
         text += &row(option, true);
     }
     text += "\n## Options of the other commands\n\nAll commands also take `--data-dir`, `--database-url`, `--key-file` and \

@@ -22,9 +22,9 @@ use crate::support::{Provider, eventually, patience};
 const FAST: &[&str] = &[
     "--rate-per-minute=0",
     "--sends-per-second=0",
-    "--recipient-interval-ms=0",
-    "--send-retry-ms=5",
-    "--send-retry-max-ms=20",
+    "--recipient-interval=0",
+    "--send-retry-delay=5ms",
+    "--send-retry-max-delay=20ms",
 ];
 
 /// What a kill may double: the messages of a campaign that are on their way at once.

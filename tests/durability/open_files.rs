@@ -41,7 +41,7 @@ async fn with_more_connections_than_descriptors_every_answered_change_is_kept() 
     let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
     let mut limited = Command::new("sh");
     limited.args(["-c", &format!("ulimit -n {DESCRIPTORS}; exec \"$@\""), "sh", env!("CARGO_BIN_EXE_hotline")]);
-    limited.args(SERVE).args(["--journal-segment-kib", "64", "--data-dir"]).arg(folder.path());
+    limited.args(SERVE).args(["--journal-segment-size", "64KiB", "--data-dir"]).arg(folder.path());
     let served = Process::start(folder.path(), &mut limited).expect("it starts");
     // A connection that is kept: others may have to wait for theirs.
     let api = Api::new(served.address, &company.key);

@@ -22,13 +22,13 @@ use crate::support::{Api, Company, Reply, eventually};
 /// Small segments: a start writes two of zeros, and a run is to see more than one. No limit of requests: the load is
 /// one company's; and none of connections, which all come from one address.
 const OPTIONS: &[&str] = &[
-    "--journal-segment-kib",
-    "256",
+    "--journal-segment-size",
+    "256KiB",
     "--rate-per-minute",
     "0",
-    "--per-page-max",
+    "--max-page-size",
     "1000",
-    "--connections-per-address",
+    "--max-connections-per-address",
     "0",
 ];
 

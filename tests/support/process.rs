@@ -82,7 +82,7 @@ pub fn command(folder: &Path, arguments: &[&str]) -> Command {
 
 /// Small segments, as of services in the tests' own processes: each start prepares some by writing zeros. In the environment, since
 /// what a test says on the command line wins.
-const SEGMENTS: (&str, &str) = ("HOTLINE_JOURNAL_SEGMENT_KIB", "1024");
+const SEGMENTS: (&str, &str) = ("HOTLINE_JOURNAL_SEGMENT_SIZE", "1MiB");
 
 /// A command that serves, as tests do.
 pub fn serving(folder: &Path) -> Command {

@@ -20,17 +20,17 @@ use super::{PATIENCE, patience};
 
 /// A test is never asked to wait: all of them come from one address. What they fetch and call is on this machine.
 const OPTIONS: &[&str] = &[
-    "--journal-segment-kib=1024",
+    "--journal-segment-size=1MiB",
     "--rate-per-minute=0",
-    "--wrong-tokens-per-minute=0",
-    "--connections-per-address=0",
+    "--invalid-tokens-per-minute=0",
+    "--max-connections-per-address=0",
     "--visitor-sessions-per-minute=0",
     "--visitor-messages-per-minute=0",
     "--visitor-requests-per-minute=0",
     "--visitor-sockets-per-address=0",
-    "--visitor-session-mib-per-hour=0",
-    "--visitor-address-mib-per-hour=0",
-    "--visitor-company-mib-per-hour=0",
+    "--visitor-session-bytes-per-hour=0",
+    "--visitor-address-bytes-per-hour=0",
+    "--visitor-company-bytes-per-hour=0",
     "--webhook-allow-network=127.0.0.0/8",
     "--fetch-allow-network=127.0.0.0/8",
 ];
@@ -83,7 +83,7 @@ async fn start(folder: &Path, build: String) -> Running {
     command.arg("--key-file").arg(super::keys().path());
     if is_member() {
         let ClusterSettings { listen, node, .. } = one_of_many();
-        command.args(["--durability", "database", "--cluster-notice-s", "0", "--cluster-node", &node]);
+        command.args(["--durability", "database", "--cluster-notice", "0", "--cluster-node", &node]);
         command.args(["--cluster-listen", &listen.to_string()]);
     }
     command.stdin(Stdio::null());

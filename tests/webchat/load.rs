@@ -157,7 +157,7 @@ async fn serve(folder: &tempfile::TempDir) -> (Process, Browser, Api) {
         "--visitor-messages-per-minute=0",
         "--visitor-requests-per-minute=0",
         "--visitor-sockets-per-address=0",
-        "--connections-per-address=0",
+        "--max-connections-per-address=0",
         "--rate-per-minute=0",
     ];
     let process = Process::try_serve(folder.path(), &unlimited).unwrap_or_else(|log| panic!("no start: {log}"));

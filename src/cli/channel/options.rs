@@ -1,11 +1,14 @@
 //! The options for a channel's settings; those of another channel type are refused by name.
 
+use std::time::Duration;
+
 use clap::Args;
 use hotline_persistence::tables::channels::{ChannelSettings, ChannelType, Position, PreChatField, Secret};
 
 use super::secrets::{PROVIDER, SecretFiles};
 use crate::cli::Failure;
-use crate::web::request::channel_values::{Count, ProviderId, ProviderUrl, Word, takes};
+use crate::config::{MILLISECOND, durations};
+use crate::web::request::channel_values::{COUNT_MAX, Count, ProviderId, ProviderUrl, Word, takes};
 use crate::web::request::origins;
 use crate::web::request::values::{FromField, Name, Number, Text};
 
@@ -41,13 +44,13 @@ pub struct Options {
     #[arg(long, value_name = "URL", help_heading = PROVIDER)]
     provider_url: Option<String>,
     /// Maximum messages per second; 0 for no limit
-    #[arg(long, value_name = "MESSAGES", help_heading = PROVIDER)]
+    #[arg(long, value_name = "COUNT", help_heading = PROVIDER)]
     sends_per_second: Option<String>,
-    /// Minimum milliseconds between messages to the same recipient; 0 for none
-    #[arg(long, value_name = "MILLISECONDS", help_heading = PROVIDER)]
-    recipient_interval_ms: Option<String>,
+    /// Minimum time between messages to the same recipient; 0 for none
+    #[arg(long, alias = "recipient-interval-ms", value_name = "DURATION", help_heading = PROVIDER)]
+    recipient_interval: Option<String>,
     /// Maximum messages sent at once to the same recipient after a pause
-    #[arg(long, value_name = "MESSAGES", help_heading = PROVIDER)]
+    #[arg(long, value_name = "COUNT", help_heading = PROVIDER)]
     recipient_burst: Option<String>,
     /// Website that may embed the webchat, for example `https://shop.example`, or all subdomains:
     /// `https://*.shop.example` (repeatable)
@@ -99,10 +102,8 @@ impl Options {
         set_option(&mut settings.sends_per_second, "--sends-per-second", self.sends_per_second, |text| {
             Ok(Count::<0>::from_text(text)?.0)
         })?;
-        let interval = self.recipient_interval_ms;
-        set_option(&mut settings.recipient_interval_ms, "--recipient-interval-ms", interval, |text| {
-            Ok(Count::<0>::from_text(text)?.0)
-        })?;
+        let interval = self.recipient_interval;
+        set_option(&mut settings.recipient_interval_ms, "--recipient-interval", interval, interval_ms)?;
         set_option(&mut settings.recipient_burst, "--recipient-burst", self.recipient_burst, |text| {
             Ok(Count::<1>::from_text(text)?.0)
         })?;
@@ -148,7 +149,7 @@ impl Options {
             ("--verify-token", "verifyToken", self.verify_token.is_some()),
             ("--provider-url", "providerUrl", self.provider_url.is_some()),
             ("--sends-per-second", "sendsPerSecond", self.sends_per_second.is_some()),
-            ("--recipient-interval-ms", "recipientIntervalMs", self.recipient_interval_ms.is_some()),
+            ("--recipient-interval", "recipientIntervalMs", self.recipient_interval.is_some()),
             ("--recipient-burst", "recipientBurst", self.recipient_burst.is_some()),
             ("--allow-origin", "allowedOrigins", !self.allow_origin.is_empty()),
             ("--color", "color", self.color.is_some()),
@@ -212,6 +213,13 @@ fn set_list<T: PartialEq>(
     Ok(())
 }
 
+/// A duration, stored in milliseconds.
+fn interval_ms(text: &str) -> Result<u32, String> {
+    let most = Duration::from_millis(COUNT_MAX.into());
+    let interval = durations(MILLISECOND, Duration::ZERO..=most)(text)?;
+    u32::try_from(interval.as_millis()).map_err(|_| "is too long".to_owned())
+}
+
 fn secret(text: &str) -> Result<Secret, String> {
     Word::read(text).map(Word::into_secret)
 }
@@ -236,7 +244,17 @@ fn pre_chat_field(text: &str) -> Result<PreChatField, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::color;
+    use super::{color, interval_ms};
+
+    #[test]
+    fn an_interval_is_a_duration_or_milliseconds() {
+        for (text, milliseconds) in [("6s", 6000), ("250ms", 250), ("700", 700), ("0", 0)] {
+            assert_eq!(interval_ms(text), Ok(milliseconds), "{text}");
+        }
+        for bad in ["6 seconds", "-1", "1d 2h"] {
+            assert!(interval_ms(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn a_colour_has_six_digits() {

@@ -45,7 +45,7 @@ const DIRECTORY_TIME_MAX: Duration = Duration::from_secs(10);
 pub async fn run(mut args: ServeArgs, database: &DatabaseArgs) -> Result<(), Failure> {
     // People who try out webhooks run their receiver on this machine.
     let here = [IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::LOCALHOST, 8)), IpNet::V6(Ipv6Addr::LOCALHOST.into())];
-    args.webhook_allow_network.extend(here);
+    args.events.webhook_allow_network.extend(here);
     let service = serve::start(&args, database).await?;
     let demo = seed(&service.app).await?;
     let base = format!("http://{}", service.address);

@@ -369,7 +369,7 @@ impl DownloadError {
         };
         let message = match refused {
             // For the operator: the provider itself may accept larger ones.
-            FileRefused::TooLarge(_) => format!("{refused}, the limit set by --media-bytes-max"),
+            FileRefused::TooLarge(_) => format!("{refused}, the limit set by --media-max-size"),
             refused => refused.to_string(),
         };
         FetchError::Permanent(MessageError { code: code.to_owned(), message })

@@ -16,7 +16,7 @@ pub const WORD_BYTES_MAX: usize = 4096;
 const PROVIDER_ID_DIGITS_MAX: usize = 32;
 
 /// Upper bound for counts: a larger number is a typing error.
-const COUNT_MAX: u32 = 1_000_000;
+pub const COUNT_MAX: u32 = 1_000_000;
 
 /// Maximum number of websites that may embed a webchat.
 pub const ORIGINS_MAX: usize = 100;

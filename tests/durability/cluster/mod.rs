@@ -50,7 +50,7 @@ impl Scene {
             ("--media-shared", path(self.media.path())),
             ("--key-file", path(&self.keys.path().join("secrets.key"))),
             ("--rate-per-minute", "0".to_owned()),
-            ("--cluster-notice-s", "0".to_owned()),
+            ("--cluster-notice", "0".to_owned()),
         ]
         .into_iter()
         .flat_map(|(option, value)| [option.to_owned(), value])

@@ -49,8 +49,8 @@ async fn a_port_in_use_is_named_before_postgresql_is_started() {
 async fn what_cannot_work_is_refused_by_its_option_before_anything_starts() {
     let folder = data_folder();
     for (options, words) in [
-        (&["--journal-max-mib", "10"][..], &["--journal-max-mib 10", "128"][..]),
-        (&["--journal-max-mib", "1", "--journal-segment-kib", "1024"], &["--journal-max-mib 1", "2"]),
+        (&["--journal-max-size", "10MiB"][..], &["--journal-max-size 10MiB", "128"][..]),
+        (&["--journal-max-size", "1MiB", "--journal-segment-size", "1MiB"], &["--journal-max-size 1MiB", "2"]),
         (
             &["--database-url", "mysql://root:hidden@127.0.0.1/hotline"],
             &["--database-url", "`mysql://`", "postgres://"],

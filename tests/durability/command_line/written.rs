@@ -323,7 +323,8 @@ async fn every_example_of_the_help_works() {
     let serve = command.find_subcommand("serve").expect("serve");
     for key in keys {
         let long = key.replace('_', "-");
-        assert!(serve.get_arguments().any(|option| option.get_long() == Some(&long)), "there is no key {key}");
+        let mut options = serve.get_arguments().chain(command.get_arguments());
+        assert!(options.any(|option| option.get_long() == Some(&long)), "there is no key {key}");
     }
 }
 

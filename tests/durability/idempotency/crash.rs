@@ -159,7 +159,7 @@ impl Scene {
         let folder = data_folder();
         let url = url(&database.options);
         // Small segments: every start makes two, by writing zeros.
-        let options = ["--database-url", &url, "--journal-segment-kib", "256"];
+        let options = ["--database-url", &url, "--journal-segment-size", "256KiB"];
         let options: Vec<String> = options.iter().chain(more).map(|option| (*option).to_owned()).collect();
         let process = serve(folder.path(), &options);
         let api = Api::new(process.address, &company.key);

@@ -21,9 +21,9 @@ use crate::support::{Api, Company, PATIENCE, Provider, eventually, patience};
 const FAST: &[&str] = &[
     "--rate-per-minute=0",
     "--sends-per-second=0",
-    "--recipient-interval-ms=0",
-    "--send-retry-ms=5",
-    "--send-retry-max-ms=20",
+    "--recipient-interval=0",
+    "--send-retry-delay=5ms",
+    "--send-retry-max-delay=20ms",
 ];
 
 /// A service that runs as a process, with a channel whose provider lives on in the test.

@@ -1,0 +1,53 @@
+//! The options of the journal and of actors in memory.
+
+use std::time::Duration;
+
+use clap::Args;
+use hotline_persistence::{Durability, journal};
+
+use super::units::{self, GIB, KIB, MIB, SECOND, Size, UNBOUNDED};
+
+/// Upper bound of the journal: 16 TiB. A larger value is an error.
+const JOURNAL_SIZE_MAX: Size = Size(16 << 40);
+
+/// Upper bound of a segment. A larger value is an error.
+const SEGMENT_SIZE_MAX: Size = Size(4 * GIB.0);
+
+/// The journal, and actors in memory.
+#[derive(Args, Clone, Debug)]
+pub struct DurabilityArgs {
+    /// When a change is acknowledged: after the local journal is synced (`journal`), after PostgreSQL commits it
+    /// (`database`), or immediately (`memory`, for benchmarks only)
+    #[arg(long, env = "HOTLINE_DURABILITY", default_value = "journal", value_name = "journal|database|memory")]
+    pub durability: Durability,
+    /// Maximum size of the journal; it grows while the database is unavailable
+    #[arg(long, alias = "journal-max-mib", env = "HOTLINE_JOURNAL_MAX_SIZE", default_value = "4GiB",
+        value_name = "SIZE", value_parser = units::sizes(MIB, MIB..=JOURNAL_SIZE_MAX))]
+    pub journal_max_size: Size,
+    /// Size of one segment of the journal
+    #[arg(long, alias = "journal-segment-kib", env = "HOTLINE_JOURNAL_SEGMENT_SIZE", default_value = "64MiB",
+        value_name = "SIZE", value_parser = units::sizes(KIB, KIB..=SEGMENT_SIZE_MAX))]
+    pub journal_segment_size: Size,
+    /// Time after which an idle actor is unloaded from memory
+    #[arg(long, alias = "idle-after-s", env = "HOTLINE_IDLE_AFTER", default_value = "5m", value_name = "DURATION",
+        value_parser = units::durations(SECOND, UNBOUNDED))]
+    pub idle_after: Duration,
+}
+
+impl DurabilityArgs {
+    /// The settings of the journal.
+    ///
+    /// # Errors
+    /// When its limits leave no room.
+    pub(super) fn journal(&self) -> Result<journal::Options, String> {
+        let (max_size, segment_size) = (self.journal_max_size, self.journal_segment_size);
+        let least = Size(2 * segment_size.0);
+        if max_size < least {
+            return Err(format!(
+                "--journal-max-size {max_size} is less than two segments of {segment_size} (--journal-segment-size); \
+                 use at least {least}, or smaller segments"
+            ));
+        }
+        Ok(journal::Options { max_bytes: max_size.0, segment_bytes: segment_size.0, ..journal::Options::default() })
+    }
+}

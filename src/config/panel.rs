@@ -1,0 +1,44 @@
+//! The options of e-mail and of the panel.
+
+use clap::Args;
+use lettre::message::Mailbox;
+
+use super::values::mailbox;
+use crate::mail::{MailOptions, Relay};
+use crate::panel::PanelOptions;
+
+/// E-mail, and the sign-in of administrators.
+#[derive(Args, Clone, Debug)]
+pub struct PanelArgs {
+    /// SMTP server for invitations and password links; without it, administrators pass the links on. `smtp://` uses
+    /// STARTTLS, `?tls=none` disables TLS. Requires --mail-from and --public-url
+    #[arg(long, env = "HOTLINE_SMTP_URL", value_name = "smtps://USER:PASSWORD@HOST:PORT", hide_env_values = true)]
+    pub smtp_url: Option<Relay>,
+    /// Sender of e-mails
+    #[arg(long, env = "HOTLINE_MAIL_FROM", value_name = "NAME <ADDRESS>", value_parser = mailbox)]
+    pub mail_from: Option<Mailbox>,
+    /// Require administrators of the installation to set up a second factor before they use the panel
+    #[arg(long, env = "HOTLINE_REQUIRE_ADMIN_SECOND_FACTOR")]
+    pub require_admin_second_factor: bool,
+}
+
+impl PanelArgs {
+    /// The settings of the panel.
+    ///
+    /// # Errors
+    /// When an option of mail is missing.
+    pub(super) fn panel(&self, public_url: Option<&str>) -> Result<PanelOptions, String> {
+        Ok(PanelOptions { mail: self.mail(public_url)?, admins_need_factor: self.require_admin_second_factor })
+    }
+
+    /// The settings of mail, if it is configured.
+    fn mail(&self, public_url: Option<&str>) -> Result<Option<MailOptions>, String> {
+        let Some(relay) = &self.smtp_url else { return Ok(None) };
+        let from = self.mail_from.as_ref().ok_or("--smtp-url requires --mail-from, the sender of e-mails")?;
+        // The `Host` of a request can be forged, and a letter must not contain a link to another host.
+        if public_url.is_none() {
+            return Err("--smtp-url requires --public-url, with which the links in e-mails begin".to_owned());
+        }
+        Ok(Some(MailOptions::new(relay.clone(), from.clone())))
+    }
+}
