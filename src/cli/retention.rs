@@ -1,44 +1,101 @@
 //! `hotline retention`: how long companies keep closed conversations.
 
-use clap::Subcommand;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
 use hotline_persistence::tables::retentions::{self, DAYS_MAX, DAYS_MIN, Retention};
 use hotline_persistence::{CompanyId, PgPool};
 
 use super::audit::{AuditedAction, Target};
 use super::database::with_database;
 use super::{Failure, GlobalArgs};
+use crate::config::{DAY, days};
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Delete a company's conversations a number of days after they are closed, with their messages, files and events
+    /// Delete a company's conversations some days after they are closed, with their messages, files and events
     #[command(
+        override_usage = "hotline retention set --company <ID> --after <DURATION> [OPTIONS]",
         after_help = "Contacts and the figures of reports are kept. A running service starts within seconds, and deletes at \
         most a few hundred conversations per second. Deletion cannot be undone.\n\n\
-        Example:\n  hotline retention set 1 --days 365"
+        Example:\n  hotline retention set --company 1 --after 365d"
     )]
     Set {
-        /// Company ID
-        id: CompanyId,
-        /// Days for which a closed conversation is kept
-        #[arg(long, value_name = "DAYS",
-            value_parser = clap::value_parser!(i32).range(i64::from(DAYS_MIN)..=i64::from(DAYS_MAX)))]
-        days: i32,
+        #[command(flatten)]
+        company: CompanyArgs,
+        #[command(flatten)]
+        period: PeriodArgs,
+    },
+    /// Show the retention of a company, and how many of its conversations are due for deletion
+    #[command(override_usage = "hotline retention show --company <ID> [OPTIONS]")]
+    Show {
+        #[command(flatten)]
+        company: CompanyArgs,
     },
     /// Stop deleting a company's conversations
-    Off {
-        /// Company ID
-        id: CompanyId,
+    #[command(alias = "off", override_usage = "hotline retention delete --company <ID> [OPTIONS]")]
+    Delete {
+        #[command(flatten)]
+        company: CompanyArgs,
     },
     /// List companies with a retention period, and how many conversations are due for deletion
     List,
 }
 
+/// Which company: by its option, or positional as it was before.
+#[derive(Args)]
+pub struct CompanyArgs {
+    /// Company ID
+    #[arg(long, value_name = "ID", required_unless_present = "id")]
+    company: Option<CompanyId>,
+    /// Old spelling of --company
+    #[arg(value_name = "ID", hide = true, conflicts_with = "company")]
+    id: Option<CompanyId>,
+}
+
+impl CompanyArgs {
+    fn id(&self) -> Result<CompanyId, Failure> {
+        Ok(self.company.or(self.id).ok_or("--company is required")?)
+    }
+}
+
+/// How long: by its option, or in days as it was before.
+#[derive(Args)]
+pub struct PeriodArgs {
+    /// Time for which a closed conversation is kept, in whole days
+    #[arg(long, value_name = "DURATION", required_unless_present = "days", value_parser = days(period(DAYS_MIN)..=period(DAYS_MAX)))]
+    after: Option<Duration>,
+    /// Old spelling of --after
+    #[arg(long, value_name = "DAYS", hide = true, conflicts_with = "after",
+        value_parser = clap::value_parser!(i32).range(i64::from(DAYS_MIN)..=i64::from(DAYS_MAX)))]
+    days: Option<i32>,
+}
+
+impl PeriodArgs {
+    fn days(&self) -> Result<i32, Failure> {
+        let after = self.after.map(|after| i32::try_from(after.as_secs() / DAY.as_secs())).transpose()?;
+        Ok(after.or(self.days).ok_or("--after is required")?)
+    }
+}
+
+fn period(days: i32) -> Duration {
+    DAY * days.unsigned_abs()
+}
+
 pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
-        Command::Set { id, days } => {
+        Command::Set { company, period } => {
+            let (id, days) = (company.id()?, period.days()?);
             global.output.one(with_database(&global.database, async |db| set(db, id, Some(days)).await).await?)
         }
-        Command::Off { id } => {
+        Command::Show { company } => {
+            let id = company.id()?;
+            let all = with_database(&global.database, async |db| Ok(retentions::all(db).await?)).await?;
+            let found = all.into_iter().find(|retention| retention.company == id);
+            global.output.one(found.ok_or_else(|| format!("company {id} has no retention"))?)
+        }
+        Command::Delete { company } => {
+            let id = company.id()?;
             global.output.one(with_database(&global.database, async |db| set(db, id, None).await).await?)
         }
         Command::List => {

@@ -169,8 +169,8 @@ async fn what_the_command_line_does_is_in_the_audit_log() {
     json(path, &["webhook", "update", &webhook, "--active=false"]);
     json(path, &["webhook", "rotate-secret", &webhook]);
     json(path, &["webhook", "delete", &webhook]);
-    json(path, &["retention", "set", &id, "--days", "365"]);
-    json(path, &["retention", "off", &id]);
+    json(path, &["retention", "set", "--company", &id, "--after", "365d"]);
+    json(path, &["retention", "delete", "--company", &id]);
     // What is of nobody is in nobody's log.
     failure(path, &["token", "revoke", "999"]);
     failure(path, &["profile", "create", "x", "--company", "999"]);

@@ -22,6 +22,7 @@ async fn what_is_said_of_a_company_is_listed_and_heard_by_a_running_service() {
     assert_eq!(printed(folder.path(), &["retention", "list"]), json!({"retentions": []}));
     // Kept for longer than anything is old.
     let longer = (OLD + 30).to_string();
+    // As it was spelled before.
     let mut kept = printed(folder.path(), &["retention", "set", &id, "--days", &longer]);
     kept["lastRun"].take();
     let expected =
@@ -30,7 +31,7 @@ async fn what_is_said_of_a_company_is_listed_and_heard_by_a_running_service() {
     // A stopped one is told as well, and goes by it once it serves.
     process.terminate();
     assert!(process.wait().success());
-    let set = printed(folder.path(), &["retention", "set", &id, "--days", "30"]);
+    let set = printed(folder.path(), &["retention", "set", "--company", &id, "--after", "30d"]);
     assert_eq!((&set["days"], &set["due"]), (&json!(30), &json!(3)));
     let mut process = Process::serve(folder.path());
     let listed = || async {
@@ -42,15 +43,23 @@ async fn what_is_said_of_a_company_is_listed_and_heard_by_a_running_service() {
     let says_so = || async { process.log().contains("removed conversations past their retention") };
     eventually("the service says so", says_so).await;
 
-    let off = printed(folder.path(), &["retention", "off", &id]);
+    let off = printed(folder.path(), &["retention", "delete", "--company", &id]);
     assert_eq!((&off["days"], &off["removed"]), (&json!(null), &json!(3)));
     let table = String::from_utf8(run(folder.path(), &["retention", "list"]).stdout).expect("text");
     let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines[0], ["company", "name", "days", "due", "removed", "lastRun"]);
     assert_eq!(lines[1][..5], [&id, "Acme", "-", "0", "3"]);
 
+    let single = printed(folder.path(), &["retention", "show", "--company", &id]);
+    assert_eq!((&single["days"], &single["removed"]), (&json!(null), &json!(3)));
+    assert!(failure(folder.path(), &["retention", "show", "--company", "999999"]).contains("has no retention"));
+
     assert!(failure(folder.path(), &["retention", "set", &id, "--days", "29"]).contains("30..="));
-    for arguments in [&["set", "999999", "--days", "30"][..], &["off", "999999"]] {
+    for (after, reason) in [("29d", "must be from 30d"), ("721h", "whole days"), ("a year", "for example")] {
+        let error = failure(folder.path(), &["retention", "set", "--company", &id, "--after", after]);
+        assert!(error.contains(reason), "{after}: {error}");
+    }
+    for arguments in [&["set", "--company", "999999", "--after", "30d"][..], &["delete", "--company", "999999"]] {
         let said = failure(folder.path(), &[&["retention"], arguments].concat());
         assert!(said.contains("no such company"), "{said}");
     }
