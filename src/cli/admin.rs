@@ -3,10 +3,11 @@
 use std::io::{BufRead, Read};
 
 use clap::{Args, Subcommand};
-use hotline_persistence::Error;
 use hotline_persistence::password::{self, Password};
 use hotline_persistence::tables::admins::{self, AdminRow};
+use hotline_persistence::{Error, PgPool};
 use serde::Serialize;
+use serde_json::json;
 
 use super::audit::{AuditedAction, Target};
 use super::database::{with_database, with_new_database};
@@ -17,6 +18,18 @@ use crate::web::request::values::{FromField, SignInEmail};
 pub enum Command {
     /// Create an administrator; prints a generated password unless --password-stdin is given
     Create(Create),
+    /// List administrators, with their second factor and when they were last seen
+    List,
+    /// Show an administrator
+    Show {
+        /// E-mail address of the administrator
+        email: String,
+    },
+    /// Delete an administrator, and end all their sessions; the last one cannot be deleted
+    Delete {
+        /// E-mail address of the administrator
+        email: String,
+    },
     /// Reset an administrator's password; prints a generated one unless --password-stdin is given
     #[command(alias = "reset")]
     ResetPassword(ResetPassword),
@@ -64,6 +77,20 @@ struct AdminWithPassword {
 pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
         Command::Create(create) => create.run(global).await,
+        Command::List => {
+            let all = with_database(&global.database, async |db| Ok(admins::all(db, None).await?)).await?;
+            global.output.many("admins", &["id", "email", "name", "secondFactor", "lastSeenAt", "createdAt"], all)
+        }
+        Command::Show { email } => {
+            let found = with_database(&global.database, async |db| Ok(admins::all(db, Some(&email)).await?)).await?;
+            global.output.one(found.first().ok_or_else(|| format!("no such administrator: {email}"))?)
+        }
+        Command::Delete { email } => {
+            let removed = with_database(&global.database, async |db| {
+                AuditedAction::of_installation("deleteAdmin").run(db, async || remove(db, &email).await, target).await
+            });
+            global.output.one(json!({"id": removed.await?.id, "deleted": true}))
+        }
         Command::ResetPassword(reset) => reset.run(global).await,
     }
 }
@@ -102,6 +129,17 @@ impl ResetPassword {
         });
         global.output.one(AdminWithPassword { row: reset.await?, password: generated })
     }
+}
+
+async fn remove(db: &PgPool, email: &str) -> Result<AdminRow, Failure> {
+    let mut transaction = db.begin().await?;
+    let removed = match admins::remove(&mut transaction, email).await {
+        Err(Error::NotFound(_)) => return Err(format!("no such administrator: {email}").into()),
+        removed => removed?,
+    };
+    let row = removed.ok_or_else(|| format!("{email} is the last administrator; create another one first"))?;
+    transaction.commit().await?;
+    Ok(row)
 }
 
 fn target(row: &AdminRow) -> Target {

@@ -1,10 +1,10 @@
 //! `hotline company`: manages companies.
 
 use clap::{Args, Subcommand};
-use hotline_persistence::CompanyId;
 use hotline_persistence::letters;
 use hotline_persistence::stop_words::{self, CHARACTERS_MAX, WORDS_MAX};
 use hotline_persistence::tables::companies::{self, CompanyChanges, CompanyRow};
+use hotline_persistence::{CompanyId, Error};
 
 use super::audit::{AuditedAction, Target};
 use super::database::{with_database, with_new_database};
@@ -20,6 +20,11 @@ pub enum Command {
     },
     /// List companies
     List,
+    /// Show a company
+    Show {
+        /// Company ID
+        id: CompanyId,
+    },
     /// Update a company; omitted options keep their values
     #[command(after_help = "Example:\n  hotline company update 1 --rate-per-minute=600 --time-zone=America/Sao_Paulo")]
     Update {
@@ -76,6 +81,10 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
                 &["id", "name", "active", "apiEnabled", "ratePerMinute", "timeZone", "stopWords"],
                 all,
             )
+        }
+        Command::Show { id } => {
+            let found = with_database(&global.database, async |db| Ok(companies::find(db, id).await?)).await?;
+            global.output.one(found.ok_or(Error::NotFound("company"))?)
         }
         Command::Update { id, changes } => {
             let changes = CompanyChanges {

@@ -1,8 +1,10 @@
 //! `hotline profile`: what a company's users may do.
 
 use clap::{Args, Subcommand};
-use hotline_persistence::tables::profiles::{self, NewProfile};
-use hotline_persistence::{CompanyId, Error};
+use hotline_persistence::table::{self, Columns};
+use hotline_persistence::tables::profiles::{self, NewProfile, ProfileRow};
+use hotline_persistence::{CompanyId, Error, PgPool, ProfileId};
+use serde_json::json;
 
 use super::audit::{AuditedAction, Target};
 use super::database::with_database;
@@ -20,6 +22,42 @@ pub enum Command {
         #[arg(long, value_name = "ID")]
         company: Option<CompanyId>,
     },
+    /// Show a permission profile
+    Show {
+        /// Profile ID
+        id: ProfileId,
+    },
+    /// Update a permission profile; omitted options keep their values
+    #[command(after_help = "Example:\n  hotline profile update 3 --permission tickets:GET,POST --sees-all-cards=false")]
+    Update {
+        /// Profile ID
+        id: ProfileId,
+        #[command(flatten)]
+        changes: Changes,
+    },
+    /// Delete a permission profile that is not assigned to users
+    Delete {
+        /// Profile ID
+        id: ProfileId,
+    },
+}
+
+/// At least one of them.
+#[derive(Args)]
+#[group(required = true, multiple = true)]
+pub struct Changes {
+    /// New name
+    #[arg(long)]
+    name: Option<String>,
+    /// Allow everything
+    #[arg(long, conflicts_with = "permission")]
+    all: bool,
+    /// Allow methods of a module, for example tickets:GET,POST, replacing all previous permissions (repeatable)
+    #[arg(long, value_name = "MODULE:METHODS")]
+    permission: Vec<String>,
+    /// Let users see all cards of a board, not only their own
+    #[arg(long)]
+    sees_all_cards: Option<bool>,
 }
 
 #[derive(Args)]
@@ -58,6 +96,25 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
             let all = with_database(&global.database, async |db| Ok(profiles::all(db, company).await?)).await?;
             global.output.many("profiles", &["id", "companyId", "name", "seesAllCards"], all)
         }
+        Command::Show { id } => {
+            let found = with_database(&global.database, async |db| Ok(profiles::find(db, id).await?)).await?;
+            global.output.one(found)
+        }
+        Command::Update { id, changes } => {
+            let columns = changes.columns()?;
+            let updated = with_database(&global.database, async |db| {
+                let work = async |company| Ok(table::update::<ProfileRow>(db, company, id, &columns).await?);
+                audited(db, id, "updateProfile", work).await
+            });
+            global.output.one(updated.await?)
+        }
+        Command::Delete { id } => {
+            with_database(&global.database, async |db| {
+                audited(db, id, "deleteProfile", async |company| remove(db, company, id).await).await
+            })
+            .await?;
+            global.output.one(json!({"id": id, "deleted": true}))
+        }
     }
 }
 
@@ -76,4 +133,49 @@ impl Create {
         });
         global.output.one(created.await?)
     }
+}
+
+impl Changes {
+    fn columns(self) -> Result<Columns, Failure> {
+        let mut columns = Columns::default();
+        if let Some(name) = self.name {
+            columns.set("name", super::parse_name(&name)?);
+        }
+        if self.all || !self.permission.is_empty() {
+            columns.set("permissions", serde_json::to_value(permissions(self.all, &self.permission)?)?);
+        }
+        if let Some(sees_all_cards) = self.sees_all_cards {
+            columns.set("seesAllCards", sees_all_cards);
+        }
+        Ok(columns)
+    }
+}
+
+/// Runs an action on a profile, in its company's log.
+async fn audited(
+    db: &PgPool,
+    id: ProfileId,
+    action: &'static str,
+    work: impl AsyncFnOnce(CompanyId) -> Result<ProfileRow, Failure>,
+) -> Result<ProfileRow, Failure> {
+    let company = profiles::find(db, id).await?.company_id;
+    let audited = AuditedAction::of_company(Some(company), action).on(id);
+    audited.run(db, async || work(company).await, |row| Target::named(row.id, &row.name)).await
+}
+
+/// Deletes a profile, but not one that users have, nor the last that administers its company.
+async fn remove(db: &PgPool, company: CompanyId, id: ProfileId) -> Result<ProfileRow, Failure> {
+    let mut transaction = db.begin().await?;
+    // Serializes changes, so that two concurrent ones cannot remove the last two.
+    profiles::lock(&mut transaction, company).await?;
+    let row = profiles::find(&mut *transaction, id).await?;
+    match table::remove::<ProfileRow>(&mut *transaction, company, id).await {
+        Err(Error::InUse) => return Err(format!("profile {id} is assigned to users").into()),
+        removed => removed?,
+    }
+    if profiles::administering(&mut transaction, company).await? == 0 {
+        return Err("the company must keep at least one profile that administers it".into());
+    }
+    transaction.commit().await?;
+    Ok(row)
 }

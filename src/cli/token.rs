@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use hotline_actors::clock;
 use hotline_persistence::tables::tokens::{self, NewToken, TokenRow, TokenStatus};
-use hotline_persistence::{CompanyId, PgPool, TokenId};
+use hotline_persistence::{CompanyId, Error, PgPool, TokenId};
 use serde::Serialize;
 use serde_json::json;
 
@@ -26,6 +26,8 @@ pub enum Command {
         #[arg(long, value_name = "ID")]
         company: Option<CompanyId>,
     },
+    /// Show a token, with its permissions
+    Show(TokenArgs),
     /// Replace the key of a token; the new key is printed once, the old one stops working at once
     Rotate(TokenArgs),
     /// Revoke a token permanently
@@ -90,6 +92,10 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
             let all: Vec<PrintedToken> = all.into_iter().map(PrintedToken::of).collect();
             let columns = ["id", "companyId", "prefix", "name", "status", "expiresAt", "allowedIps", "lastUsedAt"];
             global.output.many("tokens", &columns, all)
+        }
+        Command::Show(token) => {
+            let found = with_database(&global.database, async |db| Ok(tokens::find(db, token.id).await?)).await?;
+            global.output.one(PrintedToken::of(found.ok_or(Error::NotFound("token"))?))
         }
         Command::Rotate(token) => token.rotate(global).await,
         Command::Revoke(token) => {

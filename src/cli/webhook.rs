@@ -10,7 +10,7 @@ use hotline_persistence::table::Columns;
 use hotline_persistence::tables::events::{self, EventKind};
 use hotline_persistence::tables::webhooks::deliveries::{self, DeliveryFilter, DeliveryStatus};
 use hotline_persistence::tables::webhooks::{self, WEBHOOKS_MAX, Webhook, WebhookId};
-use hotline_persistence::{CompanyId, PgPool, key};
+use hotline_persistence::{CompanyId, Error, PgPool, key};
 use ipnet::IpNet;
 use serde::Serialize;
 
@@ -32,6 +32,8 @@ pub enum Command {
         #[arg(long, value_name = "ID")]
         company: Option<CompanyId>,
     },
+    /// Show a webhook
+    Show(WebhookArgs),
     /// Update a webhook; omitted options keep their values
     Update {
         #[command(flatten)]
@@ -202,6 +204,15 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
                 all.into_iter().map(|(company_id, webhook)| PrintedWebhook { company_id, webhook }).collect();
             let columns = ["id", "companyId", "url", "description", "types", "active", "disabledReason"];
             global.output.many("webhooks", &columns, all)
+        }
+        Command::Show(WebhookArgs { id }) => {
+            let found = with_database(&global.database, async |db| {
+                let company = webhooks::company_of(db, id).await?;
+                let all = webhooks::all(db, Some(company)).await?;
+                Ok(all.into_iter().find(|(_, webhook)| webhook.id == id))
+            });
+            let (company_id, webhook) = found.await?.ok_or(Error::NotFound("webhook"))?;
+            global.output.one(PrintedWebhook { company_id, webhook })
         }
         Command::Update { webhook, changes, networks } => changes.apply(webhook.id, &networks, global).await,
         Command::Delete(webhook) => {

@@ -5,6 +5,7 @@ use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgPool};
 
 use super::people::{self, PersonId, factors};
+use crate::error::with_timeout;
 use crate::{AdminId, Error, Result};
 
 /// One administrator, without the password's hash.
@@ -31,6 +32,58 @@ pub async fn insert(db: &PgPool, email: &str, password_hash: &str) -> Result<Adm
     .fetch_one(db)
     .await
     .map_err(|error| Error::of_constraint(error, [("admins_email", Error::Taken("e-mail".into()))]))
+}
+
+/// An administrator in a list.
+#[derive(Clone, Debug, Serialize, FromRow)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct AdminSummary {
+    pub id: AdminId,
+    pub email: String,
+    pub name: String,
+    /// Whether a second factor is confirmed.
+    pub second_factor: bool,
+    /// When the latest of their open sessions was used; `None`: there is none.
+    pub last_seen_at: Option<DateTime<Utc>>,
+    pub created_at: DateTime<Utc>,
+}
+
+/// All administrators by creation, or the one with this e-mail, ignoring case.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn all(db: &PgPool, email: Option<&str>) -> Result<Vec<AdminSummary>> {
+    let all = sqlx::query_as(
+        "select a.id, a.email, a.name, a.created_at,
+             exists (select from second_factors f
+                 where f.company_id = 0 and f.person_id = a.id and f.confirmed_at is not null) as second_factor,
+             (select max(s.seen_at) from person_sessions s
+                 where s.company_id = 0 and s.person_id = a.id and s.state = 'open') as last_seen_at
+         from admins a where $1::text is null or lower(a.email) = lower($1) order by a.id",
+    );
+    with_timeout(all.bind(email).fetch_all(db)).await
+}
+
+/// Deletes an administrator with their sessions, second factor and link. `None`: they are the last one, and stay.
+///
+/// # Errors
+/// When the database cannot answer; [`Error::NotFound`] when there is none with this e-mail.
+pub async fn remove(db: &mut PgConnection, email: &str) -> Result<Option<AdminRow>> {
+    // All of them are locked, so that two concurrent deletions cannot remove the last two.
+    let all = sqlx::query_as("select id, email, created_at, updated_at from admins order by id for update");
+    let all: Vec<AdminRow> = with_timeout(all.fetch_all(&mut *db)).await?;
+    let others = all.len().saturating_sub(1);
+    let row = all.into_iter().find(|row| row.email.to_lowercase() == email.to_lowercase());
+    let row = row.ok_or(Error::NotFound("administrator"))?;
+    if others == 0 {
+        return Ok(None);
+    }
+    let person = PersonId::Admin(row.id);
+    people::shut_out(&mut *db, person).await?;
+    factors::remove(&mut *db, person).await?;
+    with_timeout(sqlx::query("delete from admins where id = $1").bind(row.id).execute(db)).await?;
+    Ok(Some(row))
 }
 
 /// Sets an administrator's password, ends all their sessions and invalidates their link; with `and_factor` also removes

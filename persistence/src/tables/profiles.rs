@@ -123,6 +123,15 @@ pub async fn agent(db: impl PgExecutor<'_>, company: CompanyId) -> Result<Option
     with_timeout(agent.bind(company).fetch_optional(db)).await
 }
 
+/// One profile, for the command line, where no company is given.
+///
+/// # Errors
+/// When the database cannot answer; [`Error::NotFound`] when there is no such profile.
+pub async fn find(db: impl PgExecutor<'_>, id: ProfileId) -> Result<ProfileRow> {
+    let found = with_timeout(sqlx::query("select * from profiles where id = $1").bind(id).fetch_optional(db)).await?;
+    Ok(document::read(&found.ok_or(Error::NotFound(ProfileRow::NOUN))?)?)
+}
+
 /// Profiles by creation, of one company or of all.
 ///
 /// # Errors

@@ -5,7 +5,7 @@ mod secrets;
 
 use clap::{Args, Subcommand};
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel};
-use hotline_persistence::{ChannelId, CompanyId, PgPool, QueueId};
+use hotline_persistence::{ChannelId, CompanyId, Error, PgPool, QueueId};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -26,6 +26,13 @@ pub enum Command {
         /// Show only the channels of this company
         #[arg(long, value_name = "ID")]
         company: Option<CompanyId>,
+    },
+    /// Show a channel, and the line to embed or the callback URL to enter at the provider
+    Show {
+        /// Channel ID
+        id: ChannelId,
+        #[command(flatten)]
+        address: AddressArgs,
     },
     /// Update a channel; omitted options keep their values
     Update(Update),
@@ -54,9 +61,8 @@ pub struct Create {
     /// Queue ID for new tickets
     #[arg(long, value_name = "ID")]
     queue: Option<QueueId>,
-    /// Public URL of the service (scheme, host and port), for the printed embed code or callback URL
-    #[arg(long, env = "HOTLINE_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
-    public_url: Option<String>,
+    #[command(flatten)]
+    address: AddressArgs,
     #[command(flatten)]
     options: Options,
 }
@@ -93,6 +99,14 @@ pub struct RotateIdentitySecret {
     /// Revoke the previous secret at once, for example because it has leaked
     #[arg(long)]
     revoke_previous: bool,
+}
+
+/// Where the service is reached.
+#[derive(Args)]
+pub struct AddressArgs {
+    /// Public URL of the service (scheme, host and port), for the printed embed code or callback URL
+    #[arg(long, env = "HOTLINE_PUBLIC_URL", value_name = "URL", value_parser = public_url)]
+    public_url: Option<String>,
 }
 
 /// A queue; `None` for an empty value.
@@ -138,6 +152,13 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
             let columns = ["id", "companyId", "type", "status", "name", "number", "queueId", "publicKey", "lastError"];
             global.output.many("channels", &columns, all)
         }
+        Command::Show { id, address } => {
+            let found = with_database(&global.database, async |db| {
+                let company = channels::company_of(db, id).await?.ok_or(Error::NotFound("channel"))?;
+                Ok(channels::find(db, company, id).await?)
+            });
+            address.print(found.await?.ok_or(Error::NotFound("channel"))?, global)
+        }
         Command::Update(update) => update.run(global).await,
         Command::RotateIdentitySecret(rotate) => rotate.run(global).await,
     }
@@ -178,9 +199,15 @@ impl Create {
             let audited = AuditedAction::of_company(Some(self.company), "createChannel");
             audited.run(db, async || Ok(channels::insert(db, keys, self.company, new).await?), target).await
         });
-        let row = created.await?;
+        self.address.print(created.await?, global)
+    }
+}
+
+impl AddressArgs {
+    /// Prints a channel with the step that remains.
+    fn print(&self, row: ChannelRow, global: &GlobalArgs) -> Result<(), Failure> {
         let step = SetupStep::of(&row, self.public_url.as_deref());
-        global.output.one(CreatedChannel { channel: PrintedChannel::of(row), step: &step })?;
+        global.output.one(ChannelWithStep { channel: PrintedChannel::of(row), step: &step })?;
         if !global.output.json {
             println!("\n{}", step.instructions());
         }
@@ -188,9 +215,9 @@ impl Create {
     }
 }
 
-/// The output of a new channel.
+/// The output of one channel.
 #[derive(Serialize)]
-struct CreatedChannel<'a> {
+struct ChannelWithStep<'a> {
     #[serde(flatten)]
     channel: PrintedChannel,
     #[serde(flatten)]

@@ -18,6 +18,8 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("hotline demo", "runs until it is stopped: `the_first_conversation_of_the_readme_goes_as_written` runs it"),
     ("hotline cluster check", "fails where nobody serves: `cluster.rs` runs it"),
     ("hotline cluster drain", "needs processes that serve"),
+    ("hotline admin delete", "refuses the last administrator: `records.rs` runs it"),
+    ("hotline profile delete", "refuses the last profile that administers: `records.rs` runs it"),
     ("hotline secret delete", "needs the id of a key: `secrets.rs` runs it"),
 ];
 

@@ -6,6 +6,7 @@ import type { Text } from "../core/text";
 export const COMMANDS: Record<string, Text> = {
   createAdmin: ["Administrator created", "Administrador criado", "Administrador creado"],
   resetAdmin: ["Administrator access reset", "Acesso de administrador redefinido", "Acceso de administrador restablecido"],
+  deleteAdmin: ["Administrator deleted", "Administrador excluído", "Administrador eliminado"],
   rotateSecretKey: ["Encryption key rotated", "Chave de criptografia trocada", "Clave de cifrado rotada"],
   resealSecrets: ["Secrets re-encrypted", "Segredos recriptografados", "Secretos cifrados de nuevo"],
   forgetSecretKey: ["Encryption key removed", "Chave de criptografia removida", "Clave de cifrado eliminada"],

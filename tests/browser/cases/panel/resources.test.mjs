@@ -294,7 +294,7 @@ describe("resources", () => {
       return named.map(([, operation]) => operation.operationId);
     });
     const offered = await desk.field("Action").locator("option").evaluateAll((all) => all.map(({ value }) => value).filter(Boolean));
-    const ofCommandLine = ["createAdmin", "resetAdmin", "rotateSecretKey", "resealSecrets", "forgetSecretKey", "setRetention", "endRetention"];
+    const ofCommandLine = ["createAdmin", "resetAdmin", "deleteAdmin", "rotateSecretKey", "resealSecrets", "forgetSecretKey", "setRetention", "endRetention"];
     const beside = ["addQueueUser", "removeQueueUser", "deleteContact", "signIn", "giveSecondFactor", "signOut", "requestReset", "useLink", "unknown"];
     assert.deepEqual(offered.sort(), [...acts, ...beside, ...ofCommandLine].sort());
     await desk.turnTo("/webhooks/new");
