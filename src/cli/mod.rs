@@ -6,10 +6,12 @@ mod booleans;
 mod channel;
 mod cluster;
 mod company;
+mod completions;
 mod config_file;
 mod database;
 mod demo;
 mod environment;
+mod man;
 mod output;
 mod permissions;
 mod profile;
@@ -26,6 +28,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::Shell;
 use hotline_persistence::controls;
 
 use self::output::OutputArgs;
@@ -101,6 +104,18 @@ enum Command {
     /// Inspect and drain the processes of a cluster
     #[command(subcommand)]
     Cluster(cluster::Command),
+    /// Print the completions of a shell
+    #[command(after_help = "Example:\n  hotline completions bash > hotline.bash")]
+    Completions {
+        /// Shell
+        shell: Shell,
+    },
+    /// Write the manual pages of all commands
+    #[command(after_help = "Example:\n  hotline man man1")]
+    Man {
+        /// Folder for the pages
+        dir: PathBuf,
+    },
 }
 
 /// Why a command failed, as the terminal shows it.
@@ -126,6 +141,8 @@ pub async fn run() -> ExitCode {
         Command::Retention(command) => retention::run(command, global).await,
         Command::Admin(command) => admin::run(command, global).await,
         Command::Cluster(command) => cluster::run(command, global).await,
+        Command::Completions { shell } => completions::run(shell),
+        Command::Man { dir } => man::run(&dir),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,41 @@
+//! `hotline man`: the manual, one page per command.
+
+use std::path::Path;
+
+use super::Failure;
+
+/// Writes the pages into a folder, which is created if it does not exist.
+pub fn run(folder: &Path) -> Result<(), Failure> {
+    let write = || {
+        std::fs::create_dir_all(folder)?;
+        clap_mangen::generate_to(super::command(), folder)
+    };
+    write().map_err(|error| format!("{}: {error}", folder.display()).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pages(command: &clap::Command, prefix: &str, names: &mut Vec<String>) {
+        let name = format!("{prefix}{}", command.get_name());
+        command.get_subcommands().for_each(|below| pages(below, &format!("{name}-"), names));
+        names.push(format!("{name}.1"));
+    }
+
+    #[test]
+    fn every_command_has_a_page() {
+        let folder = tempfile::tempdir().expect("a folder");
+        run(&folder.path().join("man1")).expect("written");
+        let entries = std::fs::read_dir(folder.path().join("man1")).expect("a folder");
+        let mut written: Vec<String> =
+            entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+        let mut expected = Vec::new();
+        pages(&crate::cli::command(), "", &mut expected);
+        written.sort();
+        expected.sort();
+        assert_eq!(written, expected);
+        let page = std::fs::read_to_string(folder.path().join("man1/hotline-serve.1")).expect("a page");
+        assert!(page.contains("HOTLINE_LISTEN") && !page.contains("no\\-events"), "{page}");
+    }
+}
