@@ -68,7 +68,7 @@ pub struct Create {
 }
 
 #[derive(Args)]
-#[command(after_help = "An empty value removes a setting: --greeting ''. A repeatable option replaces all previous \
+#[command(after_help = "An empty value removes a setting: --number ''. A repeatable option replaces all previous \
     values.\n\nA new --access-token reconnects a channel in status `error`.")]
 pub struct Update {
     /// Channel ID

@@ -14,7 +14,8 @@ use crate::web::request::values::{FromField, Name, Number, Text};
 
 const WEBCHAT: &str = "Webchat";
 
-/// The settings of a channel besides its name. An empty value removes a setting.
+/// The settings of a channel besides its name. An empty value removes a setting. The look and the texts of a webchat are
+/// hidden: they are set in the panel, and nobody has to without a browser.
 #[derive(Args)]
 pub struct Options {
     /// Phone number (whatsapp)
@@ -57,19 +58,19 @@ pub struct Options {
     #[arg(long, value_name = "ORIGIN", help_heading = WEBCHAT)]
     allow_origin: Vec<String>,
     /// Accent color
-    #[arg(long, value_name = "#rrggbb", help_heading = WEBCHAT)]
+    #[arg(long, value_name = "#rrggbb", help_heading = WEBCHAT, hide = true)]
     color: Option<String>,
     /// Title above the conversation
-    #[arg(long, value_name = "TEXT", help_heading = WEBCHAT)]
+    #[arg(long, value_name = "TEXT", help_heading = WEBCHAT, hide = true)]
     title: Option<String>,
     /// Greeting that visitors see first
-    #[arg(long, value_name = "TEXT", help_heading = WEBCHAT)]
+    #[arg(long, value_name = "TEXT", help_heading = WEBCHAT, hide = true)]
     greeting: Option<String>,
     /// Side of the page on which the webchat opens
-    #[arg(long, value_name = "left|right", help_heading = WEBCHAT)]
+    #[arg(long, value_name = "left|right", help_heading = WEBCHAT, hide = true)]
     position: Option<String>,
     /// Field that visitors fill in before the conversation (repeatable)
-    #[arg(long, value_name = "name|email|number", help_heading = WEBCHAT)]
+    #[arg(long, value_name = "name|email|number", help_heading = WEBCHAT, hide = true)]
     pre_chat_field: Vec<String>,
     /// Accept only visitors with an identity signed by your server; see `hotline channel rotate-identity-secret`
     #[arg(long, help_heading = WEBCHAT)]
