@@ -19,7 +19,7 @@ use crate::config::{DATABASE, Size};
 const DEFAULT: &str = "hotline.toml";
 
 /// The commands that accept every key, by the options of the first; the others accept only those of the database.
-pub(super) const SERVICE: &[&str] = &["serve", "demo"];
+const SERVICE: &[&str] = &["serve", "demo"];
 
 /// An option, with its value in the file.
 struct FileValue {
@@ -33,7 +33,9 @@ struct FileValue {
 /// When the file cannot be read or is not TOML, or a key or a value is refused.
 pub fn apply(command: Command, explicit: Option<&Path>) -> Result<Command, Failure> {
     let mut defaults = read_defaults(&command, explicit)?;
-    for (long, value) in environment::old_values(&command) {
+    let service = SERVICE.first().and_then(|name| command.find_subcommand(name));
+    let old_values = service.map(|service| environment::old_values(service, |name| std::env::var(name).ok()));
+    for (long, value) in old_values.unwrap_or_default() {
         defaults.retain(|default| default.long != long);
         defaults.push(FileValue { long, values: vec![value] });
     }
@@ -341,9 +343,9 @@ mod tests {
             assert_eq!(settings_text("", &[&format!("--{old}={value}")]), expected, "{old}");
             assert_eq!(settings_text(&format!("{key} = {in_file}"), &[]), expected, "{key}");
             let command = crate::cli::command();
+            let serve = command.find_subcommand("serve").expect("serve");
             let name = format!("HOTLINE_{}", key.to_uppercase());
-            let by_variable =
-                environment::old_values_of(&command, |variable| (variable == name).then(|| value.to_owned()));
+            let by_variable = environment::old_values(serve, |variable| (variable == name).then(|| value.to_owned()));
             let (long, of_new) = new.trim_start_matches("--").split_once('=').expect("a value");
             assert_eq!(by_variable, [(long.to_owned(), value.to_owned())], "{name}, for {of_new}");
             tried.push(old);

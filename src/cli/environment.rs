@@ -4,8 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clap::{Arg, Command};
 
-use super::config_file;
-
 /// The prefix of all variables.
 const PREFIX: &str = "HOTLINE_";
 
@@ -49,17 +47,10 @@ fn warnings(command: &Command, names: impl Iterator<Item = String>) -> Vec<Strin
     unknown.into_iter().map(warning).collect()
 }
 
-/// The values of variables in old spellings, by the name of the option; a new spelling that is set overrides them, because it
-/// is no default.
-pub fn old_values(command: &Command) -> Vec<(String, String)> {
-    old_values_of(command, |name| std::env::var(name).ok())
-}
-
-/// As [`old_values`], from this environment.
-pub(super) fn old_values_of(command: &Command, read: impl Fn(&str) -> Option<String>) -> Vec<(String, String)> {
-    let service = config_file::SERVICE.first().and_then(|service| command.find_subcommand(service));
-    let options = service.into_iter().flat_map(Command::get_arguments);
-    let values = options.flat_map(|option| {
+/// The values of variables in old spellings, by the name of the option; `read` reads a variable. They become defaults, so that
+/// the variable in the new spelling overrides them.
+pub fn old_values(command: &Command, read: impl Fn(&str) -> Option<String>) -> Vec<(String, String)> {
+    let values = command.get_arguments().flat_map(|option| {
         let long = option.get_long().unwrap_or_default();
         old_variables(option).into_iter().filter_map(|name| Some((long.to_owned(), read(&name)?))).collect::<Vec<_>>()
     });

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use hotline_persistence::Durability;
 
-use super::DatabaseArgs;
+use super::database::DatabaseArgs;
 use super::units::{self, SECOND};
 use super::values::address;
 use crate::service::ClusterSettings;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use ipnet::IpNet;
 
-use super::DatabaseArgs;
+use super::database::DatabaseArgs;
 use super::units::{self, BYTE, GIB, MIB, SECOND, Size};
 use super::values::network;
 use crate::media::{self, StoreUrl};

@@ -6,6 +6,7 @@ mod support;
 
 mod addresses;
 mod changes;
+mod command_line;
 mod commits;
 mod docs;
 mod document;

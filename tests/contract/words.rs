@@ -174,6 +174,8 @@ fn help(command: &Command, found: &mut Vec<Found>) {
     let mut add = |text: Option<String>| found.extend(text.map(|text| (place.clone(), text)));
     add(command.get_about().map(ToString::to_string));
     add(command.get_long_about().map(ToString::to_string));
+    add(command.get_after_help().map(ToString::to_string));
+    add(command.get_after_long_help().map(ToString::to_string));
     for argument in command.get_arguments() {
         add(argument.get_help().map(ToString::to_string));
         add(argument.get_long_help().map(ToString::to_string));
