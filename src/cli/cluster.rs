@@ -32,22 +32,19 @@ struct ProcessRow {
     life: i64,
     address: String,
     slots: usize,
-    coming: usize,
-    leaving: usize,
+    slots_incoming: usize,
+    slots_outgoing: usize,
     cores: i32,
-    #[serde(rename = "heardOfMsAgo")]
-    heartbeat_age_ms: i64,
+    /// Since it was sent.
+    last_heartbeat_ms: i64,
     draining: bool,
 }
 
 /// The result of a check.
 #[derive(Debug, PartialEq, Serialize)]
 struct Check {
-    #[serde(rename = "what")]
     name: &'static str,
-    #[serde(rename = "good")]
     ok: bool,
-    #[serde(rename = "found")]
     detail: String,
 }
 
@@ -72,10 +69,10 @@ impl Cluster {
                 life: life.life.get(),
                 address: life.address.clone(),
                 slots: count(&|row| has(row.life)),
-                coming: count(&|row| has(row.next)),
-                leaving: count(&|row| has(row.life) && row.next.is_some()),
+                slots_incoming: count(&|row| has(row.next)),
+                slots_outgoing: count(&|row| has(row.life) && row.next.is_some()),
                 cores: life.cores,
-                heartbeat_age_ms: life.beat_age_ms,
+                last_heartbeat_ms: life.beat_age_ms,
                 draining: life.draining,
             }
         };
@@ -123,8 +120,17 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
         Command::Status => {
             let cluster = with_database(&global.database, async |db| Cluster::read(db).await).await?;
-            let columns =
-                ["node", "life", "address", "slots", "coming", "leaving", "cores", "heardOfMsAgo", "draining"];
+            let columns = [
+                "node",
+                "life",
+                "address",
+                "slots",
+                "slotsIncoming",
+                "slotsOutgoing",
+                "cores",
+                "lastHeartbeatMs",
+                "draining",
+            ];
             global.output.many("processes", &columns, cluster.process_rows())
         }
         Command::Drain { node } => {
@@ -154,7 +160,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
             let checks = with_database(&global.database, async |db| Ok(Cluster::read(db).await?.checks())).await?;
             let failed: Vec<&str> = checks.iter().filter(|check| !check.ok).map(|check| check.name).collect();
             let failed = failed.join(", ");
-            global.output.many("looked", &["what", "good", "found"], checks)?;
+            global.output.many("checks", &["name", "ok", "detail"], checks)?;
             if failed.is_empty() { Ok(()) } else { Err(format!("failed checks: {failed}").into()) }
         }
     }

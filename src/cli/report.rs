@@ -27,7 +27,7 @@ struct Rebuilt {
     tickets: u64,
     messages: u64,
     wrapups: u64,
-    differed: bool,
+    corrected: bool,
 }
 
 pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
@@ -48,11 +48,11 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
                 tickets: difference.tickets,
                 messages: difference.messages,
                 wrapups: difference.wrapups,
-                differed: !difference.is_none(),
+                corrected: !difference.is_none(),
             });
         }
         Ok(rebuilt)
     })
     .await?;
-    global.output.many("companies", &["company", "name", "differed", "tickets", "messages", "wrapups"], rebuilt)
+    global.output.many("companies", &["company", "name", "corrected", "tickets", "messages", "wrapups"], rebuilt)
 }

@@ -100,7 +100,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
         }
         Command::List => {
             let all = with_database(&global.database, async |db| Ok(retentions::all(db).await?)).await?;
-            global.output.many("retentions", &["company", "name", "days", "due", "removed", "lastRun"], all)
+            global.output.many("retentions", &["company", "name", "days", "pending", "deleted", "lastRunAt"], all)
         }
     }
 }

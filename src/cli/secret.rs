@@ -38,12 +38,12 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
                 Ok(known
                     .into_iter()
                     .map(|key| {
-                        json!({"id": key.id, "createdAt": key.created_at, "sealed": key.sealed,
-                            "inFile": file_keys.contains(&key.id), "seals": file_keys.first() == Some(&key.id)})
+                        json!({"id": key.id, "createdAt": key.created_at, "secretCount": key.sealed,
+                            "inFile": file_keys.contains(&key.id), "current": file_keys.first() == Some(&key.id)})
                     })
                     .collect::<Vec<_>>())
             });
-            global.output.many("keys", &["id", "createdAt", "inFile", "seals", "sealed"], keys.await?)
+            global.output.many("keys", &["id", "createdAt", "inFile", "current", "secretCount"], keys.await?)
         }
         Command::Rotate => {
             let rotated = with_secrets(&global.database, async |db, keys| {
@@ -58,7 +58,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
                 let audited = AuditedAction::of_installation("resealSecrets");
                 let target = |_: &_| Target::of(keys.ids().into_iter().next().unwrap_or_default());
                 let resealed = audited.run(db, async || Ok(secret_keys::reseal(db, keys).await?), target).await?;
-                Ok(json!({"id": keys.ids().first(), "resealed": resealed}))
+                Ok(json!({"id": keys.ids().first(), "reencrypted": resealed}))
             });
             global.output.one(resealed.await?)
         }

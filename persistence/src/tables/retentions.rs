@@ -32,10 +32,13 @@ pub struct Retention {
     /// `None`: everything is kept.
     pub days: Option<i32>,
     /// Conversations that are overdue and not deleted yet.
+    #[serde(rename = "pending")]
     pub due: i64,
     /// Conversations deleted so far.
+    #[serde(rename = "deleted")]
     pub removed: i64,
     /// When the last complete run ended.
+    #[serde(rename = "lastRunAt")]
     pub last_run: Option<DateTime<Utc>>,
 }
 

@@ -102,7 +102,8 @@ async fn record(connection: &mut sqlx::PgConnection, id: &str) -> Result<()> {
 pub struct Rotated {
     /// The key that seals from now on.
     pub id: String,
-    /// Number of resealed values.
+    /// Number of values that are sealed again.
+    #[serde(rename = "reencrypted")]
     pub resealed: u64,
 }
 

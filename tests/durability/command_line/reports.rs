@@ -26,7 +26,7 @@ async fn figures_that_are_wrong_are_counted_anew_beside_a_running_service() {
     let right = json!([{"key": "text", "label": "text", "inbound": 1, "outbound": 0, "failed": 0}]);
     assert_eq!(reported().await, right);
     let unchanged =
-        json!({"company": company.id, "name": "Acme", "differed": false, "tickets": 0, "messages": 0, "wrapups": 0});
+        json!({"company": company.id, "name": "Acme", "corrected": false, "tickets": 0, "messages": 0, "wrapups": 0});
     assert_eq!(printed(folder.path(), &["report", "rebuild"]), json!({"companies": [unchanged]}));
 
     with_database(folder.path(), async |db| {
@@ -40,7 +40,7 @@ async fn figures_that_are_wrong_are_counted_anew_beside_a_running_service() {
     let rebuilt = printed(folder.path(), &["report", "rebuild", "--company", &id]);
     // Of each dimension (company, channel, user, type or queue), in quarters of an hour and in days.
     let differed =
-        json!({"company": company.id, "name": "Acme", "differed": true, "tickets": 8, "messages": 8, "wrapups": 0});
+        json!({"company": company.id, "name": "Acme", "corrected": true, "tickets": 8, "messages": 8, "wrapups": 0});
     assert_eq!(rebuilt, json!({"companies": [differed]}));
     assert_eq!(reported().await, right);
     assert_eq!(printed(folder.path(), &["report", "rebuild"]), json!({"companies": [unchanged]}));

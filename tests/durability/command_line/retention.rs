@@ -24,19 +24,19 @@ async fn what_is_said_of_a_company_is_listed_and_heard_by_a_running_service() {
     let longer = (OLD + 30).to_string();
     // As it was spelled before.
     let mut kept = printed(folder.path(), &["retention", "set", &id, "--days", &longer]);
-    kept["lastRun"].take();
+    kept["lastRunAt"].take();
     let expected =
-        json!({"company": company.id, "name": "Acme", "days": OLD + 30, "due": 0, "removed": 0, "lastRun": null});
+        json!({"company": company.id, "name": "Acme", "days": OLD + 30, "pending": 0, "deleted": 0, "lastRunAt": null});
     assert_eq!(kept, expected);
     // A stopped one is told as well, and goes by it once it serves.
     process.terminate();
     assert!(process.wait().success());
     let set = printed(folder.path(), &["retention", "set", "--company", &id, "--after", "30d"]);
-    assert_eq!((&set["days"], &set["due"]), (&json!(30), &json!(3)));
+    assert_eq!((&set["days"], &set["pending"]), (&json!(30), &json!(3)));
     let mut process = Process::serve(folder.path());
     let listed = || async {
         let listed = printed(folder.path(), &["retention", "list"])["retentions"][0].clone();
-        listed["removed"] == 3 && listed["due"] == 0 && listed["lastRun"].is_string()
+        listed["deleted"] == 3 && listed["pending"] == 0 && listed["lastRunAt"].is_string()
     };
     eventually("all of them are gone", listed).await;
     assert_eq!(with_database(folder.path(), async |db| gone(db).await).await, 3);
@@ -44,14 +44,14 @@ async fn what_is_said_of_a_company_is_listed_and_heard_by_a_running_service() {
     eventually("the service says so", says_so).await;
 
     let off = printed(folder.path(), &["retention", "delete", "--company", &id]);
-    assert_eq!((&off["days"], &off["removed"]), (&json!(null), &json!(3)));
+    assert_eq!((&off["days"], &off["deleted"]), (&json!(null), &json!(3)));
     let table = String::from_utf8(run(folder.path(), &["retention", "list"]).stdout).expect("text");
     let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(lines[0], ["company", "name", "days", "due", "removed", "lastRun"]);
+    assert_eq!(lines[0], ["company", "name", "days", "pending", "deleted", "lastRunAt"]);
     assert_eq!(lines[1][..5], [&id, "Acme", "-", "0", "3"]);
 
     let single = printed(folder.path(), &["retention", "show", "--company", &id]);
-    assert_eq!((&single["days"], &single["removed"]), (&json!(null), &json!(3)));
+    assert_eq!((&single["days"], &single["deleted"]), (&json!(null), &json!(3)));
     assert!(failure(folder.path(), &["retention", "show", "--company", "999999"]).contains("has no retention"));
 
     assert!(failure(folder.path(), &["retention", "set", &id, "--days", "29"]).contains("30..="));

@@ -122,7 +122,7 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
     assert_eq!(first.len(), 1, "{first:?}");
     // Three of each of six channels, and the keys of the addresses of files and of the cursors of lists.
     assert_eq!(
-        (&first[0]["sealed"], &first[0]["seals"], &first[0]["inFile"]),
+        (&first[0]["secretCount"], &first[0]["current"], &first[0]["inFile"]),
         (&20.into(), &true.into(), &true.into())
     );
     let old = first[0]["id"].as_str().expect("id").to_owned();
@@ -131,7 +131,7 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
 
     let rotated = json(path, &["secret", "rotate"]);
     let new = rotated["id"].as_str().expect("id").to_owned();
-    assert_eq!(rotated["resealed"], 20);
+    assert_eq!(rotated["reencrypted"], 20);
     assert_eq!(mode("secrets.key"), 0o600);
     // The running service goes on without a break, and a new channel is sealed with the new key.
     use_channel(&api, &provider, &made[5], "5511987654322").await;
@@ -142,15 +142,15 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
     .await;
     let listed = json(path, &["secret", "list"]);
     assert_eq!(
-        (&listed["keys"][0]["id"], &listed["keys"][0]["sealed"]),
+        (&listed["keys"][0]["id"], &listed["keys"][0]["secretCount"]),
         (&new.as_str().into(), &29.into()),
         "{listed}"
     );
-    assert_eq!((&listed["keys"][1]["id"], &listed["keys"][1]["sealed"]), (&old.as_str().into(), &0.into()));
+    assert_eq!((&listed["keys"][1]["id"], &listed["keys"][1]["secretCount"]), (&old.as_str().into(), &0.into()));
 
     json(path, &["secret", "delete", &old]);
     assert_eq!(json(path, &["secret", "list"])["keys"].as_array().map(Vec::len), Some(1));
-    assert_eq!(json(path, &["secret", "reencrypt"])["resealed"], 29);
+    assert_eq!(json(path, &["secret", "reencrypt"])["reencrypted"], 29);
     use_channel(&api, &provider, &made[5], "5511987654323").await;
 
     let held = with_database(path, everything).await;
