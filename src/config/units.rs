@@ -8,9 +8,13 @@ use std::time::Duration;
 const TIME_UNITS: [(&str, Duration); 5] =
     [("d", DAY), ("h", HOUR), ("m", Duration::from_secs(60)), ("s", SECOND), ("ms", MILLISECOND)];
 
+/// A unit of time.
 pub const MILLISECOND: Duration = Duration::from_millis(1);
+/// A unit of time.
 pub const SECOND: Duration = Duration::from_secs(1);
+/// A unit of time.
 pub const HOUR: Duration = Duration::from_secs(3600);
+/// A unit of time.
 pub const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Any duration.
@@ -19,9 +23,13 @@ pub const UNBOUNDED: RangeInclusive<Duration> = Duration::ZERO..=Duration::MAX;
 /// Units of size, from the largest.
 const SIZE_UNITS: [(&str, Size); 5] = [("TiB", Size(1 << 40)), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB), ("B", BYTE)];
 
+/// A unit of size.
 pub const BYTE: Size = Size(1);
+/// A unit of size.
 pub const KIB: Size = Size(1 << 10);
+/// A unit of size.
 pub const MIB: Size = Size(1 << 20);
+/// A unit of size.
 pub const GIB: Size = Size(1 << 30);
 
 /// A number of bytes.
