@@ -49,10 +49,10 @@ pub struct CompanyUpdate {
     #[arg(long, value_name = "true|false", num_args = 0..=1, default_missing_value = "true")]
     api_enabled: Option<bool>,
     /// Maximum requests per minute; 0 for no limit
-    #[arg(long, value_name = "REQUESTS", value_parser = clap::value_parser!(i32).range(0..))]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(i32).range(0..))]
     rate_per_minute: Option<i32>,
     /// Time zone in which its days begin, for example America/Sao_Paulo
-    #[arg(long, value_name = "IANA", value_parser = time_zone)]
+    #[arg(long, value_name = "ZONE", value_parser = time_zone)]
     time_zone: Option<chrono_tz::Tz>,
     /// Comma-separated words with which contacts opt out of campaigns. A word must be the whole message; case,
     /// accents and surrounding punctuation are ignored

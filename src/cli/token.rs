@@ -1,5 +1,7 @@
 //! `hotline token`: manages API tokens.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use hotline_actors::clock;
@@ -13,8 +15,12 @@ use super::database::with_database;
 use super::permissions::permissions;
 use super::subject::NameArgs;
 use super::{Failure, GlobalArgs};
+use crate::config::{DAY, HOUR, durations};
 use crate::web::request::addresses::{AddressRange, allowed_ips};
 use crate::web::request::values::FromField;
+
+/// Upper bound of an expiry that is given as a duration: a hundred years.
+const EXPIRY_MAX: Duration = Duration::from_secs(36_500 * 24 * 3600);
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -54,11 +60,11 @@ pub struct Create {
     /// Allow methods of a module, for example tickets:GET,POST (repeatable)
     #[arg(long, value_name = "MODULE:METHODS")]
     permission: Vec<String>,
-    /// Expiry time, for example 2031-01-31T00:00:00Z; without it, the token does not expire
-    #[arg(long, value_name = "DATE-TIME", value_parser = future)]
+    /// Expiry, as a time (2031-01-31T00:00:00Z) or as a duration from now (90d); without it, the token does not expire
+    #[arg(long, value_name = "TIME|DURATION", value_parser = future)]
     expires: Option<DateTime<Utc>>,
     /// IPv4 address or range from which the token may be used (repeatable, at most 50); without it, any
-    #[arg(long, value_name = "IPV4", value_parser = range)]
+    #[arg(long, value_name = "CIDR", value_parser = range)]
     allow_ip: Vec<AddressRange>,
 }
 
@@ -167,10 +173,33 @@ fn print_key(global: &GlobalArgs, row: &TokenRow, key: &str) -> Result<(), Failu
 }
 
 fn future(text: &str) -> Result<DateTime<Utc>, String> {
-    let time = DateTime::<Utc>::from_text(text)?;
-    if time > clock::now() { Ok(time) } else { Err("must be in the future".to_owned()) }
+    let now = clock::now();
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    let time = match durations(DAY, HOUR..=EXPIRY_MAX)(text) {
+        // A number alone may be meant as a year.
+        Ok(duration) if !is_number => now + duration,
+        _ => DateTime::<Utc>::from_text(text)?,
+    };
+    if time > now { Ok(time) } else { Err("must be in the future".to_owned()) }
 }
 
 fn range(text: &str) -> Result<AddressRange, String> {
     AddressRange::from_text(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expiry_is_a_time_or_a_duration_from_now() {
+        let time = future("2099-01-31T00:00:00Z").expect("a time");
+        assert_eq!(time.timestamp(), 4_073_500_800);
+        let before = clock::now();
+        let time = future("90d").expect("a duration");
+        assert!(time >= before + 90 * DAY && time <= clock::now() + 90 * DAY, "{time}");
+        for bad in ["2099", "90", "0d", "30m", "200000d", "2001-01-31T00:00:00Z", "tomorrow"] {
+            assert!(future(bad).is_err(), "{bad}");
+        }
+    }
 }

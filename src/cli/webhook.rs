@@ -62,7 +62,7 @@ pub enum Command {
         #[arg(long, value_name = "pending|delivered|failed", value_parser = status)]
         status: Option<DeliveryStatus>,
         /// Maximum number of deliveries
-        #[arg(long, default_value_t = 100, value_name = "DELIVERIES", value_parser = clap::value_parser!(i64).range(1..=10_000))]
+        #[arg(long, default_value_t = 100, value_name = "COUNT", value_parser = clap::value_parser!(i64).range(1..=10_000))]
         limit: i64,
     },
     /// Resend events to a webhook
@@ -79,7 +79,7 @@ pub enum Command {
 pub struct NetworkArgs {
     /// Private network that webhook endpoints may be in, as given to `hotline serve` (repeatable or comma-separated)
     #[arg(long, env = "HOTLINE_WEBHOOK_ALLOW_NETWORK", value_delimiter = ',', value_parser = config::network,
-        value_name = "IP|CIDR")]
+        value_name = "CIDR")]
     webhook_allow_network: Vec<IpNet>,
 }
 
@@ -182,7 +182,7 @@ pub struct ReplaySelection {
     #[arg(long, value_name = "ID")]
     delivery: Option<i64>,
     /// Resend deliveries that have failed since this time, for example 2031-01-31T00:00:00Z
-    #[arg(long, value_name = "DATE-TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     failed_since: Option<DateTime<Utc>>,
 }
 

@@ -18,7 +18,7 @@ const SEGMENT_SIZE_MAX: Size = Size(4 * GIB.0);
 pub struct DurabilityArgs {
     /// When a change is acknowledged: after the local journal is synced (`journal`), after PostgreSQL commits it
     /// (`database`), or immediately (`memory`, for benchmarks only)
-    #[arg(long, env = "HOTLINE_DURABILITY", default_value = "journal", value_name = "journal|database|memory")]
+    #[arg(long, env = "HOTLINE_DURABILITY", default_value = "journal", value_name = "journal|database")]
     pub durability: Durability,
     /// Maximum size of the journal; it grows while the database is unavailable
     #[arg(long, alias = "journal-max-mib", env = "HOTLINE_JOURNAL_MAX_SIZE", default_value = "4GiB",

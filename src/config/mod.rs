@@ -18,7 +18,7 @@ use clap::Args;
 use hotline_actors::EngineOptions;
 
 pub use self::database::{DatabaseArgs, HEADING as DATABASE};
-pub use self::units::{DAY, MILLISECOND, Size, days, durations};
+pub use self::units::{DAY, HOUR, MILLISECOND, Size, days, durations};
 pub use self::values::{network, public_url, webhooks};
 use crate::service::Settings;
 use crate::templates;
