@@ -16,8 +16,8 @@ const SEGMENT_SIZE_MAX: Size = Size(4 * GIB.0);
 /// The journal, and actors in memory.
 #[derive(Args, Clone, Debug)]
 pub struct DurabilityArgs {
-    /// When a change is acknowledged: after the local journal is synced (`journal`), after PostgreSQL commits it
-    /// (`database`), or immediately (`memory`, for benchmarks only)
+    /// When a change is acknowledged: after the local journal is synced (`journal`), or after PostgreSQL commits it
+    /// (`database`)
     #[arg(long, env = "HOTLINE_DURABILITY", default_value = "journal", value_name = "journal|database")]
     pub durability: Durability,
     /// Maximum size of the journal; it grows while the database is unavailable

@@ -6,7 +6,7 @@ use clap::Args;
 use ipnet::IpNet;
 
 use super::values::{address, network, public_url};
-use crate::web::wire::CONNECTIONS_PER_ADDRESS;
+use crate::web::connections::CONNECTIONS_PER_ADDRESS;
 
 /// Listeners, and addresses of clients and of the service.
 #[derive(Args, Clone, Debug)]
