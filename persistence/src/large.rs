@@ -6,7 +6,7 @@
 //! for them.
 
 use std::cell::Cell;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use futures_util::TryStreamExt;
 use futures_util::stream::BoxStream;
@@ -15,7 +15,7 @@ use sqlx::{Either, Row};
 
 use crate::CompanyId;
 use crate::error::STATEMENT_TIME_MAX;
-use crate::scheduler::{Permit, Scheduler, Shares, Weight};
+use crate::limits::{KeyedPermit, KeyedPermits, PermitLimits};
 
 /// Bytes of a result that need no turn: more than nearly every page of a list has.
 const SMALL_BYTES: usize = 512 << 10;
@@ -27,8 +27,9 @@ const COMPANY_LARGE_MAX: usize = 1;
 /// Large results of a company that may wait: as many as it has statements, so none is refused for this.
 const COMPANY_WAITING_MAX: usize = 64;
 
-static TURN_SCHEDULER: LazyLock<Arc<Scheduler>> = LazyLock::new(|| {
-    Scheduler::new(Shares::of_one_kind(LARGE_MAX, COMPANY_LARGE_MAX, COMPANY_WAITING_MAX, STATEMENT_TIME_MAX))
+static TURNS: LazyLock<KeyedPermits<CompanyId>> = LazyLock::new(|| {
+    let limits = PermitLimits::new(LARGE_MAX, COMPANY_LARGE_MAX);
+    KeyedPermits::new(limits.wait(COMPANY_WAITING_MAX, STATEMENT_TIME_MAX))
 });
 
 tokio::task_local! {
@@ -41,7 +42,7 @@ struct Turn {
     /// Whether one of its results waits for it or has it: others that are read at the same time would wait for their own
     /// request.
     is_requested: Cell<bool>,
-    permit: Cell<Option<Permit>>,
+    permit: Cell<Option<KeyedPermit<CompanyId>>>,
 }
 
 /// Runs a request until its response is built. It keeps the turn of a large result until then.
@@ -78,7 +79,7 @@ pub(crate) async fn collect<T>(
         if let Some(company) = company.filter(|_| !is_large && bytes > SMALL_BYTES) {
             is_large = true;
             if must_wait() {
-                turn = Some(TURN_SCHEDULER.permit(company, Weight::Light).await?);
+                turn = Some(TURNS.acquire(company).await?);
             }
         }
     }
@@ -98,7 +99,7 @@ pub(crate) fn row_in(result: &Either<PgQueryResult, PgRow>) -> Option<&PgRow> {
     result.as_ref().right()
 }
 
-fn keep_turn(turn: Permit) {
+fn keep_turn(turn: KeyedPermit<CompanyId>) {
     let mut turn = Some(turn);
     let _ = REQUEST_TURN.try_with(|of_request| of_request.permit.set(turn.take()));
 }
@@ -120,7 +121,7 @@ mod tests {
     async fn a_request_has_one_turn_and_keeps_it_until_its_response_is_built() {
         // No other test of this process has these.
         let (one, other) = (CompanyId::new(-1), CompanyId::new(-2));
-        let turn = |company| TURN_SCHEDULER.permit(company, Weight::Light);
+        let turn = |company| TURNS.acquire(company);
         until_built(async {
             assert!(must_wait() && !must_wait(), "its other results do not wait for the first");
             assert!(!has_turn());

@@ -31,6 +31,7 @@ pub mod journal;
 pub mod key;
 pub mod large;
 pub mod letters;
+pub mod limits;
 pub mod noun;
 pub mod ownership;
 pub mod page;

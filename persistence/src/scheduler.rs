@@ -4,7 +4,6 @@
 //! each company has a limited share, and a smaller one for heavy statements. So at most one share per company queues
 //! for the common connections; a company that has used up its share waits only for itself.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,6 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::CompanyId;
+use crate::limits::Denied;
 
 /// The cost class of a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,24 +48,6 @@ pub struct Shares {
     pub wait: Duration,
 }
 
-impl Shares {
-    /// Shares for work of a single kind without transactions: limits for all companies, for one company, and for one
-    /// company's waiting work.
-    pub fn of_one_kind(all: usize, company: usize, company_waiting: usize, wait: Duration) -> Self {
-        Self {
-            all,
-            company,
-            changes: all,
-            company_changes: company,
-            heavy: all,
-            company_heavy: company,
-            company_waiting,
-            company_heavy_waiting: company_waiting,
-            wait,
-        }
-    }
-}
-
 /// Grants permits by company.
 #[derive(Debug)]
 pub struct Scheduler {
@@ -94,36 +76,6 @@ pub struct Permit {
     company: Option<Arc<CompanyShare>>,
     /// Released in the reverse order of acquisition.
     permits: Vec<OwnedSemaphorePermit>,
-}
-
-/// Why a permit was denied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Denied {
-    /// Too much work of this company is waiting already.
-    #[error("too many requests of this company are waiting")]
-    TooMany,
-    /// No permit was free in time.
-    #[error("no capacity became free in time")]
-    TooLong,
-    /// The service is stopping.
-    #[error("the service is stopping")]
-    Closed,
-}
-
-impl From<Denied> for sqlx::Error {
-    fn from(denied: Denied) -> Self {
-        match denied {
-            Denied::TooMany => Self::Io(io::Error::other(denied)),
-            Denied::TooLong => Self::PoolTimedOut,
-            Denied::Closed => Self::PoolClosed,
-        }
-    }
-}
-
-impl From<Denied> for crate::Error {
-    fn from(denied: Denied) -> Self {
-        Self::Unavailable(denied.to_string())
-    }
 }
 
 impl Scheduler {

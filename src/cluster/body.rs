@@ -1,14 +1,12 @@
 //! The body of a request at the edge: small bodies are retained so that they can be resent; larger ones are streamed
 //! once.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use actix_http::{Payload, RequestHead};
 use actix_web::error::PayloadError;
 use actix_web::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
+use hotline_persistence::limits::{BudgetLimits, KeyedBudget, ReservedBytes};
 
 use crate::web::connections::MinRateStream;
 
@@ -25,35 +23,18 @@ pub(super) enum EdgeBody {
     /// Not read yet.
     Unread(Payload),
     /// Read completely.
-    Retained(Bytes, #[allow(dead_code, reason = "dropping it releases its part of the budget")] BudgetShare),
+    Retained(Bytes, #[allow(dead_code, reason = "dropping it releases its part of the budget")] ReservedBytes<()>),
     /// Streamed: the part that was read already, and the rest.
     Streamed(Bytes, Payload),
     /// Partly sent, so it cannot be resent.
     Consumed,
 }
 
-/// The memory budget of all retained bodies. Cheap to clone.
-#[derive(Clone, Default)]
-pub(super) struct RetainedBudget(Arc<AtomicUsize>);
+/// The memory budget of all retained bodies, of any company.
+pub(super) type RetainedBudget = KeyedBudget<()>;
 
-/// A share of this budget.
-pub(super) struct BudgetShare {
-    budget: RetainedBudget,
-    bytes: usize,
-}
-
-impl RetainedBudget {
-    fn try_acquire(&self, bytes: usize) -> Option<BudgetShare> {
-        let before = self.0.fetch_add(bytes, Ordering::AcqRel);
-        let share = BudgetShare { budget: self.clone(), bytes };
-        (before + bytes <= RETAINED_TOTAL_BYTES_MAX).then_some(share)
-    }
-}
-
-impl Drop for BudgetShare {
-    fn drop(&mut self) {
-        self.budget.0.fetch_sub(self.bytes, Ordering::AcqRel);
-    }
+pub(super) fn retained_budget() -> RetainedBudget {
+    KeyedBudget::new(BudgetLimits::new(RETAINED_TOTAL_BYTES_MAX), |()| RETAINED_TOTAL_BYTES_MAX)
 }
 
 impl EdgeBody {
@@ -83,7 +64,7 @@ impl EdgeBody {
         let is_chunked = head.headers.contains_key(TRANSFER_ENCODING);
         let is_small = length.map_or(is_chunked, |length| length <= RETAINED_BYTES_MAX as u64);
         let bytes = length.and_then(|length| usize::try_from(length).ok()).unwrap_or(RETAINED_BYTES_MAX);
-        let Some(share) = is_small.then(|| budget.try_acquire(bytes)).flatten() else {
+        let Some(share) = is_small.then(|| budget.try_reserve(Vec::new(), bytes)).flatten() else {
             *self = Self::Streamed(Bytes::new(), payload);
             return Ok(());
         };
@@ -150,7 +131,7 @@ mod tests {
 
     #[actix_web::test]
     async fn small_bodies_are_retained_and_large_ones_streamed() {
-        let budget = RetainedBudget::default();
+        let budget = retained_budget();
         for (head, pieces, is_retained) in [
             (head(CONTENT_LENGTH, "65536"), 64, true),
             (head(CONTENT_LENGTH, "66560"), 65, false),
@@ -163,9 +144,9 @@ mod tests {
             body.read(&head, &budget).await.expect("a body");
             body.read(&head, &budget).await.expect("as it was");
             assert_eq!(matches!(body, EdgeBody::Retained(..)), is_retained, "{head:?}");
-            assert_eq!(budget.0.load(Ordering::Acquire) > 0, is_retained, "{head:?}");
+            assert_eq!(budget.used() > 0, is_retained, "{head:?}");
             assert_eq!(bytes(body.into_payload().expect("whole")).await, pieces * 1024);
-            assert_eq!(budget.0.load(Ordering::Acquire), 0);
+            assert_eq!(budget.used(), 0);
         }
         let none = EdgeBody::of(Payload::None);
         assert!(none.is_whole() && matches!(none, EdgeBody::None));
@@ -173,15 +154,15 @@ mod tests {
 
     #[actix_web::test]
     async fn without_budget_a_small_body_is_streamed() {
-        let budget = RetainedBudget::default();
+        let budget = retained_budget();
         let all: Vec<_> = (0..RETAINED_TOTAL_BYTES_MAX / RETAINED_BYTES_MAX)
-            .map(|_| budget.try_acquire(RETAINED_BYTES_MAX))
+            .map(|_| budget.try_reserve(Vec::new(), RETAINED_BYTES_MAX))
             .collect();
         assert!(all.iter().all(Option::is_some));
         let mut body = EdgeBody::of(payload(1));
         body.read(&head(CONTENT_LENGTH, "1024"), &budget).await.expect("a body");
         assert!(matches!(body, EdgeBody::Streamed(..)));
         drop(all);
-        assert!(budget.try_acquire(RETAINED_BYTES_MAX).is_some());
+        assert!(budget.try_reserve(Vec::new(), RETAINED_BYTES_MAX).is_some());
     }
 }

@@ -17,7 +17,7 @@ use hotline_persistence::{CompanyId, Ownership, Presence};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use super::body::{EdgeBody, RetainedBudget};
+use super::body::{EdgeBody, RetainedBudget, retained_budget};
 use super::forward::{ForwardError, Forwarder};
 use super::leased_body::LeasedBody;
 use super::link::PeerLinks;
@@ -70,7 +70,7 @@ impl Edge {
         stopping: watch::Receiver<bool>,
     ) -> Self {
         let signer = Signer::new(membership.peer_key());
-        let (budget, wait) = (RetainedBudget::default(), WAIT_TIME_MAX);
+        let (budget, wait) = (retained_budget(), WAIT_TIME_MAX);
         Self(Arc::new(Inner { membership, directory, ownership, figures, stopping, signer, budget, wait }))
     }
 

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use actix_web::web::Data;
 use futures_util::future::join_all;
+use hotline_persistence::limits::KeyedPermits;
 use hotline_persistence::tables::events;
 use hotline_persistence::tables::webhooks::{self, Endpoint, WebhookId, deliveries};
 use hotline_persistence::{CompanyId, Result};
@@ -28,7 +29,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, sleep_until, timeout_at};
 
-use self::attempt_limit::AttemptLimit;
+use self::attempt_limit::attempt_limit;
 use self::courier::Courier;
 use crate::app::App;
 
@@ -45,7 +46,7 @@ const RETRY_AFTER: Duration = Duration::from_millis(500);
 /// The shared state of the couriers.
 struct Shared {
     app: Data<App>,
-    attempt_limit: AttemptLimit,
+    attempt_limit: KeyedPermits<CompanyId>,
     stopping: watch::Receiver<bool>,
 }
 
@@ -73,7 +74,7 @@ impl Deliveries {
         let (stop, stopping) = watch::channel(false);
         let (control, commands) = mpsc::unbounded_channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let shared = Arc::new(Shared { app, attempt_limit: AttemptLimit::default(), stopping });
+        let shared = Arc::new(Shared { app, attempt_limit: attempt_limit(), stopping });
         let work = move || runtime.block_on(Dispatcher::new(shared, commands).run());
         let thread = std::thread::Builder::new().name("webhooks".to_owned()).spawn(work)?;
         Ok(Self { thread, stop, control: DeliveryControl(control) })

@@ -6,13 +6,15 @@
 //! completely within a moment: they find room, and never become the oldest.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::Payload;
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
+use hotline_persistence::limits::{BudgetLimits, KeyedBudget, KeyedPermit, KeyedPermits, PermitLimits, ReservedBytes};
 use hotline_persistence::{ChannelId, CompanyId};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
@@ -34,7 +36,7 @@ const CANCEL_AFTER: Duration = Duration::from_secs(1);
 
 /// Limits of the memory that calls use.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct BudgetLimits {
+pub(super) struct CallLimits {
     /// Bytes in total.
     pub bytes: usize,
     /// Bytes per channel: four calls of maximum size.
@@ -48,7 +50,7 @@ pub(super) struct BudgetLimits {
     pub of_channel_calls: usize,
 }
 
-impl Default for BudgetLimits {
+impl Default for CallLimits {
     fn default() -> Self {
         Self {
             bytes: 64 << 20,
@@ -63,38 +65,30 @@ impl Default for BudgetLimits {
 pub(super) type ChannelKey = (CompanyId, ChannelId);
 
 /// All calls that are read or processed. Cheap to clone.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct CallBudget(Arc<Inner>);
 
-#[derive(Default)]
 struct Inner {
-    limits: BudgetLimits,
-    usage: Mutex<CallUsage>,
-    released: Notify,
+    limits: CallLimits,
+    permits: KeyedPermits<ChannelKey>,
+    memory: KeyedBudget<ChannelKey>,
+    calls: Mutex<Calls>,
 }
 
-/// The memory in use. Calls are ordered by their start.
+/// The calls, ordered by their start.
 #[derive(Default)]
-struct CallUsage {
-    calls: BTreeMap<u64, ReservedCall>,
-    channels: HashMap<ChannelKey, ChannelUsage>,
-    bytes: usize,
+struct Calls {
+    by_id: BTreeMap<u64, ReservedCall>,
     started: u64,
 }
 
 struct ReservedCall {
-    channel: ChannelKey,
-    bytes: usize,
+    memory: ReservedBytes<ChannelKey>,
+    permit: KeyedPermit<ChannelKey>,
     since: Instant,
     /// Whether the signature is not verified yet.
     is_incomplete: bool,
     cancel: Arc<Notify>,
-}
-
-#[derive(Clone, Copy, Default)]
-struct ChannelUsage {
-    calls: usize,
-    bytes: usize,
 }
 
 /// A call's permit, until it is answered.
@@ -114,14 +108,18 @@ enum Allocation {
     Cancelled,
 }
 
-impl CallBudget {
-    #[cfg(test)]
-    fn with(limits: BudgetLimits) -> Self {
-        Self(Arc::new(Inner { limits, ..Inner::default() }))
+impl Default for CallBudget {
+    fn default() -> Self {
+        Self::with(CallLimits::default())
     }
+}
 
-    fn usage(&self) -> MutexGuard<'_, CallUsage> {
-        self.0.usage.lock().unwrap_or_else(PoisonError::into_inner)
+impl CallBudget {
+    fn with(limits: CallLimits) -> Self {
+        let CallLimits { bytes: all, of_channel_bytes, reserved_bytes: reserved, small_bytes: small, .. } = limits;
+        let permits = KeyedPermits::new(PermitLimits::of_key(limits.of_channel_calls));
+        let memory = KeyedBudget::new(BudgetLimits { all, reserved, small }, move |_| of_channel_bytes);
+        Self(Arc::new(Inner { limits, permits, memory, calls: Mutex::default() }))
     }
 
     /// A permit for a call that has sent nothing yet. If the channel has too many calls, its oldest incomplete one is
@@ -130,42 +128,37 @@ impl CallBudget {
     /// # Errors
     /// `503` when all of them are being processed: the provider repeats the call.
     pub(super) fn admit(&self, channel: ChannelKey) -> ApiResult<CallPermit> {
-        let mut usage = self.usage();
-        let calls = usage.channels.get(&channel).map_or(0, |channel| channel.calls);
-        if calls >= self.0.limits.of_channel_calls {
-            let oldest = usage.incomplete(channel).next().map(|(id, _)| id);
-            usage.cancel(oldest.ok_or_else(ApiError::unavailable)?);
-        }
-        let id = usage.started;
-        usage.started += 1;
-        let cancel = Arc::new(Notify::new());
-        let call =
-            ReservedCall { channel, bytes: 0, since: Instant::now(), is_incomplete: true, cancel: cancel.clone() };
-        usage.calls.insert(id, call);
-        usage.channels.entry(channel).or_default().calls += 1;
+        let mut calls = self.0.calls.lock();
+        let permit = self.0.permits.try_acquire(channel).or_else(|| {
+            let oldest = calls.incomplete(channel).next().map(|(id, _)| id)?;
+            calls.cancel(oldest);
+            self.0.permits.try_acquire(channel)
+        });
+        let permit = permit.ok_or_else(ApiError::unavailable)?;
+        let id = calls.started;
+        calls.started += 1;
+        let (memory, cancel) = (self.0.memory.start(vec![channel]), Arc::new(Notify::new()));
+        let call = ReservedCall { memory, permit, since: Instant::now(), is_incomplete: true, cancel: cancel.clone() };
+        calls.by_id.insert(id, call);
         Ok(CallPermit { budget: self.clone(), id, cancel })
     }
 
     /// Requests memory for this many more bytes of a call.
     fn allocate(&self, id: u64, bytes: usize, now: Instant) -> Allocation {
-        let limits = self.0.limits;
-        let mut usage = self.usage();
+        let Inner { limits, memory, calls, .. } = &*self.0;
+        let mut calls = calls.lock();
         loop {
-            let Some(channel) = usage.calls.get(&id).map(|call| call.channel) else { return Allocation::Cancelled };
-            let of_channel = usage.channels.get(&channel).map_or(0, |channel| channel.bytes) + bytes;
-            let is_small = of_channel <= limits.small_bytes;
-            let bytes_max = limits.bytes + if is_small { limits.reserved_bytes } else { 0 };
-            let fullest = if of_channel > limits.of_channel_bytes {
-                Some(channel)
-            } else if usage.bytes + bytes > bytes_max {
-                usage.fullest()
-            } else {
-                usage.add(id, bytes);
+            let Some(call) = calls.by_id.get_mut(&id) else { return Allocation::Cancelled };
+            if call.memory.try_grow(bytes) {
                 return Allocation::Granted;
-            };
-            let oldest = fullest.and_then(|fullest| usage.incomplete(fullest).find(|(_, call)| call.bytes > 0));
+            }
+            let channel = *call.permit.key();
+            let is_channel_full = memory.used_by(&channel) + bytes > limits.of_channel_bytes;
+            let fullest = if is_channel_full { Some(channel) } else { calls.fullest() };
+            let oldest =
+                fullest.and_then(|fullest| calls.incomplete(fullest).find(|(_, call)| call.memory.bytes() > 0));
             match oldest.map(|(oldest, call)| (oldest, call.since + CANCEL_AFTER)) {
-                Some((oldest, until)) if until <= now => usage.cancel(oldest),
+                Some((oldest, until)) if until <= now => calls.cancel(oldest),
                 Some((_, until)) => return Allocation::Full(Some(until)),
                 None => return Allocation::Full(None),
             }
@@ -173,46 +166,26 @@ impl CallBudget {
     }
 }
 
-impl CallUsage {
+impl Calls {
     /// The incomplete calls of a channel, oldest first.
     fn incomplete(&self, channel: ChannelKey) -> impl Iterator<Item = (u64, &ReservedCall)> {
-        let matches = move |call: &ReservedCall| call.channel == channel && call.is_incomplete;
-        self.calls.iter().filter(move |(_, call)| matches(call)).map(|(id, call)| (*id, call))
+        let matches = move |call: &ReservedCall| *call.permit.key() == channel && call.is_incomplete;
+        self.by_id.iter().filter(move |(_, call)| matches(call)).map(|(id, call)| (*id, call))
     }
 
     /// The channel whose incomplete calls use most memory.
     fn fullest(&self) -> Option<ChannelKey> {
         let mut by_channel: HashMap<ChannelKey, usize> = HashMap::new();
-        for call in self.calls.values().filter(|call| call.is_incomplete && call.bytes > 0) {
-            *by_channel.entry(call.channel).or_default() += call.bytes;
+        for call in self.by_id.values().filter(|call| call.is_incomplete && call.memory.bytes() > 0) {
+            *by_channel.entry(*call.permit.key()).or_default() += call.memory.bytes();
         }
         by_channel.into_iter().max_by_key(|(_, bytes)| *bytes).map(|(channel, _)| channel)
     }
 
-    fn add(&mut self, id: u64, bytes: usize) {
-        let Some(call) = self.calls.get_mut(&id) else { return };
-        call.bytes += bytes;
-        self.bytes += bytes;
-        self.channels.entry(call.channel).or_default().bytes += bytes;
-    }
-
     fn cancel(&mut self, id: u64) {
-        if let Some(cancel) = self.remove(id) {
-            cancel.notify_one();
+        if let Some(call) = self.by_id.remove(&id) {
+            call.cancel.notify_one();
         }
-    }
-
-    fn remove(&mut self, id: u64) -> Option<Arc<Notify>> {
-        let call = self.calls.remove(&id)?;
-        self.bytes -= call.bytes;
-        if let Some(of_channel) = self.channels.get_mut(&call.channel) {
-            of_channel.bytes -= call.bytes;
-            of_channel.calls -= 1;
-            if of_channel.calls == 0 {
-                self.channels.remove(&call.channel);
-            }
-        }
-        Some(call.cancel)
     }
 }
 
@@ -246,7 +219,7 @@ impl CallPermit {
 
     /// The signature is verified: the call can no longer be cancelled.
     pub(super) fn mark_verified(&self) {
-        if let Some(call) = self.budget.usage().calls.get_mut(&self.id) {
+        if let Some(call) = self.budget.0.calls.lock().by_id.get_mut(&self.id) {
             call.is_incomplete = false;
         }
     }
@@ -254,7 +227,7 @@ impl CallPermit {
     async fn grow(&self, bytes: usize) -> ApiResult<()> {
         let deadline = Instant::now() + WAIT_MAX;
         loop {
-            let released = self.budget.0.released.notified();
+            let released = self.budget.0.memory.released();
             let until = match self.budget.allocate(self.id, bytes, Instant::now()) {
                 Allocation::Granted => return Ok(()),
                 Allocation::Cancelled => return Err(ApiError::unavailable()),
@@ -271,8 +244,7 @@ impl CallPermit {
     }
 
     fn release(&self) {
-        drop(self.budget.usage().remove(self.id));
-        self.budget.0.released.notify_waiters();
+        self.budget.0.calls.lock().by_id.remove(&self.id);
     }
 }
 
@@ -303,7 +275,7 @@ mod tests {
 
     /// Ten bytes in total, four per channel, and two more for channels that use at most one.
     fn budget() -> CallBudget {
-        CallBudget::with(BudgetLimits {
+        CallBudget::with(CallLimits {
             bytes: 10,
             of_channel_bytes: 4,
             reserved_bytes: 2,
@@ -324,7 +296,7 @@ mod tests {
     async fn a_silent_call_uses_no_memory_and_is_cancelled_first() {
         let (budget, now) = (budget(), Instant::now());
         let silent: Vec<CallPermit> = (0..3).map(|_| budget.admit(A).expect("a permit")).collect();
-        assert_eq!(budget.usage().bytes, 0);
+        assert_eq!(budget.0.memory.used(), 0);
         let fourth = budget.admit(A).expect("the oldest is cancelled");
         assert_eq!(budget.allocate(silent[0].id, 1, now), Allocation::Cancelled);
         assert!(silent[0].grow(1).await.is_err());
@@ -337,7 +309,7 @@ mod tests {
         assert_eq!((refused.status.as_u16(), refused.retry_after_s.is_some()), (503, true));
         drop(fourth);
         assert!(budget.admit(A).is_ok());
-        assert_eq!(budget.usage().bytes, 0);
+        assert_eq!(budget.0.memory.used(), 0);
     }
 
     #[actix_web::test]
@@ -352,7 +324,7 @@ mod tests {
         // The slow call has had its second.
         assert_eq!(budget.allocate(more.id, 1, later(CANCEL_AFTER)), Allocation::Granted);
         assert_eq!(budget.allocate(slow.id, 1, now), Allocation::Cancelled);
-        assert_eq!(budget.usage().bytes, 5);
+        assert_eq!(budget.0.memory.used(), 5);
     }
 
     #[actix_web::test]
@@ -373,11 +345,11 @@ mod tests {
         assert_eq!(budget.allocate(other.id, 1, now), Allocation::Granted);
         assert_eq!(
             budget.allocate(other.id, 1, now),
-            Allocation::Full(Some(budget.usage().calls[&other.id].since + CANCEL_AFTER))
+            Allocation::Full(Some(budget.0.calls.lock().by_id[&other.id].since + CANCEL_AFTER))
         );
         drop(small);
         drop(other);
-        assert_eq!(budget.usage().bytes, 10);
+        assert_eq!(budget.0.memory.used(), 10);
     }
 
     #[actix_web::test]
@@ -390,7 +362,7 @@ mod tests {
         let new = budget.admit(channel(3)).expect("a permit");
         assert_eq!(budget.allocate(new.id, 4, later(CANCEL_AFTER)), Allocation::Granted);
         assert_eq!(budget.allocate(full[0].id, 1, now), Allocation::Cancelled);
-        assert_eq!(budget.usage().bytes, 9);
+        assert_eq!(budget.0.memory.used(), 9);
         full[0].cancel.notified().await;
     }
 
@@ -403,6 +375,6 @@ mod tests {
         let second = budget.admit(A).expect("a permit");
         let (grown, ()) = futures_util::future::join(second.grow(3), async { drop(first) }).await;
         assert!(grown.is_ok());
-        assert_eq!(budget.usage().bytes, 3);
+        assert_eq!(budget.0.memory.used(), 3);
     }
 }

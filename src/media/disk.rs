@@ -5,12 +5,11 @@
 //! So each company writes one chunk at a time, and all companies together leave processor time for the serving threads.
 
 use std::io;
-use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
 use hotline_persistence::CompanyId;
-use hotline_persistence::scheduler::{Permit, Scheduler, Shares, Weight};
+use hotline_persistence::limits::{KeyedPermit, KeyedPermits, PermitLimits};
 use tokio::task::spawn_blocking;
 
 /// Chunks that are written at a time, if there are as many processors; in total and per company.
@@ -25,12 +24,13 @@ const WAIT_TIME_MAX: Duration = Duration::from_secs(15);
 
 /// Permits to write, by company. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Disk(Arc<Scheduler>);
+pub(super) struct Disk(KeyedPermits<CompanyId>);
 
 impl Default for Disk {
     fn default() -> Self {
         let writes_max = available_parallelism().map_or(1, usize::from).min(WRITES_MAX);
-        Self(Scheduler::new(Shares::of_one_kind(writes_max, COMPANY_WRITES_MAX, COMPANY_WAITING_MAX, WAIT_TIME_MAX)))
+        let limits = PermitLimits::new(writes_max, COMPANY_WRITES_MAX);
+        Self(KeyedPermits::new(limits.wait(COMPANY_WAITING_MAX, WAIT_TIME_MAX)))
     }
 }
 
@@ -39,8 +39,8 @@ impl Disk {
     ///
     /// # Errors
     /// A message, when the permit was not available in time.
-    pub(super) async fn permit(&self, company: CompanyId) -> Result<Permit, String> {
-        self.0.permit(company, Weight::Light).await.map_err(|denied| denied.to_string())
+    pub(super) async fn permit(&self, company: CompanyId) -> Result<KeyedPermit<CompanyId>, String> {
+        self.0.acquire(company).await.map_err(|denied| denied.to_string())
     }
 
     /// Runs a company's disk operation on a blocking thread.
@@ -72,13 +72,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_company_writes_one_piece_after_the_other_and_another_one_beside_it() {
-        let disk = Disk(Scheduler::new(Shares::of_one_kind(2, COMPANY_WRITES_MAX, 2, WAIT_TIME_MAX)));
+        let disk = Disk(KeyedPermits::new(PermitLimits::new(2, COMPANY_WRITES_MAX).wait(2, WAIT_TIME_MAX)));
         let (release, released) = mpsc::channel();
         let writes = tokio::spawn({
             let disk = disk.clone();
             async move { disk.run(CompanyId::new(1), move || released.recv().map_err(io::Error::other)).await }
         });
-        while disk.0.companies() == 0 {
+        while disk.0.keys() == 0 {
             tokio::task::yield_now().await;
         }
         let waits = tokio::spawn({

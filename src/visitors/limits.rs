@@ -8,13 +8,12 @@ use governor::clock::Clock;
 use governor::middleware::StateInformationMiddleware;
 use governor::state::keyed::DefaultKeyedStateStore;
 use governor::{Quota, RateLimiter};
-use hotline_persistence::scheduler::{Denied, Permit, Scheduler, Shares, Weight};
+use hotline_persistence::limits::{Denied, KeyedPermit, KeyedPermits, PermitLimits};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{CompanyId, pool};
 
 use super::limit_keys::{CLEANUP_INTERVAL, KEYS_MAX};
 use super::uploads::{UploadMeter, UploadOptions, Uploads};
-use crate::web::admission::keyed_limit::{KeyedLimit, KeyedPermit};
 use crate::web::admission::rate::{Allowance, LimitClock, RateExceeded, allowance, full};
 use crate::web::connections::origin::Address;
 
@@ -87,9 +86,10 @@ pub struct Visitors {
     sessions: AddressLimit,
     messages: AddressLimit,
     others: AddressLimit,
-    sockets: KeyedLimit<Address>,
+    /// `None`: no limit.
+    sockets: Option<KeyedPermits<Address>>,
     uploads: Arc<Uploads>,
-    catch_ups: Arc<Scheduler>,
+    catch_ups: KeyedPermits<CompanyId>,
 }
 
 struct AddressLimit {
@@ -113,18 +113,15 @@ pub struct SocketPermit {
 impl Visitors {
     /// Starts with full allowances.
     pub fn new(options: VisitorOptions) -> Self {
+        let sockets = usize::try_from(options.sockets_per_address).unwrap_or(usize::MAX);
+        let catch_ups = PermitLimits::new(CATCH_UPS_MAX, CATCH_UPS_OF_COMPANY_MAX);
         Self {
             sessions: AddressLimit::new(options.sessions_per_minute),
             messages: AddressLimit::new(options.messages_per_minute),
             others: AddressLimit::new(options.requests_per_minute),
-            sockets: KeyedLimit::default(),
+            sockets: (sockets > 0).then(|| KeyedPermits::new(PermitLimits::of_key(sockets))),
             uploads: Arc::new(Uploads::new(options.uploads)),
-            catch_ups: Scheduler::new(Shares::of_one_kind(
-                CATCH_UPS_MAX,
-                CATCH_UPS_OF_COMPANY_MAX,
-                CATCH_UPS_WAITING_MAX,
-                pool::ACQUIRE_TIME_MAX,
-            )),
+            catch_ups: KeyedPermits::new(catch_ups.wait(CATCH_UPS_WAITING_MAX, pool::ACQUIRE_TIME_MAX)),
             options,
         }
     }
@@ -157,9 +154,8 @@ impl Visitors {
 
     /// Acquires a permit for a socket, if the address has one left.
     pub fn admit_socket(&self, address: Option<Address>) -> Option<SocketPermit> {
-        let max = self.options.sockets_per_address;
-        let permit = match address.filter(|_| max > 0) {
-            Some(address) => Some(self.sockets.try_acquire(address, max)?),
+        let permit = match self.sockets.as_ref().zip(address) {
+            Some((sockets, address)) => Some(sockets.try_acquire(address)?),
             None => None,
         };
         Some(SocketPermit { _permit: permit })
@@ -169,8 +165,8 @@ impl Visitors {
     ///
     /// # Errors
     /// When it has waited too long.
-    pub(super) async fn catch_up(&self, company: CompanyId) -> Result<Permit, Denied> {
-        self.catch_ups.permit(company, Weight::Light).await
+    pub(super) async fn catch_up(&self, company: CompanyId) -> Result<KeyedPermit<CompanyId>, Denied> {
+        self.catch_ups.acquire(company).await
     }
 
     /// Drops a company's state; limits by address remain.
@@ -244,6 +240,6 @@ mod tests {
         assert!(visitors.admit_socket(address("192.0.2.2")).is_some());
         drop(first);
         assert!(visitors.admit_socket(here).is_some());
-        assert_eq!(visitors.sockets.keys(), 1, "addresses without sockets are forgotten");
+        assert_eq!(visitors.sockets.map(|sockets| sockets.keys()), Some(1), "addresses without sockets are forgotten");
     }
 }

@@ -14,6 +14,7 @@ use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 use dashmap::DashMap;
 use futures_util::stream;
 use hotline_actors::Directory;
+use hotline_persistence::limits::{KeyedPermit, KeyedPermits, PermitLimits};
 use hotline_persistence::tables::events::{self, After, EventKind, Portion};
 use hotline_persistence::{CompanyId, EventNews, Listening, LoggedEventId, Presence};
 use serde_json::json;
@@ -25,7 +26,6 @@ use super::{LastId, Types, listen, visible_types};
 use crate::api::messages::ViewContext;
 use crate::app::App;
 use crate::openapi::{DocumentedResponse, Operation, ResponseDescription};
-use crate::web::admission::keyed_limit::{KeyedLimit, KeyedPermit};
 use crate::web::request::params::QueryParams;
 use crate::web::request::values::FromField;
 use crate::web::response::schema::Schemas;
@@ -52,7 +52,7 @@ const SHARED_BYTES_MAX: usize = 1 << 20;
 
 /// Maximum number of streams and waiting requests of one company: some for its own services, and one per agent's
 /// screen. Each stream costs a batch of memory and a connection, and each event is sent to every stream.
-pub const READERS_PER_COMPANY_MAX: u32 = 200;
+pub const READERS_PER_COMPANY_MAX: usize = 200;
 
 /// `Retry-After` in seconds when there are too many: about as long as a request waits.
 const RETRY_AFTER_S: u64 = 30;
@@ -95,10 +95,16 @@ impl ResponseDescription for EventStream {
 }
 
 /// The state that streams of the same company share, and the number of its readers.
-#[derive(Default)]
 pub struct SharedStreams {
     companies: DashMap<(CompanyId, String), Arc<SharedStream>>,
-    readers: KeyedLimit<CompanyId>,
+    readers: KeyedPermits<CompanyId>,
+}
+
+impl Default for SharedStreams {
+    fn default() -> Self {
+        let readers = KeyedPermits::new(PermitLimits::of_key(READERS_PER_COMPANY_MAX));
+        Self { companies: DashMap::new(), readers }
+    }
 }
 
 /// The latest events of a company, serialized for readers that use the same base URL for files.
@@ -140,7 +146,7 @@ impl SharedStreams {
     /// # Errors
     /// `429` when the company has reached the limit.
     pub(super) fn admit(&self, company: CompanyId) -> ApiResult<KeyedPermit<CompanyId>> {
-        let permit = self.readers.try_acquire(company, READERS_PER_COMPANY_MAX);
+        let permit = self.readers.try_acquire(company);
         permit.ok_or_else(|| ApiError::too_many_open("event streams", RETRY_AFTER_S))
     }
 

@@ -448,10 +448,10 @@ async fn attempt(
     }
     let id = format!("evt_{}_{}", endpoint.company, event.id);
     let figures = &shared.app.figures.webhooks;
-    figures.set_under_way(shared.attempt_limit.count());
+    figures.set_under_way(shared.attempt_limit.in_use());
     let secrets = endpoint.secrets_at(clock::now());
     let result = shared.app.webhooks.deliver(&endpoint.url, secrets, &id, event.json).await;
     drop(permit);
-    figures.set_under_way(shared.attempt_limit.count());
+    figures.set_under_way(shared.attempt_limit.in_use());
     (event.id, Some(result))
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
+use hotline_persistence::limits::{KeyedPermit, KeyedPermits, PermitLimits};
 use hotline_persistence::{ChannelId, CompanyId, MessageId};
 
 /// Limits of concurrent downloads, and of files in memory.
@@ -39,14 +40,21 @@ pub(super) trait PendingFile {
     fn message(&self) -> MessageId;
 }
 
+/// The permits of a running download; dropping it releases them.
+#[allow(dead_code, reason = "dropping it releases them")]
+struct DownloadSlot {
+    of_company: KeyedPermit<CompanyId>,
+    of_channel: KeyedPermit<(CompanyId, ChannelId)>,
+}
+
 /// The queues of all companies.
 pub(super) struct DownloadQueue<F> {
     limits: DownloadLimits,
     companies: HashMap<CompanyId, CompanyDownloads<F>>,
     /// Companies with files to download now, in turn.
     turns: VecDeque<CompanyId>,
-    channels: HashMap<(CompanyId, ChannelId), usize>,
-    running: usize,
+    slots: KeyedPermits<CompanyId>,
+    channel_slots: KeyedPermits<(CompanyId, ChannelId)>,
     in_memory: usize,
 }
 
@@ -55,14 +63,14 @@ struct CompanyDownloads<F> {
     ready: BTreeMap<MessageId, F>,
     /// To be retried later.
     paused: BTreeMap<MessageId, F>,
-    running: HashSet<MessageId>,
+    running: HashMap<MessageId, DownloadSlot>,
     /// Downloaded, but not yet stored in their messages.
     finishing: HashSet<MessageId>,
 }
 
 impl<F> Default for CompanyDownloads<F> {
     fn default() -> Self {
-        Self { ready: BTreeMap::new(), paused: BTreeMap::new(), running: HashSet::new(), finishing: HashSet::new() }
+        Self { ready: BTreeMap::new(), paused: BTreeMap::new(), running: HashMap::new(), finishing: HashSet::new() }
     }
 }
 
@@ -74,7 +82,7 @@ impl<F> CompanyDownloads<F> {
     fn contains(&self, message: MessageId) -> bool {
         self.ready.contains_key(&message)
             || self.paused.contains_key(&message)
-            || self.running.contains(&message)
+            || self.running.contains_key(&message)
             || self.finishing.contains(&message)
     }
 
@@ -86,12 +94,13 @@ impl<F> CompanyDownloads<F> {
 
 impl<F: PendingFile> DownloadQueue<F> {
     pub(super) fn new(limits: DownloadLimits) -> Self {
+        let slots = PermitLimits::new(limits.concurrent, limits.concurrent_per_company);
         Self {
             limits,
             companies: HashMap::new(),
             turns: VecDeque::new(),
-            channels: HashMap::new(),
-            running: 0,
+            slots: KeyedPermits::new(slots.reserve(limits.concurrent / 4)),
+            channel_slots: KeyedPermits::new(PermitLimits::of_key(limits.concurrent_per_channel)),
             in_memory: 0,
         }
     }
@@ -149,10 +158,9 @@ impl<F: PendingFile> DownloadQueue<F> {
     /// The next file to download, if a slot is free: the newest of the company whose turn it is, because somebody is
     /// probably waiting for it.
     pub(super) fn start_next(&mut self) -> Option<F> {
-        if self.running >= self.limits.concurrent {
+        if self.slots.in_use() >= self.limits.concurrent {
             return None;
         }
-        let has_spare = self.running < self.limits.concurrent - self.limits.concurrent / 4;
         for _ in 0..self.turns.len() {
             let id = self.turns.pop_front()?;
             let Some(company) = self.companies.get_mut(&id) else { continue };
@@ -160,19 +168,13 @@ impl<F: PendingFile> DownloadQueue<F> {
                 // The company returns to the turns with its next file.
                 continue;
             }
-            let running = company.running.len();
-            let may = running == 0 || (has_spare && running < self.limits.concurrent_per_company);
-            let channels = &self.channels;
-            let has_slot =
-                |channel| channels.get(&(id, channel)).is_none_or(|at| *at < self.limits.concurrent_per_channel);
-            let message = company.ready.iter().rev().find(|(_, file)| may && has_slot(file.channel()));
-            let message = message.map(|(message, _)| *message);
-            let file = message.and_then(|message| company.ready.remove(&message));
-            if let Some(file) = &file {
-                company.running.insert(file.message());
-                *self.channels.entry((id, file.channel())).or_default() += 1;
-                self.running += 1;
-            }
+            let of_channel = |file: &F| self.channel_slots.try_acquire((id, file.channel()));
+            let file = self.slots.try_acquire(id).and_then(|of_company| {
+                let mut ready = company.ready.iter().rev();
+                let (message, of_channel) = ready.find_map(|(message, file)| Some((*message, of_channel(file)?)))?;
+                company.running.insert(message, DownloadSlot { of_company, of_channel });
+                company.ready.remove(&message)
+            });
             if !company.ready.is_empty() {
                 self.turns.push_back(id);
             }
@@ -223,18 +225,8 @@ impl<F: PendingFile> DownloadQueue<F> {
     }
 
     fn release_slot(&mut self, file: &F) -> bool {
-        let (id, key) = (file.company(), (file.company(), file.channel()));
-        let was_running = self.companies.get_mut(&id).is_some_and(|company| company.running.remove(&file.message()));
-        if was_running {
-            self.running -= 1;
-            if let Some(concurrent) = self.channels.get_mut(&key) {
-                *concurrent -= 1;
-                if *concurrent == 0 {
-                    self.channels.remove(&key);
-                }
-            }
-        }
-        was_running
+        let company = self.companies.get_mut(&file.company());
+        company.is_some_and(|company| company.running.remove(&file.message()).is_some())
     }
 
     /// Drops a company's waiting files; the table still has them. Running downloads count until they are completed.
@@ -338,8 +330,8 @@ mod tests {
             queue.complete(&file);
         }
         assert_eq!(order, [3, 5, 2, 4, 1]);
-        assert!(queue.companies.is_empty() && queue.turns.is_empty() && queue.channels.is_empty());
-        assert_eq!((queue.in_memory, queue.running), (0, 0));
+        assert!(queue.companies.is_empty() && queue.turns.is_empty() && queue.channel_slots.keys() == 0);
+        assert_eq!((queue.in_memory, queue.slots.in_use()), (0, 0));
     }
 
     #[test]
@@ -350,7 +342,7 @@ mod tests {
         }
         queue.add_new(TestFile(1, 2, 1));
         assert_eq!(start_all(&mut queue).iter().filter(|file| file.1 == 1).count(), 4);
-        assert!(queue.companies[&CompanyId::new(1)].running.contains(&MessageId::new(1)));
+        assert!(queue.companies[&CompanyId::new(1)].running.contains_key(&MessageId::new(1)));
     }
 
     #[test]

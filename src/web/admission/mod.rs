@@ -5,7 +5,6 @@ pub mod auth;
 pub mod caller;
 pub mod hardening;
 pub mod idempotency;
-pub mod keyed_limit;
 pub mod modules;
 pub mod passwords;
 pub mod permissions;

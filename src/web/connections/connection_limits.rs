@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use dashmap::DashMap;
+use hotline_persistence::limits::{KeyedPermit, KeyedPermits, PermitLimits};
 use ipnet::IpNet;
 use nix::sys::resource::{Resource, getrlimit};
 
@@ -39,50 +39,40 @@ fn connections(descriptors: u64) -> u64 {
     (others - others / FILES_DIVISOR).max(CONNECTIONS_MIN)
 }
 
-/// Counts open connections by address.
+/// Counts open connections by address. Cheap to clone.
+#[derive(Clone)]
 pub(super) struct ConnectionLimits {
-    open: DashMap<Address, u32>,
-    /// Maximum per address; 0: no limit.
-    per_address: u32,
+    /// `None`: no limit.
+    open: Option<KeyedPermits<Address>>,
     /// Proxies, which open connections on behalf of many clients and are not counted.
-    exempt: Vec<IpNet>,
+    exempt: Arc<[IpNet]>,
 }
 
-/// A counted connection.
+/// A connection, counted unless its address is exempt.
 pub(super) struct CountedConnection {
-    limits: Arc<ConnectionLimits>,
-    address: Option<Address>,
+    #[allow(dead_code, reason = "dropping it uncounts the connection")]
+    permit: Option<KeyedPermit<Address>>,
 }
 
 impl ConnectionLimits {
-    pub(super) fn new(per_address: u32, exempt: Vec<IpNet>) -> Arc<Self> {
-        Arc::new(Self { open: DashMap::new(), per_address, exempt })
+    /// With this maximum per address; 0: no limit.
+    pub(super) fn new(per_address: u32, exempt: Vec<IpNet>) -> Self {
+        let per_address = usize::try_from(per_address).unwrap_or(usize::MAX);
+        let open = (per_address > 0).then(|| KeyedPermits::new(PermitLimits::of_key(per_address)));
+        Self { open, exempt: exempt.into() }
     }
 
     /// `None` when the address has reached its limit.
-    pub(super) fn admit(self: &Arc<Self>, peer: Option<SocketAddr>) -> Option<CountedConnection> {
+    pub(super) fn admit(&self, peer: Option<SocketAddr>) -> Option<CountedConnection> {
         let address = peer.map(|peer| peer.ip().to_canonical());
         // The forwarding header is not known yet, so a proxy's connections cannot be attributed to clients.
         let is_exempt = |address: &IpAddr| self.exempt.iter().any(|range| range.contains(address));
-        let address = address.filter(|address| self.per_address > 0 && !is_exempt(address)).map(Address::of);
-        if let Some(address) = address {
-            let mut open = self.open.entry(address).or_insert(0);
-            if *open >= self.per_address {
-                return None;
-            }
-            *open += 1;
-        }
-        Some(CountedConnection { limits: self.clone(), address })
-    }
-}
-
-impl Drop for CountedConnection {
-    fn drop(&mut self) {
-        let Some(address) = self.address else { return };
-        self.limits.open.remove_if_mut(&address, |_, open| {
-            *open = open.saturating_sub(1);
-            *open == 0
-        });
+        let address = address.filter(|address| !is_exempt(address)).map(Address::of);
+        let permit = match self.open.as_ref().zip(address) {
+            Some((open, address)) => Some(open.try_acquire(address)?),
+            None => None,
+        };
+        Some(CountedConnection { permit })
     }
 }
 
@@ -121,11 +111,15 @@ mod tests {
         drop(first);
         assert!(limits.admit(from("1.2.3.4")).is_some(), "one has gone");
         drop((second, other, of_proxy));
-        assert!(limits.open.is_empty(), "nothing is remembered of those who have gone");
+        assert_eq!(
+            limits.open.as_ref().map(KeyedPermits::keys),
+            Some(0),
+            "nothing is remembered of those who have gone"
+        );
         let network: Vec<_> = (1..4).map(|host| limits.admit(from(&format!("2001:db8::{host}")))).collect();
         assert!(network[1].is_some() && network[2].is_none(), "a network of IPv6 is one address");
         let free = ConnectionLimits::new(0, Vec::new());
         let many: Vec<_> = (0..100).map(|_| free.admit(from("1.2.3.4"))).collect();
-        assert!(many.iter().all(Option::is_some) && free.open.is_empty());
+        assert!(many.iter().all(Option::is_some) && free.open.is_none());
     }
 }

@@ -21,7 +21,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use actix_http::body::{BoxBody, MessageBody};
@@ -163,7 +162,7 @@ where
 fn connection_service<I, S, B, E>(
     app: I,
     shutdown: impl Fn() -> E + 'static,
-    connections: Arc<ConnectionLimits>,
+    connections: ConnectionLimits,
     address: SocketAddr,
     limits: Limits,
 ) -> impl ServiceFactory<TcpStream, Config = (), Response = (), Error = DispatchError, InitError = ()>

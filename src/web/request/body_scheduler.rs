@@ -4,14 +4,13 @@
 //! A serving thread handles hundreds of requests; parsing 16 MiB of JSON blocks it for a tenth of a second or more.
 //! Small bodies are parsed in place, because handing them over takes longer than parsing them.
 
-use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
 use actix_web::web::Data;
 use actix_web::{HttpMessage, HttpRequest};
 use hotline_persistence::CompanyId;
-use hotline_persistence::scheduler::{Denied, Permit, Scheduler, Shares, Weight};
+use hotline_persistence::limits::{Denied, KeyedPermit, KeyedPermits, PermitLimits};
 use tokio::task::spawn_blocking;
 
 use crate::web::response::error::{ApiError, ApiResult};
@@ -40,20 +39,21 @@ const COMPANY_PARSED_WAITING_MAX: usize = 256;
 /// How long a body waits for its turn. Imports of one company take seconds each on a slow machine.
 const WAIT_MAX: Duration = Duration::from_secs(15);
 
-/// Schedules large bodies: one scheduler for memory, one for parsing.
+/// Schedules large bodies: one limit for memory, one for parsing.
 pub struct BodyScheduler {
-    large: Arc<Scheduler>,
-    parsing: Arc<Scheduler>,
+    large: KeyedPermits<CompanyId>,
+    parsing: KeyedPermits<CompanyId>,
 }
+
+/// The permit of a request to hold a large body.
+struct LargeBodyPermit(#[allow(dead_code, reason = "dropping it releases it")] KeyedPermit<CompanyId>);
 
 impl Default for BodyScheduler {
     fn default() -> Self {
         let threads = available_parallelism().map_or(1, usize::from).min(PARSED_AT_ONCE_MAX);
-        let scheduler = |all, company, waiting| Scheduler::new(Shares::of_one_kind(all, company, waiting, WAIT_MAX));
-        Self {
-            large: scheduler(LARGE_MAX, COMPANY_LARGE_MAX, COMPANY_LARGE_WAITING_MAX),
-            parsing: scheduler(threads, COMPANY_PARSED_AT_ONCE, COMPANY_PARSED_WAITING_MAX),
-        }
+        let large = PermitLimits::new(LARGE_MAX, COMPANY_LARGE_MAX).wait(COMPANY_LARGE_WAITING_MAX, WAIT_MAX);
+        let parsing = PermitLimits::new(threads, COMPANY_PARSED_AT_ONCE).wait(COMPANY_PARSED_WAITING_MAX, WAIT_MAX);
+        Self { large: KeyedPermits::new(large), parsing: KeyedPermits::new(parsing) }
     }
 }
 
@@ -62,8 +62,8 @@ impl BodyScheduler {
     ///
     /// # Errors
     /// `503` when no permit became free in time.
-    pub async fn permit(&self, company: CompanyId) -> ApiResult<Permit> {
-        self.large.permit(company, Weight::Light).await.map_err(unavailable)
+    pub async fn permit(&self, company: CompanyId) -> ApiResult<KeyedPermit<CompanyId>> {
+        self.large.acquire(company).await.map_err(unavailable)
     }
 
     /// Runs a company's work on a thread that does not serve requests.
@@ -75,7 +75,7 @@ impl BodyScheduler {
         company: CompanyId,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> ApiResult<T> {
-        let permit = self.parsing.permit(company, Weight::Light).await.map_err(unavailable)?;
+        let permit = self.parsing.acquire(company).await.map_err(unavailable)?;
         let task = spawn_blocking(move || {
             let result = work();
             drop(permit);
@@ -110,11 +110,11 @@ pub(in crate::web) async fn parse<T: Send + 'static>(
 /// Acquires a permit for a large body; the request holds it until it ends.
 pub(super) async fn acquire_permit(request: &HttpRequest) -> ApiResult<()> {
     let Some(scheduler) = request.app_data::<Data<BodyScheduler>>() else { return Ok(()) };
-    if request.extensions().contains::<Permit>() {
+    if request.extensions().contains::<LargeBodyPermit>() {
         // The body was already read to compute its fingerprint.
         return Ok(());
     }
     let permit = scheduler.permit(tenant(request)).await?;
-    request.extensions_mut().insert(permit);
+    request.extensions_mut().insert(LargeBodyPermit(permit));
     Ok(())
 }

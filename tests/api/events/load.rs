@@ -24,7 +24,7 @@ async fn five_thousand_streams_are_told_what_happens_in_their_company_and_nothin
     assert!(hard >= FILES, "the system must allow {FILES} open files");
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard).expect("the limit is raised");
     let app = OwnApp::start().await;
-    let each = READERS_PER_COMPANY_MAX as usize;
+    let each = READERS_PER_COMPANY_MAX;
     let mut companies = Vec::new();
     for _ in 0..STREAMS / each {
         let (_, api) = app.another_company().await;

@@ -1,12 +1,9 @@
 //! Counts the bytes of responses that are in memory until they are sent: by address, by company, and in total.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hotline_persistence::CompanyId;
-use tokio::sync::Notify;
-use tokio::time::{Instant, timeout_at};
+use hotline_persistence::limits::{BudgetLimits, KeyedBudget, ReservedBytes};
 
 use crate::web::connections::origin::Address;
 
@@ -52,78 +49,51 @@ pub(super) struct Reader {
     pub(super) company: Option<CompanyId>,
 }
 
+/// Whose share a response uses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Holder {
+pub(super) enum Holder {
     Address(Address),
     Company(CompanyId),
 }
 
-/// The bytes in use now.
-#[derive(Default)]
-struct MemoryUsage {
-    all: usize,
-    waiting: usize,
-    of: HashMap<Holder, usize>,
-}
-
 /// The bytes in use. Clones share the same state.
-#[derive(Clone, Default)]
-pub(super) struct Ledger(Arc<Inner>);
-
-#[derive(Default)]
-struct Inner {
-    limits: MemoryLimits,
-    usage: Mutex<MemoryUsage>,
-    released: Notify,
+#[derive(Clone)]
+pub(super) struct Ledger {
+    memory: KeyedBudget<Holder>,
+    /// Of responses that are complete and wait for a reservation, of any holder.
+    waiting: KeyedBudget<()>,
+    wait: Duration,
 }
 
 /// Reserved bytes; dropping it releases them.
-pub(super) struct Reservation {
-    ledger: Ledger,
-    reader: Reader,
-    bytes: usize,
-}
+pub(super) type Reservation = ReservedBytes<Holder>;
 
-/// A response that is complete and waits for a reservation.
-struct WaitingBytes<'a> {
-    ledger: &'a Ledger,
-    bytes: usize,
+impl Default for Ledger {
+    fn default() -> Self {
+        Self::with(MemoryLimits::default())
+    }
 }
 
 impl Ledger {
-    #[cfg(test)]
     pub(super) fn with(limits: MemoryLimits) -> Self {
-        Self(Arc::new(Inner { limits, ..Inner::default() }))
-    }
-
-    fn usage(&self) -> MutexGuard<'_, MemoryUsage> {
-        self.0.usage.lock().unwrap_or_else(PoisonError::into_inner)
+        let MemoryLimits { all, reserved, small, company, address, waiting, wait } = limits;
+        let share = move |holder: &Holder| match holder {
+            Holder::Address(_) => address,
+            Holder::Company(_) => company,
+        };
+        let memory = KeyedBudget::new(BudgetLimits { all, reserved, small }, share);
+        Self { memory, waiting: KeyedBudget::new(BudgetLimits::new(waiting), move |()| waiting), wait }
     }
 
     /// Reserves bytes, if they are available now. A response above a limit fits when its reader has nothing else in memory:
     /// a page by number cannot be shorter.
     pub(super) fn try_reserve(&self, reader: Reader, bytes: usize) -> Option<Reservation> {
-        let mut usage = self.usage();
-        if !usage.fits(self.0.limits, reader, bytes) {
-            return None;
-        }
-        usage.add(reader, bytes);
-        drop(usage);
-        Some(Reservation { ledger: self.clone(), reader, bytes })
+        self.memory.try_reserve(reader.holders(), bytes)
     }
 
     /// Waits for bytes for a response that is not built yet.
     pub(super) async fn reserve(&self, reader: Reader, bytes: usize) -> Option<Reservation> {
-        let deadline = Instant::now() + self.0.limits.wait;
-        loop {
-            // Registered before the check, so that no release is missed in between.
-            let mut released = std::pin::pin!(self.0.released.notified());
-            released.as_mut().enable();
-            if let Some(reservation) = self.try_reserve(reader, bytes) {
-                return Some(reservation);
-            }
-            timeout_at(deadline, released).await.ok()?;
-        }
+        self.memory.reserve(reader.holders(), bytes, self.wait).await
     }
 
     /// Waits for bytes for a response that is already in memory. Few may wait like this.
@@ -131,95 +101,23 @@ impl Ledger {
         if let Some(reservation) = self.try_reserve(reader, bytes) {
             return Some(reservation);
         }
-        let _waiting = self.start_waiting(bytes)?;
+        let _waiting = self.waiting.try_reserve(Vec::new(), bytes)?;
         self.reserve(reader, bytes).await
-    }
-
-    fn start_waiting(&self, bytes: usize) -> Option<WaitingBytes<'_>> {
-        let mut usage = self.usage();
-        if usage.waiting > 0 && usage.waiting + bytes > self.0.limits.waiting {
-            return None;
-        }
-        usage.waiting += bytes;
-        drop(usage);
-        Some(WaitingBytes { ledger: self, bytes })
-    }
-
-    /// The number of addresses and companies with bytes in use.
-    #[cfg(test)]
-    pub(super) fn holders(&self) -> usize {
-        self.usage().of.len()
-    }
-}
-
-impl MemoryUsage {
-    fn of(&self, holder: Option<Holder>) -> usize {
-        holder.and_then(|holder| self.of.get(&holder)).copied().unwrap_or_default()
-    }
-
-    fn fits(&self, limits: MemoryLimits, reader: Reader, bytes: usize) -> bool {
-        let [address, company] = reader.holders().map(|holder| self.of(holder));
-        let fits = |used: usize, share: usize| used + bytes.min(share) <= share;
-        let is_small = address.max(company) + bytes <= limits.small;
-        let all = if is_small { limits.all + limits.reserved } else { limits.all };
-        fits(address, limits.address) && fits(company, limits.company) && fits(self.all, all)
-    }
-
-    fn add(&mut self, reader: Reader, bytes: usize) {
-        self.all += bytes;
-        for holder in reader.holders().into_iter().flatten() {
-            *self.of.entry(holder).or_default() += bytes;
-        }
-    }
-
-    fn remove(&mut self, reader: Reader, bytes: usize) {
-        self.all = self.all.saturating_sub(bytes);
-        for holder in reader.holders().into_iter().flatten() {
-            if let Some(used) = self.of.get_mut(&holder) {
-                *used = used.saturating_sub(bytes);
-                if *used == 0 {
-                    self.of.remove(&holder);
-                }
-            }
-        }
     }
 }
 
 impl Reader {
-    fn holders(self) -> [Option<Holder>; 2] {
-        [self.address.map(Holder::Address), self.company.map(Holder::Company)]
-    }
-}
-
-impl Reservation {
-    /// Releases all but this many of its bytes.
-    pub(super) fn shrink(&mut self, bytes: usize) {
-        let spare = self.bytes.saturating_sub(bytes);
-        if spare > 0 {
-            self.bytes -= spare;
-            self.ledger.usage().remove(self.reader, spare);
-            self.ledger.0.released.notify_waiters();
-        }
-    }
-}
-
-impl Drop for Reservation {
-    fn drop(&mut self) {
-        self.ledger.usage().remove(self.reader, self.bytes);
-        self.ledger.0.released.notify_waiters();
-    }
-}
-
-impl Drop for WaitingBytes<'_> {
-    fn drop(&mut self) {
-        let mut usage = self.ledger.usage();
-        usage.waiting = usage.waiting.saturating_sub(self.bytes);
+    fn holders(self) -> Vec<Holder> {
+        let address = self.address.map(Holder::Address);
+        address.into_iter().chain(self.company.map(Holder::Company)).collect()
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
 mod tests {
+    use tokio::time::Instant;
+
     use super::*;
 
     const LIMITS: MemoryLimits = MemoryLimits {
@@ -249,9 +147,8 @@ mod tests {
         let small = take(5, 3, 10).expect("small usage");
         assert!(take(5, 3, 1).is_none(), "no longer small");
         drop((first, second, third, small));
-        assert_eq!(ledger.holders(), 0, "holders without bytes are removed");
-        let usage = ledger.usage();
-        assert_eq!((usage.all, usage.waiting), (0, 0));
+        assert_eq!(ledger.memory.keys(), 0, "holders without bytes are removed");
+        assert_eq!((ledger.memory.used(), ledger.waiting.used()), (0, 0));
     }
 
     #[test]
@@ -276,7 +173,7 @@ mod tests {
         assert!(ledger.try_reserve(reader(1, 1), 31).is_none());
         assert!(ledger.try_reserve(reader(1, 1), 30).is_some());
         drop(reservation);
-        assert_eq!((ledger.holders(), ledger.usage().all), (0, 0));
+        assert_eq!((ledger.memory.keys(), ledger.memory.used()), (0, 0));
     }
 
     #[tokio::test(start_paused = true)]
@@ -293,6 +190,6 @@ mod tests {
         let started = Instant::now();
         assert!(ledger.reserve_in_memory(reader(1, 1), 1).await.is_none());
         assert_eq!(started.elapsed(), LIMITS.wait);
-        assert_eq!(ledger.usage().waiting, 0);
+        assert_eq!(ledger.waiting.used(), 0);
     }
 }

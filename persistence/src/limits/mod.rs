@@ -1,0 +1,39 @@
+//! Limits by key: of a company, a channel, an address. [`KeyedPermits`] counts what runs or is open at a time,
+//! [`KeyedBudget`] the bytes that are in use. Both have a total and a share for each key, are released by guards, and
+//! remember only keys that use something, so neither grows. What happens at a limit is its caller's decision.
+
+mod budget;
+mod permits;
+
+pub use budget::{BudgetLimits, KeyedBudget, ReservedBytes};
+pub use permits::{KeyedPermit, KeyedPermits, PermitLimits};
+
+/// Why a permit was denied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Denied {
+    /// Too much work of this company is waiting already.
+    #[error("too many requests of this company are waiting")]
+    TooMany,
+    /// No permit was free in time.
+    #[error("no capacity became free in time")]
+    TooLong,
+    /// The service is stopping.
+    #[error("the service is stopping")]
+    Closed,
+}
+
+impl From<Denied> for sqlx::Error {
+    fn from(denied: Denied) -> Self {
+        match denied {
+            Denied::TooMany => Self::Io(std::io::Error::other(denied)),
+            Denied::TooLong => Self::PoolTimedOut,
+            Denied::Closed => Self::PoolClosed,
+        }
+    }
+}
+
+impl From<Denied> for crate::Error {
+    fn from(denied: Denied) -> Self {
+        Self::Unavailable(denied.to_string())
+    }
+}
