@@ -5,11 +5,12 @@
 //! delivers them all.
 
 use std::cell::OnceCell;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use hotline_persistence::durable::{Waiter, stopped};
 use hotline_persistence::journal::Seq;
 use hotline_persistence::{ChangeLog, Durable};
+use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 
 use crate::Refusal;
@@ -56,7 +57,7 @@ impl CompletionQueue {
 
     fn push(&self, reply: Box<dyn Deliver>) {
         let is_first = {
-            let mut waiting = self.0.lock();
+            let mut waiting = self.0.waiting.lock();
             waiting.push(reply);
             waiting.len() == 1
         };
@@ -66,17 +67,10 @@ impl CompletionQueue {
     }
 }
 
-impl QueueState {
-    fn lock(&self) -> MutexGuard<'_, Vec<Box<dyn Deliver>>> {
-        // Nothing that can panic runs under the lock.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 async fn deliver_all(queue: Arc<QueueState>) {
     loop {
         queue.arrived.notified().await;
-        let waiting = std::mem::take(&mut *queue.lock());
+        let waiting = std::mem::take(&mut *queue.waiting.lock());
         for reply in waiting {
             reply.deliver();
         }

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -22,6 +22,7 @@ use hotline_persistence::{
     WrapupTypeId,
 };
 use ipnet::{IpNet, Ipv4Net};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::id_map::IdMap;
@@ -82,12 +83,6 @@ struct Loads {
     loaded: tokio::sync::Mutex<u64>,
     /// Records that are about to be deleted.
     removals: Mutex<Vec<Removal>>,
-}
-
-impl Loads {
-    fn removals(&self) -> MutexGuard<'_, Vec<Removal>> {
-        self.removals.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A record that is about to be deleted. In memory it is inactive, even if the tables differ, so nothing new refers to
@@ -338,7 +333,7 @@ impl Directory {
         for (id, loads, mut loaded, included) in due_loads {
             match found.remove(&id) {
                 Some(mut organization) => {
-                    loads.removals().iter().for_each(|removal| removal.mark(&mut organization));
+                    loads.removals.lock().iter().for_each(|removal| removal.mark(&mut organization));
                     self.put(organization);
                 }
                 None => self.forget(id),
@@ -357,7 +352,7 @@ impl Directory {
         let loads = self.loads(id);
         // Between two loads, because one that began before would make the record active again.
         let _between = loads.loaded.lock().await;
-        loads.removals().push(removal);
+        loads.removals.lock().push(removal);
         if let Some(current) = self.company(id) {
             let mut organization = Organization::clone(&current);
             removal.mark(&mut organization);
@@ -368,7 +363,7 @@ impl Directory {
     /// Undoes [`Directory::begin_removal`]; the next load shows whether the record still exists.
     pub(crate) fn end_removal(&self, id: CompanyId, removal: Removal) {
         let loads = self.loads(id);
-        let mut removals = loads.removals();
+        let mut removals = loads.removals.lock();
         // Removes one mark only: two requests may delete the record at once.
         if let Some(index) = removals.iter().position(|other| *other == removal) {
             removals.swap_remove(index);

@@ -5,12 +5,13 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::queues::Distribution;
 use hotline_persistence::{CompanyId, QueueId, TicketId, UserId};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use crate::id_map::IdMap;
@@ -28,6 +29,7 @@ pub(crate) struct Assigners {
 /// The assigner of one company.
 #[derive(Default)]
 pub(crate) struct Assigner {
+    /// A panic of a decision leaves it consistent, because it changes only after the entry was appended.
     state: Mutex<AssignmentState>,
     /// Notified when a count has ended, successfully or not.
     count_ended: watch::Sender<()>,
@@ -91,7 +93,7 @@ impl Assigners {
         // Not locked within the map, so that a company's turn does not block other companies.
         let assigner = self.assigners.get(&ticket.row.company_id).map(|assigner| assigner.clone());
         if let Some(assigner) = assigner {
-            assigner.lock().record(ticket.row.id, agent_of(ticket));
+            assigner.state.lock().record(ticket.row.id, agent_of(ticket));
         }
     }
 }
@@ -117,18 +119,13 @@ impl Assigner {
 
     /// Begins a count if one is needed.
     pub(crate) fn begin_count(&self, now: Instant) -> CountStatus {
-        self.lock().begin_count(now)
+        self.state.lock().begin_count(now)
     }
 
     /// Ends a count with the contents of the tables, none when they could not be read, and notifies those that wait.
     pub(crate) fn end_count(&self, open_tickets: Option<Vec<(TicketId, UserId)>>, now: Instant) {
-        self.lock().end_count(open_tickets, now);
+        self.state.lock().end_count(open_tickets, now);
         self.count_ended.send_replace(());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, AssignmentState> {
-        // A panic of a decision leaves the state consistent, because it changes only after the entry was appended.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Chooses an agent, and holds the lock until the ticket is in the log.
@@ -136,7 +133,7 @@ impl Assigner {
         let (queue, distribution) = find_distribution(organization, open)?;
         let agents: BTreeSet<UserId> = organization.queues.get(&queue)?.users.iter().copied().collect();
         let is_active = |user: &UserId| organization.users.get(user).is_some_and(|user| user.active);
-        let state = self.lock();
+        let state = self.state.lock();
         let user = state.choose(queue, distribution, agents.into_iter().filter(is_active).collect())?;
         Some(Choice { state, queue, user })
     }

@@ -6,13 +6,14 @@
 //! are not queried cost nothing.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::reports::desk::{OpenTicket, OpenTickets};
 use hotline_persistence::tables::tickets::{TicketRow, TicketStatus};
 use hotline_persistence::{Change, CompanyId, QueueId, TicketId, UserId};
+use parking_lot::Mutex;
 
 use crate::id_map::IdMap;
 
@@ -86,7 +87,7 @@ impl Overviews {
         let overview = self
             .of(company)
             .unwrap_or_else(|| self.companies.entry(company).or_insert_with(|| Arc::new(Overview::new(now))).clone());
-        let query = overview.lock().query(now);
+        let query = overview.state.lock().query(now);
         (overview, query)
     }
 
@@ -96,7 +97,7 @@ impl Overviews {
             if let Change::Ticket(row) = change
                 && let Some(overview) = self.of(row.company_id)
             {
-                overview.lock().record(row);
+                overview.state.lock().record(row);
             }
         }
     }
@@ -109,7 +110,8 @@ impl Overviews {
 
     /// Drops overviews that were not queried for long.
     pub(crate) fn sweep(&self, now: Instant) {
-        self.companies.retain(|_, overview| now.saturating_duration_since(overview.lock().last_query) < RETAINED_FOR);
+        self.companies
+            .retain(|_, overview| now.saturating_duration_since(overview.state.lock().last_query) < RETAINED_FOR);
     }
 
     /// Not locked within the map, so that a company's query does not block other companies.
@@ -127,12 +129,7 @@ impl Overview {
     /// Ends a read with the contents of the tables; none when they could not be read. More than [`TICKETS_MAX`] tickets
     /// count as a failure.
     pub(crate) fn end_load(&self, open: Option<Vec<OpenTicket>>, now: Instant) {
-        self.lock().end_load(open, now);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, OverviewState> {
-        // Nothing that can panic runs under the lock.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().end_load(open, now);
     }
 }
 

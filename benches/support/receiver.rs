@@ -1,12 +1,13 @@
 //! A receiver of webhooks that takes everything, and counts.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use actix_web::web::{self, Bytes, Data};
 use actix_web::{App, HttpResponse, HttpServer};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// What has come.
@@ -45,7 +46,7 @@ impl Received {
 
     /// What was kept, and when each came.
     pub fn kept(&self) -> Vec<(Instant, Bytes)> {
-        std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.kept.lock())
     }
 
     /// Bytes of one body.
@@ -71,7 +72,7 @@ pub fn serve(received: Arc<Received>) -> SocketAddr {
 async fn take(received: Data<Received>, body: Bytes) -> HttpResponse {
     received.bytes.fetch_add(body.len(), Ordering::Relaxed);
     if received.keeps.load(Ordering::Acquire) {
-        received.kept.lock().unwrap_or_else(PoisonError::into_inner).push((Instant::now(), body));
+        received.kept.lock().push((Instant::now(), body));
     }
     received.count.fetch_add(1, Ordering::Release);
     received.more.notify_waiters();

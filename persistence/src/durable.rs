@@ -1,7 +1,8 @@
 //! Notifies waiters when an entry is durable.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::{Error, Result};
@@ -37,7 +38,7 @@ impl Durable {
 
     /// Registers `waiter`; calls it at once if the outcome is known.
     pub fn notify(self, waiter: Box<dyn Waiter>) {
-        let durable = match &mut *lock(&self.0) {
+        let durable = match &mut *self.0.lock() {
             Latch::Pending(registered) => {
                 *registered = Some(waiter);
                 return;
@@ -83,7 +84,7 @@ impl SyncSignal {
 
     fn settle(&self, durable: bool) {
         let settled = Latch::Settled { durable };
-        let waiter = match std::mem::replace(&mut *lock(&self.0), settled) {
+        let waiter = match std::mem::replace(&mut *self.0.lock(), settled) {
             Latch::Pending(waiter) => waiter,
             Latch::Settled { .. } => None,
         };
@@ -95,16 +96,11 @@ impl SyncSignal {
 
 impl Drop for SyncSignal {
     fn drop(&mut self) {
-        let is_open = matches!(&*lock(&self.0), Latch::Pending(_));
+        let is_open = matches!(&*self.0.lock(), Latch::Pending(_));
         if is_open {
             self.settle(false);
         }
     }
-}
-
-fn lock(latch: &Mutex<Latch>) -> MutexGuard<'_, Latch> {
-    // Nothing that can panic runs under the lock.
-    latch.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -5,11 +5,12 @@
 //! connections are not tested before use or on return, which saves two of a pool's three round trips. If a connection
 //! has died, the statement notices and is retried on a new one.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::available_parallelism;
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, PgConnection};
 
@@ -85,24 +86,19 @@ impl Readers {
     pub fn close(&self) {
         for pool in &self.pools {
             pool.scheduler.close();
-            pool.lock().clear();
+            pool.idle.lock().clear();
         }
     }
 }
 
 impl ReaderPool {
-    fn lock(&self) -> MutexGuard<'_, Vec<PgConnection>> {
-        // Nothing that can panic runs under the lock.
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The most recently used one, which is the warmest.
     fn take(&self) -> Option<PgConnection> {
-        self.lock().pop()
+        self.idle.lock().pop()
     }
 
     fn put_back(&self, connection: PgConnection) {
-        self.lock().push(connection);
+        self.idle.lock().push(connection);
     }
 }
 

@@ -3,9 +3,9 @@
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use sqlx::PgPool;
 use sqlx::postgres::PgConnectOptions;
 use tokio::task::JoinHandle;
@@ -245,7 +245,7 @@ impl Store {
             result.map_err(|error| Error::Unavailable(error.to_string()))??;
         }
         self.log.queue().close();
-        let persister = self.persister.lock().ok().and_then(|mut persister| persister.take());
+        let persister = self.persister.lock().take();
         if let Some(persister) = persister
             && tokio::time::timeout(CLOSE_TIME_MAX, persister).await.is_err()
         {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::mem::take;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::CompanyId;
@@ -27,20 +27,20 @@ pub struct ChangedWebhooks {
 impl WebhookNews {
     /// Reports that a company's webhooks have changed.
     pub fn tell(&self, company: CompanyId) {
-        self.changed.lock().unwrap_or_else(PoisonError::into_inner).companies.insert(company);
+        self.changed.lock().companies.insert(company);
         self.notify.notify_one();
     }
 
     /// Reports that any company's webhooks may have changed.
     pub fn tell_all(&self) {
-        self.changed.lock().unwrap_or_else(PoisonError::into_inner).is_all = true;
+        self.changed.lock().is_all = true;
         self.notify.notify_one();
     }
 
     /// Waits for notifications and takes them. For a single listener.
     pub async fn told(&self) -> ChangedWebhooks {
         loop {
-            let changed = take(&mut *self.changed.lock().unwrap_or_else(PoisonError::into_inner));
+            let changed = take(&mut *self.changed.lock());
             if changed != ChangedWebhooks::default() {
                 return changed;
             }
@@ -50,7 +50,7 @@ impl WebhookNews {
 
     /// Drops the notification for a company.
     pub(crate) fn forget(&self, company: CompanyId) {
-        self.changed.lock().unwrap_or_else(PoisonError::into_inner).companies.remove(&company);
+        self.changed.lock().companies.remove(&company);
     }
 }
 

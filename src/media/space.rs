@@ -7,10 +7,11 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::sys::statvfs::statvfs;
+use parking_lot::Mutex;
 use tokio::task::spawn_blocking;
 
 /// How long a reading of the free space is used: other programs also write to the disk.
@@ -88,7 +89,7 @@ impl Space {
 
     /// Reserves from the last reading, if that is recent enough.
     fn reserve_from_reading(&self, bytes: u64, valid_for: Duration) -> bool {
-        let mut reading = self.reading();
+        let mut reading = self.0.reading.lock();
         let is_valid = reading.taken_at.is_some_and(|taken_at| taken_at.elapsed() < valid_for);
         match reading.available.checked_sub(bytes).filter(|_| is_valid) {
             Some(available) => {
@@ -101,7 +102,7 @@ impl Space {
 
     fn refresh(&self) -> io::Result<()> {
         let free = (self.0.free)(&self.0.folders)?;
-        let mut reading = self.reading();
+        let mut reading = self.0.reading.lock();
         reading.taken_at = Some(Instant::now());
         reading.available = free.saturating_sub(self.0.free_bytes_min);
         let is_full = reading.available == 0;
@@ -115,10 +116,6 @@ impl Space {
             }
         }
         Ok(())
-    }
-
-    fn reading(&self) -> MutexGuard<'_, Reading> {
-        self.0.reading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

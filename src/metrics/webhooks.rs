@@ -1,12 +1,11 @@
 //! Metrics of deliveries to webhooks, and the lag of the slowest endpoint.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use hotline_persistence::CompanyId;
+use parking_lot::Mutex;
 
 /// The possible outcomes of an attempt, as label values.
 const OUTCOMES: [&str; 3] = ["delivered", "retried", "failed"];
@@ -65,7 +64,7 @@ impl WebhookFigures {
 
     /// Sets the creation time of a webhook's oldest waiting event; `None` if none waits.
     pub fn set_oldest_waiting(&self, company: CompanyId, webhook: i64, since: Option<DateTime<Utc>>) {
-        let mut oldest_waiting = self.oldest_waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut oldest_waiting = self.oldest_waiting.lock();
         match since {
             Some(since) => oldest_waiting.insert((company, webhook), since),
             None => oldest_waiting.remove(&(company, webhook)),
@@ -74,7 +73,7 @@ impl WebhookFigures {
 
     /// The age of the oldest event that an active endpoint has not accepted yet.
     pub fn lag(&self, now: DateTime<Utc>) -> Duration {
-        let oldest_waiting = self.oldest_waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let oldest_waiting = self.oldest_waiting.lock();
         oldest_waiting.values().min().map_or(Duration::ZERO, |since| (now - since).to_std().unwrap_or_default())
     }
 }

@@ -4,9 +4,9 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -32,7 +32,7 @@ impl Names {
 impl Lookup for Names {
     fn addresses(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
         self.lookups.fetch_add(1, Ordering::Relaxed);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         let responses = known.get_mut(name);
         let response = responses.map(|responses| match responses.len() {
             1 => responses[0].clone(),
@@ -67,7 +67,7 @@ impl Server {
                     while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).await.is_ok_and(|read| read > 0) {
                         head.push(byte[0]);
                     }
-                    received.lock().expect("heads").push(String::from_utf8_lossy(&head).into_owned());
+                    received.lock().push(String::from_utf8_lossy(&head).into_owned());
                     drop(stream.write_all(response.as_bytes()).await);
                 });
             }
@@ -76,7 +76,7 @@ impl Server {
     }
 
     fn requests(&self) -> Vec<String> {
-        self.heads.lock().expect("heads").clone()
+        self.heads.lock().clone()
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use futures_util::future::{join_all, select_all};
 use hotline_persistence::PgPool;
 use nix::sys::signal::Signal;
+use parking_lot::Mutex;
 use reqwest::Method;
 use serde_json::json;
 use tempfile::TempDir;
@@ -335,7 +335,7 @@ impl Rig {
                     return;
                 }
                 let line = format!("{} {begun:.1?} to {:.1?}: {status:?}\n", member.name, since.elapsed());
-                asked.lock().expect("nobody panics").push_str(&line);
+                asked.lock().push_str(&line);
                 tokio::time::sleep(PAUSE).await;
             }
         };
@@ -343,7 +343,7 @@ impl Rig {
         let left = FIRST_CHANGE_MAX.saturating_sub(since.elapsed());
         let changed = timeout(left, select_all(asking)).await;
         let words = || self.members.iter().map(Member::last_words).collect::<String>();
-        let asked = asked.lock().expect("nobody panics");
+        let asked = asked.lock();
         assert!(changed.is_ok(), "no {path} of company {} after {FIRST_CHANGE_MAX:?}:\n{asked}{}", company.id, words());
     }
 

@@ -1,10 +1,11 @@
 //! Visitors of a company with open sockets, who are told something all the time and come back whenever they are cut off.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures_util::future::join_all;
 use hotline_persistence::sealed::Keyring;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -72,7 +73,7 @@ impl Visitors {
 
     /// The sockets that were closed so far.
     pub fn closed(&self) -> Vec<Closed> {
-        self.closed.lock().expect("nobody panics").clone()
+        self.closed.lock().clone()
     }
 
     /// Waits until so many were closed.
@@ -150,7 +151,7 @@ impl Watch {
                 let frame = match frame {
                     Ok(frame) => frame,
                     Err(code) => {
-                        self.closed.lock().expect("nobody panics").push(Closed { at, code });
+                        self.closed.lock().push(Closed { at, code });
                         break;
                     }
                 };

@@ -1,7 +1,7 @@
 //! The spans of requests, as a collector receives them.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use actix_web::dev::ServerHandle;
 use actix_web::web::{self, Bytes, Data};
@@ -11,6 +11,7 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
+use parking_lot::Mutex;
 use prost::Message;
 use reqwest::Method;
 use serde_json::json;
@@ -31,7 +32,7 @@ impl Collector {
         let calls = Arc::<Mutex<Vec<Bytes>>>::default();
         let shared = Data::from(calls.clone());
         let receive = async |calls: Data<Mutex<Vec<Bytes>>>, body: Bytes| {
-            calls.lock().expect("calls").push(body);
+            calls.lock().push(body);
             HttpResponse::Ok().content_type("application/x-protobuf").finish()
         };
         let app = move || App::new().app_data(shared.clone()).route("/v1/traces", web::post().to(receive));
@@ -45,7 +46,7 @@ impl Collector {
     }
 
     fn spans(&self) -> Vec<Span> {
-        let calls = self.calls.lock().expect("calls");
+        let calls = self.calls.lock();
         let sent = calls.iter().map(|call| ExportTraceServiceRequest::decode(call.clone()).expect("protobuf"));
         let resources = sent.flat_map(|sent| sent.resource_spans);
         resources.flat_map(|resource| resource.scope_spans).flat_map(|scope| scope.spans).collect()
@@ -53,7 +54,7 @@ impl Collector {
 
     async fn stop(self) -> Vec<Bytes> {
         self.server.stop(false).await;
-        std::mem::take(&mut *self.calls.lock().expect("calls"))
+        std::mem::take(&mut *self.calls.lock())
     }
 }
 

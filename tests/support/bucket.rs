@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use actix_web::dev::ServerHandle;
 use actix_web::http::StatusCode;
 use actix_web::web::{self, Bytes, Data, PayloadConfig};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
+use parking_lot::Mutex;
 
 /// Its name.
 pub const NAME: &str = "files";
@@ -63,15 +64,15 @@ impl Bucket {
 
     /// The names and sizes of what lies in it.
     pub fn objects(&self) -> Vec<(String, usize)> {
-        lock(&self.contents).objects.iter().map(|(key, object)| (key.clone(), object.len())).collect()
+        self.contents.lock().objects.iter().map(|(key, object)| (key.clone(), object.len())).collect()
     }
 
     pub fn parts(&self) -> usize {
-        lock(&self.contents).parts
+        self.contents.lock().parts
     }
 
     pub fn set_away(&self, is_away: bool) {
-        lock(&self.contents).is_away = is_away;
+        self.contents.lock().is_away = is_away;
     }
 
     pub async fn stop(self) {
@@ -79,12 +80,8 @@ impl Bucket {
     }
 }
 
-fn lock(contents: &Mutex<Contents>) -> std::sync::MutexGuard<'_, Contents> {
-    contents.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 async fn answer(request: HttpRequest, contents: Data<Mutex<Contents>>, body: Bytes) -> HttpResponse {
-    let mut contents = lock(&contents);
+    let mut contents = contents.lock();
     if contents.is_away {
         return HttpResponse::ServiceUnavailable().finish();
     }

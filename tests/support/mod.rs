@@ -23,12 +23,13 @@ pub mod template;
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use chrono::{DurationRound, TimeDelta, Utc};
 use hotline_persistence::sealed::Keyring;
 use mimalloc::MiMalloc;
+use parking_lot::Mutex;
 use tempfile::TempDir;
 
 pub use client::{Api, Reply};
@@ -106,7 +107,7 @@ pub fn free_address() -> SocketAddr {
     let host = if cfg!(target_os = "linux") { own } else { Ipv4Addr::LOCALHOST };
     loop {
         let free = TcpListener::bind((host, 0)).and_then(|listener| listener.local_addr()).expect("a free port");
-        if GIVEN.lock().unwrap_or_else(PoisonError::into_inner).insert(free) {
+        if GIVEN.lock().insert(free) {
             return free;
         }
     }

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -91,10 +92,6 @@ impl Drop for Receiver {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Receiver {
     /// One that takes everything.
     pub async fn start() -> Self {
@@ -112,7 +109,7 @@ impl Receiver {
         let shared = inner.clone();
         let listening = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                *locked(&shared.connections) += 1;
+                *shared.connections.lock() += 1;
                 tokio::spawn(serve(stream, shared.clone()));
             }
         });
@@ -129,16 +126,16 @@ impl Receiver {
     }
 
     pub fn choose(&self, conduct: impl FnMut(&Received) -> Conduct + Send + 'static) {
-        *locked(&self.inner.conduct) = Box::new(conduct);
+        *self.inner.conduct.lock() = Box::new(conduct);
     }
 
     /// Everything that came, in its order.
     pub fn received(&self) -> Vec<Received> {
-        locked(&self.inner.received).clone()
+        self.inner.received.lock().clone()
     }
 
     pub fn count(&self) -> usize {
-        locked(&self.inner.received).len()
+        self.inner.received.lock().len()
     }
 
     /// The events' ids, in the order they came.
@@ -148,7 +145,7 @@ impl Receiver {
 
     /// Connections that were made.
     pub fn connections(&self) -> usize {
-        *locked(&self.inner.connections)
+        *self.inner.connections.lock()
     }
 
     /// Waits until so many requests have come.
@@ -162,8 +159,8 @@ async fn serve(mut stream: TcpStream, inner: Arc<Inner>) {
     let mut read = Vec::new();
     loop {
         let Some(received) = next(&mut stream, &mut read).await else { return };
-        let conduct = (locked(&inner.conduct))(&received);
-        locked(&inner.received).push(received);
+        let conduct = (inner.conduct.lock())(&received);
+        inner.received.lock().push(received);
         let answer = match conduct {
             Conduct::Answer(status, body) => response(status, &body),
             Conduct::Redirect(location) => {

@@ -1,8 +1,9 @@
 //! A relay that takes mail (SMTP), as far as a client needs one.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -43,12 +44,12 @@ impl Relay {
     }
 
     pub fn turn(&self, manner: Manner) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).manner = manner;
+        self.state.lock().manner = manner;
     }
 
     /// Every letter so far: headers and text.
     pub fn letters(&self) -> Vec<String> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).letters.clone()
+        self.state.lock().letters.clone()
     }
 }
 
@@ -60,7 +61,7 @@ impl Drop for Relay {
 
 /// One connection. Whoever goes away in between has sent nothing.
 async fn receive(stream: TcpStream, state: Arc<Mutex<State>>) -> Option<()> {
-    let manner = state.lock().unwrap_or_else(PoisonError::into_inner).manner;
+    let manner = state.lock().manner;
     let (reader, mut writer) = stream.into_split();
     let mut lines = BufReader::new(reader).lines();
     if manner == Manner::Hangs {
@@ -74,7 +75,7 @@ async fn receive(stream: TcpStream, state: Arc<Mutex<State>>) -> Option<()> {
             Some(text) if line == "." => {
                 let whole = std::mem::take(text);
                 letter = None;
-                state.lock().unwrap_or_else(PoisonError::into_inner).letters.push(whole);
+                state.lock().letters.push(whole);
                 "250 taken"
             }
             Some(text) => {

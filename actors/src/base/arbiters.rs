@@ -1,8 +1,7 @@
 //! The threads on which actors run.
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
-
 use actix::{Arbiter, ArbiterHandle};
+use parking_lot::RwLock;
 use tokio::sync::oneshot;
 
 /// The threads that run actors. Once request threads have joined, actors run on those, so that a command and its answer
@@ -25,13 +24,9 @@ impl ArbiterPool {
         Self { own, owns_threads: count > 0, request_threads: RwLock::default() }
     }
 
-    fn request_threads(&self) -> RwLockReadGuard<'_, Vec<ArbiterHandle>> {
-        self.request_threads.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds the current thread, which serves requests, to the pool.
     pub(crate) fn join(&self) {
-        let mut request_threads = self.request_threads.write().unwrap_or_else(PoisonError::into_inner);
+        let mut request_threads = self.request_threads.write();
         request_threads.retain(ArbiterHandle::alive);
         request_threads.push(Arbiter::current());
     }
@@ -39,7 +34,7 @@ impl ArbiterPool {
     /// The thread of the actor with this id.
     pub(crate) fn of(&self, id: i64) -> ArbiterHandle {
         let index = |len: usize| usize::try_from(id.unsigned_abs()).unwrap_or(0) % len.max(1);
-        let request_threads = self.request_threads();
+        let request_threads = self.request_threads.read();
         match request_threads.get(index(request_threads.len())) {
             Some(arbiter) if arbiter.alive() => arbiter.clone(),
             _ => self.own[index(self.own.len())].clone(),
@@ -65,7 +60,7 @@ impl ArbiterPool {
     /// without interruption. So earlier decisions are in the log on return, and later ones use the directory as it is
     /// now.
     pub(crate) async fn pass(&self) {
-        let arbiters: Vec<ArbiterHandle> = self.request_threads().iter().chain(&self.own).cloned().collect();
+        let arbiters: Vec<ArbiterHandle> = self.request_threads.read().iter().chain(&self.own).cloned().collect();
         let mut passes = Vec::with_capacity(arbiters.len());
         for arbiter in arbiters {
             let (reached, pass_end) = oneshot::channel();

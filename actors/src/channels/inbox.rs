@@ -5,10 +5,11 @@
 //! received ids, and the time since when none is missing. An older message is looked up in the tables, whose unique
 //! index (`messages_provider_id`) would reject a duplicate.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::key;
+use parking_lot::Mutex;
 
 use super::EarlyStatusIndex;
 use crate::keyed_locks::{KeyedGuard, KeyedLocks};
@@ -52,17 +53,17 @@ impl MessageLock {
     /// Whether the message was received before. `written_at` is the time at which the provider says it was written: it
     /// cannot have been received earlier.
     pub(crate) fn membership(&self, written_at: Option<DateTime<Utc>>) -> Membership {
-        self.inbox.received().membership(digest(self.guard.key()), written_at)
+        self.inbox.received.lock().membership(digest(self.guard.key()), written_at)
     }
 
     /// The message is durable.
     pub(crate) fn record_received(&self, at: DateTime<Utc>) {
-        self.inbox.received().certain.insert(digest(self.guard.key()), at);
+        self.inbox.received.lock().certain.insert(digest(self.guard.key()), at);
     }
 
     /// The message may be durable.
     pub(crate) fn record_uncertain(&self, at: DateTime<Utc>) {
-        self.inbox.received().uncertain.insert(digest(self.guard.key()), at);
+        self.inbox.received.lock().uncertain.insert(digest(self.guard.key()), at);
     }
 }
 
@@ -81,10 +82,6 @@ impl Inbox {
         }
         let received = ReceivedIds { certain, uncertain: SeenSet::with_room(UNCERTAIN_MAX) };
         Self { locks: KeyedLocks::default(), received: Mutex::new(received), early_statuses }
-    }
-
-    fn received(&self) -> MutexGuard<'_, ReceivedIds> {
-        self.received.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until no other call receives the message.

@@ -8,14 +8,15 @@
 //! entry of the log restores one.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::events;
 use hotline_persistence::tables::retentions::{self, ExpiredConversation, Removed, Rule};
 use hotline_persistence::{CompanyId, ContactId, Database, Error, PlainChange, SessionId, TicketId};
+use parking_lot::Mutex;
 use tokio::time::MissedTickBehavior;
 
 use super::sessions::Sessions;
@@ -153,10 +154,6 @@ impl Retention {
         Self { base, contacts, tickets, sessions, runs: Mutex::default(), removed: AtomicU64::new(0) }
     }
 
-    fn runs(&self) -> MutexGuard<'_, HashMap<CompanyId, RetentionRun>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Deletes expired conversations for the life of the process. Calls `files_left` when files have lost their
     /// messages.
     pub async fn keep(&self, files_left: impl Fn() + Send + Sync) {
@@ -174,7 +171,7 @@ impl Retention {
 
     /// Works on all companies that have something left, in turns, until the retention rules are due to be read again.
     async fn run_round(&self, rules: Vec<Rule>, files_left: &(impl Fn() + Send + Sync)) {
-        self.runs().retain(|company, _| rules.iter().any(|rule| rule.company_id == *company));
+        self.runs.lock().retain(|company, _| rules.iter().any(|rule| rule.company_id == *company));
         let started_at = Instant::now();
         let mut rules_left = rules;
         while !rules_left.is_empty() {
@@ -182,7 +179,8 @@ impl Retention {
             for rule in rules_left {
                 let Some(presence) = self.base.store.ownership().try_enter(rule.company_id) else { continue };
                 let run = self
-                    .runs()
+                    .runs
+                    .lock()
                     .get(&rule.company_id)
                     .map_or_else(|| Some(RetentionRun::of(rule)), |run| run.next(rule));
                 let Some(run) = run else { continue };
@@ -208,7 +206,7 @@ impl Retention {
         let db = self.base.reads().tables(company).await?;
         let due = retentions::due(db, &rule, run.after, run.tickets_max).await?;
         run.oldest_examined = due.first().map(|due| due.closed_at);
-        self.runs().insert(company, run.clone());
+        self.runs.lock().insert(company, run.clone());
         if due.is_empty() {
             let events = events::remove_old(db.heavy(), company, rule.days, EVENT_ROWS_MAX).await?;
             run.events += events;
@@ -223,7 +221,7 @@ impl Retention {
                 Ok(None) => return Ok(true),
                 Err(refusal) => {
                     run.record_failure(&due);
-                    self.runs().insert(company, run);
+                    self.runs.lock().insert(company, run);
                     return Err(refusal);
                 }
             };
@@ -243,7 +241,7 @@ impl Retention {
                 "removed conversations past their retention"
             );
         }
-        self.runs().insert(company, run);
+        self.runs.lock().insert(company, run);
         Ok(is_over)
     }
 
@@ -308,7 +306,7 @@ impl Retention {
     /// Drops the run of a company that this process no longer serves.
     pub(super) fn forget_company(&self, company: CompanyId) {
         let Self { base: _, contacts: _, tickets: _, sessions: _, runs, removed: _ } = self;
-        runs.lock().unwrap_or_else(PoisonError::into_inner).remove(&company);
+        runs.lock().remove(&company);
     }
 
     /// The figures of deletions, and of what is overdue.
@@ -317,7 +315,7 @@ impl Retention {
         let due_since = |run: &RetentionRun| {
             run.oldest_kept.into_iter().chain(run.oldest_examined).min().map(|closed_at| closed_at + run.rule.age())
         };
-        let oldest = self.runs().values().filter_map(due_since).min();
+        let oldest = self.runs.lock().values().filter_map(due_since).min();
         let oldest_due = oldest.and_then(|since| (now - since).to_std().ok()).unwrap_or_default();
         RetentionFigures { removed: self.removed.load(Ordering::Relaxed), oldest_due }
     }

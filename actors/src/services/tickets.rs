@@ -2,13 +2,14 @@
 //! tickets.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use dashmap::DashMap;
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use hotline_persistence::tables::tickets::{self, Following, LoadedTicket};
 use hotline_persistence::{ChannelId, CompanyId, ContactId, QueueId, TicketId, UserId};
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use super::assignment::Assignment;
@@ -170,14 +171,14 @@ impl Tickets {
         company: CompanyId,
         id: TicketId,
     ) -> Result<ActorHandle<TicketActor>, Refusal> {
-        batch.wanted.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        batch.wanted.lock().push(id);
         tokio::task::yield_now().await;
         let read_all = || async {
-            let wanted = std::mem::take(&mut *batch.wanted.lock().unwrap_or_else(PoisonError::into_inner));
+            let wanted = std::mem::take(&mut *batch.wanted.lock());
             self.read(company, wanted).await.map(Mutex::new)
         };
         let found = batch.found.get_or_try_init(read_all).await?;
-        let own = found.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        let own = found.lock().remove(&id);
         match own {
             Some((loaded, following)) => self.start(company, loaded, following).await,
             // The ticket was deleted, or its entry was claimed too late.

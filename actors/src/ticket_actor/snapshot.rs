@@ -1,9 +1,10 @@
 //! The published snapshot of a ticket, which is read without a message to its actor. Most reads of a conversation find
 //! it unchanged since the last read; they then need no message in the mailbox and no switch of threads.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use hotline_persistence::{ChannelId, ContactId};
+use parking_lot::Mutex;
 
 use crate::registry::ActorStatus;
 use crate::tickets::Ticket;
@@ -27,11 +28,6 @@ struct SnapshotState {
 }
 
 impl PublishedSnapshot {
-    fn lock(&self) -> MutexGuard<'_, SnapshotState> {
-        // Nothing that can panic runs under the lock.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The ticket's channel and contact; none before its actor has started.
     pub(crate) fn parties(&self) -> Option<(ChannelId, ContactId)> {
         self.parties.get().copied()
@@ -44,7 +40,7 @@ impl PublishedSnapshot {
 
     /// Publishes the ticket. The actor calls this when everything in it is durable.
     pub(super) fn publish(&self, ticket: &Arc<Ticket>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.pending_updates == 0 {
             state.ticket = Some(ticket.clone());
             state.is_unread = false;
@@ -53,12 +49,12 @@ impl PublishedSnapshot {
 
     /// Withdraws the snapshot.
     pub(super) fn withdraw(&self) {
-        self.lock().ticket = None;
+        self.state.lock().ticket = None;
     }
 
     /// Drops the cached answer when there was no read for a while.
     pub(crate) fn drop_unread_answer(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !std::mem::replace(&mut state.is_unread, true)
             && let Some(ticket) = &state.ticket
         {
@@ -68,14 +64,14 @@ impl PublishedSnapshot {
 
     /// Withdraws the snapshot until the actor has applied an update that is about to be sent to it.
     pub(crate) fn begin_update(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.ticket = None;
         state.pending_updates += 1;
     }
 
     /// The actor has applied such an update.
     pub(super) fn end_update(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.ticket = None;
         state.pending_updates = state.pending_updates.saturating_sub(1);
     }
@@ -85,7 +81,7 @@ impl ActorStatus<PublishedSnapshot> {
     /// The snapshot, if it is published. A read counts as use of the actor, like a message to it.
     pub(crate) fn snapshot(&self) -> Option<Arc<Ticket>> {
         let snapshot = {
-            let mut state = self.shared.lock();
+            let mut state = self.shared.state.lock();
             state.is_unread = false;
             state.ticket.clone()?
         };

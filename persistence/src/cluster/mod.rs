@@ -15,10 +15,11 @@ mod placement;
 mod slot;
 mod slot_filter;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use sqlx::PgPool;
 use tokio::task::JoinHandle;
 
@@ -93,12 +94,12 @@ impl Membership {
                 tokio::time::sleep(BEAT_EVERY).await;
             }
         });
-        *self.startup_heartbeats.lock().unwrap_or_else(PoisonError::into_inner) = Some(StartupHeartbeats(heartbeats));
+        *self.startup_heartbeats.lock() = Some(StartupHeartbeats(heartbeats));
     }
 
     /// From now on the process sends heartbeats itself.
     pub fn has_started(&self) {
-        drop(self.startup_heartbeats.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(self.startup_heartbeats.lock().take());
     }
 
     /// The process is about to stop: clients should send requests to other members from now on.

@@ -1,9 +1,10 @@
 //! A process's view of which life serves which slot.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 
+use parking_lot::RwLock;
 use tokio::sync::{Notify, watch};
 
 use super::{LifeId, SLOTS, Slot};
@@ -68,13 +69,13 @@ impl Placement {
         if life == NOBODY {
             return Owner::Nobody;
         }
-        let peers = self.0.peers.read().unwrap_or_else(PoisonError::into_inner);
+        let peers = self.0.peers.read();
         peers.get(&LifeId::new(life)).map_or(Owner::Nobody, |peer| Owner::There(peer.clone()))
     }
 
     /// Whether a life is known and not over.
     pub fn has_peer(&self, life: LifeId) -> bool {
-        self.0.peers.read().unwrap_or_else(PoisonError::into_inner).contains_key(&life)
+        self.0.peers.read().contains_key(&life)
     }
 
     /// Incremented with each change.
@@ -100,7 +101,7 @@ impl Placement {
 
     /// Every other known life.
     pub fn peers(&self) -> Vec<Arc<Peer>> {
-        let peers = self.0.peers.read().unwrap_or_else(PoisonError::into_inner);
+        let peers = self.0.peers.read();
         let mut all: Vec<_> = peers.values().cloned().collect();
         all.sort_by_key(|peer| peer.life);
         all
@@ -117,7 +118,7 @@ impl Placement {
     pub fn replace(&self, peers: impl IntoIterator<Item = Peer>, owner: impl Fn(Slot) -> Option<LifeId>) {
         let peers: HashMap<_, _> = peers.into_iter().map(|peer| (peer.life, Arc::new(peer))).collect();
         let has_new_peers = {
-            let mut current = self.0.peers.write().unwrap_or_else(PoisonError::into_inner);
+            let mut current = self.0.peers.write();
             let is_new = *current != peers;
             *current = peers;
             is_new

@@ -10,7 +10,7 @@ use std::io;
 use std::sync::mpsc;
 
 use super::segment;
-use super::state::{Chore, JournalState, SealedSegment, lock};
+use super::state::{Chore, JournalState, SealedSegment};
 
 /// Maximum number of spares. Each new segment takes one spare and frees its own file once the database has caught up;
 /// the second spare covers the case where catching up takes as long as filling the next segment. More spares would only
@@ -64,7 +64,7 @@ impl<T> Helper<'_, T> {
         let result = if self.may_recycle(segment) {
             let number = self.next_spare_number();
             segment::recycle(dir, number, &segment.path, segment.stale_end)
-                .map(|spare| lock(&self.state.spares).push(spare))
+                .map(|spare| self.state.spares.lock().push(spare))
         } else {
             segment::remove(dir, &segment.path)
         };
@@ -77,7 +77,7 @@ impl<T> Helper<'_, T> {
     }
 
     fn may_recycle(&self, segment: &SealedSegment) -> bool {
-        let spares = lock(&self.state.spares).len();
+        let spares = self.state.spares.lock().len();
         segment.bytes == self.state.options.segment_bytes
             && !segment.path.is_read()
             && spares < SPARES_MAX
@@ -86,7 +86,7 @@ impl<T> Helper<'_, T> {
 
     /// A record larger than a segment may have used the disk space reserved for a spare.
     fn drop_excess_spares(&self) {
-        let mut spares = lock(&self.state.spares);
+        let mut spares = self.state.spares.lock();
         while !self.state.fits_with_spares(spares.len()) {
             let Some(spare) = spares.pop() else { return };
             if let Err(error) = segment::remove(&self.state.dir, &spare.path) {
@@ -96,12 +96,12 @@ impl<T> Helper<'_, T> {
     }
 
     fn prepare_spare(&mut self) {
-        if !lock(&self.state.spares).is_empty() || !self.state.fits_with_spares(1) {
+        if !self.state.spares.lock().is_empty() || !self.state.fits_with_spares(1) {
             return;
         }
         let number = self.next_spare_number();
         match segment::create_spare(&self.state.dir, number, self.state.options.segment_bytes) {
-            Ok(spare) => lock(&self.state.spares).push(spare),
+            Ok(spare) => self.state.spares.lock().push(spare),
             Err(error) => tracing::warn!(%error, "could not prepare the next journal segment ahead of time"),
         }
     }
@@ -109,7 +109,7 @@ impl<T> Helper<'_, T> {
     /// IMPORTANT: recreate the reserve as soon as files can be opened, not only after it was used: next time opening
     /// may fail.
     fn prepare_reserve(&self) {
-        let mut slot = lock(&self.state.reserve);
+        let mut slot = self.state.reserve.lock();
         if slot.is_some() {
             return;
         }

@@ -23,15 +23,17 @@ mod writer;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
+
+use parking_lot::Mutex;
 
 pub use error::{JournalError, Refused, TooLarge};
 pub use reader::Records;
 pub use recover::{Inspection, RecoveredJournal, TornTail, inspect, open};
 
-use state::{Chore, JournalState, ThreadContext, lock};
+use state::{Chore, JournalState, ThreadContext};
 use writer::{Failure, JournalWriter};
 
 /// Position of a record in the log. The first record is 1.
@@ -190,7 +192,7 @@ impl<T: Send + 'static> Journal<T> {
         // IMPORTANT: read `synced` before the segment list, so that every record up to it is in a listed segment.
         let last = self.synced();
         let sources = {
-            let segments = lock(&state.segments);
+            let segments = state.segments.lock();
             let sealed = segments.sealed.iter().map(|segment| (segment.first, segment.path.clone()));
             sealed.chain([(segments.current.first, segments.current.path.clone())]).collect()
         };
@@ -207,7 +209,7 @@ impl<T: Send + 'static> Journal<T> {
         let state = &self.handle.state;
         let (queued_records, queued_bytes) = state.queued();
         let (live_bytes, segments) = {
-            let segments = lock(&state.segments);
+            let segments = state.segments.lock();
             (segments.live_bytes(), segments.sealed.len() + 1)
         };
         let syncs = state.syncs.load(Ordering::Relaxed);
@@ -220,7 +222,7 @@ impl<T: Send + 'static> Journal<T> {
     /// thread this waits for.
     pub fn close(&self) -> Result<(), JournalError> {
         self.handle.state.set_closed();
-        let Some(threads) = lock(&self.handle.threads).take() else { return Ok(()) };
+        let Some(threads) = self.handle.threads.lock().take() else { return Ok(()) };
         let result = threads.writer.join().unwrap_or(Err(JournalError::Poisoned));
         self.handle.state.schedule(Chore::Stop);
         if threads.helper.join().is_err() {
@@ -264,7 +266,7 @@ impl<T> JournalReservation<T> {
             return Err(TooLarge { item, bytes: record.len() });
         }
         let Some(state) = self.state.take() else { return Err(TooLarge { item, bytes: record.len() }) };
-        let mut queue = lock(&state.queue);
+        let mut queue = state.queue.lock();
         let seq = queue.next;
         queue.next += 1;
         state.appended.store(seq, Ordering::Release);

@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::mpsc;
+
+use parking_lot::{Condvar, Mutex};
 
 use super::confirmed_file::ConfirmedFile;
 use super::record::{FRAME_BYTES, HEADER_BYTES, Header, JournalId, RECORD_PREFIX_BYTES, frame_bytes_max};
@@ -254,7 +256,7 @@ impl<T> JournalState<T> {
     /// Releases the segments whose records are all in the database.
     pub fn release(&self, watermark: Seq) {
         let removed = {
-            let mut segments = lock(&self.segments);
+            let mut segments = self.segments.lock();
             segments.watermark = segments.watermark.max(watermark);
             self.remove_released(&mut segments)
         };
@@ -269,8 +271,8 @@ impl<T> JournalState<T> {
 
     /// Persists the confirmed watermark, which the next start compares.
     pub fn write_confirmed(&self) {
-        let watermark = lock(&self.segments).watermark;
-        if let Err(error) = lock(&self.confirmed_file).record(watermark) {
+        let watermark = self.segments.lock().watermark;
+        if let Err(error) = self.confirmed_file.lock().record(watermark) {
             tracing::warn!(%error, "could not save the database's watermark");
         }
     }
@@ -278,7 +280,7 @@ impl<T> JournalState<T> {
     /// Persists and syncs it.
     pub fn sync_confirmed(&self) {
         self.write_confirmed();
-        if let Err(error) = lock(&self.confirmed_file).sync() {
+        if let Err(error) = self.confirmed_file.lock().sync() {
             tracing::warn!(%error, "could not sync the file with the database's watermark");
         }
     }
@@ -313,12 +315,12 @@ impl<T> JournalState<T> {
     /// lets the current one be released. Otherwise a full journal would stay full.
     fn request_segment_if_stuck(&self) {
         let is_flushed = {
-            let segments = lock(&self.segments);
+            let segments = self.segments.lock();
             let has_records = segments.current.used > HEADER_BYTES as u64;
             has_records && segments.watermark >= self.appended.load(Ordering::Acquire)
         };
         if is_flushed {
-            let mut queue = lock(&self.queue);
+            let mut queue = self.queue.lock();
             queue.needs_segment = true;
             self.wake_writer(&mut queue);
         }
@@ -339,7 +341,7 @@ impl<T> JournalState<T> {
     /// Whether the journal plus this many spares stay within the limit.
     pub fn fits_with_spares(&self, spares: usize) -> bool {
         let spares = (spares as u64).saturating_mul(self.options.segment_bytes);
-        lock(&self.segments).live_bytes().saturating_add(spares) <= self.options.max_bytes
+        self.segments.lock().live_bytes().saturating_add(spares) <= self.options.max_bytes
     }
 
     /// Returns whether this changed the state.
@@ -351,7 +353,7 @@ impl<T> JournalState<T> {
 
     pub fn set_closed(&self) {
         self.phase.fetch_max(CLOSED, Ordering::AcqRel);
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         queue.is_closed = true;
         queue.is_sleeping = false;
         // Also wakes a writer that waits for disk space, which does not count as sleeping.
@@ -360,17 +362,12 @@ impl<T> JournalState<T> {
 
     /// Allows reopening the directory although handles remain. Nothing writes to it from then on.
     pub fn unlock_dir(&self) {
-        lock(&self.dir_lock).take();
+        self.dir_lock.lock().take();
     }
 
     pub fn set_poisoned(&self) {
         self.phase.store(POISONED, Ordering::Release);
     }
-}
-
-/// Recovers a poisoned mutex: every critical section leaves the value consistent even if it panics.
-pub(super) fn lock<V>(mutex: &Mutex<V>) -> MutexGuard<'_, V> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Splits into reservations and records.

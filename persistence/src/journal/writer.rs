@@ -4,8 +4,8 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Seq;
@@ -13,7 +13,7 @@ use super::error::{is_short_of_files, is_shortage};
 use super::record::{FRAME_BYTES, HEADER_BYTES, Header, frame_bytes_max};
 use super::record_queue::{Group, RecordQueue};
 use super::segment::{self, SegmentFile};
-use super::state::{Chore, CurrentSegment, JournalState, lock};
+use super::state::{Chore, CurrentSegment, JournalState};
 
 /// Retry interval when the disk is full or another resource is exhausted: short enough not to delay anybody, long
 /// enough to cost nothing.
@@ -70,7 +70,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> JournalWriter<T, F> {
     fn wait_for_work(&mut self) -> Work {
         let state = Arc::clone(&self.state);
         let mut closing: Option<Instant> = None;
-        let mut queue = lock(&state.queue);
+        let mut queue = state.queue.lock();
         loop {
             // Records queued during the last sync join those that did not fit the last group.
             self.backlog.join(&mut queue.records);
@@ -82,15 +82,14 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> JournalWriter<T, F> {
             }
             if !queue.is_closed {
                 queue.is_sleeping = true;
-                queue = state.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                state.wake.wait(&mut queue);
                 continue;
             }
             let since = *closing.get_or_insert_with(Instant::now);
             if state.reservations() == 0 || since.elapsed() > RESERVATIONS_WAIT {
                 return Work::End;
             }
-            let result = state.wake.wait_timeout(queue, RESERVATIONS_POLL);
-            queue = result.unwrap_or_else(PoisonError::into_inner).0;
+            state.wake.wait_for(&mut queue, RESERVATIONS_POLL);
         }
     }
 
@@ -118,12 +117,12 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> JournalWriter<T, F> {
     }
 
     fn bytes_left(&self) -> u64 {
-        let segments = lock(&self.state.segments);
+        let segments = self.state.segments.lock();
         segments.current.bytes - segments.current.used
     }
 
     fn write_and_sync(&mut self, group: &Group) -> io::Result<()> {
-        let offset = lock(&self.state.segments).current.used;
+        let offset = self.state.segments.lock().current.used;
         crate::fail_point!("journal_before_write", |_| std::process::abort());
         self.file.write_all_at(self.backlog.seal(group, self.seed), offset)?;
         crate::fail_point!("journal_before_sync", |_| std::process::abort());
@@ -137,7 +136,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> JournalWriter<T, F> {
     fn account(&self, group: &Group) {
         let state = &self.state;
         {
-            let mut segments = lock(&state.segments);
+            let mut segments = state.segments.lock();
             segments.current.used += group.len() as u64;
             // IMPORTANT: reduce the free bytes before the queue's counters; otherwise a reservation in between would count
             // the same bytes twice.
@@ -156,7 +155,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> JournalWriter<T, F> {
 
     /// Starts a new segment, unless the current one is still empty.
     fn begin_segment_if_used(&mut self) -> Result<(), Failure> {
-        let is_used = lock(&self.state.segments).current.used > HEADER_BYTES as u64;
+        let is_used = self.state.segments.lock().current.used > HEADER_BYTES as u64;
         if is_used { self.begin_segment(self.state.options.segment_bytes) } else { Ok(()) }
     }
 
@@ -178,7 +177,7 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> JournalWriter<T, F> {
         self.file = file;
         self.seed = header.seed();
         let current = CurrentSegment::new(path, self.next, bytes, stale_end);
-        let mut segments = lock(&state.segments);
+        let mut segments = state.segments.lock();
         let old = std::mem::replace(&mut segments.current, current);
         // An empty segment's name was reused for the new one.
         if old.first < self.next {
@@ -193,11 +192,11 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> JournalWriter<T, F> {
         if self.state.set_disk_full(true) {
             tracing::error!(%error, "could not create the next journal segment; changes are refused until this succeeds: check free disk space");
         }
-        let queue = lock(&self.state.queue);
+        let mut queue = self.state.queue.lock();
         if queue.is_closed {
             return Err(Failure::Unwritten(self.backlog.len() + queue.records.len()));
         }
-        drop(self.state.wake.wait_timeout_while(queue, DISK_FULL_RETRY, |queue| !queue.is_closed));
+        self.state.wake.wait_while_for(&mut queue, |queue| !queue.is_closed, DISK_FULL_RETRY);
         Ok(())
     }
 
@@ -205,14 +204,14 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> JournalWriter<T, F> {
     pub fn abandon_items(&mut self) {
         let backlog = std::mem::replace(&mut self.backlog, RecordQueue::new());
         let items = self.items.drain(..).map(|(_, item)| item);
-        lock(&self.state.queue).abandoned_items.extend(items.chain(backlog.into_items()));
+        self.state.queue.lock().abandoned_items.extend(items.chain(backlog.into_items()));
     }
 }
 
 /// Takes a spare if the size fits; otherwise creates a file, from the reserve if no file can be opened.
 fn next_segment<T>(state: &JournalState<T>, bytes: u64, header: &Header) -> io::Result<SegmentFile> {
     if bytes == state.options.segment_bytes {
-        let spare = lock(&state.spares).pop();
+        let spare = state.spares.lock().pop();
         if let Some(spare) = spare {
             return segment::adopt(&state.dir, spare, header);
         }
@@ -221,7 +220,7 @@ fn next_segment<T>(state: &JournalState<T>, bytes: u64, header: &Header) -> io::
         Err(error) if is_short_of_files(&error) => {
             // IMPORTANT: hold the lock until the reserve is renamed, so that the next reserve is not created from the
             // same file.
-            let mut slot = lock(&state.reserve);
+            let mut slot = state.reserve.lock();
             let Some(reserve) = slot.take() else { return Err(error) };
             segment::use_reserve(&state.dir, reserve, bytes, header).map_err(|(reserve, error)| {
                 *slot = reserve;

@@ -22,8 +22,9 @@ mod secret;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use sha2::{Digest, Sha256};
 
@@ -268,11 +269,11 @@ impl Keyring {
     }
 
     fn keys(&self) -> Arc<[Key]> {
-        self.inner.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.inner.keys.read().clone()
     }
 
     fn set_keys(&self, keys: Vec<Key>) {
-        *self.inner.keys.write().unwrap_or_else(PoisonError::into_inner) = keys.into();
+        *self.inner.keys.write() = keys.into();
     }
 }
 

@@ -30,7 +30,7 @@ impl Member {
             return;
         }
         self.figures().add_cancelled_move();
-        self.canceled().extend(slots);
+        self.0.canceled.lock().extend(slots);
         if let Err(error) = lives::keep(&self.0.db, self.life(), slots).await {
             tracing::debug!(%error, "canceling a move will be retried");
         }
@@ -44,7 +44,7 @@ impl Member {
         }
         let ownership = self.0.deps.engine.store().ownership();
         slots.iter().for_each(|slot| ownership.shut_slot(*slot));
-        self.canceled().retain(|slot| !slots.contains(slot));
+        self.0.canceled.lock().retain(|slot| !slots.contains(slot));
         // Until the database has answered, the owner is unknown, and these slots are not served here.
         loop {
             match lives::hand_over(&self.0.db, self.life(), slots).await {

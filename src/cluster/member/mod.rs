@@ -7,8 +7,8 @@ mod placement;
 mod takeover;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use actix_web::web::Data;
@@ -16,6 +16,7 @@ use futures_util::future::BoxFuture;
 use hotline_actors::{Engine, Refusal};
 use hotline_persistence::cluster::{LifeId, Membership, Slot, lives};
 use hotline_persistence::{CompanyId, Error, PgPool};
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
@@ -88,7 +89,7 @@ impl Member {
         };
         let member = Self(Arc::new(inner));
         let (heartbeat, placement, listener) = (member.clone(), member.clone(), member.clone());
-        let mut work = member.lock_work();
+        let mut work = member.0.work.lock();
         work.spawn(async move {
             heartbeat.0.membership.has_started();
             heartbeat.run_heartbeat().await;
@@ -114,7 +115,7 @@ impl Member {
             }
             loop {
                 self.apply_placement().await;
-                let has_none = self.0.membership.placement.count_here() == 0 && self.busy().is_empty();
+                let has_none = self.0.membership.placement.count_here() == 0 && self.0.busy.lock().is_empty();
                 if has_none || self.is_last().await {
                     return;
                 }
@@ -141,7 +142,7 @@ impl Member {
 
     /// Stops the member's work, after its life.
     pub async fn stop(&self) {
-        let mut work = std::mem::take(&mut *self.lock_work());
+        let mut work = std::mem::take(&mut *self.0.work.lock());
         work.shutdown().await;
     }
 
@@ -153,21 +154,9 @@ impl Member {
         &self.0.deps.figures.cluster
     }
 
-    fn lock_work(&self) -> MutexGuard<'_, JoinSet<()>> {
-        self.0.work.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn canceled(&self) -> MutexGuard<'_, HashSet<Slot>> {
-        self.0.canceled.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn busy(&self) -> MutexGuard<'_, HashSet<Slot>> {
-        self.0.busy.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Runs a task beside the heartbeats until the member stops.
     fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let mut all = self.lock_work();
+        let mut all = self.0.work.lock();
         while all.try_join_next().is_some() {}
         all.spawn(work);
     }

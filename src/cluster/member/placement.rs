@@ -75,7 +75,7 @@ impl Member {
 
     async fn learn(&self) -> Result<(), Error> {
         // Copied before the tables are read: for slots whose move ends meanwhile, the rows may be outdated.
-        let busy = self.busy().clone();
+        let busy = self.0.busy.lock().clone();
         let lives = lives::all(&self.0.db).await?;
         let slots = lives::slots(&self.0.db).await?;
         let here = self.life();
@@ -93,15 +93,15 @@ impl Member {
         }
         let moving = slots.iter().filter(is_here).filter(|row| row.next.is_some_and(|next| next != here));
         let mut moving: Vec<Slot> = moving.map(|row| row.slot).filter(|slot| is_open(*slot)).collect();
-        moving.sort_by_key(|slot| self.canceled().contains(slot));
+        moving.sort_by_key(|slot| self.0.canceled.lock().contains(slot));
         // One group at a time, so that the other slots are served meanwhile.
         if !moving.is_empty() && busy.is_empty() {
             let group: Vec<Slot> = moving.into_iter().take(MOVES_MAX).collect();
-            self.busy().extend(group.iter().copied());
+            self.0.busy.lock().extend(group.iter().copied());
             let member = self.clone();
             self.spawn(async move {
                 member.hand_over_slots(&group).await;
-                member.busy().retain(|slot| !group.contains(slot));
+                member.0.busy.lock().retain(|slot| !group.contains(slot));
                 member.0.membership.placement.look_again();
             });
         }

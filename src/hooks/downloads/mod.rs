@@ -13,7 +13,7 @@
 
 mod queue;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
@@ -22,6 +22,7 @@ use hotline_actors::tickets::SetMedia;
 use hotline_actors::{Engine, Refusal, clock};
 use hotline_persistence::tables::messages::{self, MessageError, MessageRow};
 use hotline_persistence::{ChannelId, CompanyId, MessageId};
+use parking_lot::Mutex;
 use rand::RngExt;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
@@ -109,12 +110,12 @@ impl RunningDownload {
     fn pause(mut self, pause: Duration) {
         let Some(download) = self.download.take() else { return };
         let (company, message) = (download.message.company_id, download.message.id);
-        self.downloads.queue().pause(download);
+        self.downloads.0.queue.lock().pause(download);
         self.downloads.start_next();
         let downloads = self.downloads.clone();
         self.downloads.0.engine.spawn(async move {
             tokio::time::sleep(jittered(pause)).await;
-            downloads.queue().wake(company, message);
+            downloads.0.queue.lock().wake(company, message);
             downloads.start_next();
         });
     }
@@ -123,7 +124,7 @@ impl RunningDownload {
     /// counts as running, because otherwise it would be downloaded again.
     fn finish(&self) {
         if let Some(download) = &self.download {
-            self.downloads.queue().finish(download);
+            self.downloads.0.queue.lock().finish(download);
         }
         self.downloads.start_next();
     }
@@ -132,7 +133,7 @@ impl RunningDownload {
 impl Drop for RunningDownload {
     fn drop(&mut self) {
         let Some(download) = self.download.take() else { return };
-        self.downloads.queue().complete(&download);
+        self.downloads.0.queue.lock().complete(&download);
         self.downloads.start_next();
     }
 }
@@ -155,7 +156,7 @@ impl Downloads {
     /// Drops a company's waiting files; the table still has them.
     pub fn forget(&self, company: CompanyId) {
         let Inner { engine: _, graph: _, outbound: _, media: _, queue: _, search_requested: _ } = &*self.0;
-        self.queue().forget(company);
+        self.0.queue.lock().forget(company);
     }
 
     /// Requests a search for files that are not being downloaded.
@@ -163,14 +164,10 @@ impl Downloads {
         self.0.search_requested.notify_one();
     }
 
-    fn queue(&self) -> MutexGuard<'_, DownloadQueue<Download>> {
-        self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Starts the download of a new message's file, unless the limits are reached: then a later search finds it.
     pub(super) fn begin(&self, message: &MessageRow) {
         let Some(download) = Download::of(message) else { return };
-        self.queue().add_new(download);
+        self.0.queue.lock().add_new(download);
         self.start_next();
     }
 
@@ -208,7 +205,7 @@ impl Downloads {
                 let waiting = waiting.iter().filter(|message| until.is_none_or(|until| message.id <= until));
                 for message in waiting.filter(|message| self.0.engine.owns(message.company_id)) {
                     let Some(download) = Download::of(message) else { continue };
-                    if !self.queue().add_found(download) && first_skipped.is_none() {
+                    if !self.0.queue.lock().add_found(download) && first_skipped.is_none() {
                         // The search starts after this id.
                         first_skipped = Some(MessageId::new(message.id.0 - 1));
                     }
@@ -224,7 +221,7 @@ impl Downloads {
 
     /// Starts as many downloads as there are slots.
     fn start_next(&self) {
-        while let Some(download) = { self.queue().start_next() } {
+        while let Some(download) = { self.0.queue.lock().start_next() } {
             let downloads = self.clone();
             self.0.engine.spawn(async move { downloads.fetch(download).await });
         }

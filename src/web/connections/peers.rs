@@ -6,10 +6,11 @@
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_service::{Service, ServiceFactory};
+use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::{sleep, timeout};
@@ -111,7 +112,7 @@ impl ServingThreads {
             return tracing::error!("could not serve other processes on a thread");
         };
         let (sender, mut accepted) = mpsc::unbounded_channel();
-        self.senders().all.push(sender);
+        self.0.senders.lock().all.push(sender);
         self.0.added.notify_one();
         while let Some(AcceptedConnection { stream, permit }) = accepted.recv().await {
             let Ok(stream) = TcpStream::from_std(stream) else { continue };
@@ -155,16 +156,12 @@ impl ServingThreads {
     /// Passes a connection to the next thread.
     async fn dispatch(&self, mut connection: AcceptedConnection) {
         loop {
-            match self.senders().dispatch(connection) {
+            match self.0.senders.lock().dispatch(connection) {
                 Ok(()) => return,
                 Err(returned) => connection = returned,
             }
             self.0.added.notified().await;
         }
-    }
-
-    fn senders(&self) -> MutexGuard<'_, ThreadSenders> {
-        self.0.senders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

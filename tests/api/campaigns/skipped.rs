@@ -1,12 +1,13 @@
 //! Contacts that are not written to, each with its reason; and those that are not, since the campaign was canceled.
 
-use std::sync::{Mutex, mpsc};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use hotline::providers::ProviderOptions;
 use hotline_actors::channels::SendingOptions;
 use hotline_actors::clock;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::time::time;
@@ -291,7 +292,7 @@ async fn answered_between_a_look_and_its_call(account: &str, change: impl AsyncF
     let stand_still = move || {
         let _ = looked.send(());
         // Ends once the other side is dropped.
-        let _ = goes_on.lock().map(|goes_on| goes_on.recv());
+        let _ = goes_on.lock().recv();
     };
     let app = app
         .restarted(&TestOptions::default(), async |_| {

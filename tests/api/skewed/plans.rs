@@ -1,8 +1,9 @@
 //! What statements told of themselves.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tracing::field::{Field, Visit};
 use tracing_subscriber::Layer;
@@ -23,7 +24,7 @@ pub struct Plans(Arc<Mutex<Vec<Value>>>);
 
 impl Plans {
     pub fn take(&self) -> Vec<Value> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.0.lock())
     }
 }
 
@@ -46,7 +47,7 @@ impl<S: tracing::Subscriber> Layer<S> for Plans {
         event.record(&mut message);
         if let Some(at) = message.0.find('{').filter(|_| message.0.starts_with("duration:")) {
             let plan = serde_json::from_str(&message.0[at..]).expect("a plan is JSON");
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(plan);
+            self.0.lock().push(plan);
         }
     }
 }

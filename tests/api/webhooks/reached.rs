@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use hotline::outbound::Lookup;
 use hotline::webhooks::WebhookOptions;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{come_to, hook, shown};
@@ -30,7 +31,7 @@ impl Names {
 
 impl Lookup for Names {
     fn addresses(&self, name: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         let answer =
             known.get_mut(name).map(|answers| if answers.len() > 1 { answers.remove(0) } else { answers[0].clone() });
         Box::pin(async move { answer.ok_or_else(|| io::ErrorKind::NotFound.into()) })

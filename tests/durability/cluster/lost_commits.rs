@@ -8,7 +8,7 @@ async fn busy() -> (Scene, Node, Process, Talk, Api) {
     let process = scene.serve(&node);
     scene.owns(&node, 1024..=1024).await;
     let addresses = Addresses::default();
-    addresses.lock().expect("addresses").push(process.address);
+    addresses.lock().push(process.address);
     let mut talk = Talk::begin(&scene, &addresses, 0).await;
     talk.send(&addresses).await;
     let api = Api::new(process.address, &talk.company.key);

@@ -37,7 +37,7 @@ async fn takeover() -> Duration {
     scene.owns(&one, 460..=564).await;
     scene.owns(&two, 460..=564).await;
     let addresses = Addresses::default();
-    addresses.lock().expect("addresses").push(first.address);
+    addresses.lock().push(first.address);
     let company = loop {
         let company = Company::create(&scene.database.db, "Theirs").await;
         let node =

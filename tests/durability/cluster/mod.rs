@@ -99,10 +99,10 @@ struct Talk {
 }
 
 /// Where the processes are now.
-type Addresses = Arc<std::sync::Mutex<Vec<std::net::SocketAddr>>>;
+type Addresses = Arc<parking_lot::Mutex<Vec<std::net::SocketAddr>>>;
 
 fn apis(addresses: &Addresses, company: &Company) -> Vec<Api> {
-    addresses.lock().expect("addresses").iter().map(|address| Api::new(*address, &company.key)).collect()
+    addresses.lock().iter().map(|address| Api::new(*address, &company.key)).collect()
 }
 
 /// How long somebody is asked for.
@@ -213,7 +213,7 @@ async fn through_a_move_and_a_stop() -> Noticed {
     let (scene, one, two) = (Scene::new().await, Node::new("one"), Node::new("two"));
     let addresses = Addresses::default();
     let set = |processes: &[&Process]| {
-        *addresses.lock().expect("addresses") = processes.iter().map(|process| process.address).collect();
+        *addresses.lock() = processes.iter().map(|process| process.address).collect();
     };
 
     // One alone serves all of them, at once.

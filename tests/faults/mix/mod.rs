@@ -11,7 +11,7 @@ use rand::seq::IndexedRandom;
 use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use world::{World, lock};
+use world::World;
 
 use crate::record::{Call, Deed, Outcome, Person, Record};
 use crate::support::{Api, Company, eventually};
@@ -78,7 +78,7 @@ impl Mix {
     /// Times nobody answered, reads included, and what of it is remembered, with those that were told to come back.
     #[allow(dead_code, reason = "of a service that is alone, runs ask what became of each call")]
     pub fn unanswered(&self) -> (u64, Vec<String>) {
-        (self.world.unanswered.load(Ordering::Acquire), lock(&self.world.failed).clone())
+        (self.world.unanswered.load(Ordering::Acquire), self.world.failed.lock().clone())
     }
 
     /// Waits until so many more changes are acknowledged.
@@ -108,7 +108,7 @@ impl Mix {
         for call in answered.sample(&mut rand::rng(), REPLAYED_MAX) {
             world.repeat(api, call).await;
         }
-        let contradictions = std::mem::take(&mut *lock(&world.contradictions));
+        let contradictions = std::mem::take(&mut *world.contradictions.lock());
         Record {
             people: world.conversations.iter().map(|conversation| conversation.person.clone()).collect(),
             calls,

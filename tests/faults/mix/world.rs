@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
@@ -203,7 +203,7 @@ impl World {
     fn note_success(&self, call: &Call, id: i64, ticket: i64) {
         self.acknowledged.fetch_add(1, Ordering::AcqRel);
         if matches!(call.deed, Deed::Send | Deed::Say) {
-            let mut newest = lock(&self.newest);
+            let mut newest = self.newest.lock();
             let newest = newest.entry(ticket).or_default();
             *newest = id.max(*newest);
         }
@@ -257,7 +257,7 @@ impl World {
     }
 
     fn newest_of(&self, ticket: i64) -> i64 {
-        lock(&self.newest).get(&ticket).copied().unwrap_or(0)
+        self.newest.lock().get(&ticket).copied().unwrap_or(0)
     }
 
     fn note_wait(&self, since: Instant) {
@@ -274,21 +274,17 @@ impl World {
                 format!("{error:?}")
             }
         };
-        let mut failed = lock(&self.failed);
+        let mut failed = self.failed.lock();
         if failed.len() < FAILED_MAX {
             failed.push(format!("{what}, after {:.1?}: {why}", begun.elapsed()));
         }
     }
 
     fn contradict(&self, what: String) {
-        lock(&self.contradictions).push(what);
+        self.contradictions.lock().push(what);
     }
 
     fn tick(&self) -> u64 {
         self.clock.fetch_add(1, Ordering::AcqRel)
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

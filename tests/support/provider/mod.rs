@@ -10,13 +10,14 @@ pub mod hooks;
 mod multipart;
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use actix_web::dev::ServerHandle;
 use actix_web::web::{self, Bytes, Data, Path};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -155,7 +156,7 @@ impl Provider {
 
     /// A file by its id, uploaded or offered.
     pub fn file(&self, id: &str) -> File {
-        self.state.files().get(id).unwrap_or_else(|| panic!("no file {id}")).clone()
+        self.state.files.lock().get(id).unwrap_or_else(|| panic!("no file {id}")).clone()
     }
 
     /// Every attempt of an account, in the order in which they arrived.
@@ -221,7 +222,7 @@ impl Provider {
     }
 
     fn account<T>(&self, id: &str, look: impl FnOnce(&mut Account) -> T) -> T {
-        look(self.state.accounts().entry(id.to_owned()).or_default())
+        look(self.state.accounts.lock().entry(id.to_owned()).or_default())
     }
 }
 
@@ -234,21 +235,13 @@ impl Drop for Provider {
 }
 
 impl State {
-    fn accounts(&self) -> MutexGuard<'_, HashMap<String, Account>> {
-        self.accounts.lock().expect("a test has failed under the lock")
-    }
-
-    fn files(&self) -> MutexGuard<'_, HashMap<String, File>> {
-        self.files.lock().expect("a test has failed under the lock")
-    }
-
     fn id(&self) -> u64 {
         self.ids.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     fn keep(&self, file: File) -> String {
         let id = (1_000_000_000_000_000 + self.id()).to_string();
-        self.files().insert(id.clone(), file);
+        self.files.lock().insert(id.clone(), file);
         id
     }
 
@@ -256,7 +249,7 @@ impl State {
     fn admits(&self, account: &str, request: &HttpRequest) -> bool {
         let shown = request.headers().get("authorization").and_then(|header| header.to_str().ok());
         let shown = shown.and_then(|header| header.strip_prefix("Bearer ")).filter(|token| !token.is_empty());
-        let accounts = self.accounts();
+        let accounts = self.accounts.lock();
         let only = accounts.get(account).and_then(|account| account.token.clone());
         shown.is_some_and(|shown| only.is_none_or(|only| only == shown))
     }
@@ -271,7 +264,7 @@ async fn take(state: Data<State>, path: Path<(String, String)>, request: HttpReq
     let to = body["to"].as_str().or(body["recipient"]["id"].as_str()).unwrap_or_default().to_owned();
     let is_admitted = state.admits(&id, &request);
     let (number, mut answer) = {
-        let mut accounts = state.accounts();
+        let mut accounts = state.accounts.lock();
         let account = accounts.entry(id.clone()).or_default();
         account.calls.push(Call { at: Instant::now(), to, body, accepted: None });
         account.in_flight += 1;
@@ -310,7 +303,7 @@ async fn take(state: Data<State>, path: Path<(String, String)>, request: HttpReq
         _ => format!("wamid.{:012}", state.id()),
     };
     let to = {
-        let mut accounts = state.accounts();
+        let mut accounts = state.accounts.lock();
         let call = &mut accounts.get_mut(&id).expect("it was called").calls[number];
         call.accepted = Some(name.clone());
         call.to.clone()
@@ -343,7 +336,7 @@ struct Flight<'a> {
 
 impl Drop for Flight<'_> {
     fn drop(&mut self) {
-        if let Some(account) = self.state.accounts().get_mut(self.account) {
+        if let Some(account) = self.state.accounts.lock().get_mut(self.account) {
             account.in_flight -= 1;
         }
     }
@@ -379,7 +372,7 @@ async fn templates(state: Data<State>, path: Path<(String, String)>, request: Ht
         web::Query::from_query(request.query_string()).map(web::Query::into_inner).unwrap_or_default();
     let after = query.get("after").and_then(|after| after.strip_prefix("after+").map(str::to_owned));
     let from: usize = after.and_then(|after| after.parse().ok()).unwrap_or(0);
-    let mut accounts = state.accounts();
+    let mut accounts = state.accounts.lock();
     let account = accounts.entry(owner).or_default();
     if from == 0 {
         account.template_reads += 1;
@@ -396,7 +389,7 @@ async fn templates(state: Data<State>, path: Path<(String, String)>, request: Ht
 /// `GET /{version}/{file}`: where it lies.
 async fn file(state: Data<State>, path: Path<(String, String)>, request: HttpRequest) -> HttpResponse {
     let (_, id) = path.into_inner();
-    let Some(file) = state.files().get(&id).cloned() else {
+    let Some(file) = state.files.lock().get(&id).cloned() else {
         return Answer::refuse(400, 100, "Unsupported get request. Object with this ID does not exist").respond();
     };
     if !state.admits("", &request) {
@@ -414,7 +407,7 @@ async fn file(state: Data<State>, path: Path<(String, String)>, request: HttpReq
 
 /// `GET /download/{file}`.
 async fn download(state: Data<State>, path: Path<String>) -> HttpResponse {
-    match state.files().get(path.as_str()).cloned() {
+    match state.files.lock().get(path.as_str()).cloned() {
         Some(file) => HttpResponse::Ok().content_type(file.mime_type).body(file.bytes),
         None => HttpResponse::NotFound().finish(),
     }

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hotline_persistence::journal::Seq;
+use parking_lot::Mutex;
 
 use super::outgoing::Outgoing;
 
@@ -77,14 +77,9 @@ impl Outbox {
         Self { state: Mutex::new(state), count_max: count_max.max(1), bytes_max, progress }
     }
 
-    fn lock(&self) -> MutexGuard<'_, OutboxMemory> {
-        // Nothing that can panic runs under the lock.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Stores a message, or leaves it to the tables. True: the caller must notify the sender.
     pub(super) fn put(&self, outgoing: Outgoing) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let is_full = state.count >= self.count_max || state.bytes >= self.bytes_max;
         if state.has_backlog || state.is_reading || is_full {
             state.has_backlog = true;
@@ -99,21 +94,21 @@ impl Outbox {
 
     /// Takes the messages put in since the last call.
     pub(super) fn take(&self) -> VecDeque<Outgoing> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.is_notified = false;
         std::mem::take(&mut state.arrivals)
     }
 
     /// The sender has finished a message.
     pub(super) fn finish(&self, outgoing: &Outgoing) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.count = state.count.saturating_sub(1);
         state.bytes = state.bytes.saturating_sub(outgoing.bytes);
     }
 
     /// The read to begin now, if one is due: once memory is half empty.
     pub(super) fn begin_read(&self) -> Option<ReadRequest> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let has_room = state.count <= self.count_max / 2 && state.bytes <= self.bytes_max / 2;
         if !state.has_backlog || state.is_reading || !has_room || !state.arrivals.is_empty() {
             return None;
@@ -126,7 +121,7 @@ impl Outbox {
     /// Ends a reading that requested `limit` messages, found `found`, and retained `readable`; none: the tables could
     /// not be read.
     pub(super) fn end_read(&self, found: Option<usize>, readable: &[Outgoing], limit: usize) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.is_reading = false;
         state.has_backlog |= found.is_none_or(|found| found >= limit);
         state.count += readable.len();
@@ -135,7 +130,7 @@ impl Outbox {
 
     /// Clears memory; the tables have everything once they have the log's entries up to `seq`.
     pub(super) fn restart(&self, seq: Seq) {
-        *self.lock() = OutboxMemory { has_backlog: true, backlog_seq: seq, ..OutboxMemory::default() };
+        *self.state.lock() = OutboxMemory { has_backlog: true, backlog_seq: seq, ..OutboxMemory::default() };
         self.publish_progress(0, 0, false);
     }
 
@@ -147,7 +142,7 @@ impl Outbox {
     }
 
     pub(super) fn snapshot(&self) -> OutboxState {
-        let state = self.lock();
+        let state = self.state.lock();
         OutboxState {
             count: state.count,
             arrivals: state.arrivals.len(),

@@ -6,12 +6,13 @@
 //! wake-up, instead of one for each message.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hotline_persistence::journal::Seq;
 use hotline_persistence::tables::messages::{DeliveryStatusRow, Passed};
 use hotline_persistence::{Change, ChannelId, CompanyId, Error};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::base::Base;
@@ -47,7 +48,7 @@ impl StatusRecorder {
         let company = row.company_id;
         let (reply, recorded) = oneshot::channel();
         let is_first = {
-            let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut pending = self.pending.lock();
             let batch = pending.entry(company).or_default();
             batch.push(PendingStatus { channel, row, reply });
             batch.len() == 1
@@ -61,7 +62,7 @@ impl StatusRecorder {
     async fn flush(self: Arc<Self>, company: CompanyId) {
         // Yields, so that tasks that are ready add their statuses to this batch.
         tokio::task::yield_now().await;
-        let pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner).remove(&company);
+        let pending = self.pending.lock().remove(&company);
         let mut statuses = pending.unwrap_or_default();
         while !statuses.is_empty() {
             let rest = statuses.split_off(statuses.len().min(ENTRY_MAX));

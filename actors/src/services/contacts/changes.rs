@@ -1,8 +1,8 @@
 //! Changes and deletions of contacts while their conversations are hot.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hotline_persistence::table::Expected;
@@ -10,6 +10,7 @@ use hotline_persistence::tables::contact_removal;
 use hotline_persistence::tables::contacts::{self, ContactRef, Tie};
 use hotline_persistence::tables::events::{acting, current};
 use hotline_persistence::{CompanyId, ContactId, Error, SessionId};
+use parking_lot::Mutex;
 
 use super::Contacts;
 use crate::base::retry::while_unavailable;
@@ -33,7 +34,7 @@ pub struct ContactChanges {
 impl ContactChanges {
     /// Notes contacts before they are changed.
     pub fn note(&self, ids: impl IntoIterator<Item = ContactId>) {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner).extend(ids);
+        self.ids.lock().extend(ids);
     }
 
     /// Notes that the change is about whether contacts want campaigns.
@@ -42,14 +43,14 @@ impl ContactChanges {
     }
 
     fn take(&self) -> Vec<ContactId> {
-        std::mem::take(&mut *self.ids.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.ids.lock())
     }
 
     /// Updates the conversations: later reads show the changed contacts, and campaigns send nothing more to contacts
     /// that opted out.
     pub async fn settle(self) {
         self.invalidate_campaigns();
-        let ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let ids = self.ids.lock().clone();
         if self.contacts.settle(self.company, &ids, false).await.is_ok() {
             self.take();
         }

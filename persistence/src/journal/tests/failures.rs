@@ -2,8 +2,9 @@
 //! process.
 
 use std::process::Command;
-use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
+
+use parking_lot::Mutex;
 
 use super::*;
 

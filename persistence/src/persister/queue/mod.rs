@@ -6,9 +6,10 @@ mod tests;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
 use crate::durable::SyncSignal;
@@ -142,15 +143,10 @@ impl FlushQueue {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Buffer> {
-        // Nothing that can panic runs under the lock.
-        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Enqueues synced entries in log order.
     pub(crate) fn push(&self, entries: impl Iterator<Item = Entry>) {
         let now = Instant::now();
-        let mut buffer = self.lock();
+        let mut buffer = self.buffer.lock();
         let is_first = !buffer.has_work();
         for entry in entries {
             self.mark_urgent(&entry);
@@ -161,7 +157,7 @@ impl FlushQueue {
 
     /// Numbers and enqueues an entry of a log without a journal.
     pub(crate) fn push_numbered(&self, appended: &AtomicU64, changes: Vec<Change>, signal: SyncSignal) -> Seq {
-        let mut buffer = self.lock();
+        let mut buffer = self.buffer.lock();
         let seq = appended.fetch_add(1, Ordering::AcqRel) + 1;
         let entry = Entry { seq, changes, signal: Some(signal) };
         self.mark_urgent(&entry);
@@ -195,7 +191,7 @@ impl FlushQueue {
         if !self.is_up() {
             return Err(Error::Unavailable("the database is down".to_owned()));
         }
-        if self.lock().changes >= self.capacity {
+        if self.buffer.lock().changes >= self.capacity {
             return Err(Error::Unavailable("the database is too slow".to_owned()));
         }
         Ok(())
@@ -206,7 +202,7 @@ impl FlushQueue {
     pub(super) async fn wait(&self, gather: Duration) -> bool {
         loop {
             let arrived = self.arrivals.notified();
-            let has_work = self.lock().has_work();
+            let has_work = self.buffer.lock().has_work();
             if has_work {
                 break;
             }
@@ -226,7 +222,7 @@ impl FlushQueue {
     }
 
     fn is_urgent(&self) -> bool {
-        self.is_closed.load(Ordering::Acquire) || self.has_barrier() || self.lock().is_urgent()
+        self.is_closed.load(Ordering::Acquire) || self.has_barrier() || self.buffer.lock().is_urgent()
     }
 
     /// Whether somebody waits for an entry that is not in the tables.
@@ -238,7 +234,7 @@ impl FlushQueue {
     /// batch, so that later callers wait briefly. A large batch is taken only when there is a backlog.
     pub(super) fn take(&self) -> NextEntries {
         let barrier = self.barrier.load(Ordering::Acquire);
-        let mut buffer = self.lock();
+        let mut buffer = self.buffer.lock();
         let Some(first) = buffer.entries.front().map(|(_, entry)| entry.seq) else {
             return if buffer.is_spilling {
                 NextEntries::Spilled { from: buffer.loaded_to + 1 }
@@ -266,7 +262,7 @@ impl FlushQueue {
     /// Marks entries up to `seq` as read back from the journal. Once they include the newest entry, the queue buffers
     /// in memory again.
     pub(super) fn read_back(&self, seq: Seq) {
-        let mut buffer = self.lock();
+        let mut buffer = self.buffer.lock();
         buffer.loaded_to = seq.max(buffer.loaded_to);
         if buffer.loaded_to >= buffer.newest {
             buffer.is_spilling = false;
@@ -279,7 +275,7 @@ impl FlushQueue {
         self.changes_written.fetch_add(changes, Ordering::Relaxed);
         self.flushes.changes.add(changes);
         self.flushes.duration_ns.add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
-        let mut buffer = self.lock();
+        let mut buffer = self.buffer.lock();
         buffer.oldest_since = buffer.oldest();
         drop(buffer);
         self.flushed_seq.send_replace(seq);
@@ -317,7 +313,7 @@ impl FlushQueue {
 
     /// How long the oldest unwritten entry has been waiting.
     pub fn lag(&self) -> Duration {
-        self.lock().oldest_since.map_or(Duration::ZERO, |since| since.elapsed())
+        self.buffer.lock().oldest_since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     pub(crate) async fn wait_synced(&self, seq: Seq) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Makes a handler's change and the record of its response atomic.
 
 use std::future::{Ready, ready};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
@@ -9,6 +9,7 @@ use hotline_actors::tickets::AttachedChanges;
 use hotline_actors::{Refusal, clock};
 use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest};
 use hotline_persistence::{Change, Db};
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::PgConnection;
@@ -56,11 +57,11 @@ impl KeyedRequest {
     /// request looks it up.
     fn recorded(&self, answer: AnswerRow) {
         self.lock.mark_used(self.lock.key());
-        *self.recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+        *self.recorded.lock() = Some(answer);
     }
 
     pub(super) fn take_recorded(&self) -> Option<AnswerRow> {
-        self.recorded.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.recorded.lock().take()
     }
 }
 
@@ -145,7 +146,7 @@ impl Idempotency {
     /// after a crash, retries receive the first record.
     pub async fn amend<T: Reply>(&self, db: Db<'_>, reply: &T) {
         let Some(running) = &self.0 else { return };
-        let first = running.recorded.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let first = running.recorded.lock().clone();
         let Some(first) = first else { return };
         let amended = match running.answer_of(reply) {
             Ok(answer) => AnswerRow { created_at: first.created_at, ..answer },
@@ -155,7 +156,7 @@ impl Idempotency {
             }
         };
         match idempotency_keys::amend(db, &amended).await {
-            Ok(()) => *running.recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(amended),
+            Ok(()) => *running.recorded.lock() = Some(amended),
             Err(error) => tracing::warn!(%error, "could not record a change's result"),
         }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -13,6 +13,7 @@ use hotline_actors::seen::{Membership, SeenSet};
 use hotline_actors::ttl_cache::{TtlCache, Weigh};
 use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest, KEPT};
 use hotline_persistence::{CompanyId, Database};
+use parking_lot::Mutex;
 
 /// Maximum number of remembered keys, 32 bytes plus map overhead each. Once unexpired keys had to be dropped, every key
 /// is looked up.
@@ -114,7 +115,7 @@ impl Keys {
         let limit = i64::try_from(KEYS_MAX + 1).unwrap_or(i64::MAX);
         // The rows come newest first; they are inserted oldest first, because the oldest are dropped first.
         for (company, key, at) in idempotency_keys::recent(db, expiry_cutoff(), limit).await?.into_iter().rev() {
-            keys.lock().insert(company, key, at.timestamp());
+            keys.0.used.lock().insert(company, key, at.timestamp());
         }
         Ok(keys)
     }
@@ -131,7 +132,7 @@ impl Keys {
         let Inner { locks: _, recent, used: _ } = &*self.0;
         // One pass over the responses for all of them.
         recent.remove_where(|(of, _)| companies.contains(of));
-        let mut used = self.lock();
+        let mut used = self.0.used.lock();
         for company in companies {
             *used.dropped.entry(*company).or_default() += 1;
             used.unloaded.insert(*company);
@@ -143,14 +144,14 @@ impl Keys {
     /// # Errors
     /// When the database cannot answer; the next sweep retries.
     pub async fn load_company(&self, db: impl Database<'_>, company: CompanyId) -> hotline_persistence::Result<()> {
-        let dropped = self.lock().dropped.get(&company).copied();
+        let dropped = self.0.used.lock().dropped.get(&company).copied();
         self.load_companies(db, &[(company, dropped)]).await
     }
 
     /// Loads the keys of companies that were dropped and whose loading failed or was not requested.
     pub async fn load_missing(&self, db: impl Database<'_>) {
         let unloaded: Vec<(CompanyId, Option<u32>)> = {
-            let used = self.lock();
+            let used = self.0.used.lock();
             used.unloaded.iter().map(|company| (*company, used.dropped.get(company).copied())).collect()
         };
         for some in unloaded.chunks(LOADED_AT_ONCE) {
@@ -169,7 +170,7 @@ impl Keys {
         let ids: Vec<CompanyId> = companies.iter().map(|(company, _)| *company).collect();
         let limit = i64::try_from(KEYS_MAX).unwrap_or(i64::MAX);
         let keys = idempotency_keys::recent_of(db, &ids, expiry_cutoff(), limit).await?;
-        let mut used = self.lock();
+        let mut used = self.0.used.lock();
         for (company, key, at) in &keys {
             used.insert(*company, *key, at.timestamp());
         }
@@ -182,10 +183,6 @@ impl Keys {
             }
         }
         Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, UsedKeys> {
-        self.0.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until no other request holds the key, and locks it.
@@ -206,7 +203,7 @@ impl Keys {
     /// Whether the key may have been used; `false` is certain.
     pub(super) fn may_be_used(&self, company: CompanyId, key: Digest) -> bool {
         let since_s = expiry_cutoff().timestamp();
-        let used = self.lock();
+        let used = self.0.used.lock();
         used.unloaded.contains(&company)
             || used.hashes.look_up(&used.hash(company, key), |missing_up_to_s| missing_up_to_s >= since_s)
                 != Membership::Absent
@@ -219,7 +216,7 @@ impl Keys {
 
     /// Records that a key was used.
     fn mark_used(&self, company: CompanyId, key: Digest) {
-        self.lock().insert(company, key, clock::now().timestamp());
+        self.0.used.lock().insert(company, key, clock::now().timestamp());
     }
 
     /// Deletes expired entries, in memory and in the table, for as long as the process runs.
@@ -236,7 +233,7 @@ impl Keys {
     pub async fn sweep(&self, db: impl Database<'_>) {
         let before = expiry_cutoff();
         // The current second is not expired yet: a recorded response must not outlive the entry of its key.
-        self.lock().hashes.expire(before.timestamp());
+        self.0.used.lock().hashes.expire(before.timestamp());
         if let Err(error) = idempotency_keys::sweep(db, clock::now(), before).await {
             tracing::debug!(%error, "sweep of expired idempotency keys will be retried");
         }
@@ -298,7 +295,7 @@ mod tests {
         }
         keys.forget(A);
         assert!(keys.may_be_used(A, key("b")) && !keys.may_be_used(B, key("b")), "A's keys are unknown");
-        keys.lock().unloaded.remove(&A);
+        keys.0.used.lock().unloaded.remove(&A);
         assert!(!keys.may_be_used(A, key("a")), "what was known before is gone");
         assert!(keys.may_be_used(B, key("a")));
         keys.mark_used(A, key("a"));
