@@ -88,12 +88,14 @@ struct Loads {
 /// A record that is about to be deleted. In memory it is inactive, even if the tables differ, so nothing new refers to
 /// it. An agent who is about to leave a queue is no longer a member of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Removal {
+    /// A user.
     User(UserId),
+    /// A queue.
     Queue(QueueId),
     /// An agent of a queue.
     Member(QueueId, UserId),
+    /// A wrap-up type.
     WrapupType(WrapupTypeId),
 }
 

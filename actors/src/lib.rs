@@ -10,6 +10,8 @@
 //! opened under their contact's slot ([`conversations`]), so that a contact never has two open tickets on a channel.
 //! This crate does not depend on HTTP.
 
+#![warn(missing_docs)]
+
 pub mod answers;
 pub mod attendance;
 mod base;

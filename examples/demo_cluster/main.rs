@@ -2,7 +2,7 @@
 //! companies go on while one process after the other is killed, and at the end what was answered is compared with what is there.
 //!
 //! `make demo-cluster`. All of it is what `make cluster` tests with.
-#![allow(clippy::expect_used, clippy::panic, missing_docs)] // What it shows is as much of a test as the runs are.
+#![allow(clippy::expect_used, clippy::panic)] // What it shows is as much of a test as the runs are.
 
 #[cfg(not(target_os = "linux"))]
 fn main() {

@@ -1,6 +1,5 @@
 //! Nouns that several tables refer to by id, declared once, so that no table needs another one's module. `crate::ids`
 //! describes them.
-#![allow(missing_docs)]
 
 pub enum Company {}
 pub enum Admin {}

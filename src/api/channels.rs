@@ -16,7 +16,6 @@ use crate::web::{ApiError, ApiResult, Caller, Filter, Json, Page, Params, PathId
 /// A channel: a phone number, a social account or a webchat.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct Channel {
     pub id: ChannelId,
     #[schema(example = "Website")]

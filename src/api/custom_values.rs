@@ -19,7 +19,6 @@ const NUMBER_CHARACTERS_MAX: usize = 30;
 
 /// One value of a body: the field's key, and the new value; `None` clears it.
 #[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs)]
 pub struct CustomValueInput {
     pub key: String,
     pub value: Option<String>,

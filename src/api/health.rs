@@ -12,7 +12,6 @@ use crate::web::response::schema::{self, Schemas};
 
 /// The process is running.
 #[derive(Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct Liveness {
     #[schema(example = "live")]
     pub status: &'static str,
@@ -20,7 +19,6 @@ pub struct Liveness {
 
 /// The readiness of the service.
 #[derive(Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct Readiness {
     /// `ready` if all components are ready.
     #[schema(example = "ready")]
@@ -30,7 +28,6 @@ pub struct Readiness {
 
 /// The components of the service: each is `ready` or `not ready`.
 #[derive(Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct ReadyParts {
     /// Whether PostgreSQL responds.
     #[schema(example = "ready")]

@@ -16,7 +16,6 @@ use crate::web::{ApiError, ApiResult, Caller, Json, Page, PathId, Query};
 /// A permission profile.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct Profile {
     pub id: ProfileId,
     #[schema(example = "Agent")]

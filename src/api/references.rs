@@ -25,7 +25,6 @@ impl<I> From<NamedRef<'_, I>> for Named<I> {
 
 /// A channel, by id, name and type.
 #[derive(Debug, Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct NamedChannel<'a> {
     pub id: ChannelId,
     #[schema(example = "Website")]

@@ -25,7 +25,6 @@ use crate::web::{
 /// A scheduled message.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct Schedule {
     pub id: ScheduleId,
     /// The recipient; `null` if the contact has been deleted.
@@ -52,7 +51,6 @@ pub struct Schedule {
 
 /// The recipient of a scheduled message.
 #[derive(Debug, Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct ScheduleContact {
     pub id: ContactId,
     #[schema(example = "Maria Lima")]
@@ -63,7 +61,7 @@ pub struct ScheduleContact {
 
 /// Why a scheduled message could not be sent.
 #[derive(ToSchema)]
-#[allow(dead_code, missing_docs)]
+#[allow(dead_code)]
 struct ScheduleFailure {
     /// The error code of `POST /messages`.
     #[schema(example = "ERR_API_CONTACT_NOT_FOUND")]

@@ -73,7 +73,6 @@ pub enum MailError {
 
 /// A plain-text e-mail to one person.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)]
 pub struct OutgoingEmail {
     pub to: String,
     pub subject: String,

@@ -38,7 +38,6 @@ impl Input for AgentTyping {
 
 /// A visitor's activity.
 #[derive(Debug, Serialize, ToSchema)]
-#[allow(missing_docs)]
 #[schema(as = VisitorActivity)]
 pub struct ActivityView {
     pub online: bool,

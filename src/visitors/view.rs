@@ -14,7 +14,6 @@ use crate::media::Links;
 /// A session, as its visitor sees it.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 #[schema(as = VisitorSession)]
 pub struct SessionView {
     pub id: SessionId,
@@ -47,7 +46,6 @@ impl From<&SessionRow> for SessionView {
 /// A message, as a visitor sees it.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 #[schema(as = VisitorMessage)]
 pub struct MessageView {
     pub id: MessageId,
@@ -69,7 +67,6 @@ pub struct MessageView {
 
 /// The agent who replies.
 #[derive(Debug, Serialize, ToSchema)]
-#[allow(missing_docs)]
 #[schema(as = MessageAgent)]
 pub struct AgentView {
     pub name: String,

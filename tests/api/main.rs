@@ -1,5 +1,5 @@
 //! The API, over HTTP, on a service in this process.
-#![allow(clippy::expect_used, clippy::panic, missing_docs)] // A test that meets the unexpected fails loudly.
+#![allow(clippy::expect_used, clippy::panic)] // A test that meets the unexpected fails loudly.
 
 #[path = "../support/mod.rs"]
 mod support;

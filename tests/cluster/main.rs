@@ -5,7 +5,7 @@
 //! comparison are those of `tests/faults`; callers come to every process. Each run becomes a row of
 //! `target/cluster/summary.md`.
 #![cfg(target_os = "linux")] // Processes are stopped by signals, and found in /proc.
-#![allow(clippy::expect_used, clippy::panic, missing_docs)] // A test that meets the unexpected fails loudly.
+#![allow(clippy::expect_used, clippy::panic)] // A test that meets the unexpected fails loudly.
 
 #[path = "../support/mod.rs"]
 mod support;

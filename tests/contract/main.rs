@@ -1,5 +1,5 @@
 //! The contract: the API document, what it says of the service, and the list of endpoints.
-#![allow(clippy::expect_used, clippy::panic, missing_docs)] // A test that meets the unexpected fails loudly.
+#![allow(clippy::expect_used, clippy::panic)] // A test that meets the unexpected fails loudly.
 
 #[path = "../support/mod.rs"]
 mod support;

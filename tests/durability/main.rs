@@ -1,5 +1,5 @@
 //! What was answered is kept: killed processes, stopped databases, full and damaged journals.
-#![allow(clippy::expect_used, clippy::panic, missing_docs)] // A test that meets the unexpected fails loudly.
+#![allow(clippy::expect_used, clippy::panic)] // A test that meets the unexpected fails loudly.
 
 #[path = "../support/mod.rs"]
 mod support;

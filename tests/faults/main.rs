@@ -6,7 +6,7 @@
 //! `target/faults/summary.md`. Faults of disk and clock come from `shim.c`, which is preloaded into the service alone;
 //! those of PostgreSQL are signals and a small file system. What cannot be run here is a row as well, and says why.
 #![cfg(target_os = "linux")] // The shim is preloaded, and processes are found in /proc.
-#![allow(clippy::expect_used, clippy::panic, missing_docs)] // A test that meets the unexpected fails loudly.
+#![allow(clippy::expect_used, clippy::panic)] // A test that meets the unexpected fails loudly.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -81,10 +81,12 @@ impl From<MessageId> for Position {
 
 /// The last message of a conversation, as lists show it. Its id is in the ticket's row.
 #[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs)]
 pub struct LastMessage {
+    /// Its text, if it has any.
     pub body: Option<Box<str>>,
+    /// From or to the contact.
     pub direction: Direction,
+    /// When it was received or written.
     pub created_at: DateTime<Utc>,
 }
 

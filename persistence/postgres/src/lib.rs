@@ -10,6 +10,8 @@
 //! It must never start a second postmaster on a cluster that has one, never remove a `postmaster.pid`
 //! whose process may be alive and ours, and never delete a cluster.
 
+#![warn(missing_docs)]
+
 mod binaries;
 mod cluster;
 mod error;

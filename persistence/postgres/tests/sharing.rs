@@ -1,6 +1,6 @@
 //! Several processes that share one cluster.
 
-#![allow(clippy::unwrap_used, missing_docs)] // A test that meets the unexpected fails loudly.
+#![allow(clippy::unwrap_used)] // A test that meets the unexpected fails loudly.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;

@@ -42,7 +42,6 @@ const SCHEME: &str = "v1";
 
 /// Why a value cannot be sealed or opened, for the operator.
 #[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)]
 pub enum KeyError {
     #[error(
         "the credentials in this database are encrypted with the key {id}, but the key file {} does not exist; \

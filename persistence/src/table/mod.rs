@@ -49,7 +49,6 @@ pub trait Table: for<'r> FromRow<'r, PgRow> + Send + Unpin {
 /// When a record was created and changed last: columns of every plain table, fields of every noun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)] // What is said of the fields is said of those of every noun.
 pub struct Stamps {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -64,7 +63,6 @@ impl Stamps {
 
 /// A reference to a record, by id and name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct Named<I> {
     pub id: I,
     #[schema(example = "Support")]

@@ -11,7 +11,6 @@ use crate::{AdminId, Error, Result};
 /// One administrator, without the password's hash.
 #[derive(Clone, Debug, Serialize, FromRow)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct AdminRow {
     pub id: AdminId,
     pub email: String,
@@ -37,7 +36,6 @@ pub async fn insert(db: &PgPool, email: &str, password_hash: &str) -> Result<Adm
 /// An administrator in a list.
 #[derive(Clone, Debug, Serialize, FromRow)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct AdminSummary {
     pub id: AdminId,
     pub email: String,

@@ -66,7 +66,6 @@ impl From<PersonId> for Actor {
 
 /// One entry.
 #[derive(Clone, Debug, FromRow)]
-#[allow(missing_docs)]
 pub struct AuditEntry {
     pub id: AuditEntryId,
     pub created_at: DateTime<Utc>,
@@ -83,7 +82,6 @@ pub struct AuditEntry {
 
 /// An action that is about to start.
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
 pub struct NewEntry<'a> {
     pub actor: Actor,
     pub actor_name: &'a str,
@@ -172,7 +170,6 @@ pub async fn end(
 
 /// The conditions of a list.
 #[derive(Clone, Debug, Default)]
-#[allow(missing_docs)]
 pub struct AuditFilter {
     pub search: Option<String>,
     pub action: Option<String>,

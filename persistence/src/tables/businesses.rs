@@ -13,7 +13,6 @@ pub type BusinessId = Id<Business>;
 /// A line of business.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct Business {
     pub id: BusinessId,
     #[schema(example = "Solar panels")]

@@ -16,7 +16,6 @@ words! {
 
 /// Who caused an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct By {
     #[serde(rename = "t")]
     pub kind: ByKind,

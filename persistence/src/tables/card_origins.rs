@@ -13,7 +13,6 @@ pub type CardOriginId = Id<CardOrigin>;
 /// An origin of cards.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct CardOrigin {
     pub id: CardOriginId,
     #[schema(example = "Trade fair")]

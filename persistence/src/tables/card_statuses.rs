@@ -13,7 +13,6 @@ pub type CardStatusId = Id<CardStatus>;
 /// A status of cards, defined by the company.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct CardStatus {
     pub id: CardStatusId,
     #[schema(example = "Waiting for an offer")]

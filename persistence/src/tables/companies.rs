@@ -13,7 +13,6 @@ use crate::{CompanyId, Database, Error, Result, Slot};
 /// One company as stored.
 #[derive(Clone, Debug, Serialize, FromRow)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct CompanyRow {
     pub id: CompanyId,
     pub name: String,
@@ -56,7 +55,6 @@ pub async fn insert_in(db: &mut PgConnection, name: &str) -> Result<CompanyRow> 
 
 /// Changes of a company; unset fields stay as they are.
 #[derive(Clone, Debug, Default)]
-#[allow(missing_docs)]
 pub struct CompanyChanges {
     pub name: Option<String>,
     pub active: Option<bool>,
@@ -128,7 +126,6 @@ pub async fn find_all(db: impl Database<'_>, ids: &[CompanyId]) -> Result<Vec<Co
 
 /// The conditions of the installation's list of companies.
 #[derive(Clone, Debug, Default)]
-#[allow(missing_docs)]
 pub struct CompanyFilter {
     pub search: Option<String>,
     pub active: Option<bool>,

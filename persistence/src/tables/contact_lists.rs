@@ -24,7 +24,6 @@ pub type ContactListId = Id<ContactList>;
 #[serde(rename_all = "camelCase")]
 // A page of contacts is called `ContactList` in the API document.
 #[schema(as = RecipientList)]
-#[allow(missing_docs)]
 pub struct ContactList {
     pub id: ContactListId,
     #[schema(example = "Newsletter")]

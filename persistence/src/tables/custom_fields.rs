@@ -49,7 +49,6 @@ pub type CustomFieldId = Id<CustomField>;
 /// A company's own field of contacts or cards.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct CustomField {
     pub id: CustomFieldId,
     /// Made from the first name; names the field where values are written, and never changes.

@@ -31,7 +31,6 @@ pub type GlobalVariableId = Id<GlobalVariable>;
 /// A text that replaces its key in messages.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct GlobalVariable {
     pub id: GlobalVariableId,
     /// The key; it never changes.

@@ -108,7 +108,6 @@ impl<'de> Deserialize<'de> for Digest {
 
 /// One recorded answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromRow)]
-#[allow(missing_docs)]
 pub struct AnswerRow {
     pub company_id: CompanyId,
     pub key: Digest,

@@ -86,7 +86,6 @@ impl std::fmt::Display for MediaId {
 /// A stored file, as described in the `media` column of its message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct StoredMedia {
     pub id: MediaId,
     /// The type of its content.

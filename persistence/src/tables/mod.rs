@@ -55,7 +55,6 @@ macro_rules! words {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, sqlx::Type, utoipa::ToSchema)]
         #[sqlx(type_name = "text")]
-        #[allow(missing_docs)] // The words speak for themselves where the caller of the macro says nothing.
         pub enum $name {
             $($(#[$vdoc])* #[serde(rename = $word)] #[sqlx(rename = $word)] $variant),+
         }

@@ -16,7 +16,6 @@ use crate::{ChannelId, CompanyId, Database, QueueId, Result, UserId, WrapupTypeI
 
 /// All small data of a company: loaded and replaced as a whole.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)]
 pub struct Organization {
     /// Changes with each load; not stored.
     pub version: u64,
@@ -57,7 +56,6 @@ impl Organization {
 
 /// A queue with its agents.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)]
 pub struct DirectoryQueue {
     pub row: queues::Queue,
     pub users: HashSet<UserId>,
@@ -65,7 +63,6 @@ pub struct DirectoryQueue {
 
 /// The parts of a user that conversations need.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)]
 pub struct DirectoryUser {
     pub name: String,
     pub active: bool,
@@ -73,7 +70,6 @@ pub struct DirectoryUser {
 
 /// A wrap-up type with the queues it is linked to.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)]
 pub struct DirectoryWrapupType {
     pub name: String,
     pub active: bool,

@@ -15,7 +15,6 @@ use crate::{ChannelId, CompanyId, Database, Error, Result};
 
 /// A provider's status of an unknown message.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[allow(missing_docs)]
 pub struct EarlyStatus {
     pub company_id: CompanyId,
     pub channel_id: ChannelId,

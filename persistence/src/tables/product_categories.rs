@@ -13,7 +13,6 @@ pub type ProductCategoryId = Id<ProductCategory>;
 /// A category of products.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct ProductCategory {
     pub id: ProductCategoryId,
     #[schema(example = "Services")]

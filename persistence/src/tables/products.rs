@@ -11,7 +11,6 @@ use crate::{Amount, ProductId};
 /// A product.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct Product {
     pub id: ProductId,
     #[schema(example = "Solar panel 400 W")]

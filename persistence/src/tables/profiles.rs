@@ -16,7 +16,6 @@ use crate::{CompanyId, Database, Error, ProfileId, Result, UserId};
 /// One profile as stored.
 #[derive(Clone, Debug, Serialize, FromRow)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct ProfileRow {
     pub id: ProfileId,
     pub company_id: CompanyId,
@@ -40,7 +39,6 @@ impl Table for ProfileRow {
 
 /// The permissions of a new profile.
 #[derive(Clone, Debug, Default)]
-#[allow(missing_docs)]
 pub struct NewProfile<'a> {
     pub name: &'a str,
     pub permissions: Permissions,

@@ -17,7 +17,6 @@ words! {
 /// A queue of tickets.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct Queue {
     pub id: QueueId,
     #[schema(example = "Support")]

@@ -13,7 +13,6 @@ pub type QuickMessageId = Id<QuickMessage>;
 /// A text that agents insert by a shortcut.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct QuickMessage {
     pub id: QuickMessageId,
     #[schema(example = "/hours")]

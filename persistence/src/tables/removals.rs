@@ -25,7 +25,6 @@ impl RemovedNoun {
 
 /// A deleted record.
 #[derive(Clone, Debug, PartialEq, FromRow)]
-#[allow(missing_docs)]
 pub struct Removal {
     pub company_id: CompanyId,
     pub noun: RemovedNoun,

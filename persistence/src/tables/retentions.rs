@@ -25,7 +25,6 @@ const ROWS_MAX: i64 = 5_000;
 /// A company's retention, for administrators of the installation.
 #[derive(Clone, Debug, Serialize, FromRow)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct Retention {
     pub company: CompanyId,
     pub name: String,
@@ -48,7 +47,6 @@ const COLUMNS: &str = "select r.company_id as company, c.name, r.days, r.removed
 
 /// A company with a retention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
-#[allow(missing_docs)]
 pub struct Rule {
     pub company_id: CompanyId,
     pub days: i32,
@@ -65,7 +63,6 @@ impl Rule {
 
 /// A conversation that has been closed for longer than its company's retention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
-#[allow(missing_docs)]
 pub struct ExpiredConversation {
     pub id: TicketId,
     pub contact_id: ContactId,

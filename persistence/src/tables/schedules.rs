@@ -33,7 +33,6 @@ words! {
 
 /// One scheduled message as stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromRow)]
-#[allow(missing_docs)] // The columns are the contract's fields.
 pub struct ScheduleRow {
     pub company_id: CompanyId,
     pub id: ScheduleId,
@@ -73,7 +72,6 @@ pub struct ScheduleRow {
 
 /// A contact that was deleted, as scheduled messages to it showed it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct ContactWas {
     pub name: Box<str>,
     #[serde(default)]
@@ -260,7 +258,6 @@ pub async fn next(db: impl Database<'_>, company: CompanyId, after: DateTime<Utc
 
 /// A scheduled message with its contact's name and number, which are empty if the contact was deleted.
 #[derive(Clone, Debug, FromRow)]
-#[allow(missing_docs)]
 pub struct ListedSchedule {
     #[sqlx(flatten)]
     pub schedule: ScheduleRow,
@@ -270,7 +267,6 @@ pub struct ListedSchedule {
 
 /// The conditions of the API's list.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[allow(missing_docs)]
 pub struct ScheduleFilter {
     pub status: Option<ScheduleStatus>,
     pub contact_id: Option<ContactId>,

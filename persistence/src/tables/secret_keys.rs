@@ -27,7 +27,6 @@ const USES: &str = r#"
 /// A key as listed.
 #[derive(Clone, Debug, Serialize, FromRow)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct SecretKeyRow {
     pub id: String,
     /// When the database first recorded it.

@@ -13,7 +13,6 @@ pub type TagId = Id<Tag>;
 /// A coloured label for contacts.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct Tag {
     pub id: TagId,
     #[schema(example = "VIP")]

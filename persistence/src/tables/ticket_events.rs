@@ -27,7 +27,6 @@ words! {
 
 /// One event as stored. `from` and `to` contain the changed fields, with the names at that time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromRow)]
-#[allow(missing_docs)]
 pub struct EventRow {
     pub company_id: CompanyId,
     pub id: EventId,

@@ -26,7 +26,6 @@ pub type Permissions = BTreeMap<String, BTreeSet<String>>;
 /// One token as stored.
 #[derive(Clone, Debug, Serialize, FromRow)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct TokenRow {
     pub id: TokenId,
     pub company_id: CompanyId,
@@ -70,7 +69,6 @@ impl TokenRow {
 
 /// The permissions and restrictions of a new token.
 #[derive(Clone, Debug, Default)]
-#[allow(missing_docs)]
 pub struct NewToken<'a> {
     pub name: &'a str,
     pub permissions: Permissions,
@@ -158,7 +156,6 @@ pub async fn of_companies(db: impl Database<'_>, companies: &[CompanyId]) -> Res
 
 /// The conditions of a company's list.
 #[derive(Clone, Debug, Default)]
-#[allow(missing_docs)]
 pub struct TokenFilter {
     pub search: Option<String>,
     pub status: Option<TokenStatus>,

@@ -9,7 +9,6 @@ use crate::{CompanyId, Database, QueueId, Result, UserId};
 
 /// The numbers of one user.
 #[derive(Clone, Debug, FromRow)]
-#[allow(missing_docs)]
 pub struct UserMetricsRow {
     pub user_id: UserId,
     pub user_name: String,
@@ -22,7 +21,6 @@ pub struct UserMetricsRow {
 
 /// Filters for users and their tickets.
 #[derive(Clone, Debug, Default)]
-#[allow(missing_docs)]
 pub struct UserMetricsFilter {
     /// Only tickets opened in this period.
     pub opened: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),

@@ -13,7 +13,6 @@ use crate::{CompanyId, Error, ProfileId, QueueId, Result, UserId, noun};
 /// A user: a person as a member of one company. In another company the same person is another user.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct User {
     pub id: UserId,
     #[schema(example = "Ana Souza")]

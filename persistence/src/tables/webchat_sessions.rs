@@ -22,7 +22,6 @@ words! {
 
 /// One session as stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromRow)]
-#[allow(missing_docs)]
 pub struct SessionRow {
     pub company_id: CompanyId,
     pub id: SessionId,

@@ -13,7 +13,6 @@ pub type WrapupCategoryId = Id<WrapupCategory>;
 /// A category of wrap-up types.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct WrapupCategory {
     pub id: WrapupCategoryId,
     #[schema(example = "Outcome")]

@@ -11,7 +11,6 @@ use crate::{QueueId, WrapupTypeId, noun};
 /// A wrap-up type: how a conversation ended.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct WrapupType {
     pub id: WrapupTypeId,
     #[schema(example = "Solved")]

@@ -21,7 +21,6 @@ const CONTACTS_MAX: usize = 10_000;
 
 /// A board with its stages and cards.
 #[derive(Debug, Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct BoardWithStages {
     #[serde(flatten)]
     board: Board,
@@ -32,7 +31,6 @@ pub struct BoardWithStages {
 /// A stage of a board with its first cards.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct StageWithCards {
     #[serde(flatten)]
     stage: Stage,

@@ -13,7 +13,6 @@ use crate::web::{ApiError, ApiResult, Caller, Filter, Page, Params, PathId, Quer
 /// A recipient of a campaign.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct CampaignRecipient {
     /// The contact; `null` if it has been deleted.
     pub contact: Option<RecipientContact>,
@@ -28,7 +27,6 @@ pub struct CampaignRecipient {
 
 /// The contact of a recipient.
 #[derive(Debug, Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct RecipientContact {
     pub id: ContactId,
     #[schema(example = "Maria Lima")]
@@ -39,7 +37,7 @@ pub struct RecipientContact {
 
 /// Why a recipient did not receive the message.
 #[derive(ToSchema)]
-#[allow(dead_code, missing_docs)]
+#[allow(dead_code)]
 struct RecipientFailure {
     /// The error code of `POST /messages`, or of the message.
     #[schema(example = "ERR_API_CONTACT_UNREACHABLE")]

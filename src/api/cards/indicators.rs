@@ -16,7 +16,6 @@ use crate::web::{ApiError, ApiResult, Caller, Filter, Json, PathId};
 
 /// Number of cards, and the total of their products.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct CardSum {
     #[schema(example = 3)]
     pub cards: i64,
@@ -26,7 +25,6 @@ pub struct CardSum {
 
 /// A sales goal and its progress.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct GoalProgress {
     /// The goal.
     pub goal: Option<Amount>,
@@ -38,7 +36,6 @@ pub struct GoalProgress {
 
 /// The cards of a stage.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct StageSum {
     pub id: BoardListId,
     #[schema(example = "To do")]
@@ -53,7 +50,6 @@ pub struct StageSum {
 /// The sales indicators of a board.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct BoardIndicators {
     pub board_id: BoardId,
     /// Open cards.

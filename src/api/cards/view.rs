@@ -18,7 +18,6 @@ use crate::api::contacts::Contact;
 /// A possible sale, in a stage of a board.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct Card {
     pub id: CardId,
     #[schema(example = "Roof of the school")]

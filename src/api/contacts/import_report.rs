@@ -11,7 +11,6 @@ use crate::web::response::error::{code_of_reason, reason_codes};
 
 /// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct ImportReport {
     #[schema(example = 2)]
     pub created: usize,
@@ -28,7 +27,6 @@ pub struct ImportReport {
 
 /// The contact of one row.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct ImportedContact {
     /// The index of the row, from 0.
     #[schema(example = 0)]
@@ -41,7 +39,6 @@ pub struct ImportedContact {
 /// The result of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-#[allow(missing_docs)]
 pub enum ImportResult {
     Created,
     Updated,
@@ -50,7 +47,6 @@ pub enum ImportResult {
 
 /// An error in a row.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct ImportError {
     /// The index of the row, from 0.
     #[schema(example = 3)]

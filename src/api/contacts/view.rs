@@ -10,7 +10,6 @@ use crate::web::response::reply::Versioned;
 /// A contact: a person or group the company talks to.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct Contact {
     pub id: ContactId,
     #[schema(example = "Maria Lima")]

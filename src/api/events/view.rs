@@ -37,7 +37,6 @@ use crate::web::{ApiError, ApiResult};
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = CompanyEvent)]
-#[allow(missing_docs)]
 pub struct CompanyEvent {
     /// Increases by one per event within the company.
     #[schema(example = 4711)]
@@ -57,7 +56,6 @@ pub struct CompanyEvent {
 
 /// Who caused an event; `id` and `name` are `null` for Hotline itself.
 #[derive(Debug, Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct EventAuthor {
     #[serde(rename = "type")]
     pub kind: ByKind,
@@ -78,7 +76,6 @@ impl EventAuthor {
 
 /// A message. For `message.received`, also the ticket and the contact at that time, and the chosen option.
 #[derive(Debug, Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct EventMessage {
     #[serde(flatten)]
     pub message: Message,
@@ -99,7 +96,6 @@ pub struct EventMessage {
 /// The ticket of a received message at that time.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct ReceivedIn {
     pub id: TicketId,
     pub status: Option<TicketStatus>,
@@ -110,7 +106,6 @@ pub struct ReceivedIn {
 /// The record, as its own endpoint returns it.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
-#[allow(missing_docs)]
 pub enum EventData {
     Ticket(Box<Ticket>),
     Message(Box<EventMessage>),
@@ -147,7 +142,6 @@ impl<T> Serialize for StoredJson<T> {
 /// A message that was later deleted with its contact; its content is no longer available.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct GoneMessage {
     pub id: MessageId,
     pub ticket_id: TicketId,
@@ -158,7 +152,6 @@ pub struct GoneMessage {
 
 /// A session that was deleted with its contact before the event was written.
 #[derive(Debug, Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct GoneSession {
     pub id: SessionId,
     /// Always true.
@@ -169,7 +162,6 @@ pub struct GoneSession {
 /// Where to continue reading events.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct EventMeta {
     /// The value for the next `after`.
     #[schema(example = 4711)]

@@ -24,7 +24,6 @@ use crate::web::{ApiError, ApiResult, Caller, Idempotency};
 /// An accepted message that will be sent.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct QueuedJob {
     #[schema(example = "job_7")]
     pub job_id: String,

@@ -25,7 +25,6 @@ use crate::web::connections::origin;
 /// A message in a ticket: from the contact, from the company, or between agents.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct Message {
     pub id: MessageId,
     /// The send that created it; `null` for messages from a contact.
@@ -71,7 +70,7 @@ pub struct Message {
 
 /// Why a message failed.
 #[derive(ToSchema)]
-#[allow(dead_code, missing_docs)]
+#[allow(dead_code)]
 struct MessageFailure {
     /// The provider's own code, or one of Hotline's.
     #[schema(example = "131026")]
@@ -83,7 +82,6 @@ struct MessageFailure {
 
 /// The user who sent a message, with their name at that time.
 #[derive(Debug, Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct MessageUser {
     pub id: UserId,
     #[schema(example = "Ana Souza")]
@@ -94,7 +92,6 @@ pub struct MessageUser {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = MediaFile)]
-#[allow(missing_docs)]
 pub struct File {
     /// A URL that needs no token, valid for about a day.
     #[schema(
@@ -202,7 +199,6 @@ impl ViewContext {
 
 /// Why a message is waiting.
 #[derive(Debug, Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct WaitingFor {
     /// `channel_disconnected` or `channel_error`.
     #[schema(example = "channel_error")]
@@ -228,7 +224,6 @@ impl WaitingFor {
 /// The status of a send. For several messages, that of the slowest; `failed` as soon as one has failed.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct Job {
     #[schema(example = "job_7")]
     pub job_id: String,

@@ -18,7 +18,6 @@ use crate::web::{ApiResult, Caller, Json};
 /// The current state of the service desk.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct ServiceDashboard {
     #[schema(example = 40)]
     pub open_tickets: i64,
@@ -44,7 +43,6 @@ pub struct ServiceDashboard {
 
 /// Open tickets of a queue.
 #[derive(Debug, Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct QueueDesk {
     pub id: QueueId,
     #[schema(example = "Support")]
@@ -57,7 +55,6 @@ pub struct QueueDesk {
 
 /// A user's open tickets.
 #[derive(Debug, Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct UserDesk {
     pub id: UserId,
     #[schema(example = "Ana Souza")]
@@ -69,7 +66,6 @@ pub struct UserDesk {
 /// Today's activity.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct ServiceDay {
     #[schema(example = 31)]
     pub opened: i64,
@@ -134,7 +130,6 @@ pub async fn service(caller: Caller, app: Data<App>) -> ApiResult<Json<ServiceDa
 
 /// The current sales funnel.
 #[derive(Debug, Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct SalesDashboard {
     /// Boards that are not archived, ordered by id; for a user, those they may see.
     pub boards: Vec<BoardFunnel>,
@@ -145,7 +140,6 @@ pub struct SalesDashboard {
 /// A board's open cards and sales.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct BoardFunnel {
     pub id: BoardId,
     #[schema(example = "New customers")]
@@ -161,7 +155,6 @@ pub struct BoardFunnel {
 /// Open cards and sales of all boards.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct FunnelTotal {
     #[schema(example = 44)]
     pub open_cards: i64,

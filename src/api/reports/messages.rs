@@ -16,7 +16,6 @@ use crate::web::{ApiResult, Caller, Filter, Params};
 /// Messages by day, channel, user or type. Notes are not counted.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct MessageReportRow {
     pub key: Option<ReportKey>,
     /// The day or the type, or the record's name; `null` if there is none.

@@ -20,7 +20,6 @@ use crate::web::{ApiError, ApiResult, Caller, Filter, Params};
 /// Won and lost cards by day, user, origin or product. For a product, values are the totals of its lines.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct SalesReportRow {
     pub key: Option<ReportKey>,
     /// The day, or the record's name; `null` if there is none.

@@ -16,7 +16,6 @@ use crate::web::{ApiResult, Caller, Filter, Params};
 /// Tickets by day, queue, channel or user.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct TicketReportRow {
     pub key: Option<ReportKey>,
     /// The day, or the record's name; `null` if there is none.

@@ -18,7 +18,6 @@ use crate::web::{ApiResult, Caller, Filter, Params};
 /// Closings with a wrap-up type.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct WrapupReportRow {
     pub wrapup_type_id: WrapupTypeId,
     #[schema(example = "Solved")]

@@ -148,7 +148,6 @@ impl<'a> View<'a> {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = TicketEvent)]
-#[allow(missing_docs)]
 pub struct TicketEvent {
     pub id: EventId,
     #[serde(rename = "type")]
@@ -168,7 +167,6 @@ pub struct TicketEvent {
 
 /// Who caused an event, with their name at that time.
 #[derive(Debug, Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct EventUser {
     pub id: UserId,
     #[schema(example = "Ana Souza")]

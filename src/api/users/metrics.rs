@@ -11,7 +11,6 @@ use crate::web::{ApiError, ApiResult, Caller, Filter, Page, Params, Query};
 
 /// Ticket metrics of a user.
 #[derive(Debug, Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct UserMetrics {
     pub user_id: UserId,
     #[schema(example = "Ana Souza")]

@@ -12,7 +12,6 @@ use crate::web::response::reply::HasSecrets;
 /// A visitor session in a webchat.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct Session {
     pub id: SessionId,
     pub channel_id: ChannelId,
@@ -41,7 +40,6 @@ impl HasSecrets for Session {
 /// Unverified data about a visitor.
 #[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", default)]
-#[allow(missing_docs)]
 pub struct Claimed {
     #[schema(example = "Maria Lima")]
     pub name: Option<String>,

@@ -18,7 +18,6 @@ use crate::web::{ApiResult, Caller, Filter, Page, Params, PathId, Query};
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = WebhookDelivery)]
-#[allow(missing_docs)]
 pub struct Delivery {
     /// The event's id; unique within the webhook.
     #[schema(value_type = LoggedEventId)]
@@ -42,7 +41,7 @@ pub struct Delivery {
 /// An attempt to deliver an event.
 #[derive(ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(dead_code, missing_docs)]
+#[allow(dead_code)]
 struct WebhookAttempt {
     at: Timestamp,
     /// The endpoint's HTTP status; `null` if it did not respond.

@@ -34,7 +34,6 @@ use crate::webhooks::{Webhooks, new_secret};
 /// A webhook with its secret, which is shown only once.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct WebhookWithSecret {
     #[serde(flatten)]
     pub webhook: Webhook,

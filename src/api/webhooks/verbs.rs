@@ -44,7 +44,6 @@ pub async fn rotate_secret(
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = WebhookTest)]
-#[allow(missing_docs)]
 pub struct TestResult {
     /// Whether the delivery succeeded.
     #[schema(example = true)]
@@ -169,7 +168,6 @@ impl Input for Replay {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = WebhookReplayed)]
-#[allow(missing_docs)]
 pub struct ReplayResult {
     /// Number of deliveries; with `after`, the number of events to examine.
     #[schema(example = 12)]

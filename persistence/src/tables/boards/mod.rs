@@ -19,7 +19,6 @@ use crate::{Amount, BoardId, CompanyId, Error, QueueId, Result, UserId, noun};
 /// A board: stages, and the cards that move between them.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct Board {
     pub id: BoardId,
     #[schema(example = "Solar panels")]

@@ -16,7 +16,6 @@ use crate::{BoardId, BoardListId, CompanyId, Database, Error, Result, UserId};
 /// A stage of a board.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct Stage {
     pub id: BoardListId,
     /// The name.

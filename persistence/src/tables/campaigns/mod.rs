@@ -59,7 +59,6 @@ impl CampaignStatus {
 /// A campaign: a message to every contact of a list.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct Campaign {
     pub id: CampaignId,
     #[schema(example = "Spring sale")]
@@ -93,7 +92,6 @@ pub struct Campaign {
 
 /// Number of recipients of a campaign by status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow, Serialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct CampaignCounts {
     /// The message is not created yet, or the provider has not accepted it yet.
     #[schema(example = 200)]
@@ -322,7 +320,6 @@ pub async fn remove(db: &mut PgConnection, company: CompanyId, id: CampaignId) -
 
 /// The data of a campaign that sending needs.
 #[derive(Clone, Debug, PartialEq, FromRow)]
-#[allow(missing_docs)]
 pub struct CampaignRun {
     pub status: CampaignStatus,
     pub scheduled_at: DateTime<Utc>,

@@ -37,7 +37,6 @@ words! {
 
 /// The outcome for a pending recipient: its message, or no message and the reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct RecipientRow {
     pub company_id: CompanyId,
     pub campaign_id: CampaignId,
@@ -121,7 +120,6 @@ pub(crate) async fn update_recipients(
 
 /// A recipient to write to.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
-#[allow(missing_docs)]
 pub struct WaitingRecipient {
     pub contact_id: ContactId,
     /// Has opted out of campaigns.
@@ -215,7 +213,6 @@ pub async fn skip_canceled(db: impl PgExecutor<'_>, company: CompanyId, id: Camp
 
 /// A recipient with its contact's name and number, which are empty if the contact was deleted.
 #[derive(Clone, Debug, FromRow)]
-#[allow(missing_docs)]
 pub struct ListedRecipient {
     pub contact_id: ContactId,
     pub status: RecipientStatus,
@@ -229,7 +226,6 @@ pub struct ListedRecipient {
 
 /// The conditions of the API's list.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[allow(missing_docs)]
 pub struct RecipientFilter {
     pub status: Option<RecipientStatus>,
     pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),

@@ -11,7 +11,6 @@ use crate::{Amount, CompanyId, Database, Period, Result};
 
 /// Number and value of cards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct Sum {
     pub cards: i64,
     pub value: Amount,
@@ -36,7 +35,6 @@ pub struct Indicators {
 
 /// The data of a board that is returned with its indicators.
 #[derive(Clone, Debug, FromRow)]
-#[allow(missing_docs)]
 pub struct BoardGoals {
     pub monthly_goal: Option<Amount>,
     pub yearly_goal: Option<Amount>,

@@ -44,7 +44,6 @@ words! {
 /// A reference to a card's status, by id, name and colour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = CardStatusRef)]
-#[allow(missing_docs)]
 pub struct NamedStatus {
     pub id: CardStatusId,
     #[schema(example = "Waiting for an offer")]
@@ -55,7 +54,6 @@ pub struct NamedStatus {
 
 /// One card with its related data, except its contacts.
 #[derive(Clone, Debug, FromRow)]
-#[allow(missing_docs)]
 pub struct Card {
     pub id: CardId,
     pub name: String,
@@ -84,7 +82,6 @@ pub struct Card {
 
 /// A card with its contacts.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)]
 pub struct LoadedCard {
     pub card: Card,
     pub contacts: Vec<ContactRow>,
@@ -95,7 +92,6 @@ const SELECT: &str = include_str!("select.sql");
 
 /// The written part of a card; related data is in other tables.
 #[derive(Clone, Debug, FromRow)]
-#[allow(missing_docs)]
 pub struct CardRef {
     pub id: CardId,
     pub board_id: BoardId,
@@ -123,7 +119,6 @@ pub async fn seen_in(
 
 /// The conditions of the API's lists.
 #[derive(Clone, Debug, Default)]
-#[allow(missing_docs)]
 pub struct CardFilter {
     pub board_id: Option<BoardId>,
     pub list_id: Option<BoardListId>,

@@ -25,7 +25,6 @@ const RESPACE_CARDS: i64 = 128;
 
 /// A locked stage: until the transaction ends, nobody else can add cards to it or delete it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
-#[allow(missing_docs)]
 pub struct LockedStage {
     pub id: BoardListId,
     pub done_list: bool,

@@ -15,7 +15,6 @@ pub type CardProductId = Id<CardProduct>;
 /// A line of a card: a product, its quantity and its price.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct CardProduct {
     pub id: CardProductId,
     /// The product of the catalogue; none of what never was in it, and of what is there no more.
@@ -33,7 +32,6 @@ pub struct CardProduct {
 
 /// A line to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct Line {
     pub product_id: Option<ProductId>,
     pub name: String,
@@ -44,7 +42,6 @@ pub struct Line {
 
 /// A product of the catalogue, as copied to lines.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
-#[allow(missing_docs)]
 pub struct CatalogueProduct {
     pub id: ProductId,
     pub name: String,

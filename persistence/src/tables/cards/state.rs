@@ -8,7 +8,6 @@ use crate::{Amount, CompanyId, Result};
 
 /// The state of a locked card: nobody else can change it until the transaction ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
-#[allow(missing_docs)]
 pub struct State {
     pub id: CardId,
     pub board_id: BoardId,

@@ -26,7 +26,6 @@ macro_rules! cascades {
     ($($name:ident($id:ty) is $noun:literal in $table:literal),+ $(,)?) => {
         /// A deleted record that others show.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[allow(missing_docs)]
         pub enum Cascade {
             $($name($id)),+
         }

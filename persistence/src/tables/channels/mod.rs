@@ -49,7 +49,6 @@ impl ChannelType {
 /// One channel as stored.
 #[derive(Clone, Serialize, FromRow)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct ChannelRow {
     pub id: ChannelId,
     pub company_id: CompanyId,
@@ -129,7 +128,6 @@ fn location_of(company: CompanyId, channel: &str) -> Location<'_> {
 
 /// The data of a new channel.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)]
 pub struct NewChannel<'a> {
     pub name: &'a str,
     pub kind: ChannelType,
@@ -352,7 +350,6 @@ pub async fn of_companies(db: impl Database<'_>, companies: &[CompanyId]) -> Res
 
 /// The conditions of the API's list.
 #[derive(Clone, Debug, Default)]
-#[allow(missing_docs)]
 pub struct ChannelFilter {
     pub search: Option<String>,
     pub kind: Option<ChannelType>,

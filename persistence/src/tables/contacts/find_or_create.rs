@@ -7,7 +7,6 @@ use crate::{CompanyId, Database, Result};
 
 /// A contact identified by its number, as a send describes it.
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
 pub struct Numbered<'a> {
     pub number: &'a str,
     /// The name of a newly created contact; by default the number.

@@ -6,7 +6,6 @@ use crate::{ChannelId, CompanyId, ContactId, Database, Db, Result};
 
 /// A contact as identified by a provider.
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
 pub struct Addressed<'a> {
     pub channel: ChannelId,
     pub address: &'a str,

@@ -14,7 +14,6 @@ use crate::{CompanyId, ContactId, Result};
 
 /// An existing contact that matches a row of an import.
 #[derive(Clone, Debug, FromRow)]
-#[allow(missing_docs)]
 pub struct Candidate {
     pub id: ContactId,
     pub number: Option<String>,

@@ -12,7 +12,6 @@ use crate::{ChannelId, CompanyId, ContactId, Result};
 
 /// A conversation of a contact started on a channel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct ContactChannel {
     pub company_id: CompanyId,
     pub contact_id: ContactId,

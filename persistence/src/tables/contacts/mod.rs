@@ -45,7 +45,6 @@ use crate::{ChannelId, CompanyId, ContactId, Database, Readers, Result, timestam
 /// One contact with its related data.
 #[derive(Clone, Debug, Serialize, Deserialize, FromRow)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct ContactRow {
     pub id: ContactId,
     pub name: String,
@@ -84,7 +83,6 @@ pub struct ContactRow {
 
 /// A tag on a contact.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[allow(missing_docs)]
 pub struct ContactTag {
     pub id: TagId,
     #[schema(example = "VIP")]
@@ -96,7 +94,6 @@ pub struct ContactTag {
 /// The value of a custom field.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct CustomFieldValue {
     #[schema(example = "size")]
     pub key: Option<String>,
@@ -113,7 +110,6 @@ pub struct CustomFieldValue {
 
 /// The channel of a contact's latest message.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-#[allow(missing_docs)]
 pub struct LastChannel {
     pub id: ChannelId,
     #[schema(example = "Website")]
@@ -127,7 +123,6 @@ const SELECT: &str = include_str!("select.sql");
 
 /// The fields of a contact that conversations need.
 #[derive(Clone, Debug, PartialEq, FromRow)]
-#[allow(missing_docs)]
 pub struct ContactRef {
     pub id: ContactId,
     pub name: Box<str>,
@@ -146,7 +141,6 @@ impl Table for ContactRef {
 
 /// The conditions of the API's list.
 #[derive(Clone, Debug, Default)]
-#[allow(missing_docs)]
 pub struct ContactFilter {
     pub search: Option<String>,
     pub number: Option<String>,

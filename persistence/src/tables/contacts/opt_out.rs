@@ -9,7 +9,6 @@ use crate::{CompanyId, ContactId, Database, Result};
 
 /// A contact sent one of the company's stop words.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct OptOut {
     pub company_id: CompanyId,
     pub contact_id: ContactId,

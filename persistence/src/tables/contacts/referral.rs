@@ -11,7 +11,6 @@ use crate::{CompanyId, ContactId};
 
 /// A contact wrote because of an advertisement or a link. Unset fields keep their known values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct ReferralRow {
     pub company_id: CompanyId,
     pub contact_id: ContactId,
@@ -23,7 +22,6 @@ pub struct ReferralRow {
 /// The marketing fields of a contact that a provider reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs)]
 pub struct Referral {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ctwa_clid: Option<String>,

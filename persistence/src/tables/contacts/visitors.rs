@@ -16,7 +16,6 @@ const DEFAULT_NAME: &str = "Visitor";
 
 /// The data given about a visitor.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[allow(missing_docs)]
 pub struct Visitor {
     pub name: Option<String>,
     pub email: Option<String>,

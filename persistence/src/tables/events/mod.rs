@@ -46,7 +46,6 @@ const ROWS_SCANNED_MAX: usize = 4096;
 
 /// An event to be written.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct Told {
     #[serde(rename = "k")]
     pub kind: EventKind,
@@ -82,7 +81,6 @@ fn resolve_author(by: By, record: &Record) -> By {
 
 /// One event of the log.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)]
 pub struct StoredEvent {
     pub company_id: CompanyId,
     pub id: LoggedEventId,

@@ -29,7 +29,6 @@ impl After {
 
 /// Limits of one read. The first event is read even if it exceeds them.
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
 pub struct Portion {
     pub events: usize,
     /// Total size of the rows that are read.

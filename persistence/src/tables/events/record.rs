@@ -45,7 +45,6 @@ pub enum Record {
 
 /// A plain record, as shown.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct ShownThen<I> {
     #[serde(rename = "i")]
     pub id: I,
@@ -66,7 +65,6 @@ impl<I> ShownThen<I> {
 
 /// The record an event belongs to. A message belongs to its ticket.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
 pub enum Subject {
     Ticket(TicketId),
     Session(SessionId),
@@ -94,7 +92,6 @@ impl Record {
 
 /// A ticket with its related data, except names of the company's own records.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct TicketThen {
     #[serde(rename = "r")]
     pub row: TicketRow,
@@ -106,7 +103,6 @@ pub struct TicketThen {
 
 /// A contact, as embedded in a ticket or a scheduled message.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct ContactSnapshot {
     #[serde(rename = "n")]
     pub name: Box<str>,
@@ -118,7 +114,6 @@ pub struct ContactSnapshot {
 
 /// The last message of a ticket, as embedded in it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct LastMessageSnapshot {
     #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Box<str>>,
@@ -130,7 +125,6 @@ pub struct LastMessageSnapshot {
 
 /// A message and its status at that time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct MessageThen {
     #[serde(rename = "i")]
     pub id: MessageId,
@@ -153,7 +147,6 @@ pub struct MessageThen {
 
 /// The ticket and the contact of an inbound message when it arrived.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct InboundSnapshot {
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     pub status: Option<TicketStatus>,
@@ -167,7 +160,6 @@ pub struct InboundSnapshot {
 
 /// A visitor session with its contact, without its tokens.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct SessionSnapshot {
     #[serde(rename = "r")]
     pub row: SessionRow,
@@ -178,7 +170,6 @@ pub struct SessionSnapshot {
 
 /// A scheduled message with its contact.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct ScheduleSnapshot {
     #[serde(rename = "r")]
     pub row: ScheduleRow,

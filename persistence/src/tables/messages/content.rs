@@ -14,7 +14,6 @@ words! {
 
 /// Additional content of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct MessageContent {
     /// The kind of content.
     pub kind: ContentKind,
@@ -26,7 +25,6 @@ pub struct MessageContent {
 
 /// The option that the contact chose.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[allow(missing_docs)]
 pub struct ChosenOption {
     /// The option's id as it was sent, or the payload if the provider only has payloads.
     #[schema(example = "size-m")]

@@ -14,7 +14,6 @@ use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, Ticket
 
 /// The file of a message was fetched, or never will be: then `media` is `null` and `error` contains the reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct MediaRow {
     pub company_id: CompanyId,
     pub ticket_id: TicketId,
@@ -113,7 +112,6 @@ pub async fn last_inbound_at(
 
 /// A message for which a provider may report a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
-#[allow(missing_docs)]
 pub struct Passed {
     pub ticket_id: TicketId,
     pub id: MessageId,

@@ -10,7 +10,6 @@ use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, Ticket
 
 /// The conditions of the API's lists.
 #[derive(Clone, Debug, Default)]
-#[allow(missing_docs)]
 pub struct MessageFilter {
     pub ticket_id: Option<TicketId>,
     pub contact_id: Option<ContactId>,

@@ -12,7 +12,6 @@ use crate::{ChannelId, CompanyId, Database, MessageId, Result, TicketId};
 /// A message with its recipient's address: the contact's number on a phone channel, otherwise the provider's id of the
 /// contact.
 #[derive(Clone, Debug, FromRow)]
-#[allow(missing_docs)]
 pub struct AddressedMessage {
     #[sqlx(flatten)]
     pub message: MessageRow,
@@ -21,7 +20,6 @@ pub struct AddressedMessage {
 
 /// A queued message that cannot be sent.
 #[derive(Clone, Copy, Debug, FromRow)]
-#[allow(missing_docs)]
 pub struct Unreadable {
     pub company_id: CompanyId,
     pub ticket_id: TicketId,

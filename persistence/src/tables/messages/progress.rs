@@ -74,7 +74,6 @@ impl DeliveryStatus {
 
 /// A status report on a message. Applying it twice, or after a later one, changes nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct DeliveryStatusRow {
     pub company_id: CompanyId,
     pub ticket_id: TicketId,

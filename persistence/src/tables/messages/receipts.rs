@@ -10,7 +10,6 @@ use crate::{ChannelId, CompanyId, ContactId, MessageId, TicketId};
 
 /// All messages of a ticket up to one were delivered or read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct DeliveryReceipt {
     pub company_id: CompanyId,
     pub ticket_id: TicketId,

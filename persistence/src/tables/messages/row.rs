@@ -59,7 +59,6 @@ impl MessageStatus {
 
 /// One message as stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromRow)]
-#[allow(missing_docs)]
 pub struct MessageRow {
     pub company_id: CompanyId,
     pub id: MessageId,

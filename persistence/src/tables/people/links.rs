@@ -87,7 +87,6 @@ pub async fn make_again(db: impl PgExecutor<'_>, person: PersonId) -> Result<Opt
 
 /// A valid link.
 #[derive(Clone, Debug, FromRow)]
-#[allow(missing_docs)]
 pub struct Link {
     pub company_id: CompanyId,
     pub person_id: i64,

@@ -31,7 +31,6 @@ words! {
 
 /// A person who can sign in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
 pub enum PersonId {
     Admin(AdminId),
     User(CompanyId, UserId),
@@ -82,7 +81,6 @@ pub fn called<'a>(name: &'a str, email: &'a str) -> &'a str {
 
 /// The data of a membership that signing in needs.
 #[derive(Clone, Debug, FromRow)]
-#[allow(missing_docs)]
 pub struct Account {
     pub company_id: CompanyId,
     pub id: i64,
@@ -118,7 +116,6 @@ pub async fn accounts(db: &PgPool, email: &str, company: Option<CompanyId>) -> R
 
 /// A person, as shown in their own account.
 #[derive(Clone, Debug, FromRow)]
-#[allow(missing_docs)]
 pub struct Person {
     pub name: String,
     pub email: String,
@@ -143,7 +140,6 @@ pub async fn find(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<Pe
 
 /// Changes of a person's own account; unset fields stay unchanged.
 #[derive(Clone, Debug, Default, Serialize)]
-#[allow(missing_docs)]
 pub struct Changes {
     pub name: Option<String>,
     /// `None`: unchanged; `Some(None)`: the browser's language.

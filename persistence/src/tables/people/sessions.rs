@@ -82,7 +82,6 @@ impl SessionKey {
 
 /// A session with the current data of its person.
 #[derive(Clone, Debug, FromRow)]
-#[allow(missing_docs)]
 pub struct Signed {
     pub id: PersonSessionId,
     pub company_id: CompanyId,
@@ -167,7 +166,6 @@ pub async fn lives(db: impl PgExecutor<'_>, session: &Signed) -> Result<Option<S
 
 /// The origin of a sign-in.
 #[derive(Clone, Copy, Debug, Default)]
-#[allow(missing_docs)]
 pub struct Origin<'a> {
     pub address: Option<&'a str>,
     pub user_agent: Option<&'a str>,
@@ -241,7 +239,6 @@ pub async fn note_wrong_code(db: impl PgExecutor<'_>, session: &Signed) -> Resul
 
 /// A session, as its owner sees it.
 #[derive(Clone, Debug, FromRow)]
-#[allow(missing_docs)]
 pub struct SessionInfo {
     pub id: PersonSessionId,
     pub address: Option<String>,

@@ -8,7 +8,6 @@ use crate::{CompanyId, Database, QueueId, Result, TicketId, UserId};
 
 /// The open tickets of one queue and user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
-#[allow(missing_docs)]
 pub struct OpenTickets {
     pub queue_id: Option<QueueId>,
     pub user_id: Option<UserId>,
@@ -38,7 +37,6 @@ pub async fn open_tickets(db: impl Database<'_>, company: CompanyId) -> Result<V
 
 /// An open ticket with its queue and user.
 #[derive(Clone, Copy, Debug, FromRow)]
-#[allow(missing_docs)]
 pub struct OpenTicket {
     pub id: TicketId,
     pub queue_id: Option<QueueId>,

@@ -20,7 +20,6 @@ pub trait Figures: for<'r> FromRow<'r, sqlx::postgres::PgRow> + Send + Unpin {
 
 /// Ticket figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
-#[allow(missing_docs)]
 pub struct TicketFigures {
     pub opened: i64,
     pub closed: i64,
@@ -41,7 +40,6 @@ impl Figures for TicketFigures {
 
 /// Message figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
-#[allow(missing_docs)]
 pub struct MessageFigures {
     pub inbound: i64,
     pub outbound: i64,
@@ -162,7 +160,6 @@ pub async fn total<F: Figures + Default>(db: impl Database<'_>, company: Company
 
 /// Number of tickets closed with a wrap-up type.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
-#[allow(missing_docs)]
 pub struct WrapupFigures {
     pub wrapup_type_id: WrapupTypeId,
     /// `None` if the type was deleted.

@@ -16,7 +16,6 @@ words! {
 
 /// The outcome of cards that were won or lost in a period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
-#[allow(missing_docs)]
 pub struct SalesFigures {
     pub won_cards: i64,
     pub won_value: Amount,
@@ -132,7 +131,6 @@ pub async fn by_key(
 
 /// A board's open cards, and its sales since the beginning of the month.
 #[derive(Clone, Debug, FromRow)]
-#[allow(missing_docs)]
 pub struct BoardFigures {
     pub id: BoardId,
     pub name: String,

@@ -9,7 +9,6 @@ use futures_util::FutureExt;
 
 /// The conditions of the API's list.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[allow(missing_docs)]
 pub struct TicketFilter {
     pub status: Option<TicketStatus>,
     pub queue_id: Option<QueueId>,

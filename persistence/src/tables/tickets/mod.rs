@@ -26,7 +26,6 @@ words! {
 
 /// One ticket as stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, FromRow)]
-#[allow(missing_docs)] // The columns are the contract's fields.
 pub struct TicketRow {
     pub company_id: CompanyId,
     pub id: TicketId,
@@ -187,7 +186,6 @@ async fn update_rows(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result:
 
 /// A ticket with the data its actor needs besides the row.
 #[derive(Clone, Debug, FromRow)]
-#[allow(missing_docs)]
 pub struct LoadedTicket {
     #[sqlx(flatten)]
     pub ticket: TicketRow,
@@ -201,7 +199,6 @@ pub struct LoadedTicket {
 
 /// What follows a message of the ticket that is still queued.
 #[derive(Clone, Debug, FromRow)]
-#[allow(missing_docs)]
 pub struct Following {
     pub id: crate::MessageId,
     pub ticket_id: TicketId,

@@ -36,7 +36,6 @@ pub const REMOVED_AT_ONCE: i64 = 10_000;
 /// One attempt, as stored and shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct Attempt {
     /// RFC 3339.
     pub at: String,
@@ -49,7 +48,6 @@ pub struct Attempt {
 
 /// One delivery as stored.
 #[derive(Clone, Debug, FromRow)]
-#[allow(missing_docs)]
 pub struct DeliveryRow {
     pub event_id: i64,
     #[sqlx(rename = "type")]
@@ -64,7 +62,6 @@ pub struct DeliveryRow {
 
 /// The conditions of a list.
 #[derive(Clone, Debug, Default)]
-#[allow(missing_docs)]
 pub struct DeliveryFilter {
     pub status: Option<DeliveryStatus>,
     pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
@@ -104,7 +101,6 @@ pub async fn list(
 
 /// The new state of a delivery, with the attempt that was just made, if any.
 #[derive(Clone, Debug)]
-#[allow(missing_docs)]
 pub struct DeliveryOutcome {
     pub event_id: i64,
     pub kind: String,
@@ -118,7 +114,6 @@ pub struct DeliveryOutcome {
 
 /// The webhook's progress, to be written with the outcomes.
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
 pub struct Standing {
     /// Its `told_to` when last read or written.
     pub from: i64,
@@ -224,7 +219,6 @@ async fn write(
 
 /// A delivery that is due.
 #[derive(Clone, Debug, FromRow)]
-#[allow(missing_docs)]
 pub struct DueDelivery {
     pub event_id: i64,
     pub kind: String,

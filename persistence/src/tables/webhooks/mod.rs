@@ -26,7 +26,6 @@ pub const OLD_SECRET_VALIDITY: TimeDelta = TimeDelta::hours(24);
 /// A webhook: an endpoint that receives a company's events.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[allow(missing_docs)]
 pub struct Webhook {
     pub id: WebhookId,
     #[schema(example = "https://example.com/hotline")]
@@ -56,7 +55,6 @@ impl Table for Webhook {
 
 /// A webhook with the data its delivery needs.
 #[derive(Clone)]
-#[allow(missing_docs)]
 pub struct Endpoint {
     pub company: CompanyId,
     pub id: WebhookId,
