@@ -161,9 +161,6 @@ impl Token {
 
 impl Directory {
     /// Loads every company.
-    ///
-    /// # Errors
-    /// When the database cannot answer.
     pub async fn load(db: &PgPool, keys: &Keyring, reload_every: Duration) -> Result<Self> {
         let keys = keys.clone();
         let directory = Self { state: Arc::new(DirectoryState { reload_every, keys, ..DirectoryState::default() }) };
@@ -285,9 +282,6 @@ impl Directory {
 
     /// Reloads a company: afterwards the directory has everything that was committed before the call. All calls during
     /// one load share the next one.
-    ///
-    /// # Errors
-    /// When the database cannot answer.
     pub async fn refresh(&self, db: impl Database<'_>, id: CompanyId) -> Result<()> {
         self.refresh_together(db, &[id]).await
     }

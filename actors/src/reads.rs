@@ -18,9 +18,6 @@ pub struct Reads<'a> {
 impl<'a> Reads<'a> {
     /// The tables for a read that is shown, once they have every change of this company that was acknowledged before. A
     /// change that still waits for the journal's disk is not acknowledged yet, so a full disk does not block readers.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn shown(&self, company: CompanyId) -> Result<Db<'a>, Refusal> {
         let log = &self.store.log;
         // Every earlier answer was sent after its sync.
@@ -41,9 +38,6 @@ impl<'a> Reads<'a> {
 
     /// The tables of a company, once they have every change in the log, acknowledged or not. For callers that have
     /// begun to watch the log and now read what came before.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn tables_as_of_now(&self, company: CompanyId) -> Result<Db<'a>, Refusal> {
         let log = &self.store.log;
         log.reached(log.appended()).await?;
@@ -51,9 +45,6 @@ impl<'a> Reads<'a> {
     }
 
     /// A page of a company's tickets.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn tickets(
         &self,
         company: CompanyId,
@@ -68,17 +59,11 @@ impl<'a> Reads<'a> {
     }
 
     /// One message, or none.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn message(&self, company: CompanyId, id: MessageId) -> Result<Option<MessageRow>, Refusal> {
         Ok(messages::find(self.shown(company).await?, company, id).await?)
     }
 
     /// The message with this id of the channel's provider, or none.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn message_by_provider_id(
         &self,
         company: CompanyId,
@@ -89,9 +74,6 @@ impl<'a> Reads<'a> {
     }
 
     /// The message that a visitor's client sent under this id, or none.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn message_by_client_id(
         &self,
         company: CompanyId,

@@ -181,9 +181,6 @@ pub struct Holder {
 
 impl Holder {
     /// The record's id; `None` if it no longer has the value.
-    ///
-    /// # Errors
-    /// When the database cannot answer.
     pub async fn find(&self, db: impl sqlx::PgExecutor<'_>) -> Result<Option<i64>> {
         with_timeout(
             sqlx::query_scalar(sqlx::AssertSqlSafe(self.statement.as_str()))
@@ -327,9 +324,6 @@ pub(crate) fn within<T>(
 }
 
 /// Sets the server's time limit for statements of this transaction.
-///
-/// # Errors
-/// When the database cannot answer.
 pub(crate) async fn allow_time(db: &mut sqlx::PgConnection, time_max: Duration) -> Result<()> {
     let time = format!("set local statement_timeout = {}", time_max.as_millis());
     with_timeout(sqlx::query(sqlx::AssertSqlSafe(time)).execute(db)).await.map(drop)

@@ -42,9 +42,6 @@ impl IdBlocks {
     ///
     /// Only the database's single writer may call this, under its `epoch` and after recovery: it reclaims ids that an
     /// earlier process reserved and did not use.
-    ///
-    /// # Errors
-    /// When the database cannot answer.
     pub async fn reserve(db: &PgPool, epoch: i64) -> Result<Self> {
         let mut blocks = Vec::new();
         for (kind, highest) in [

@@ -187,9 +187,6 @@ pub async fn refuse_unreplayed(db: &PgPool, dir: &Path, journal: &RecoveredJourn
 }
 
 /// Starts writing without a journal.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn begin_direct(db: &PgPool, epoch: i64) -> Result<FencingToken> {
     let begin = "insert into journal_watermark (journal, seq, epoch) values ($1, 0, $2)
         on conflict (journal) do update set seq = 0, epoch = excluded.epoch";

@@ -58,9 +58,6 @@ pub(crate) async fn store(db: &mut PgConnection, rejected: RejectedRow, error: &
 }
 
 /// The company and id of refused rows of a kind, if they have an id.
-///
-/// # Errors
-/// When the database cannot answer.
 pub(crate) async fn ids(db: impl PgExecutor<'_>, kind: &str) -> Result<Vec<(CompanyId, i64)>> {
     let ids = "select company_id, row_id from rejected_changes where kind = $1 and row_id is not null";
     Ok(sqlx::query_as(ids).bind(kind).fetch_all(db).await?)

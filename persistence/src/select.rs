@@ -127,9 +127,6 @@ impl Select {
     }
 
     /// The single value of a `select count(*) …`.
-    ///
-    /// # Errors
-    /// When the database cannot answer.
     pub async fn count<'e>(mut self, db: impl PgExecutor<'e>) -> sqlx::Result<i64> {
         self.query.build_query_scalar().fetch_one(db).await
     }
@@ -245,9 +242,6 @@ impl Select {
     }
 
     /// Runs the list, ordered by the unique column `key`.
-    ///
-    /// # Errors
-    /// When the database cannot answer.
     pub async fn page<T>(mut self, db: impl Database<'_>, key: &str, page: PageRequest) -> Result<Page<T>>
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
@@ -258,9 +252,6 @@ impl Select {
     }
 
     /// As [`Self::page`], ordered by several columns that are unique together; by cursor, ordered by `id`.
-    ///
-    /// # Errors
-    /// When the database cannot answer.
     pub async fn page_by<T>(mut self, db: impl Database<'_>, keys: &[&str], page: PageRequest) -> Result<Page<T>>
     where
         T: for<'r> FromRow<'r, PgRow> + Send + Unpin,
@@ -279,9 +270,6 @@ impl Select {
 
     /// As [`Self::page`], in two steps: what was built finds the page's rows, as `with page as (select …`, and `closing`
     /// closes it and returns them.
-    ///
-    /// # Errors
-    /// When the database cannot answer.
     pub async fn page_then<'e, T>(
         mut self,
         db: impl PgExecutor<'e>,

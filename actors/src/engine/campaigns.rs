@@ -111,9 +111,6 @@ impl Campaigns {
     }
 
     /// Resumes campaigns of an earlier run, and schedules those to come. Once, after sending has begun.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn start(&self) -> Result<(), Refusal> {
         let store = &self.base.store;
         let unfinished = campaigns::unfinished(&store.housekeeping, &store.ownership().of_slots()).await?;

@@ -57,9 +57,6 @@ impl Schedules {
 
     /// Starts to send scheduled messages of an earlier run, for each company that has any. Once, after sending has
     /// begun.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn start(&self) -> Result<(), Refusal> {
         let store = &self.base.store;
         let companies = schedules::companies(&store.housekeeping, &store.ownership().of_slots()).await?;

@@ -19,9 +19,6 @@ impl Engine {
     /// Reloads the directory for every company of these slots, and returns the companies. Without it, this process
     /// could decide by old data: the notification of a change that the last owner acknowledged may not have arrived
     /// yet.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn learn(&self, slots: &[Slot]) -> Result<Vec<CompanyId>, Refusal> {
         let (directory, db) = (&self.base.directory, &self.base.store.housekeeping);
         let found = companies::of_slots(db, &OfSlots::these(slots.iter().copied())).await?;

@@ -170,9 +170,6 @@ impl Sending {
 
     /// Loads the data that a send to a contact will need, so that the send itself needs no database: the conversation
     /// stays in memory for a while. Values of variables are not cached.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub(crate) async fn prefetch(&self, target: &Target, send: &Send) -> Result<(), Refusal> {
         let TargetKind::Contact(contact) = &target.to else { return Ok(()) };
         let Target { company, channel, kind, .. } = *target;
@@ -188,9 +185,6 @@ impl Sending {
 
     /// Loads the conversations of many contacts on a channel together, so that [`Self::prefetch`] finds most of them
     /// in memory.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub(crate) async fn prefetch_conversations(
         &self,
         company: CompanyId,
@@ -360,9 +354,6 @@ impl Sending {
     }
 
     /// Starts to hand messages over to providers, first those left by an earlier run. Once, before any request.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn start(&self, provider: Arc<dyn Provider>) -> Result<(), Refusal> {
         self.outboxes.start(provider, self.tickets.clone()).await
     }

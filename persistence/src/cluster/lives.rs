@@ -186,35 +186,23 @@ pub async fn beat(db: &PgPool, life: LifeId, committed: Seq) -> Result<Moment> {
 }
 
 /// Every life with its last heartbeat.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn all(db: &PgPool) -> Result<Vec<LifeRow>> {
     with_timeout(sqlx::query_as(LIVES).fetch_all(db)).await
 }
 
 /// Deletes completed seals older than a minute.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn forget_seals(db: &PgPool) -> Result<()> {
     let old = "delete from seals where done and sealed_at < now() - interval '1 minute'";
     with_timeout(sqlx::query(old).execute(db)).await.map(drop)
 }
 
 /// Marks a life as ready to take slots, once it listens.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn join(db: &PgPool, life: LifeId) -> Result<()> {
     let join = "update lives set draining = false where life = $1";
     with_timeout(sqlx::query(join).bind(life).execute(db)).await.map(drop)
 }
 
 /// Marks a life as draining: it gives its slots away and takes none. Returns whether the life exists.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn drain(db: &PgPool, life: LifeId) -> Result<bool> {
     let drain = "update lives set draining = true where life = $1";
     Ok(with_timeout(sqlx::query(drain).bind(life).execute(db)).await?.rows_affected() == 1)

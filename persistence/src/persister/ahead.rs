@@ -26,9 +26,6 @@ pub(crate) struct MessagesAhead {
 impl MessagesAhead {
     /// Starts, or resumes, after `watermark`. `token` is the writer's; `fed_epoch` is the epoch in which its journal fed
     /// the database.
-    ///
-    /// # Errors
-    /// When the database cannot answer.
     pub(crate) async fn begin(db: PgPool, token: &FencingToken, watermark: Seq, fed_epoch: i64) -> Result<Self> {
         let token =
             FencingToken { claim: token.claim, journal: format!("{}{MESSAGES_WATERMARK_SUFFIX}", token.journal) };
@@ -90,9 +87,6 @@ impl MessagesAhead {
 
 /// Ends the replay once the journal is in the tables: restores the epoch in which the journal fed the database, and
 /// deletes the watermark of the messages.
-///
-/// # Errors
-/// When the database cannot answer.
 pub(crate) async fn end(db: &mut PgConnection, journal: &str, epoch: i64) -> Result<()> {
     let mut transaction = db.begin().await?;
     sqlx::query("delete from journal_watermark where journal = $1")

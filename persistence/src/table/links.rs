@@ -70,9 +70,6 @@ impl<A, B> Links<A, B> {
     }
 
     /// Unlinks two records; returns whether they were linked.
-    ///
-    /// # Errors
-    /// When the database cannot answer.
     pub async fn remove(
         &self,
         db: impl PgExecutor<'_>,

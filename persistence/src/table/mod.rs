@@ -75,9 +75,6 @@ fn select<T: Table>() -> String {
 }
 
 /// One row, or `None`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T::Id) -> Result<Option<T>> {
     let statement = format!("{} where company_id = $1 and id = $2", select::<T>());
     let found = with_timeout(sqlx::query(AssertSqlSafe(statement)).bind(company).bind(id).fetch_optional(db)).await?;
@@ -85,9 +82,6 @@ pub async fn find<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T::
 }
 
 /// Whether the row exists.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn exists<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T::Id) -> Result<bool> {
     exists_in(db, T::NAME, company, id).await
 }
@@ -164,9 +158,6 @@ pub async fn update<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T
 }
 
 /// Updates `updated_at` of a record after only its links have changed.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn touch<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T::Id) -> Result<()> {
     let touch = format!("update {} set updated_at = {CHANGED_AT} where company_id = $1 and id = $2", T::NAME);
     with_timeout(sqlx::query(AssertSqlSafe(touch)).bind(company).bind(id).execute(db)).await?;
@@ -179,9 +170,6 @@ pub const COUNTED_MAX: i64 = 10_000;
 /// How many rows of a table refer to a record by a column, at most [`COUNTED_MAX`].
 ///
 /// The names become part of a statement, so they must come from the code.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn count_referring<N>(
     db: impl PgExecutor<'_>,
     company: CompanyId,

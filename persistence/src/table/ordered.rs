@@ -16,18 +16,12 @@ pub trait Ordered: Table {
 }
 
 /// Every row of a parent, sorted by position.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn all_of<T: Ordered>(db: impl PgExecutor<'_>, company: CompanyId, parent: T::Parent) -> Result<Vec<T>> {
     ordered(db, company, parent, "").await
 }
 
 /// As [`all_of`], for callers that will refer to the rows: until the transaction ends, none of them can be deleted or
 /// change its key.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn all_of_held<T: Ordered>(db: &mut PgConnection, company: CompanyId, parent: T::Parent) -> Result<Vec<T>> {
     // The lock that a new reference takes anyway; changes of the row wait for it.
     ordered(db, company, parent, " for key share").await
@@ -46,9 +40,6 @@ async fn ordered<T: Ordered>(
 }
 
 /// Locks the rows of a parent against concurrent inserts and reordering until the transaction ends.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn take_turn<T: Ordered>(db: &mut PgConnection, company: CompanyId, parent: T::Parent) -> Result<()> {
     // One statement text per table: prepared statements are cached by their text, and parents have different types.
     let lock =
@@ -58,9 +49,6 @@ pub async fn take_turn<T: Ordered>(db: &mut PgConnection, company: CompanyId, pa
 }
 
 /// The position after the last row of a parent; reserved while the lock of [`take_turn`] is held.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn next_position<T: Ordered>(db: &mut PgConnection, company: CompanyId, parent: T::Parent) -> Result<i32> {
     let (table, column) = (T::NAME, T::PARENT);
     let select = format!("select coalesce(max(position), 0) + 1 from {table} where company_id = $1 and {column} = $2");
@@ -69,9 +57,6 @@ pub async fn next_position<T: Ordered>(db: &mut PgConnection, company: CompanyId
 
 /// Renumbers the rows of a parent in the order of `ids`, from position 1, and returns all of them. `None` unless `ids`
 /// contains each row exactly once.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn reorder<T: Ordered<Id = Id<N>>, N: 'static>(
     db: &mut PgConnection,
     company: CompanyId,

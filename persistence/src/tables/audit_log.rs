@@ -108,9 +108,6 @@ pub async fn begin(db: impl PgExecutor<'_> + Copy, company: CompanyId, new: NewE
 }
 
 /// Records an action with its outcome, where both are known at once: a failed sign-in.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn note(db: impl PgExecutor<'_> + Copy, company: CompanyId, new: NewEntry<'_>, status: u16) -> Result<()> {
     write(db, company, new, Some(status)).await?;
     Ok(())
@@ -149,9 +146,6 @@ async fn insert(
 }
 
 /// Records the outcome of an action.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn end(
     db: impl PgExecutor<'_>,
     entry: Begun,
@@ -177,9 +171,6 @@ pub struct AuditFilter {
 }
 
 /// A page of entries.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn list(
     db: impl Database<'_>,
     company: CompanyId,

@@ -32,9 +32,6 @@ pub struct CompanyRow {
 }
 
 /// Creates a company with the default profiles.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn insert(db: &PgPool, name: &str) -> Result<CompanyRow> {
     let mut transaction = db.begin().await?;
     let row = insert_in(&mut transaction, name).await?;
@@ -43,9 +40,6 @@ pub async fn insert(db: &PgPool, name: &str) -> Result<CompanyRow> {
 }
 
 /// Creates a company in an open transaction.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn insert_in(db: &mut PgConnection, name: &str) -> Result<CompanyRow> {
     let row: CompanyRow =
         sqlx::query_as("insert into companies (name) values ($1) returning *").bind(name).fetch_one(&mut *db).await?;
@@ -99,26 +93,17 @@ pub async fn update(db: impl PgExecutor<'_>, id: CompanyId, changes: CompanyChan
 }
 
 /// Every company, by creation.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn all(db: &PgPool) -> Result<Vec<CompanyRow>> {
     Ok(sqlx::query_as("select * from companies order by id").fetch_all(db).await?)
 }
 
 /// The companies of some slots, including those the directory does not know yet.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn of_slots(db: &PgPool, slots: &OfSlots) -> Result<Vec<CompanyId>> {
     let select = "select id from companies where ($1::smallint[] is null or slot = any($1)) order by id";
     with_timeout(sqlx::query_scalar(select).bind(slots.numbers()).fetch_all(db)).await
 }
 
 /// Those of these companies that exist.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find_all(db: impl Database<'_>, ids: &[CompanyId]) -> Result<Vec<CompanyRow>> {
     let select = sqlx::query_as("select * from companies where id = any($1)").bind(ids).fetch_all(db);
     with_timeout(select).await
@@ -132,9 +117,6 @@ pub struct CompanyFilter {
 }
 
 /// A page of the companies, for administrators of the installation.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn list(db: &PgPool, filter: &CompanyFilter, page: PageRequest) -> Result<Page<CompanyRow>> {
     let (order, operator) = if page.descending { ("desc", "<") } else { ("asc", ">") };
     let statement = format!(
@@ -155,9 +137,6 @@ pub async fn list(db: &PgPool, filter: &CompanyFilter, page: PageRequest) -> Res
 }
 
 /// One company, or `None`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find(db: impl Database<'_>, id: CompanyId) -> Result<Option<CompanyRow>> {
     Ok(sqlx::query_as("select * from companies where id = $1").bind(id).fetch_optional(db).await?)
 }

@@ -164,9 +164,6 @@ pub const POSITION_MAX: i32 = 1_000_000;
 const KEY_CHARACTERS_MAX: usize = 60;
 
 /// Creates a custom field, with a unique key derived from its name, and at the end unless a position is given.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn insert(
     db: &mut PgConnection,
     company: CompanyId,
@@ -220,9 +217,6 @@ fn key_of(name: &str, characters_max: usize) -> String {
 }
 
 /// Locks a custom field: until the transaction ends nobody else can change it or write values of it.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn lock(db: &mut PgConnection, company: CompanyId, id: CustomFieldId) -> Result<Option<CustomField>> {
     with_timeout(
         sqlx::query_as("select * from custom_fields where company_id = $1 and id = $2 for update")
@@ -245,9 +239,6 @@ pub struct Holders {
 }
 
 /// The records of each kind with a value of the field; only those that the user sees are counted.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn values(
     db: &mut PgConnection,
     company: CompanyId,
@@ -258,9 +249,6 @@ pub async fn values(
 }
 
 /// The records of each kind with a value of the field outside these options; only those that the user sees are counted.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn values_beside(
     db: &mut PgConnection,
     company: CompanyId,

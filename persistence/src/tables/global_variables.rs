@@ -54,9 +54,6 @@ impl Table for GlobalVariable {
 }
 
 /// Key and value of every variable of these companies.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn of_companies(
     db: impl PgExecutor<'_>,
     companies: &[CompanyId],

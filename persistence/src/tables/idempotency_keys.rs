@@ -152,9 +152,6 @@ pub(crate) async fn insert_all(db: &mut PgConnection, rows: &[&AnswerRow]) -> st
 /// Inserts an answer in the transaction of its effect, as the last statement. Returns false when an answer after
 /// `since` has the key: then the effect must be rolled back. Waits for an earlier attempt whose commit is still
 /// pending.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn insert(db: &mut PgConnection, row: &AnswerRow, since: DateTime<Utc>) -> Result<bool> {
     // No unique index covers a key across partitions, so lock it. The next statement starts after the lock and sees
     // what the lock waited for.
@@ -182,9 +179,6 @@ pub async fn insert(db: &mut PgConnection, row: &AnswerRow, since: DateTime<Utc>
 }
 
 /// Replaces the body of an answer that was recorded at this time.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn amend(db: impl Database<'_>, row: &AnswerRow) -> Result<()> {
     // The time finds the partition.
     let statement = "update idempotency_keys set body = $4 where company_id = $1 and key = $2 and created_at = $3";
@@ -194,9 +188,6 @@ pub async fn amend(db: impl Database<'_>, row: &AnswerRow) -> Result<()> {
 }
 
 /// The first answer recorded under a key after `since`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find(
     db: impl Database<'_>,
     company: CompanyId,
@@ -217,9 +208,6 @@ pub async fn find(
 }
 
 /// The newest `limit` keys used after `since`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn recent(
     db: impl Database<'_>,
     since: DateTime<Utc>,
@@ -236,9 +224,6 @@ pub async fn recent(
 }
 
 /// The newest `limit` keys that these companies used after `since`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn recent_of(
     db: impl Database<'_>,
     companies: &[CompanyId],

@@ -106,9 +106,6 @@ impl StoredMedia {
 pub type Owned = (CompanyId, MediaId);
 
 /// Those of these files that no message references.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn without_message(db: &PgPool, files: &[Owned]) -> Result<Vec<Owned>> {
     let (companies, ids) = columns(files);
     with_timeout(
@@ -124,9 +121,6 @@ pub async fn without_message(db: &PgPool, files: &[Owned]) -> Result<Vec<Owned>>
 }
 
 /// Up to `limit` files whose message was deleted.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn left(db: &PgPool, limit: i64) -> Result<Vec<Owned>> {
     with_timeout(
         sqlx::query_as("select company_id, id from media where left_at is not null order by left_at limit $1")
@@ -137,9 +131,6 @@ pub async fn left(db: &PgPool, limit: i64) -> Result<Vec<Owned>> {
 }
 
 /// Deletes the rows of removed files.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn forget(db: impl Database<'_>, files: &[Owned]) -> Result<()> {
     let (companies, ids) = columns(files);
     with_timeout(
@@ -156,17 +147,11 @@ pub async fn forget(db: impl Database<'_>, files: &[Owned]) -> Result<()> {
 }
 
 /// The last hour checked for files without a message.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn swept_hour(db: &PgPool) -> Result<i64> {
     with_timeout(sqlx::query_scalar("select hour from media_sweep").fetch_one(db)).await
 }
 
 /// Marks an hour as checked. The mark never moves back: another process may be ahead.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn set_swept_hour(db: impl Database<'_>, hour: i64) -> Result<()> {
     with_timeout(sqlx::query("update media_sweep set hour = $1 where hour < $1").bind(hour).execute(db)).await?;
     Ok(())

@@ -77,18 +77,12 @@ pub struct DirectoryWrapupType {
 }
 
 /// Loads a company's directory and opens the secrets of its channels; `None` if the company does not exist.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn load(db: impl Database<'_>, keys: &Keyring, id: CompanyId) -> Result<Option<Organization>> {
     Ok(load_all(db, keys, &[id]).await?.pop())
 }
 
 /// Loads the directories of companies and opens the secrets of their channels, with as many statements as for one. Those
 /// that do not exist are missing.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn load_all(db: impl Database<'_>, keys: &Keyring, ids: &[CompanyId]) -> Result<Vec<Organization>> {
     let found = companies::find_all(db, ids).await?;
     let mut all: HashMap<CompanyId, Organization> =

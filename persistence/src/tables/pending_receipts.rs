@@ -33,9 +33,6 @@ struct Row {
 
 /// Stores a status, unless it is stored already. If the database refuses it, it is stored in `rejected_changes`: the provider's retries
 /// would be refused too, and its call contains other statuses.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn keep(db: impl Database<'_>, status: &EarlyStatus) -> Result<()> {
     match insert(db, status).await {
         Err(Error::Database(error)) if is_of_values(&error) => {
@@ -70,9 +67,6 @@ async fn insert(db: impl Database<'_>, status: &EarlyStatus) -> Result<()> {
 }
 
 /// The stored statuses of one message.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn of_message(
     db: impl Database<'_>,
     company: CompanyId,
@@ -112,9 +106,6 @@ impl Row {
 }
 
 /// The newest `limit` messages of a channel with stored statuses.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn of_channel(
     db: impl Database<'_>,
     company: CompanyId,
@@ -135,9 +126,6 @@ pub async fn of_channel(
 }
 
 /// The channels with stored statuses. Serves no request.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn channels(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<(CompanyId, ChannelId)>> {
     let holds = OfSlots::holds("company_id", 1);
     let channels = format!("select distinct company_id, channel_id from early_statuses where {holds}");
@@ -145,9 +133,6 @@ pub async fn channels(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<(Com
 }
 
 /// Deletes the stored statuses of a message, once they were applied to it.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn remove(
     db: impl Database<'_>,
     company: CompanyId,
@@ -168,9 +153,6 @@ pub async fn remove(
 }
 
 /// Deletes up to `limit` statuses stored before a time: those of unknown messages. Returns how many there were.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn sweep(db: impl Database<'_>, before: DateTime<Utc>, limit: i64) -> Result<u64> {
     let deleted = with_timeout(
         sqlx::query(

@@ -71,9 +71,6 @@ pub async fn insert(db: impl Database<'_>, company: CompanyId, new: NewProfile<'
 }
 
 /// Creates the default profiles of a company: `Administrator`, `Supervisor` and `Agent`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn insert_defaults(db: &mut PgConnection, company: CompanyId) -> Result<()> {
     sqlx::query("select hotline_default_profiles($1)").bind(company).execute(db).await?;
     Ok(())
@@ -81,9 +78,6 @@ pub async fn insert_defaults(db: &mut PgConnection, company: CompanyId) -> Resul
 
 /// Locks a company's profiles until the transaction ends, so that checks for a remaining administrator are serialized.
 /// Assigning a profile to a user takes a weaker lock and does not wait for it, so there is no deadlock.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn lock(db: &mut PgConnection, company: CompanyId) -> Result<()> {
     let lock = sqlx::query("select from profiles where company_id = $1 order by id for no key update");
     with_timeout(lock.bind(company).execute(db)).await?;
@@ -91,9 +85,6 @@ pub async fn lock(db: &mut PgConnection, company: CompanyId) -> Result<()> {
 }
 
 /// Number of a company's profiles that administer it.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn administering(db: &mut PgConnection, company: CompanyId) -> Result<i64> {
     let count = sqlx::query_scalar("select count(*) from profiles where company_id = $1 and administers");
     with_timeout(count.bind(company).fetch_one(db)).await
@@ -101,9 +92,6 @@ pub async fn administering(db: &mut PgConnection, company: CompanyId) -> Result<
 
 /// Whether an active user administers a company, ignoring the user `except`. After [`lock`], the answer stays true until
 /// the transaction ends.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn has_administrator(db: impl PgExecutor<'_>, company: CompanyId, except: Option<UserId>) -> Result<bool> {
     let exists = sqlx::query_scalar(
         "select exists (select from users u join profiles p on p.company_id = u.company_id and p.id = u.profile_id
@@ -113,9 +101,6 @@ pub async fn has_administrator(db: impl PgExecutor<'_>, company: CompanyId, exce
 }
 
 /// The default profile for users without a profile.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn agent(db: impl PgExecutor<'_>, company: CompanyId) -> Result<Option<ProfileId>> {
     let agent = sqlx::query_scalar("select id from profiles where company_id = $1 and name = 'Agent'");
     with_timeout(agent.bind(company).fetch_optional(db)).await
@@ -131,9 +116,6 @@ pub async fn find(db: impl PgExecutor<'_>, id: ProfileId) -> Result<ProfileRow> 
 }
 
 /// Profiles by creation, of one company or of all.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn all(db: impl Database<'_>, company: Option<CompanyId>) -> Result<Vec<ProfileRow>> {
     let all = sqlx::query("select * from profiles where company_id = coalesce($1, company_id) order by id");
     Ok(document::read_all(&all.bind(company).fetch_all(db).await?))

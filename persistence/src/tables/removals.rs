@@ -32,9 +32,6 @@ pub struct Removal {
 }
 
 /// Up to `limit` deleted records that still have rows.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn unfinished(db: impl Database<'_>, slots: &OfSlots, limit: i64) -> Result<Vec<Removal>> {
     let holds = OfSlots::holds("company_id", 2);
     let removals =
@@ -43,9 +40,6 @@ pub async fn unfinished(db: impl Database<'_>, slots: &OfSlots, limit: i64) -> R
 }
 
 /// Deletes up to `limit` rows of a deleted record, which are no longer visible. Returns false when none remained.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn go_on(db: impl Database<'_>, removal: &Removal, limit: i64) -> Result<bool> {
     let (table, column) = removal.noun.rows();
     let delete = format!(

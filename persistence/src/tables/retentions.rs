@@ -83,9 +83,6 @@ pub struct Removed {
 }
 
 /// Every company that has, or had, a retention.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn all(db: impl Database<'_>) -> Result<Vec<Retention>> {
     let all = format!("{COLUMNS} from retentions r join companies c on c.id = r.company_id order by r.company_id");
     Ok(sqlx::query_as(AssertSqlSafe(all)).fetch_all(db).await?)
@@ -108,9 +105,6 @@ pub async fn set(db: impl PgExecutor<'_>, company: CompanyId, days: Option<i32>)
 }
 
 /// The companies with a retention.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn rules(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<Rule>> {
     let holds = OfSlots::holds("company_id", 1);
     let rules = format!(
@@ -121,9 +115,6 @@ pub async fn rules(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<Rule>> 
 
 /// Up to `limit` overdue conversations after a given one, by closing time. The database's clock decides, because all
 /// processes share it.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn due(
     db: impl Database<'_>,
     rule: &Rule,
@@ -279,18 +270,12 @@ async fn remove_events(
 }
 
 /// Waits for transactions on these tickets whose outcome is unknown.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn settled(db: impl Database<'_>, company: CompanyId, tickets: &[TicketId]) -> Result<()> {
     let lock = sqlx::query("select id from tickets where company_id = $1 and id = any ($2) for share");
     with_timeout(lock.bind(company).bind(tickets).execute(db)).await.map(drop)
 }
 
 /// Records a complete run for a company, unless its retention was changed meanwhile.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn note_run(db: impl PgExecutor<'_>, rule: &Rule) -> Result<()> {
     let update = sqlx::query("update retentions set ran_at = now() where company_id = $1 and updated_at = $2");
     with_timeout(update.bind(rule.company_id).bind(rule.updated_at).execute(db)).await.map(drop)

@@ -171,18 +171,12 @@ pub(crate) async fn find_all(
 }
 
 /// One scheduled message, or `None`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: ScheduleId) -> Result<Option<ScheduleRow>> {
     let found = sqlx::query("select * from schedules where company_id = $1 and id = $2").bind(company).bind(id);
     Ok(with_timeout(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
 }
 
 /// The companies with pending scheduled messages.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn companies(db: impl PgExecutor<'_>, slots: &OfSlots) -> Result<Vec<CompanyId>> {
     with_timeout(
         sqlx::query_scalar(
@@ -196,9 +190,6 @@ pub async fn companies(db: impl PgExecutor<'_>, slots: &OfSlots) -> Result<Vec<C
 }
 
 /// The first `limit` pending messages due after `after` and no later than `until`, in due order.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn due(
     db: impl Database<'_>,
     company: CompanyId,
@@ -224,9 +215,6 @@ pub async fn due(
 }
 
 /// Up to `limit` pending messages to a contact.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn pending_of(
     db: impl Database<'_>,
     company: CompanyId,
@@ -240,9 +228,6 @@ pub async fn pending_of(
 }
 
 /// The due time of the first pending message after a time, if any.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn next(db: impl Database<'_>, company: CompanyId, after: DateTime<Utc>) -> Result<Option<DateTime<Utc>>> {
     with_timeout(
         sqlx::query_scalar(
@@ -282,9 +267,6 @@ const JOINS: &str = "left join lateral (select name, number from contacts
         where company_id = s.company_id and id = s.contact_id offset 0) c on true";
 
 /// One scheduled message as shown, or `None`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn shown(db: impl Database<'_>, company: CompanyId, id: ScheduleId) -> Result<Option<ListedSchedule>> {
     let sql = format!("{COLUMNS} from schedules s {JOINS} where s.company_id = $1 and s.id = $2");
     let found = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(company).bind(id);
@@ -292,9 +274,6 @@ pub async fn shown(db: impl Database<'_>, company: CompanyId, id: ScheduleId) ->
 }
 
 /// A page of a company's scheduled messages.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn list(
     db: impl Database<'_>,
     company: CompanyId,
@@ -315,9 +294,6 @@ pub async fn list(
 
 /// Deletes the finished scheduled messages of a deleted contact, like their messages. Pending ones stay and fail when
 /// they are due.
-///
-/// # Errors
-/// When the database cannot answer.
 pub(crate) async fn remove_of_contact(db: &mut PgConnection, company: CompanyId, contact: ContactId) -> Result<()> {
     let delete = sqlx::query("delete from schedules where company_id = $1 and contact_id = $2 and status <> 'pending'");
     with_timeout(delete.bind(company).bind(contact).execute(db)).await?;

@@ -36,9 +36,6 @@ pub struct SecretKeyRow {
 }
 
 /// Every key the database knows, newest first.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn all(db: &PgPool) -> Result<Vec<SecretKeyRow>> {
     let statement = format!(
         "with uses as (select id, count(*) as sealed from ({USES}) used group by id)

@@ -25,9 +25,6 @@ impl SeenCards {
 /// Number of cards of a user that refer to a record by a column, at most [`COUNTED_MAX`].
 ///
 /// The name becomes part of a statement, so it must come from the code.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn count_assigned<N>(
     db: impl PgExecutor<'_>,
     company: CompanyId,

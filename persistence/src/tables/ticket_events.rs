@@ -94,9 +94,6 @@ pub(crate) async fn copy(db: &mut PgConnection, rows: &[&EventRow]) -> Result<()
 }
 
 /// A page of a ticket's events.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn list(
     db: impl Database<'_>,
     company: CompanyId,

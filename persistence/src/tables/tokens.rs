@@ -129,26 +129,17 @@ pub async fn revoke(db: &PgPool, id: TokenId) -> Result<TokenRow> {
 }
 
 /// One token, or `None`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find(db: &PgPool, id: TokenId) -> Result<Option<TokenRow>> {
     Ok(sqlx::query_as("select * from tokens where id = $1").bind(id).fetch_optional(db).await?)
 }
 
 /// Tokens by creation, of one company or of all.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn all(db: impl Database<'_>, company: Option<CompanyId>) -> Result<Vec<TokenRow>> {
     let all = sqlx::query("select * from tokens where company_id = coalesce($1, company_id) order by id");
     Ok(document::read_all(&all.bind(company).fetch_all(db).await?))
 }
 
 /// The tokens of these companies, by creation.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn of_companies(db: impl Database<'_>, companies: &[CompanyId]) -> Result<Vec<TokenRow>> {
     let all = sqlx::query("select * from tokens where company_id = any($1) order by id").bind(companies);
     Ok(document::read_all(&with_timeout(all.fetch_all(db)).await?))
@@ -162,9 +153,6 @@ pub struct TokenFilter {
 }
 
 /// A page of a company's tokens.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn list(
     db: impl Database<'_>,
     company: CompanyId,
@@ -184,9 +172,6 @@ pub async fn list(
 }
 
 /// Number of a company's tokens.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn count(db: impl PgExecutor<'_>, company: CompanyId) -> Result<i64> {
     with_timeout(sqlx::query_scalar("select count(*) from tokens where company_id = $1").bind(company).fetch_one(db))
         .await
@@ -204,9 +189,6 @@ pub async fn rotate_of(db: impl PgExecutor<'_>, company: CompanyId, id: TokenId)
 }
 
 /// Records the last use of tokens, many at once. An outdated time changes nothing.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn note_uses(db: impl Database<'_>, uses: &[(TokenId, DateTime<Utc>)]) -> Result<()> {
     let (ids, times): (Vec<TokenId>, Vec<DateTime<Utc>>) = uses.iter().copied().unzip();
     with_timeout(

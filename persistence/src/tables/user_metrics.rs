@@ -30,9 +30,6 @@ pub struct UserMetricsFilter {
 }
 
 /// A page of users, each with the number of their assigned tickets.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn list(
     db: impl Database<'_>,
     company: CompanyId,

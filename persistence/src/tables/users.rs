@@ -55,9 +55,6 @@ pub const WORK_IN: &str =
 pub const QUEUES: Links<noun::User, noun::Queue> = Links::new("queue_users", "user_id", "queue_id");
 
 /// The user of a company with this e-mail, if any.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn with_email(db: impl PgExecutor<'_>, company: CompanyId, email: &str) -> Result<Option<UserId>> {
     let found = sqlx::query_scalar("select id from users where company_id = $1 and lower(email) = lower($2)");
     with_timeout(found.bind(company).bind(email).fetch_optional(db)).await
@@ -109,9 +106,6 @@ impl Credentials {
 }
 
 /// Locks the credentials of a user until the transaction ends.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn hold(db: &mut PgConnection, company: CompanyId, id: UserId) -> Result<()> {
     lock_credentials(db, company, id).await?;
     Ok(())

@@ -145,18 +145,12 @@ fn to_hex(hashes: &[Vec<u8>]) -> String {
 }
 
 /// One session, or `None`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: &SessionId) -> Result<Option<SessionRow>> {
     let found = sqlx::query("select * from webchat_sessions where company_id = $1 and id = $2").bind(company).bind(id);
     Ok(with_timeout(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
 }
 
 /// The session of a visitor's token in this webchat, or `None`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn by_token(
     db: impl Database<'_>,
     company: CompanyId,
@@ -179,9 +173,6 @@ pub async fn by_token(
 }
 
 /// The contact's latest session in this webchat, or `None`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn latest(
     db: impl Database<'_>,
     company: CompanyId,
@@ -202,9 +193,6 @@ pub async fn latest(
 }
 
 /// The contact's active sessions that are verified, or not, newest first.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn active(
     db: impl Database<'_>,
     company: CompanyId,
@@ -226,9 +214,6 @@ pub async fn active(
 }
 
 /// Whether the contact ever had a session in this webchat.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn exists(db: impl Database<'_>, company: CompanyId, channel: ChannelId, contact: ContactId) -> Result<bool> {
     with_timeout(
         sqlx::query_scalar(
@@ -244,9 +229,6 @@ pub async fn exists(db: impl Database<'_>, company: CompanyId, channel: ChannelI
 }
 
 /// Up to `limit` active sessions without activity since `before`, for the idle sweep.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn idle(
     db: impl Database<'_>,
     slots: &OfSlots,

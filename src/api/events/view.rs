@@ -180,9 +180,6 @@ pub struct EventMeta {
 impl EventMeta {
     /// The `meta` for a caller who has read the events up to `after`, or named none. To be called after the events were
     /// read: then no gap is missed, though events that expire in between may count as one.
-    ///
-    /// # Errors
-    /// When the database cannot answer.
     pub async fn of(
         db: Db<'_>,
         company: CompanyId,

@@ -104,9 +104,6 @@ impl Outboxes {
     }
 
     /// Starts to hand messages over, first those left by an earlier run. Once.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub(crate) async fn start(
         &self,
         provider: Arc<dyn Provider>,

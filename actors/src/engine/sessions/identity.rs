@@ -41,9 +41,6 @@ impl Sessions {
 
     /// The company vouches for a contact's identity. Unverified sessions of the contact end, because their visitors may
     /// be someone else.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn vouch(&self, company: CompanyId, contact: ContactId) -> Result<(), Refusal> {
         let _turn = self.visitor_turn(company, contact).await;
         self.end_unverified(company, contact, None).await?;
@@ -213,9 +210,6 @@ impl Sessions {
 
     /// The time from which a contact's next session in a webchat shows messages: the end of the last session, or the
     /// first message that was not delivered there in time. None: from the start of the new session.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn shown_from(
         &self,
         company: CompanyId,

@@ -75,9 +75,6 @@ impl Contacts {
     }
 
     /// Caches contacts that will soon be written to. Returns those that were not cached before.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub(crate) async fn prefetch(&self, company: CompanyId, ids: &[ContactId]) -> Result<Vec<ContactId>, Refusal> {
         let unknown: Vec<ContactId> = ids.iter().copied().filter(|id| self.cache.get(company, *id).is_none()).collect();
         let _lock = self.cache.read_lock(company).await;
@@ -126,9 +123,6 @@ impl Contacts {
     }
 
     /// Fills empty fields of a contact with the visitor's details.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn fill(
         self: &Arc<Self>,
         company: CompanyId,
@@ -146,9 +140,6 @@ impl Contacts {
     }
 
     /// The contact's values of variables. A deleted contact has none; the send itself is refused later.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn values(&self, company: CompanyId, id: ContactId) -> Result<ContactValues, Refusal> {
         let found = contacts::find(self.base.db(company), company, id).await?;
         let Some(contact) = found else { return Ok(ContactValues::default()) };

@@ -30,9 +30,6 @@ pub struct SealRow {
 }
 
 /// Sealed lives whose slots are not yet given away, and those of the last minute.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn seals(db: &PgPool) -> Result<Vec<SealRow>> {
     with_timeout(sqlx::query_as("select life, heir, sealed_at, done from seals order by life").fetch_all(db)).await
 }

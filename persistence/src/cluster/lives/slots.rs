@@ -24,9 +24,6 @@ pub struct SlotRow {
 }
 
 /// Every slot, in the order of their numbers.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn slots(db: &PgPool) -> Result<Vec<SlotRow>> {
     with_timeout(sqlx::query_as("select slot, life, next from slots order by slot").fetch_all(db)).await
 }

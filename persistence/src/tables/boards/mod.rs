@@ -70,9 +70,6 @@ pub const SEEN_OR_FREE: &str = "select from users u
     and u.id";
 
 /// Whether a user sees a board by one of their queues, or, with `and_free`, because it has no queue.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn is_seen_by(
     db: impl PgExecutor<'_>,
     company: CompanyId,
@@ -87,9 +84,6 @@ pub async fn is_seen_by(
 }
 
 /// The boards that a user sees by their queues, and those that no queue has.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn seen_or_free(db: impl PgExecutor<'_>, company: CompanyId, user: UserId) -> Result<Vec<BoardId>> {
     let query = format!("select id from boards where company_id = $1 and exists ({SEEN_OR_FREE} = $2) order by id");
     with_timeout(sqlx::query_scalar(AssertSqlSafe(query)).bind(company).bind(user).fetch_all(db)).await

@@ -61,9 +61,6 @@ pub struct NewStage {
 }
 
 /// Creates the stages of a new board.
-///
-/// # Errors
-/// When the database cannot answer.
 pub(super) async fn insert_all(
     db: impl PgExecutor<'_>,
     company: CompanyId,
@@ -140,9 +137,6 @@ pub async fn update(
 
 /// Number of won cards in a stage, at most [`COUNTED_MAX`]; with a user, only cards assigned to them. If this transaction
 /// has changed the stage, no more can be won into it concurrently.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn won_cards(
     db: &mut PgConnection,
     company: CompanyId,
@@ -157,9 +151,6 @@ pub async fn won_cards(
 
 /// Number of cards per stage of a board, by an index-only count; empty stages are missing. With a user, only cards
 /// assigned to them.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn counts(
     db: impl Database<'_>,
     company: CompanyId,

@@ -203,9 +203,6 @@ async fn write_event(
 }
 
 /// Pauses a locked campaign that is being sent.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn pause(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
     let campaign = set_status(&mut *db, company, id, CampaignStatus::Paused).await?;
     write_event(db, company, EventKind::CampaignPaused, CampaignStatus::Processing, &campaign).await?;
@@ -213,9 +210,6 @@ pub async fn pause(db: &mut PgConnection, company: CompanyId, id: CampaignId) ->
 }
 
 /// Resumes a locked campaign that is paused.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn resume(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
     let campaign = set_status(&mut *db, company, id, CampaignStatus::Processing).await?;
     write_event(db, company, EventKind::CampaignResumed, CampaignStatus::Paused, &campaign).await?;
@@ -223,9 +217,6 @@ pub async fn resume(db: &mut PgConnection, company: CompanyId, id: CampaignId) -
 }
 
 /// Starts a locked campaign: its recipients are the current contacts of its list. It takes one statement, however many.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn start(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
     allow_time(db, RECIPIENTS_TIME_MAX).await?;
     let insert = sqlx::query(
@@ -241,9 +232,6 @@ pub async fn start(db: &mut PgConnection, company: CompanyId, id: CampaignId) ->
 }
 
 /// Starts a campaign if it is due and nobody has started, changed or canceled it. The event names its creator.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn start_due(db: &mut PgConnection, company: CompanyId, id: CampaignId, now: DateTime<Utc>) -> Result<bool> {
     let campaign = match hold(&mut *db, company, id).await {
         Ok(campaign) => campaign,
@@ -276,9 +264,6 @@ async fn creator_of(db: &mut PgConnection, company: CompanyId, id: CampaignId) -
 
 /// Cancels a locked campaign. A first batch of the recipients that were not written to is skipped; [`skip_canceled`]
 /// handles the rest.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn cancel(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
     let previous_status = hold(&mut *db, company, id).await?.status;
     set_status(&mut *db, company, id, CampaignStatus::Canceled).await?;
@@ -289,9 +274,6 @@ pub async fn cancel(db: &mut PgConnection, company: CompanyId, id: CampaignId) -
 }
 
 /// Completes a campaign if every recipient is settled. Returns false if one is not, or it is no longer being sent.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn complete(db: impl Database<'_>, company: CompanyId, id: CampaignId, now: DateTime<Utc>) -> Result<bool> {
     let mut change = db.change().await?;
     let update = sqlx::query(
@@ -338,9 +320,6 @@ pub struct CampaignRun {
 }
 
 /// The data of a campaign that sending needs; `None` if it was deleted.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn run(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignId) -> Result<Option<CampaignRun>> {
     let select = sqlx::query(
         "select k.*, k.sent + k.delivered + k.read + k.failed + k.skipped > 0 or exists (
@@ -354,9 +333,6 @@ pub async fn run(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignId) ->
 
 /// The campaigns with remaining work: those that will start by themselves, are being sent, or were canceled with
 /// unsettled recipients.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn unfinished(db: impl PgExecutor<'_>, slots: &OfSlots) -> Result<Vec<(CompanyId, CampaignId)>> {
     let condition = "k.company_id = c.id and ($1::smallint[] is null or c.slot = any($1))";
     let select = sqlx::query_as(AssertSqlSafe(unfinished_where(condition))).bind(slots.numbers());
@@ -364,9 +340,6 @@ pub async fn unfinished(db: impl PgExecutor<'_>, slots: &OfSlots) -> Result<Vec<
 }
 
 /// The unfinished campaigns of one company.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn unfinished_of_company(
     db: impl PgExecutor<'_>,
     company: CompanyId,

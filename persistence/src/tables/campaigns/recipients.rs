@@ -127,9 +127,6 @@ pub struct WaitingRecipient {
 }
 
 /// The first recipients after a contact that are still to be written to, in order.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn waiting(
     db: impl Database<'_>,
     company: CompanyId,
@@ -157,9 +154,6 @@ pub async fn waiting(
 }
 
 /// Whether a recipient is still to be written to.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn is_waiting(db: impl Database<'_>, company: CompanyId, id: CampaignId, contact: ContactId) -> Result<bool> {
     with_timeout(
         sqlx::query_scalar(
@@ -175,9 +169,6 @@ pub async fn is_waiting(db: impl Database<'_>, company: CompanyId, id: CampaignI
 }
 
 /// The messages of a campaign that their provider does not have yet: no more than are under way at once.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn in_transit(db: impl Database<'_>, company: CompanyId, id: CampaignId) -> Result<Vec<MessageId>> {
     with_timeout(
         sqlx::query_scalar(
@@ -192,9 +183,6 @@ pub async fn in_transit(db: impl Database<'_>, company: CompanyId, id: CampaignI
 }
 
 /// Skips recipients of a canceled campaign that were not written to; returns how many, at most [`SKIP_BATCH_SIZE`].
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn skip_canceled(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignId) -> Result<i64> {
     let update = sqlx::query(
         // By row location, so that no plan scans all other recipients for each row.
@@ -232,9 +220,6 @@ pub struct RecipientFilter {
 }
 
 /// A page of a campaign's recipients, by their contacts' ids.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn recipients(
     db: impl Database<'_>,
     company: CompanyId,

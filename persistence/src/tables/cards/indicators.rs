@@ -43,9 +43,6 @@ pub struct BoardGoals {
 }
 
 /// The goals and stages of a board, or `None`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn goals(db: impl Database<'_>, company: CompanyId, board: BoardId) -> Result<Option<BoardGoals>> {
     let query = sqlx::query_as(
         "select monthly_goal, yearly_goal,
@@ -66,9 +63,6 @@ struct SumRow {
 
 /// Computes the indicators of a board: `span` filters won and lost cards, `month` and `year` are the company's current
 /// ones.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn indicators(
     db: impl Database<'_>,
     company: CompanyId,

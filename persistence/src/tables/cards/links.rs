@@ -27,9 +27,6 @@ pub async fn set_custom_values(
 }
 
 /// Whether the company has a ticket. The ticket and its contact are locked against deletion until the transaction ends.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn hold_ticket(db: &mut PgConnection, company: CompanyId, ticket: TicketId) -> Result<bool> {
     let lock = sqlx::query(
         "select from tickets t join contacts c on c.company_id = t.company_id and c.id = t.contact_id

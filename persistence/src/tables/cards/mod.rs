@@ -105,9 +105,6 @@ impl Table for CardRef {
 }
 
 /// What determines who may see a card: its board and the assigned user; `None` if there is no such card.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn seen_in(
     db: impl PgExecutor<'_>,
     company: CompanyId,
@@ -140,9 +137,6 @@ pub struct CardFilter {
 
 impl CardFilter {
     /// Whether the company has every record that the filter refers to, except for conversations.
-    ///
-    /// # Errors
-    /// When the database cannot answer.
     pub async fn is_of(&self, db: impl Database<'_>, company: CompanyId) -> Result<bool> {
         let Self { board_id, list_id, status_id, business_id, origin_id, .. } = self;
         if (board_id, list_id, status_id, business_id, origin_id) == (&None, &None, &None, &None, &None) {
@@ -169,9 +163,6 @@ const VISIBLE_TO: &str = "::bigint as id) u where k.assigned_user_id = u.id
 
 /// A page of a company's cards: ordered by position within one stage, by id otherwise and for a cursor. It takes two
 /// statements, however many cards there are.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn list(
     db: impl Database<'_>,
     company: CompanyId,
@@ -216,18 +207,12 @@ pub async fn list(
 }
 
 /// One card, or `None`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: CardId) -> Result<Option<LoadedCard>> {
     let card = find_card(db, company, id).await?;
     Ok(load_contacts(db, company, card).await?.pop())
 }
 
 /// As [`find`], in an open transaction.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find_in(db: &mut PgConnection, company: CompanyId, id: CardId) -> Result<Option<LoadedCard>> {
     let card = find_card(&mut *db, company, id).await?;
     Ok(load_contacts(db, company, card).await?.pop())
@@ -254,9 +239,6 @@ pub struct FirstCards {
 
 /// The first cards of every stage of a board by position, in two statements, however many stages there are. `stages` is
 /// their number.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn first_of_stages(
     db: impl Database<'_>,
     company: CompanyId,

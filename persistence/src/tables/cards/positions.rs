@@ -45,9 +45,6 @@ pub enum Target {
 pub type Rank = Option<i64>;
 
 /// Locks a stage of a board; `None` if the board does not have it.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn lock_stage(
     db: &mut PgConnection,
     company: CompanyId,
@@ -70,9 +67,6 @@ pub async fn lock_stage(
 }
 
 /// Whether the company has the board, and the stage, of any board.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn are_known(
     db: &mut PgConnection,
     company: CompanyId,
@@ -91,9 +85,6 @@ pub async fn are_known(
 pub struct CardPosition(pub String);
 
 /// Finds a free position in a locked stage, for a card that may be in the stage already.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn place(
     db: &mut PgConnection,
     company: CompanyId,
@@ -121,9 +112,6 @@ pub async fn place(
 }
 
 /// Whether a card is in a locked stage with no other card between its position and a free one: then it need not move.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn is_at(
     db: &mut PgConnection,
     company: CompanyId,

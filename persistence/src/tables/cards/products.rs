@@ -50,9 +50,6 @@ pub struct CatalogueProduct {
 }
 
 /// The existing ones of these products, locked against deletion until the transaction ends.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn catalogue(db: &mut PgConnection, company: CompanyId, ids: &[ProductId]) -> Result<Vec<CatalogueProduct>> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -64,9 +61,6 @@ pub async fn catalogue(db: &mut PgConnection, company: CompanyId, ids: &[Product
 }
 
 /// Replaces the lines of a locked card. Lines that are the same stay, with their ids.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn set_lines(db: &mut PgConnection, company: CompanyId, card: CardId, lines: &[Line]) -> Result<()> {
     type LineRow = (Option<ProductId>, String, Option<String>, Amount, Amount);
     let query = sqlx::query_as(
@@ -110,9 +104,6 @@ pub async fn set_lines(db: &mut PgConnection, company: CompanyId, card: CardId, 
 }
 
 /// Adds a line to a locked card.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn add_line(db: &mut PgConnection, company: CompanyId, card: CardId, line: &Line) -> Result<CardProduct> {
     let add = sqlx::query_as(
         "insert into card_products (company_id, card_id, product_id, name, sku, quantity, unit_price)
@@ -126,9 +117,6 @@ pub async fn add_line(db: &mut PgConnection, company: CompanyId, card: CardId, l
 }
 
 /// A line of a card, or `None`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find_line(
     db: &mut PgConnection,
     company: CompanyId,
@@ -144,9 +132,6 @@ pub async fn find_line(
 }
 
 /// Number of a card's lines.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn count_lines(db: &mut PgConnection, company: CompanyId, card: CardId) -> Result<i64> {
     let count = sqlx::query_scalar("select count(*) from card_products where company_id = $1 and card_id = $2");
     with_timeout(count.bind(company).bind(card).fetch_one(db)).await

@@ -27,9 +27,6 @@ pub enum CardOutcome {
 }
 
 /// Locks a card; `None` if the company does not have it.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn lock(db: &mut PgConnection, company: CompanyId, id: CardId) -> Result<Option<State>> {
     let lock = sqlx::query_as(
         "select id, board_id, list_id, won, lost, products_total from cards where company_id = $1 and id = $2
@@ -39,9 +36,6 @@ pub async fn lock(db: &mut PgConnection, company: CompanyId, id: CardId) -> Resu
 }
 
 /// Moves a locked card to a position in a locked stage.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn put(
     db: &mut PgConnection,
     company: CompanyId,
@@ -58,9 +52,6 @@ pub async fn put(
 }
 
 /// Concludes a locked, open card.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn conclude(
     db: &mut PgConnection,
     company: CompanyId,
@@ -81,9 +72,6 @@ pub async fn conclude(
 }
 
 /// Reopens a locked card. It stays in its stage.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn reopen(db: &mut PgConnection, company: CompanyId, id: CardId) -> Result<()> {
     let reopen = sqlx::query(
         "update cards set won_at = null, lost_at = null, status_reason = null, updated_at = now()

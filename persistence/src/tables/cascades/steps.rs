@@ -88,18 +88,12 @@ impl Gone {
 
 /// Locks a record that is being deleted, so that no other begins to refer to it, and returns how others show it; `None` if
 /// there is no such record.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn hold(db: &mut PgConnection, company: CompanyId, cascade: Cascade) -> Result<Option<Value>> {
     let lock = sqlx::query_scalar(AssertSqlSafe(cascade.lock_sql())).bind(company).bind(cascade.id());
     with_timeout(lock.fetch_optional(db)).await
 }
 
 /// Removes a record from those of which a company has few ([`When::AtOnce`]).
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn take_at_once(db: &mut PgConnection, company: CompanyId, cascade: Cascade) -> Result<()> {
     for reference in cascade.references_when(When::AtOnce) {
         while let ReferringIds { ids, has_more } = next_ids(&mut *db, company, cascade, reference).await?
@@ -117,9 +111,6 @@ pub async fn take_at_once(db: &mut PgConnection, company: CompanyId, cascade: Ca
 
 /// Records that a locked record is deleted, in the transaction that deletes it, if others still refer to it; returns whether
 /// they do. The deletion of a contact is always recorded: its scheduled messages fail later.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn note(db: &mut PgConnection, company: CompanyId, cascade: Cascade, view: &Value) -> Result<bool> {
     let mut is_referred_to = matches!(cascade, Cascade::Contact(_));
     for reference in cascade.references_when(When::InSteps) {
@@ -136,9 +127,6 @@ pub async fn note(db: &mut PgConnection, company: CompanyId, cascade: Cascade, v
 }
 
 /// Up to `limit` companies with deleted records that others may still refer to: those after `after` first.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn companies(
     db: impl PgExecutor<'_>,
     slots: &OfSlots,
@@ -165,9 +153,6 @@ struct Row {
 
 /// Up to `limit` deleted records of a company that others may still refer to: those with the fewest failed steps first, then
 /// those that were deleted first.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn unfinished(db: impl PgExecutor<'_>, company: CompanyId, limit: i64) -> Result<Vec<Gone>> {
     let found = sqlx::query(
         "select noun, id, shown, by from cascades where company_id = $1 order by failures, created_at, noun, id limit $2",
@@ -177,9 +162,6 @@ pub async fn unfinished(db: impl PgExecutor<'_>, company: CompanyId, limit: i64)
 }
 
 /// What is recorded of a deleted record; `None` when nothing is left.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, cascade: Cascade) -> Result<Option<Gone>> {
     let found = sqlx::query("select noun, id, shown, by from cascades where company_id = $1 and noun = $2 and id = $3");
     let found = found.bind(company).bind(cascade.noun()).bind(cascade.id());
@@ -221,9 +203,6 @@ fn read(company: CompanyId, rows: &[PgRow]) -> Vec<Gone> {
 
 /// Removes a deleted record from up to [`STEP_RECORDS`] others of each kind, with their events. Returns whether there may be
 /// more.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn step(db: &mut PgConnection, record: &Gone) -> Result<bool> {
     let Gone { company, cascade, .. } = record;
     // Steps are serialized, also those of two processes.
@@ -241,9 +220,6 @@ pub async fn step(db: &mut PgConnection, record: &Gone) -> Result<bool> {
 
 /// Removes deleted records from a locked card and its products, so that a change of the card does not include these
 /// removals.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn settle(db: &mut PgConnection, company: CompanyId, card: CardId) -> Result<()> {
     let found = sqlx::query(
         "select g.noun, g.id, g.shown, g.by from cascades g join cards k on k.company_id = g.company_id and k.id = $2
@@ -266,9 +242,6 @@ pub async fn settle(db: &mut PgConnection, company: CompanyId, card: CardId) -> 
 }
 
 /// Counts a failed step of a deleted record; returns how many have failed. `None`: nothing is left of it.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn count_failure(db: impl PgExecutor<'_>, record: &Gone) -> Result<Option<i32>> {
     let count = sqlx::query_scalar(
         "update cascades set failures = failures + 1 where company_id = $1 and noun = $2 and id = $3 returning failures",
@@ -278,9 +251,6 @@ pub async fn count_failure(db: impl PgExecutor<'_>, record: &Gone) -> Result<Opt
 }
 
 /// Deletes the record of a deletion that is complete.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn end(db: impl PgExecutor<'_>, record: &Gone) -> Result<()> {
     let end = sqlx::query("delete from cascades where company_id = $1 and noun = $2 and id = $3");
     with_timeout(end.bind(record.company).bind(record.cascade.noun()).bind(record.cascade.id()).execute(db)).await?;
@@ -393,9 +363,6 @@ async fn remove_from(db: &mut PgConnection, record: &Gone, reference: &Shown, id
 }
 
 /// Removes deleted tickets from the cards that were created from them, with their events.
-///
-/// # Errors
-/// When the database cannot answer.
 pub(crate) async fn forget_tickets(db: &mut PgConnection, company: CompanyId, tickets: &[TicketId]) -> Result<()> {
     loop {
         let find = sqlx::query_scalar(

@@ -295,9 +295,6 @@ async fn lock_and_open(connection: &mut PgConnection, keys: &Keyring, id: Channe
 
 /// Records that the provider rejected a channel's token, unless it was replaced meanwhile or the rejection is recorded
 /// already.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn refuse_token(
     db: impl Database<'_>,
     keys: &Keyring,
@@ -331,18 +328,12 @@ pub async fn refuse_token(
 }
 
 /// Channels by creation, of one company or of all.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn all(db: impl Database<'_>, company: Option<CompanyId>) -> Result<Vec<ChannelRow>> {
     let all = sqlx::query("select * from channels where company_id = coalesce($1, company_id) order by id");
     Ok(document::read_all(&all.bind(company).fetch_all(db).await?))
 }
 
 /// The channels of these companies.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn of_companies(db: impl Database<'_>, companies: &[CompanyId]) -> Result<Vec<ChannelRow>> {
     let all = sqlx::query("select * from channels where company_id = any($1)").bind(companies);
     Ok(document::read_all(&with_timeout(all.fetch_all(db)).await?))
@@ -359,9 +350,6 @@ pub struct ChannelFilter {
 }
 
 /// A page of a company's channels.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn list(
     db: impl Database<'_>,
     company: CompanyId,
@@ -379,27 +367,18 @@ pub async fn list(
 }
 
 /// One channel, or `None`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: ChannelId) -> Result<Option<ChannelRow>> {
     let found = sqlx::query("select * from channels where company_id = $1 and id = $2").bind(company).bind(id);
     Ok(with_timeout(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
 }
 
 /// The company of a channel, for the command line, which names no company; `None` if there is no such channel.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn company_of(db: &PgPool, id: ChannelId) -> Result<Option<CompanyId>> {
     let company = sqlx::query_scalar("select company_id from channels where id = $1").bind(id);
     with_timeout(company.fetch_optional(db)).await
 }
 
 /// Number of channels that use a queue.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn of_queue(db: impl Database<'_>, company: CompanyId, queue: QueueId) -> Result<i64> {
     let count = sqlx::query_scalar("select count(*) from channels where company_id = $1 and queue_id = $2");
     with_timeout(count.bind(company).bind(queue).fetch_one(db)).await

@@ -21,27 +21,18 @@ pub struct ContactTracker {
 }
 
 /// Reads contacts that are about to be changed, created or deleted, within the transaction of the change.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn watch(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<ContactTracker> {
     let rows = if ids.is_empty() { Vec::new() } else { find_all(db, company, ids).await? };
     Ok(ContactTracker { company, before: rows.into_iter().map(|row| (row.id, row)).collect() })
 }
 
 /// Writes the events of created contacts.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn tell_created(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<()> {
     ContactTracker { company, before: HashMap::new() }.tell(db, ids).await
 }
 
 /// Writes the events of locked contacts from which a deleted record was removed, and dates them. `restore` adds the record
 /// to a contact again.
-///
-/// # Errors
-/// When the database cannot answer.
 pub(crate) async fn write_removal_events(
     db: &mut PgConnection,
     company: CompanyId,
@@ -64,9 +55,6 @@ pub(crate) async fn write_removal_events(
 impl ContactTracker {
     /// Writes the events of these contacts and dates each change. A contact that has not changed gets no event, and keeps its
     /// `updatedAt`.
-    ///
-    /// # Errors
-    /// When the database cannot answer.
     pub async fn tell(mut self, db: &mut PgConnection, ids: &[ContactId]) -> Result<()> {
         let mut events = Vec::new();
         let mut after = find_all(&mut *db, self.company, ids).await?;

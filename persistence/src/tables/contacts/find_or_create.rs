@@ -16,9 +16,6 @@ pub struct Numbered<'a> {
 }
 
 /// Finds or creates the contact with this number. Concurrent calls yield the same contact.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find_or_create_by_number(
     db: impl Database<'_>,
     company: CompanyId,
@@ -29,9 +26,6 @@ pub async fn find_or_create_by_number(
 }
 
 /// As [`find_or_create_by_number`], for a number with alternative spellings, any of which may identify the contact.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find_or_create_by_any_number(
     db: impl Database<'_>,
     company: CompanyId,

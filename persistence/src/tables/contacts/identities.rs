@@ -17,9 +17,6 @@ pub struct Addressed<'a> {
 }
 
 /// The contact with this address on a channel, or `None`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn by_address(
     db: impl Database<'_>,
     company: CompanyId,
@@ -41,9 +38,6 @@ pub async fn by_address(
 }
 
 /// Finds or creates the contact with this address. Concurrent calls yield the same contact.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find_or_create_by_address(db: Db<'_>, company: CompanyId, new: Addressed<'_>) -> Result<ContactRef> {
     if let Some(contact) = by_address(db, company, new.channel, new.address).await? {
         return Ok(contact);
@@ -92,9 +86,6 @@ pub async fn find_or_create_by_address(db: Db<'_>, company: CompanyId, new: Addr
 }
 
 /// Sets the name of a contact that was named by its number.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn name_numbered(db: impl Database<'_>, company: CompanyId, contact: ContactId, name: &str) -> Result<()> {
     let update =
         "update contacts set name = $3, updated_at = now() where company_id = $1 and id = $2 and name = number";
@@ -134,9 +125,6 @@ pub async fn note_address(
 }
 
 /// A contact's address on a channel, as the provider used it last; `None` if it never did.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn address_of(
     db: impl Database<'_>,
     company: CompanyId,

@@ -26,9 +26,6 @@ pub struct Candidate {
 const CONTACTS_PER_STATEMENT: usize = 100;
 
 /// Serializes imports of one company: two concurrent ones could deadlock on each other's numbers.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn take_turn(db: &mut PgConnection, company: CompanyId) -> Result<()> {
     // An import finds the rows it changes by key. Other join methods would read all contacts of the company first, and
     // only the statistics know whether those are few.
@@ -46,9 +43,6 @@ pub async fn take_turn(db: &mut PgConnection, company: CompanyId) -> Result<()> 
 
 /// Locks and returns every contact with one of these numbers, e-mails (in lower case) or codes, by id. Nobody else can
 /// change them until the transaction ends.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn candidates(
     db: &mut PgConnection,
     company: CompanyId,
@@ -82,9 +76,6 @@ pub async fn candidates(
 }
 
 /// The existing ones of these tags, locked against deletion until the transaction ends.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn known_tags(db: &mut PgConnection, company: CompanyId, tags: &[TagId]) -> Result<Vec<TagId>> {
     with_timeout(
         sqlx::query_scalar(
@@ -100,9 +91,6 @@ pub async fn known_tags(db: &mut PgConnection, company: CompanyId, tags: &[TagId
 }
 
 /// Reserves ids for new contacts, in ascending order.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn take_ids(db: &mut PgConnection, count: usize) -> Result<Vec<ContactId>> {
     let ids = sqlx::query_scalar(
         "select nextval(pg_get_serial_sequence('contacts', 'id')) from generate_series(1, $1) order by 1",
@@ -125,9 +113,6 @@ pub async fn insert_all(db: &mut PgConnection, company: CompanyId, contacts: &[(
 }
 
 /// Clears the numbers of contacts that [`candidates`] has locked, so that their row locations are stable.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn clear_numbers(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<()> {
     if ids.is_empty() {
         return Ok(());

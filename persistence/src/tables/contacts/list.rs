@@ -10,9 +10,6 @@ use crate::{ChannelId, CompanyId, Database, Result};
 /// A page of a company's contacts.
 ///
 /// The page's ids are found first, so related data is read only for the page, however many rows precede it.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn list(
     db: impl Database<'_>,
     company: CompanyId,
@@ -207,9 +204,6 @@ const SCAN_COLUMNS: &str =
     "c.id, c.company_id, c.search, c.number, c.email, c.origin, c.is_group, c.created_at, c.updated_at";
 
 /// A page of the contacts in a contact list; of the filter only search and time spans apply.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn list_of(
     db: impl Database<'_>,
     company: CompanyId,

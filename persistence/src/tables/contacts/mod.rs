@@ -155,18 +155,12 @@ pub struct ContactFilter {
 }
 
 /// One contact, or `None`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) -> Result<Option<ContactRow>> {
     let sql = AssertSqlSafe(format!("{SELECT} where c.company_id = $1 and c.id = $2"));
     with_timeout(sqlx::query_as(sql).bind(company).bind(id).fetch_optional(db)).await
 }
 
 /// The existing ones of several contacts.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find_all(db: impl PgExecutor<'_>, company: CompanyId, ids: &[ContactId]) -> Result<Vec<ContactRow>> {
     let sql = AssertSqlSafe(format!("{SELECT} where c.company_id = $1 and c.id = any ($2)"));
     let rows = with_timeout(sqlx::query(sql).bind(company).bind(ids).fetch_all(db)).await?;
@@ -174,9 +168,6 @@ pub async fn find_all(db: impl PgExecutor<'_>, company: CompanyId, ids: &[Contac
 }
 
 /// Whether all of these contacts exist. They are locked against deletion until the transaction ends.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn hold(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<bool> {
     let mut distinct = ids.to_vec();
     distinct.sort_unstable();
@@ -187,18 +178,12 @@ pub async fn hold(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) 
 }
 
 /// The fields of a contact that conversations need, or `None`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find_ref(readers: &Readers, company: CompanyId, id: ContactId) -> Result<Option<ContactRef>> {
     const FIND: &str = "select id, name, number, verified from contacts where company_id = $1 and id = $2";
     readers.read(company, move |db| sqlx::query_as(FIND).bind(company).bind(id).fetch_optional(db).boxed()).await
 }
 
 /// As [`find_ref`], for the contact with a number.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find_ref_by_number(readers: &Readers, company: CompanyId, number: &str) -> Result<Option<ContactRef>> {
     const FIND: &str = "select id, name, number, verified from contacts where company_id = $1 and number = $2";
     let number = number.to_owned();
@@ -209,9 +194,6 @@ pub async fn find_ref_by_number(readers: &Readers, company: CompanyId, number: &
 
 /// As [`find_ref`], for several contacts; returns the existing ones. `settled` waits for changes whose outcome is unknown,
 /// such as a commit on a broken connection.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find_refs(
     db: impl Database<'_>,
     company: CompanyId,

@@ -17,9 +17,6 @@ pub struct OptOut {
 }
 
 /// Whether a contact has opted out of campaigns; one that was deleted has not.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn has_opted_out(db: impl Database<'_>, company: CompanyId, id: ContactId) -> Result<bool> {
     let found = sqlx::query_scalar("select marketing_opt_out from contacts where company_id = $1 and id = $2");
     Ok(with_timeout(found.bind(company).bind(id).fetch_optional(db)).await?.unwrap_or(false))

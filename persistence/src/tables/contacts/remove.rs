@@ -39,9 +39,6 @@ pub async fn tie(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) -> 
 }
 
 /// The visitor sessions of a contact.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn sessions(db: impl Database<'_>, company: CompanyId, id: ContactId) -> Result<Vec<SessionId>> {
     with_timeout(
         sqlx::query_scalar("select id from webchat_sessions where company_id = $1 and contact_id = $2")

@@ -68,9 +68,6 @@ pub struct Vouched {
 /// otherwise created.
 ///
 /// Openings of one company with the same identity are serialized, so that a visitor never gets two contacts.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find_or_create_visitor(
     db: impl Acquire<'_, Database = Postgres>,
     company: CompanyId,
@@ -176,9 +173,6 @@ async fn insert(
 
 /// Creates a separate contact for a visitor nobody vouches for. It gets the claimed name, but not the external id, number or
 /// e-mail: each of them could match another person's contact.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn insert_anonymous(db: &mut PgConnection, company: CompanyId, visitor: &Visitor) -> Result<ContactId> {
     let without_identities =
         Visitor { email: None, number: None, number_country: None, external_id: None, ..visitor.clone() };
@@ -208,9 +202,6 @@ pub struct Own<'a> {
 /// The contact of a signed identity: the verified contact with its external id; otherwise `session_contact`, which becomes it;
 /// otherwise a new one. Only the external id is matched. An unverified contact with that external id, as earlier
 /// releases may have created, loses it.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn sign_in(
     db: Db<'_>,
     company: CompanyId,
@@ -277,9 +268,6 @@ pub async fn sign_in(
 
 /// Fills in empty fields of a contact with what is known now; a default name counts as empty. A number that belongs to
 /// another contact is skipped.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn fill(db: impl Database<'_>, company: CompanyId, id: ContactId, visitor: &Visitor) -> Result<()> {
     match fill_with(db, company, id, visitor, visitor.number.as_deref()).await {
         // The number was taken meanwhile.
@@ -329,18 +317,12 @@ async fn fill_with(
 }
 
 /// Whether a contact is verified; `None` if it does not exist.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn is_verified(db: impl Database<'_>, company: CompanyId, id: ContactId) -> Result<Option<bool>> {
     let verified = sqlx::query_scalar("select verified from contacts where company_id = $1 and id = $2");
     with_timeout(verified.bind(company).bind(id).fetch_optional(db)).await
 }
 
 /// Marks a contact as verified.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn set_verified(db: impl Database<'_>, company: CompanyId, id: ContactId) -> Result<()> {
     let update = sqlx::query(
         "update contacts set verified = true, updated_at = now() where company_id = $1 and id = $2 and not verified",

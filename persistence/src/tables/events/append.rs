@@ -112,9 +112,6 @@ pub(crate) async fn append(
 }
 
 /// Writes the events of a plain change in its transaction. They are numbered when it commits.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn tell(db: &mut PgConnection, company: CompanyId, events: &[Told]) -> Result<()> {
     if events.is_empty() {
         return Ok(());

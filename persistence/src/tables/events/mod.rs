@@ -134,9 +134,6 @@ pub async fn drop_expired(db: impl Database<'_>, before: DateTime<Utc>) -> Resul
 
 /// Deletes up to `limit` rows of a company's events from days that ended at least `days` days ago, oldest first.
 /// Returns how many.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn remove_old(db: impl PgExecutor<'_>, company: CompanyId, days: i32, limit: i64) -> Result<u64> {
     // By whole days: an emptied partition needs no more scans.
     let delete = sqlx::query(
@@ -151,18 +148,12 @@ pub async fn remove_old(db: impl PgExecutor<'_>, company: CompanyId, days: i32, 
 }
 
 /// The first event of a company that is still stored; `None` if there is none.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn first_id(db: impl PgExecutor<'_>, company: CompanyId) -> Result<Option<LoggedEventId>> {
     let first = sqlx::query_scalar("select first_id from events where company_id = $1 order by last_id limit 1");
     with_timeout(first.bind(company).fetch_optional(db)).await
 }
 
 /// The last event of a company; 0 if there was none.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn last_id(db: impl PgExecutor<'_>, company: CompanyId) -> Result<LoggedEventId> {
     let last = sqlx::query_scalar("select last_id from event_counters where company_id = $1").bind(company);
     Ok(with_timeout(last.fetch_optional(db)).await?.unwrap_or(LoggedEventId::new(0)))

@@ -62,9 +62,6 @@ struct Row {
 
 /// The next events of a company, of these types, or of all if `kinds` is empty. PostgreSQL adds up the sizes of the rows,
 /// so that rows beyond the limit are not loaded.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn read(
     db: impl Database<'_>,
     company: CompanyId,
@@ -175,9 +172,6 @@ fn parse_events(json: &str) -> Vec<Option<Told>> {
 }
 
 /// One event of a company with a known date, if it is still stored.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find(
     db: impl PgExecutor<'_>,
     company: CompanyId,

@@ -44,9 +44,6 @@ pub(crate) async fn set_media(
 }
 
 /// The first `limit` messages after one whose file is still to be fetched. Serves no request.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn media_wanted(
     db: impl Database<'_>,
     slots: &OfSlots,
@@ -60,9 +57,6 @@ pub async fn media_wanted(
 }
 
 /// The provider's ids of the newest `limit` messages a channel received, with the time of each.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn received(
     db: impl Database<'_>,
     company: CompanyId,
@@ -84,9 +78,6 @@ pub async fn received(
 }
 
 /// When these contacts last wrote on a channel; `None`: never.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn last_inbound_at(
     db: impl Database<'_>,
     company: CompanyId,
@@ -118,9 +109,6 @@ pub struct Passed {
 }
 
 /// Messages sent to a contact up to a time that have not reached `status` yet, newest first.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn sent_until(
     db: impl Database<'_>,
     company: CompanyId,

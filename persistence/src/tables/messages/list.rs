@@ -27,9 +27,6 @@ pub struct MessageFilter {
 }
 
 /// A page of a company's messages.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn list(
     db: impl Database<'_>,
     company: CompanyId,

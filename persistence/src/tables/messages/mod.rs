@@ -33,18 +33,12 @@ use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, Sessio
 pub(crate) const MESSAGES_WATERMARK_SUFFIX: &str = "/messages";
 
 /// Whether a replay has written messages that are not counted yet.
-///
-/// # Errors
-/// When the database cannot answer.
 pub(crate) async fn is_replay_ahead(db: impl PgExecutor<'_>) -> Result<bool> {
     let exists = sqlx::query_scalar("select exists (select from journal_watermark where journal like '%' || $1)");
     Ok(exists.bind(MESSAGES_WATERMARK_SUFFIX).fetch_one(db).await?)
 }
 
 /// One message, or `None`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: MessageId) -> Result<Option<MessageRow>> {
     let found = sqlx::query("select * from messages where company_id = $1 and id = $2").bind(company).bind(id);
     one(with_timeout(found.fetch_optional(db)).await?)
@@ -52,9 +46,6 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, id: MessageId) -> R
 
 /// The existing ones of several messages, in the given order and with repetitions, up to so many bytes, but at least one.
 /// Their sizes are added up in the database, which keeps the rest. Also returns whether these are all.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find_within(
     db: impl Database<'_>,
     company: CompanyId,
@@ -81,9 +72,6 @@ pub async fn find_within(
 }
 
 /// The client ids of messages in a session, as given by the visitor.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn client_ids(
     db: impl Database<'_>,
     company: CompanyId,
@@ -104,9 +92,6 @@ pub async fn client_ids(
 }
 
 /// The message with this client id, or `None`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn by_client_id(
     db: impl Database<'_>,
     company: CompanyId,
@@ -143,9 +128,6 @@ pub struct States {
 }
 
 /// The progress of messages created since a time.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn states(
     db: impl Database<'_>,
     company: CompanyId,
@@ -173,9 +155,6 @@ pub async fn states(
 
 /// The creation time of the first message to a contact on a channel, within a time span, that was not delivered;
 /// `None`: all were.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn first_undelivered_at(
     db: impl Database<'_>,
     company: CompanyId,
@@ -198,9 +177,6 @@ pub async fn first_undelivered_at(
 }
 
 /// Whether this contact has ever written on this channel.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn has_received(
     db: impl Database<'_>,
     company: CompanyId,
@@ -225,9 +201,6 @@ pub const MESSAGES_OF_JOB_MAX: i64 = 10;
 
 /// The other messages of a job, given its first one. They were created together, so they directly follow it in their
 /// ticket.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn others_of_job(db: impl Database<'_>, first: &MessageRow) -> Result<Vec<MessageRow>> {
     let next = with_timeout(
         sqlx::query("select * from messages where company_id = $1 and ticket_id = $2 and id > $3 order by id limit $4")

@@ -67,9 +67,6 @@ impl Waiting {
 }
 
 /// The channels with queued messages: read at startup, when the tables contain everything that was accepted.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn outboxes(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<(CompanyId, ChannelId)>> {
     let holds = OfSlots::holds("c.company_id", 1);
     let outboxes = format!(
@@ -81,9 +78,6 @@ pub async fn outboxes(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<(Com
 }
 
 /// The first queued messages of a channel, except the `excluded` ones; those of a ticket in the order of acceptance.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn outbox(
     db: impl Database<'_>,
     company: CompanyId,
@@ -119,9 +113,6 @@ pub async fn outbox(
 
 /// Why a queued message of a campaign must not be sent: the campaign was canceled, or the contact has opted out. `None`: it
 /// may be sent.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn withdrawn(db: impl Database<'_>, company: CompanyId, message: MessageId) -> Result<Option<MessageError>> {
     let found: Option<(bool, bool)> = with_timeout(
         sqlx::query_as(
@@ -147,9 +138,6 @@ pub async fn withdrawn(db: impl Database<'_>, company: CompanyId, message: Messa
 }
 
 /// The message with this provider id on a channel, or `None`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn by_provider_id(
     db: impl Database<'_>,
     company: CompanyId,

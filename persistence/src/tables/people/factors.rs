@@ -41,9 +41,6 @@ async fn find(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<Factor
 }
 
 /// Number of unused recovery codes; `None` without an active factor.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn codes_left(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<i32>> {
     let select = sqlx::query_scalar(
         "select cardinality(recovery_codes) from second_factors
@@ -126,9 +123,6 @@ pub async fn confirm(
 }
 
 /// Replaces the recovery codes; the old ones become invalid. `None` without an active factor.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn renew_codes(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<Vec<String>>> {
     let codes: Vec<String> = (0..CODES).map(|_| new_code()).collect();
     let hashes: Vec<Vec<u8>> = codes.iter().map(|code| hash(&normalize(code)).to_vec()).collect();
@@ -158,9 +152,6 @@ fn normalize(code: &str) -> String {
 }
 
 /// Checks an unused recovery code; each code works once.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn recover(db: impl PgExecutor<'_>, person: PersonId, code: &str) -> Result<bool> {
     let update = sqlx::query(
         "update second_factors set recovery_codes = array_remove(recovery_codes, $3)
@@ -171,9 +162,6 @@ pub async fn recover(db: impl PgExecutor<'_>, person: PersonId, code: &str) -> R
 }
 
 /// Removes a person's second factor; returns whether there was one.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn remove(db: impl PgExecutor<'_>, person: PersonId) -> Result<bool> {
     let remove = sqlx::query("delete from second_factors where company_id = $1 and person_id = $2");
     let removed = with_timeout(remove.bind(person.company()).bind(person.id()).execute(db)).await?;

@@ -61,9 +61,6 @@ const REQUEST_INTERVAL: &str = "5 minutes";
 /// Creates a link on a person's own request; returns its token and kind, or `None` if the previous link is recent or
 /// the person does not exist. An invited person who has not signed in yet gets a new invitation, so that a request by
 /// somebody else does not shorten the validity.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn make_again(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<(String, LinkKind)>> {
     let token = new_key(&format!("{}{SEPARATOR}", person.company()));
     let statement = format!(
@@ -110,9 +107,6 @@ pub fn company_of(token: &str) -> Option<CompanyId> {
 }
 
 /// The link of a token, if it is valid and its person is active.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find(db: impl PgExecutor<'_>, token: &str) -> Result<Option<Link>> {
     let Some(company) = company_of(token) else { return Ok(None) };
     let found = sqlx::query_as(if company == super::INSTALLATION {
@@ -129,9 +123,6 @@ pub async fn find(db: impl PgExecutor<'_>, token: &str) -> Result<Option<Link>> 
 }
 
 /// Redeems a link: sets the person's password and ends all their sessions. `None` if the link is not valid.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn spend(db: &mut PgConnection, token: &str, password_hash: &str) -> Result<Option<Link>> {
     let Some(link) = find(&mut *db, token).await? else { return Ok(None) };
     let person = link.person();
@@ -151,9 +142,6 @@ pub async fn spend(db: &mut PgConnection, token: &str, password_hash: &str) -> R
 }
 
 /// Invalidates a person's link, if there is one.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn void(db: impl PgExecutor<'_>, person: PersonId) -> Result<()> {
     let delete = sqlx::query("delete from person_links where company_id = $1 and person_id = $2");
     with_timeout(delete.bind(person.company()).bind(person.id()).execute(db)).await?;

@@ -99,9 +99,6 @@ impl Account {
 
 /// Every active membership with an e-mail, since signing in does not name a company. `company` restricts them to one
 /// company, or to the installation.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn accounts(db: &PgPool, email: &str, company: Option<CompanyId>) -> Result<Vec<Account>> {
     let accounts = sqlx::query_as(
         "(select 0::bigint as company_id, id, null::text as company_name, name, password_hash from admins
@@ -125,9 +122,6 @@ pub struct Person {
 }
 
 /// One person, or `None`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<Person>> {
     let statement = format!(
         "select name, email, language, password_hash, created_at from {} where {}",
@@ -175,9 +169,6 @@ pub async fn set_password(db: &mut PgConnection, person: PersonId, hash: &str) -
 }
 
 /// Ends all sessions of a person and invalidates their link.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn shut_out(db: &mut PgConnection, person: PersonId) -> Result<()> {
     sessions::end_all(&mut *db, person, None).await?;
     links::void(db, person).await
@@ -185,9 +176,6 @@ pub async fn shut_out(db: &mut PgConnection, person: PersonId) -> Result<()> {
 
 /// Whether a person may still sign in with this e-mail and password hash. Locks the person until the transaction ends, so
 /// that a later change of the credentials also ends a session that begins in it.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn lets_in(db: &mut PgConnection, person: PersonId, email: &str, hash: Option<&str>) -> Result<bool> {
     let active = if person.is_admin() { "" } else { "and active" };
     let statement = format!(

@@ -135,9 +135,6 @@ const IS_LIVE: &str = "s.expires_at > now() and s.seen_at > now() - $4::text::in
         and (s.state = 'open' or s.created_at > now() - $5::text::interval)";
 
 /// The live session of a key; records its use.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find(db: impl PgExecutor<'_> + Copy, key: &SessionKey) -> Result<Option<Signed>> {
     let from = if key.company == super::INSTALLATION { ADMIN_SESSIONS } else { USER_SESSIONS };
     let statement = format!("{from} where s.company_id = $1 and s.hash = $2 and {IS_LIVE}");
@@ -153,9 +150,6 @@ pub async fn find(db: impl PgExecutor<'_> + Copy, key: &SessionKey) -> Result<Op
 }
 
 /// Returns a session if it is still live and its person may still sign in: for connections that outlive a request.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn lives(db: impl PgExecutor<'_>, session: &Signed) -> Result<Option<Signed>> {
     let from = if session.person().is_admin() { ADMIN_SESSIONS } else { USER_SESSIONS };
     let statement = format!("{from} where s.company_id = $1 and s.id = $2 and {IS_LIVE}");
@@ -191,9 +185,6 @@ async fn remove_excess(db: &mut PgConnection, person: PersonId, state: SessionSt
 }
 
 /// Starts a session; returns the cookie's text. Deletes expired sessions, and the oldest ones beyond the limit.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn begin(db: &mut PgConnection, person: PersonId, state: SessionState, from: Origin<'_>) -> Result<String> {
     let (text, key_hash) = new_session_key(person.company());
     remove_excess(&mut *db, person, state).await?;
@@ -224,9 +215,6 @@ pub async fn open(db: &mut PgConnection, session: &Signed) -> Result<String> {
 }
 
 /// Counts a wrong code; too many end the session.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn note_wrong_code(db: impl PgExecutor<'_>, session: &Signed) -> Result<()> {
     let note = sqlx::query(
         "with noted as (update person_sessions set wrong_codes = wrong_codes + 1
@@ -249,9 +237,6 @@ pub struct SessionInfo {
 }
 
 /// The open sessions of a person, most recently used first; at most `SESSIONS_MAX`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn of_person(db: impl PgExecutor<'_>, person: PersonId) -> Result<Vec<SessionInfo>> {
     let select = sqlx::query_as(
         "select id, address, user_agent, created_at, seen_at,
@@ -264,9 +249,6 @@ pub async fn of_person(db: impl PgExecutor<'_>, person: PersonId) -> Result<Vec<
 }
 
 /// Ends one session of a person; returns whether it existed.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn end(db: impl PgExecutor<'_>, person: PersonId, id: PersonSessionId) -> Result<bool> {
     let end = sqlx::query("delete from person_sessions where company_id = $1 and person_id = $2 and id = $3");
     let result = with_timeout(end.bind(person.company()).bind(person.id()).bind(id).execute(db)).await?;
@@ -274,9 +256,6 @@ pub async fn end(db: impl PgExecutor<'_>, person: PersonId, id: PersonSessionId)
 }
 
 /// Ends all sessions of a person, optionally except one.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn end_all(db: impl PgExecutor<'_>, person: PersonId, except: Option<PersonSessionId>) -> Result<()> {
     let end = sqlx::query(
         "delete from person_sessions where company_id = $1 and person_id = $2 and ($3::bigint is null or id <> $3)",

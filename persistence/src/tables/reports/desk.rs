@@ -19,9 +19,6 @@ pub struct OpenTickets {
 }
 
 /// The open tickets of a company, by queue and user.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn open_tickets(db: impl Database<'_>, company: CompanyId) -> Result<Vec<OpenTickets>> {
     with_timeout(
         sqlx::query_as(
@@ -45,9 +42,6 @@ pub struct OpenTicket {
 }
 
 /// The open tickets of a company, at most `limit`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn each_open(db: impl Database<'_>, company: CompanyId, limit: i64) -> Result<Vec<OpenTicket>> {
     with_timeout(
         sqlx::query_as(

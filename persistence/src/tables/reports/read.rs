@@ -64,9 +64,6 @@ fn sums<F: Figures>() -> String {
 
 /// The figures per day: `days` contains the start of each day, and finally the end of the last one. Days without
 /// figures are missing; a day is identified by its index in `days`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn by_day<F: Figures>(
     db: impl Database<'_>,
     company: CompanyId,
@@ -128,9 +125,6 @@ const IN_PARTS: &str = "(grain = 'quarter' and at >= $3 and at < $4
     or grain = 'quarter' and at >= $7 and at < $8)";
 
 /// The figures per key of a dimension; the key is empty for rows without one.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn by_key<F: Figures>(
     db: impl Database<'_>,
     company: CompanyId,
@@ -151,9 +145,6 @@ pub async fn by_key<F: Figures>(
 }
 
 /// The total figures of a period.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn total<F: Figures + Default>(db: impl Database<'_>, company: CompanyId, period: Period) -> Result<F> {
     Ok(by_key(db, company, Dimension::Company, period).await?.pop().map(|(_, figures)| figures).unwrap_or_default())
 }
@@ -170,9 +161,6 @@ pub struct WrapupFigures {
 }
 
 /// The wrap-up types with which tickets were closed, of one queue or of all, by id.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn wrapups(
     db: impl Database<'_>,
     company: CompanyId,
@@ -196,9 +184,6 @@ pub async fn wrapups(
 }
 
 /// The last names of a dimension's deleted records.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn labels(db: impl Database<'_>, company: CompanyId, dimension: Dimension) -> Result<HashMap<i64, String>> {
     let labels: Vec<(i64, String)> = with_timeout(
         sqlx::query_as("select key, label from report_labels where company_id = $1 and dimension = $2")

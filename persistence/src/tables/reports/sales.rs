@@ -52,9 +52,6 @@ fn sums(value: &str) -> String {
 }
 
 /// The sales of each day, as [`super::by_day`] has them; of some boards, or of all.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn by_day(
     db: impl Database<'_>,
     company: CompanyId,
@@ -91,9 +88,6 @@ pub struct SalesOf {
 
 /// The sales of each user, origin or product, by id, of some boards or of all; [`by_day`] returns those of days. Sales of
 /// products are the totals of their lines, and a card with two lines of one product counts once.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn by_key(
     db: impl Database<'_>,
     company: CompanyId,
@@ -141,9 +135,6 @@ pub struct BoardFigures {
 }
 
 /// The boards that are not archived, by id, with their sales since `month`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn boards(db: impl Database<'_>, company: CompanyId, month: DateTime<Utc>) -> Result<Vec<BoardFigures>> {
     with_timeout(
         sqlx::query_as(

@@ -43,9 +43,6 @@ pub fn is_steady(filter: &TicketFilter, page: PageRequest) -> bool {
 }
 
 /// A page of a company's tickets with this status, or with any, through a plan that is made once ([`is_steady`]).
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn list_steady(
     readers: &Readers,
     company: CompanyId,
@@ -86,9 +83,6 @@ const EACH_CONTACT: &str = ") t cross join lateral (select name, number, search 
     where company_id = t.company_id and id = t.contact_id offset 0) c";
 
 /// A page of a company's tickets. The page's tickets are found first, then the data shown with them.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn list(
     db: impl Database<'_>,
     company: CompanyId,

@@ -212,9 +212,6 @@ pub struct Following {
 }
 
 /// What follows the queued messages of these tickets, in message order.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn following(db: impl Database<'_>, company: CompanyId, ids: &[TicketId]) -> Result<Vec<Following>> {
     let following = with_timeout(
         sqlx::query(
@@ -244,9 +241,6 @@ const JOINS: &str = "cross join lateral (select name, number, verified from cont
         where company_id = t.company_id and id = t.last_message_id offset 0) m on true";
 
 /// One ticket, or `None`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: TicketId) -> Result<Option<LoadedTicket>> {
     let sql = AssertSqlSafe(format!("{COLUMNS} from tickets t {JOINS} where t.company_id = $1 and t.id = $2"));
     let found = with_timeout(sqlx::query(sql).bind(company).bind(id).fetch_optional(db)).await?;
@@ -254,9 +248,6 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, id: TicketId) -> Re
 }
 
 /// The existing ones of these tickets.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn find_all(db: impl Database<'_>, company: CompanyId, ids: &[TicketId]) -> Result<Vec<LoadedTicket>> {
     let sql = AssertSqlSafe(format!(
         "{COLUMNS} from unnest($2::bigint[]) as x (id)
@@ -267,9 +258,6 @@ pub async fn find_all(db: impl Database<'_>, company: CompanyId, ids: &[TicketId
 }
 
 /// The open tickets of a channel, with their contacts.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn open_of_channel(
     db: impl Database<'_>,
     company: CompanyId,
@@ -287,9 +275,6 @@ pub async fn open_of_channel(
 }
 
 /// The latest ticket of this contact and channel, open or closed.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn latest(
     db: impl Database<'_>,
     company: CompanyId,
@@ -310,9 +295,6 @@ pub async fn latest(
 }
 
 /// The first `limit` open tickets of a user after one, optionally of one queue.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn open_of_user(
     db: impl Database<'_>,
     company: CompanyId,
@@ -338,9 +320,6 @@ pub async fn open_of_user(
 }
 
 /// Every open ticket with an assigned user.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn held(db: impl Database<'_>, company: CompanyId) -> Result<Vec<(TicketId, UserId)>> {
     with_timeout(
         sqlx::query_as(
@@ -353,9 +332,6 @@ pub async fn held(db: impl Database<'_>, company: CompanyId) -> Result<Vec<(Tick
 }
 
 /// Number of a queue's open tickets, at most [`COUNTED_MAX`].
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn open_in(db: impl Database<'_>, company: CompanyId, queue: QueueId) -> Result<i64> {
     with_timeout(
         sqlx::query_scalar(AssertSqlSafe(format!(
@@ -370,9 +346,6 @@ pub async fn open_in(db: impl Database<'_>, company: CompanyId, queue: QueueId) 
 }
 
 /// Number of tickets whose wrap-up type this is, at most [`COUNTED_MAX`].
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn closed_with(db: impl Database<'_>, company: CompanyId, wrapup_type: WrapupTypeId) -> Result<i64> {
     table::count_referring(db, company, ("tickets", "wrapup_type_id"), wrapup_type).await
 }

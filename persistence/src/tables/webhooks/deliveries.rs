@@ -71,9 +71,6 @@ pub struct DeliveryFilter {
 }
 
 /// A page of a webhook's deliveries, by event.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn list(
     db: impl Database<'_>,
     company: CompanyId,
@@ -124,9 +121,6 @@ pub struct Standing {
 /// Writes the outcomes of events and the webhook's progress in one transaction. `frees`: other deliveries in the table
 /// may be waiting for these, and become due. Returns false if the webhook was deleted or its position was reset; then
 /// delivery continues from there.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn record(
     db: &mut PgConnection,
     endpoint: &Endpoint,
@@ -228,9 +222,6 @@ pub struct DueDelivery {
 }
 
 /// Due deliveries, earliest first, up to the event `read_to` and without those `in_progress`.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn due(
     db: impl PgExecutor<'_>,
     company: CompanyId,
@@ -261,9 +252,6 @@ pub struct WaitingDeliveries {
 /// The waiting deliveries of a webhook up to the event `read_to`: later ones are read again from the log. Those `in_progress`
 /// are not due. Rows may exist beyond `told_to`: events that follow a waiting delivery of the same lane are stored as
 /// soon as they are read.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn waiting(
     db: impl PgExecutor<'_>,
     company: CompanyId,
@@ -283,9 +271,6 @@ pub async fn waiting(
 }
 
 /// The lanes among these with a pending delivery, up to the event `read_to`: later ones are read again from the log.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn busy_lanes(
     db: impl PgExecutor<'_>,
     company: CompanyId,
@@ -322,9 +307,6 @@ async fn lock(db: &mut PgConnection, company: CompanyId, webhook: WebhookId) -> 
 
 /// Schedules one event for delivery again, whatever its outcome, after earlier pending ones of its lane. Returns whether
 /// there is such a delivery.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn replay_one(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, event: i64) -> Result<bool> {
     lock(&mut *db, company, webhook).await?;
     let replay = zones::with_updated(
@@ -343,9 +325,6 @@ pub async fn replay_one(db: &mut PgConnection, company: CompanyId, webhook: Webh
 }
 
 /// Schedules deliveries that failed since a time again, in order per lane. Returns how many there are.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn replay_failed(
     db: &mut PgConnection,
     company: CompanyId,
@@ -387,9 +366,6 @@ pub async fn replay_after(db: &mut PgConnection, company: CompanyId, webhook: We
 }
 
 /// Notifies the service, which may be another process, of new work.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn wake(db: impl PgExecutor<'_>, company: CompanyId, webhook: WebhookId) -> Result<()> {
     // A no-op update, for which the trigger sends a notification.
     let wake = sqlx::query("update webhooks set active = active where company_id = $1 and id = $2");
@@ -408,9 +384,6 @@ pub struct DropOutcome {
 
 /// Deletes deliveries of expired events up to a given one; at most [`REMOVED_AT_ONCE`]. Deliveries that waited for one
 /// of them become due: the caller must notify the service ([`wake`]).
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn drop_to(
     db: impl PgExecutor<'_>,
     company: CompanyId,

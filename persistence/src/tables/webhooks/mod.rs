@@ -211,9 +211,6 @@ pub async fn update(
 /// Whether the maker of a webhook may see every card now: events of cards show cards of all users. A user may while they are
 /// active, and their profile administers the company and sees all cards (like `Caller::sees_every_card`). `false` also for a
 /// deleted webhook.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn may_tell_of_cards(db: impl PgExecutor<'_>, company: CompanyId, id: WebhookId) -> Result<bool> {
     let may = sqlx::query_scalar(
         "select exists (
@@ -229,9 +226,6 @@ pub async fn may_tell_of_cards(db: impl PgExecutor<'_>, company: CompanyId, id: 
 }
 
 /// Clears the failure of an endpoint that has accepted a request other than a delivery, unless its URL has changed meanwhile.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn forgive(db: &mut PgConnection, endpoint: &Endpoint) -> Result<()> {
     let update = sqlx::query(
         "update webhooks set failing_since = null
@@ -281,9 +275,6 @@ pub async fn remove(db: impl PgExecutor<'_>, company: CompanyId, id: WebhookId) 
 }
 
 /// Disables a webhook for a reason, unless it was disabled or its URL changed meanwhile. Returns whether it did.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn switch_off(db: impl PgExecutor<'_>, endpoint: &Endpoint, reason: &str) -> Result<bool> {
     let disable = sqlx::query(
         "update webhooks set active = false, disabled_reason = $4, updated_at = now()
@@ -312,9 +303,6 @@ const ENDPOINT: &str = "select company_id, id, url, types, secret, old_secret, o
 
 /// The active webhooks of a company for delivery. One whose secret cannot be opened is logged and left out, without
 /// affecting the others.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn active(db: impl PgExecutor<'_>, keys: &Keyring, company: CompanyId) -> Result<Vec<Endpoint>> {
     let statement = format!("{ENDPOINT} and active order by id");
     let rows = sqlx::query_as(sqlx::AssertSqlSafe(statement)).bind(company);
@@ -347,27 +335,18 @@ pub async fn endpoint(
 }
 
 /// The webhooks of a company, active or not.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn ids(db: impl PgExecutor<'_>, company: CompanyId) -> Result<Vec<WebhookId>> {
     let ids = sqlx::query_scalar("select id from webhooks where company_id = $1 order by id").bind(company);
     with_timeout(ids.fetch_all(db)).await
 }
 
 /// Every company with webhooks, for the startup.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn companies(db: &PgPool) -> Result<Vec<CompanyId>> {
     let all = sqlx::query_scalar("select distinct company_id from webhooks");
     with_timeout(all.fetch_all(db)).await
 }
 
 /// The webhooks of all companies or one, for the command line.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn all(db: &PgPool, company: Option<CompanyId>) -> Result<Vec<(CompanyId, Webhook)>> {
     #[derive(FromRow)]
     struct Row {

@@ -103,9 +103,6 @@ impl KeyLock {
 
 impl Keys {
     /// Loads the unexpired keys from the table.
-    ///
-    /// # Errors
-    /// When the database cannot answer.
     pub async fn load(db: impl Database<'_>) -> hotline_persistence::Result<Self> {
         let keys = Self::default();
         // Swept before the first response is recorded, because this also creates the partition it belongs to; without
