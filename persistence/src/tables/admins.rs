@@ -48,9 +48,6 @@ pub struct AdminSummary {
 }
 
 /// All administrators by creation, or the one with this e-mail, ignoring case.
-///
-/// # Errors
-/// When the database cannot answer.
 pub async fn all(db: &PgPool, email: Option<&str>) -> Result<Vec<AdminSummary>> {
     let all = sqlx::query_as(
         "select a.id, a.email, a.name, a.created_at,

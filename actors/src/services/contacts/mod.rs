@@ -165,9 +165,6 @@ impl Contacts {
     }
 
     /// Adds the missing facts of a contact from the tables; all but the values of variables are then cached.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when the database is unavailable.
     pub(crate) async fn look_up_facts(
         &self,
         company: CompanyId,
