@@ -31,7 +31,7 @@ pub enum Command {
         /// Company ID
         id: CompanyId,
         #[command(flatten)]
-        changes: Changes,
+        changes: CompanyUpdate,
     },
 }
 

@@ -284,7 +284,7 @@ impl Create {
     }
 }
 
-impl Changes {
+impl WebhookUpdate {
     async fn apply(self, id: WebhookId, networks: &NetworkArgs, global: &GlobalArgs) -> Result<(), Failure> {
         let mut columns = Columns::default();
         if let Some(url) = self.url {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::web::wrong_tokens::WRONG_TOKENS_PER_MINUTE;
+use crate::web::admission::wrong_tokens::WRONG_TOKENS_PER_MINUTE;
 
 /// Limits of the API.
 #[derive(Args, Clone, Debug)]

@@ -105,9 +105,9 @@ fn every_file_is_a_module() {
 
 #[test]
 fn what_runs_up_is_found() {
-    let text = "## Floors\n\n```\nsrc: main → top → side, low\n     → deep\n```\n\n```\nother/src: a → b\n```\n";
-    let others = floors(text, "other/src");
-    assert_eq!((others.len(), others["a"], others["b"]), (2, 0, 1));
+    let text = "## Floors\n\n```\nsrc: main → top → side, low\n     → deep\n```\n\n```\nsrc/low: one → other\n```\n";
+    let of_folder = floors(text, "src/low");
+    assert_eq!((of_folder.len(), of_folder["one"], of_folder["other"]), (2, 0, 1));
     let floors = floors(text, "src");
     assert_eq!(floors["main"], 0);
     assert_eq!((floors["side"], floors["low"], floors["deep"]), (2, 2, 3));
