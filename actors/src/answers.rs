@@ -146,7 +146,7 @@ struct DurableReply<R> {
 }
 
 impl<R: Send + 'static> Waiter for DurableReply<R> {
-    fn told(mut self: Box<Self>, durable: bool) {
+    fn wake(mut self: Box<Self>, durable: bool) {
         if !durable {
             self.reply.outcome = Err(stopped().into());
         }

@@ -252,8 +252,8 @@ impl Directory {
     async fn listen(&self, db: &PgPool, events: Option<&EventNews>, webhooks: &WebhookNews) -> Result<()> {
         let mut notifications = DirectoryEvents::listen(db).await?;
         // Changes may have been missed while disconnected, so everything is reloaded.
-        events.iter().for_each(|events| events.tell_all());
-        webhooks.tell_all();
+        events.iter().for_each(|events| events.publish_all());
+        webhooks.publish_all();
         self.reload_all(db).await?;
         // On a fixed interval that notifications do not postpone, because one may have been lost.
         let mut ticks = tokio::time::interval(self.state.reload_every);
@@ -265,8 +265,8 @@ impl Directory {
                 _ = ticks.tick() => self.reload_all(db).await?,
                 notification = notifications.next() => match notification? {
                     Some(News::Directory(company)) => self.refresh(db, company).await?,
-                    Some(News::Webhooks(company)) => webhooks.tell(company),
-                    Some(News::Events(company, last)) => events.iter().for_each(|events| events.tell(company, last)),
+                    Some(News::Webhooks(company)) => webhooks.publish(company),
+                    Some(News::Events(company, last)) => events.iter().for_each(|events| events.publish(company, last)),
                     None => return Ok(()),
                 },
             }

@@ -1387,16 +1387,16 @@ create table webhooks (
     -- runs the installation. The id of a user who has left stays: they see no cards.
     maker_id         bigint,
     -- Each event up to this one is delivered, or has a row in `webhook_deliveries`.
-    told_to          bigint      not null default 0,
+    delivered_through bigint     not null default 0,
     -- Since when no delivery has succeeded, if the last one failed.
     failing_since    timestamptz,
     created_at       timestamptz(3) not null default now(),
     updated_at       timestamptz(3) not null default now(),
     primary key (company_id, id)
-    -- `told_to` is written many times a second.
+    -- `delivered_through` is written many times a second.
 ) with (fillfactor = 50);
 
--- One event for one webhook. Beyond the webhook's `told_to` a row only records earlier attempts.
+-- One event for one webhook. Beyond the webhook's `delivered_through` a row only records earlier attempts.
 create table webhook_deliveries (
     company_id      bigint      not null,
     webhook_id      bigint      not null,

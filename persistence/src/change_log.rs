@@ -112,7 +112,7 @@ impl ChangeLog {
 
     /// Sets the listener for every decision that becomes durable. Can be set once; entries recovered at startup are not
     /// reported.
-    pub fn set_witness(&self, listener: CommitListener) {
+    pub fn set_commit_listener(&self, listener: CommitListener) {
         self.inner.queue.set_listener(listener);
     }
 

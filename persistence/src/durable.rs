@@ -12,7 +12,7 @@ use crate::{Error, Result};
 /// It is called on the thread that makes entries durable, which serves everybody: it must be quick and must not panic.
 pub trait Waiter: Send {
     /// `durable`: the entry is durable. Otherwise the log has stopped, and whether the entry was stored is unknown.
-    fn told(self: Box<Self>, durable: bool);
+    fn wake(self: Box<Self>, durable: bool);
 }
 
 enum Latch {
@@ -45,7 +45,7 @@ impl Durable {
             }
             Latch::Settled { durable } => *durable,
         };
-        waiter.told(durable);
+        waiter.wake(durable);
     }
 
     /// Waits until the entry is durable.
@@ -70,7 +70,7 @@ pub fn stopped() -> Error {
 struct ChannelWaiter(oneshot::Sender<bool>);
 
 impl Waiter for ChannelWaiter {
-    fn told(self: Box<Self>, durable: bool) {
+    fn wake(self: Box<Self>, durable: bool) {
         // The caller may have gone away.
         let _ = self.0.send(durable);
     }
@@ -89,7 +89,7 @@ impl SyncSignal {
             Latch::Settled { .. } => None,
         };
         if let Some(waiter) = waiter {
-            waiter.told(durable);
+            waiter.wake(durable);
         }
     }
 }

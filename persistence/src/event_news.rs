@@ -47,7 +47,7 @@ impl EventNews {
     }
 
     /// Notifies that events of a company up to this one can be read.
-    pub fn tell(&self, company: CompanyId, last: LoggedEventId) {
+    pub fn publish(&self, company: CompanyId, last: LoggedEventId) {
         if self.listening() > 0
             && let Some(sender) = self.companies.get(&company)
         {
@@ -59,7 +59,7 @@ impl EventNews {
     }
 
     /// News may have been missed: all listeners must check again.
-    pub fn tell_all(&self) {
+    pub fn publish_all(&self) {
         self.companies.iter().for_each(|sender| sender.send_modify(|state| state.version += 1));
     }
 }
@@ -118,13 +118,13 @@ mod tests {
         let news = Arc::<EventNews>::default();
         let (mut first, second) = (news.listen(ONE), news.listen(ONE));
         assert!(news.is_heard(ONE) && !news.is_heard(OTHER));
-        news.tell(OTHER, LoggedEventId::new(3));
+        news.publish(OTHER, LoggedEventId::new(3));
         assert!(first.changed().now_or_never().is_none(), "news of another company wake nobody here");
-        news.tell(ONE, LoggedEventId::new(7));
-        news.tell(ONE, LoggedEventId::new(5));
+        news.publish(ONE, LoggedEventId::new(7));
+        news.publish(ONE, LoggedEventId::new(5));
         first.changed().await;
         assert_eq!(first.last(), LoggedEventId::new(7), "an id never goes back");
-        news.tell_all();
+        news.publish_all();
         first.changed().await;
         drop(first);
         assert!(news.is_heard(ONE));

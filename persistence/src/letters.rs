@@ -5,20 +5,20 @@
 
 use unicode_normalization::UnicodeNormalization;
 
-/// A name as it is stored and compared: composed, without invisible characters, and trimmed.
-pub fn composed(text: &str) -> String {
+/// A name as it is stored and compared: normalize, without invisible characters, and trimmed.
+pub fn normalize(text: &str) -> String {
     let visible: String = text.nfc().filter(|character| !is_always_invisible(*character)).collect();
     let trimmed = visible.trim_matches(is_invisible_at_end);
     if trimmed.len() == visible.len() { visible } else { trimmed.to_owned() }
 }
 
 /// What a name looks like: without invisible characters, and with one blank for each run of blanks. The same as `hotline_looks` of the tables.
-pub fn looks(name: &str) -> String {
+pub fn appearance(name: &str) -> String {
     let mut visible: Vec<char> = Vec::with_capacity(name.len());
     let mut is_flag = false;
     for character in name.chars() {
         let is_visible =
-            if is_tag(character) { is_flag } else { is_blank_or_joiner(character) || !shows_nothing(character) };
+            if is_tag(character) { is_flag } else { is_blank_or_joiner(character) || !is_invisible(character) };
         is_flag = character == FLAG || is_flag && is_tag(character);
         // Of joiners in a row the first counts.
         if is_visible && !(is_joiner(character) && visible.last().copied().is_some_and(is_joiner)) {
@@ -80,14 +80,14 @@ fn is_shaped_by(joiner: char, character: char) -> bool {
 
 /// Whether a text shows nothing at all.
 pub fn is_blank(text: &str) -> bool {
-    text.chars().all(shows_nothing)
+    text.chars().all(is_invisible)
 }
 
 /// Whether a character shows nothing by itself: blanks, format characters, and letters that are drawn as blanks. Some of
 /// them matter between others: joiners, variation selectors, and the tags of a flag.
 ///
 /// <https://www.unicode.org/Public/UCD/latest/ucd/DerivedCoreProperties.txt> (`Default_Ignorable_Code_Point`)
-pub fn shows_nothing(character: char) -> bool {
+pub fn is_invisible(character: char) -> bool {
     character.is_whitespace()
         || character.is_control()
         || matches!(
@@ -129,7 +129,7 @@ fn is_invisible_at_end(character: char) -> bool {
             | '\u{fe00}'..='\u{fe0f}'
             | '\u{e0000}'..='\u{e0fff}'
     );
-    shows_nothing(character) && !belongs_to_another
+    is_invisible(character) && !belongs_to_another
 }
 
 #[cfg(test)]
@@ -145,9 +145,9 @@ mod tests {
             " Ação\u{200d} ",
             "Ação\u{3164}",
         ] {
-            assert_eq!(composed(variant), "Ação", "{variant:?}");
+            assert_eq!(normalize(variant), "Ação", "{variant:?}");
         }
-        assert_ne!(composed("AÇÃO"), composed("ação"), "case stays");
+        assert_ne!(normalize("AÇÃO"), normalize("ação"), "case stays");
     }
 
     #[test]
@@ -160,7 +160,7 @@ mod tests {
             "علی\u{200c}رضا",
             "\u{202e}evil\u{202c}",
         ] {
-            assert_eq!(composed(text), text);
+            assert_eq!(normalize(text), text);
             assert!(!is_blank(text));
         }
     }
@@ -179,11 +179,11 @@ mod tests {
             ("Ação AÇÃO", "Ação AÇÃO"),
             (" \u{200b}\u{2800}", ""),
         ] {
-            assert_eq!(looks(name), expected, "{name:?}");
+            assert_eq!(appearance(name), expected, "{name:?}");
         }
         let england = "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}";
-        assert_eq!(looks(england), england);
-        assert_eq!(looks(&format!("{england}a\u{e0067}b")), format!("{england}ab"));
+        assert_eq!(appearance(england), england);
+        assert_eq!(appearance(&format!("{england}a\u{e0067}b")), format!("{england}ab"));
     }
 
     #[test]
@@ -208,7 +208,7 @@ mod tests {
             "\u{fe0f}",
         ] {
             assert!(is_blank(nothing), "{nothing:?}");
-            assert!(is_blank(&composed(nothing)), "{nothing:?}");
+            assert!(is_blank(&normalize(nothing)), "{nothing:?}");
         }
         assert!(!is_blank("."));
     }

@@ -297,10 +297,10 @@ struct RoleParts {
 async fn create_partitions(db: &PgPool, with_events: bool) -> Result<()> {
     let now = clock::now();
     if with_events {
-        events::make_room(db, now).await?;
+        events::create_partitions(db, now).await?;
     }
-    idempotency_keys::make_room(db, now).await?;
-    audit_log::make_room(db, now).await
+    idempotency_keys::create_partitions(db, now).await?;
+    audit_log::create_partitions(db, now).await
 }
 
 /// Claims the database for this process alone, and replays what an earlier run left in the journal.

@@ -26,13 +26,13 @@ pub struct ChangedWebhooks {
 
 impl WebhookNews {
     /// Reports that a company's webhooks have changed.
-    pub fn tell(&self, company: CompanyId) {
+    pub fn publish(&self, company: CompanyId) {
         self.changed.lock().companies.insert(company);
         self.notify.notify_one();
     }
 
     /// Reports that any company's webhooks may have changed.
-    pub fn tell_all(&self) {
+    pub fn publish_all(&self) {
         self.changed.lock().is_all = true;
         self.notify.notify_one();
     }
@@ -62,12 +62,12 @@ mod tests {
     async fn notifications_are_kept_until_they_are_taken() {
         let news = WebhookNews::default();
         let company = CompanyId::new;
-        news.tell(company(2));
-        news.tell(company(1));
-        news.tell(company(2));
+        news.publish(company(2));
+        news.publish(company(1));
+        news.publish(company(2));
         news.forget(company(1));
         assert_eq!(news.told().await, ChangedWebhooks { companies: [company(2)].into(), is_all: false });
-        news.tell_all();
+        news.publish_all();
         assert_eq!(news.told().await, ChangedWebhooks { companies: BTreeSet::new(), is_all: true });
     }
 }

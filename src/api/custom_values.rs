@@ -192,9 +192,9 @@ fn parse_options(options: &[String], text: &str) -> Result<String, String> {
 /// The option that equals the value; without one, an option that looks the same. Earlier releases accepted options that look
 /// alike.
 fn find_option(options: &[String], value: &str) -> Option<String> {
-    let value = letters::composed(value);
-    let (equal, looks) = (options.iter().find(|option| **option == value), letters::looks(&value));
-    equal.or_else(|| options.iter().find(|option| letters::looks(&letters::composed(option)) == looks)).cloned()
+    let value = letters::normalize(value);
+    let (equal, looks) = (options.iter().find(|option| **option == value), letters::appearance(&value));
+    equal.or_else(|| options.iter().find(|option| letters::appearance(&letters::normalize(option)) == looks)).cloned()
 }
 
 #[cfg(test)]

@@ -348,7 +348,7 @@ async fn test(
     let attempt = outbound.deliver(&endpoint.url, endpoint.secrets_at(now), &key::new_key("test_"), json).await;
     if attempt.error.is_none() {
         let mut transaction = db.begin().await?;
-        webhooks::forgive(&mut transaction, &endpoint).await?;
+        webhooks::clear_failure(&mut transaction, &endpoint).await?;
         transaction.commit().await?;
     }
     Ok(attempt.into())

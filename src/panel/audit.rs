@@ -9,7 +9,7 @@ use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, HttpRequest, ResponseError};
 use hotline_persistence::CompanyId;
-use hotline_persistence::tables::audit_log::{self, Actor, Begun, NewEntry};
+use hotline_persistence::tables::audit_log::{self, Actor, NewEntry, RunningEntry};
 use hotline_persistence::tables::people::sessions::Signed;
 use hotline_persistence::tables::people::{PersonId, called};
 use serde_json::Value;
@@ -151,13 +151,13 @@ impl<'a> SignInAudit<'a> {
     ///
     /// # Errors
     /// When it cannot be recorded; then it must not be executed.
-    pub(super) async fn begin(&self, person: PersonId, name: &str) -> ApiResult<Begun> {
+    pub(super) async fn begin(&self, person: PersonId, name: &str) -> ApiResult<RunningEntry> {
         let company = person.company();
         Ok(audit_log::begin(self.app.db(company), company, self.entry(person, name)).await?)
     }
 
     /// Records the outcome.
-    pub(super) async fn end(&self, person: PersonId, open_entry: Begun, status: u16) {
+    pub(super) async fn end(&self, person: PersonId, open_entry: RunningEntry, status: u16) {
         if let Err(error) = audit_log::end(self.app.db(person.company()), open_entry, status, (None, None)).await {
             tracing::warn!(%error, action = self.action, "could not record an action's result in the audit log");
         }

@@ -50,7 +50,7 @@ async fn maintain_partitions(store: &Store, options: EventOptions) -> Result<(),
     let now = clock::now();
     audit_log::turn(store.housekeeper(), now).await?;
     if options.enabled {
-        events::make_room(store.housekeeper(), now).await?;
+        events::create_partitions(store.housekeeper(), now).await?;
     }
     events::drop_expired(store.housekeeper(), now - TimeDelta::days(options.retention_days.into())).await
 }

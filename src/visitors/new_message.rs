@@ -6,7 +6,7 @@ use std::pin::Pin;
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
 use hotline_actors::FieldError;
-use hotline_actors::webchat::Say;
+use hotline_actors::webchat::SendVisitorMessage;
 use hotline_persistence::tables::media::StoredMedia;
 use hotline_persistence::tables::messages::MessageRow;
 use hotline_persistence::tables::webchat_sessions::SessionRow;
@@ -99,7 +99,7 @@ impl VisitorFile {
         let company = session.company_id;
         let published = Published::store(&app.media, company, vec![upload]).await?;
         let file = published.files().first().cloned();
-        let say = Say { body, file, content: None, quoted: None, client_id, attached: None };
+        let say = SendVisitorMessage { body, file, content: None, quoted: None, client_id, attached: None };
         // A resend returns the first message, which refers to its own file.
         let names = |message: &MessageRow, file: &StoredMedia| {
             message.media.as_ref().and_then(StoredMedia::of).is_some_and(|named| named.id == file.id)

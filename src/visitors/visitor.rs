@@ -11,7 +11,7 @@ use actix_web::web::Data;
 use actix_web::{Error, FromRequest, HttpMessage, HttpRequest, ResponseError};
 use hotline_actors::clock;
 use hotline_actors::engine::Identified;
-use hotline_actors::webchat::{End, Say};
+use hotline_actors::webchat::{End, SendVisitorMessage};
 use hotline_persistence::key::{self, KEY_CHARACTERS};
 use hotline_persistence::tables::contacts::ContactRow;
 use hotline_persistence::tables::events::By;
@@ -251,7 +251,7 @@ pub async fn send_message(
         VisitorMessageBody::Text(message) => {
             let VisitorContent { body, content, quoted, client_id } =
                 message.resolve(&app, session.company_id, &session.id).await?;
-            let say = Say { body: Some(body), file: None, content, quoted, client_id, attached: None };
+            let say = SendVisitorMessage { body: Some(body), file: None, content, quoted, client_id, attached: None };
             app.engine.sessions.ask(session.company_id, &session.id, say).await?
         }
         VisitorMessageBody::File(file) => file.send(&app, &session).await?,

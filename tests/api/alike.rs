@@ -155,7 +155,7 @@ async fn a_profile_and_the_options_of_a_field_have_names_of_their_own_looks() {
     app.stop().await;
 }
 
-/// The tables compare what `hotline_looks` makes of names, the service what [`letters::looks`] does.
+/// The tables compare what `hotline_looks` makes of names, the service what [`letters::appearance`] does.
 #[actix_web::test]
 async fn the_tables_see_what_the_service_sees() {
     let app = TestApp::shared().await;
@@ -171,7 +171,7 @@ async fn the_tables_see_what_the_service_sees() {
     assert!(names.len() > 60_000, "{}", names.len());
     // Few at once, because a statement has its time.
     for names in names.chunks(5_000) {
-        let looks: Vec<String> = names.iter().map(|name| letters::looks(name)).collect();
+        let looks: Vec<String> = names.iter().map(|name| letters::appearance(name)).collect();
         let differ: Vec<(String, String, String)> = sqlx::query_as(
             "select name, looks, hotline_looks(name) from unnest($1::text[], $2::text[]) as x (name, looks)
              where hotline_looks(name) is distinct from looks",

@@ -283,11 +283,11 @@ async fn its_own_work_writes_nothing_once_its_life_is_over() {
             ("ids", store.ids.renew(own).await),
             ("keys", idempotency_keys::sweep(own, now, now - TimeDelta::days(1)).await),
             ("months", audit_log::turn(own, now).await),
-            ("days", events::make_room(own, now + TimeDelta::days(30) + later).await),
+            ("days", events::create_partitions(own, now + TimeDelta::days(30) + later).await),
             ("old days", events::drop_expired(own, now - TimeDelta::days(30) + later).await),
             ("files", media::set_swept_hour(own, media::hour_of(now)).await),
             ("uses", tokens::note_uses(own, &uses).await),
-            ("removals", removals::go_on(own, &removal, 10).await.map(drop)),
+            ("removals", removals::step(own, &removal, 10).await.map(drop)),
             ("statuses", pending_receipts::sweep(own, now, 10).await.map(drop)),
         ];
         outcomes

@@ -62,7 +62,7 @@ impl Visitors {
         let closed: Arc<Mutex<Vec<Closed>>> = Arc::default();
         let watching = sessions.iter().enumerate().map(|(number, (session, _))| {
             let watch = Watch { browser: browser.clone(), session: session.clone(), closed: closed.clone() };
-            tokio::spawn(watch.go_on(caller.clone(), number, goals.clone()))
+            tokio::spawn(watch.step(caller.clone(), number, goals.clone()))
         });
         let watching = watching.collect();
         let (is_told, is_over) = watch::channel(false);
@@ -127,7 +127,7 @@ struct Watch {
 impl Watch {
     /// Watches the conversation through a socket, and comes back whenever it is closed: to the next member each time. Ends when
     /// it has shown as many answers as there were.
-    async fn go_on(self, caller: Caller, first: usize, mut goal: watch::Receiver<Option<usize>>) {
+    async fn step(self, caller: Caller, first: usize, mut goal: watch::Receiver<Option<usize>>) {
         let (mut answers, mut last) = (0, None);
         for turn in first.. {
             let at = caller.address(turn);

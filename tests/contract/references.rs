@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hotline_persistence::tables::cascades::{Cascade, Shown, When};
+use hotline_persistence::tables::cascades::{Cascade, Reference, When};
 
 use crate::support::TestDatabase;
 
@@ -18,13 +18,13 @@ const NOT_SHOWN: [(&str, &str, &str); 7] = [
 ];
 
 /// A table, its column, and the table that it refers to.
-type Reference = (String, String, String);
+type ForeignKey = (String, String, String);
 
-fn shown(when: When) -> BTreeSet<Reference> {
+fn references(when: When) -> BTreeSet<ForeignKey> {
     let of = |cascade: &Cascade| {
         let table = cascade.table();
-        let all = cascade.shown().iter().filter(move |shown| shown.when == when);
-        all.map(move |Shown { table: holder, column, .. }| {
+        let all = cascade.references().iter().filter(move |reference| reference.when == when);
+        all.map(move |Reference { table: holder, column, .. }| {
             ((*holder).to_owned(), (*column).to_owned(), table.to_owned())
         })
     };
@@ -35,7 +35,7 @@ fn shown(when: When) -> BTreeSet<Reference> {
 async fn whatever_refers_to_what_is_deleted_is_changed_by_that_or_has_a_reason() {
     let database = TestDatabase::migrated().await;
     let tables: Vec<&str> = Cascade::EVERY.iter().map(|cascade| cascade.table()).collect();
-    let keys: Vec<Reference> = sqlx::query_as(
+    let keys: Vec<ForeignKey> = sqlx::query_as(
         "select c.conrelid::regclass::text, a.attname::text, c.confrelid::regclass::text
          from pg_constraint c cross join unnest(c.conkey) as k (number)
          join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.number
@@ -45,15 +45,15 @@ async fn whatever_refers_to_what_is_deleted_is_changed_by_that_or_has_a_reason()
     .fetch_all(&database.db)
     .await
     .expect("the foreign keys");
-    let keys: BTreeSet<Reference> = keys.into_iter().collect();
-    let at_once = shown(When::AtOnce);
-    let is_excepted = |(table, column, _): &Reference| {
+    let keys: BTreeSet<ForeignKey> = keys.into_iter().collect();
+    let at_once = references(When::AtOnce);
+    let is_excepted = |(table, column, _): &ForeignKey| {
         NOT_SHOWN.iter().any(|(holder, reference, _)| holder == table && reference == column)
     };
     for key in &keys {
         assert!(
             at_once.contains(key) || is_excepted(key),
-            "{key:?} is not in `Cascade::shown`: name it there, or here with the reason"
+            "{key:?} is not in `Cascade::references`: name it there, or here with the reason"
         );
     }
     assert!(at_once.is_subset(&keys), "what goes with its record is kept by a foreign key: {at_once:?}, {keys:?}");
@@ -69,7 +69,7 @@ async fn whatever_refers_to_what_is_deleted_is_changed_by_that_or_has_a_reason()
     .fetch_all(&database.db)
     .await
     .expect("the triggers");
-    let in_steps = shown(When::InSteps);
+    let in_steps = references(When::InSteps);
     for (table, column, target) in &in_steps {
         for name in [format!("refers_by_{column}"), format!("refers_anew_by_{column}")] {
             let is_held = held.iter().any(|(holder, trigger, body)| {

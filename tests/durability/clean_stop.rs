@@ -25,7 +25,7 @@ async fn sigterm_under_load_flushes_everything_and_the_next_start_replays_nothin
     }
     let going = conversations.iter_mut().map(|conversation| {
         let (api, company) = (&api, &company);
-        async move { conversation.go_on(api, company, Arc::new(Going::default())).await }
+        async move { conversation.step(api, company, Arc::new(Going::default())).await }
     });
     let stopped = async {
         // In the middle of the load: a hundred messages are there, and more are on their way.

@@ -74,7 +74,7 @@ async fn what_was_answered_survives_kills_at_random_moments() {
 
     for round in 0..kills() {
         let going = Arc::new(Going::default());
-        let talk = conversations.iter_mut().map(|conversation| conversation.go_on(&api, &company, going.clone()));
+        let talk = conversations.iter_mut().map(|conversation| conversation.step(&api, &company, going.clone()));
         // The moment differs from round to round and from run to run: that is what is tested.
         let answered = rand::random_range(ANSWERED_BEFORE);
         let moment = BETWEEN_ANSWERS.mul_f64(rand::random());

@@ -71,7 +71,7 @@ impl Conversation {
     }
 
     /// Talks until it is over, or until the service is gone.
-    pub async fn go_on(&mut self, api: &Api, company: &Company, going: Arc<Going>) {
+    pub async fn step(&mut self, api: &Api, company: &Company, going: Arc<Going>) {
         while !going.is_over.load(Ordering::Acquire) {
             let step = self.next;
             self.next += 1;

@@ -35,7 +35,7 @@ async fn hot_conversations_go_on_while_postgres_is_stopped_and_nothing_is_lost()
     }
 
     let going = Arc::new(Going::default());
-    let talk = conversations.iter_mut().map(|conversation| conversation.go_on(&api, &company, going.clone()));
+    let talk = conversations.iter_mut().map(|conversation| conversation.step(&api, &company, going.clone()));
     let outage = async {
         cluster.stop().await.expect("PostgreSQL stops");
         let before = going.answered.load(Ordering::Acquire);

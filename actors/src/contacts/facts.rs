@@ -9,7 +9,7 @@ use crate::variables::ContactValues;
 
 /// When a contact last wrote on a channel, as far as known. Better knowledge compares greater, so `max` merges two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Heard {
+pub enum LastInbound {
     /// Not looked up.
     #[default]
     Unknown,
@@ -19,7 +19,7 @@ pub enum Heard {
     At(DateTime<Utc>),
 }
 
-impl From<Option<DateTime<Utc>>> for Heard {
+impl From<Option<DateTime<Utc>>> for LastInbound {
     fn from(found: Option<DateTime<Utc>>) -> Self {
         found.map_or(Self::Never, Self::At)
     }
@@ -41,7 +41,7 @@ impl RequiredFacts {
     pub(crate) fn missing_in(self, known: &ContactFacts) -> Self {
         Self {
             reachable: self.reachable && !known.reachable,
-            last_inbound: self.last_inbound && known.heard == Heard::Unknown,
+            last_inbound: self.last_inbound && known.last_inbound == LastInbound::Unknown,
             values: self.values,
         }
     }
@@ -63,19 +63,19 @@ pub struct ContactFacts {
     /// Whether a channel without phone numbers is known to reach the contact.
     pub reachable: bool,
     /// When the contact last wrote on the channel.
-    pub heard: Heard,
+    pub last_inbound: LastInbound,
     /// The contact's values of variables.
     pub values: ContactValues,
 }
 
 impl ContactFacts {
     /// Adds what a ticket knows of the required facts.
-    pub(crate) fn add(&mut self, required: RequiredFacts, reachable: bool, heard: Heard) {
+    pub(crate) fn add(&mut self, required: RequiredFacts, reachable: bool, last_inbound: LastInbound) {
         if required.reachable {
             self.reachable |= reachable;
         }
         if required.last_inbound {
-            self.heard = self.heard.max(heard);
+            self.last_inbound = self.last_inbound.max(last_inbound);
         }
     }
 }
@@ -89,12 +89,12 @@ mod tests {
         let all = RequiredFacts { reachable: true, last_inbound: true, values: true };
         let mut facts = ContactFacts::default();
         assert_eq!(all.missing_in(&facts), all);
-        facts.add(all, false, Heard::Never);
+        facts.add(all, false, LastInbound::Never);
         assert_eq!(all.missing_in(&facts), RequiredFacts { last_inbound: false, ..all });
-        facts.add(all, true, Heard::Unknown);
-        assert_eq!((facts.reachable, facts.heard), (true, Heard::Never));
-        facts.add(all, false, Heard::At(DateTime::UNIX_EPOCH));
-        assert_eq!((facts.reachable, facts.heard), (true, Heard::At(DateTime::UNIX_EPOCH)));
+        facts.add(all, true, LastInbound::Unknown);
+        assert_eq!((facts.reachable, facts.last_inbound), (true, LastInbound::Never));
+        facts.add(all, false, LastInbound::At(DateTime::UNIX_EPOCH));
+        assert_eq!((facts.reachable, facts.last_inbound), (true, LastInbound::At(DateTime::UNIX_EPOCH)));
         let missing = all.missing_in(&facts);
         assert_eq!((missing.has_ticket_facts(), missing.is_empty()), (false, false), "values are never known before");
     }
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn only_required_facts_are_added() {
         let mut facts = ContactFacts::default();
-        facts.add(RequiredFacts::default(), true, Heard::Never);
+        facts.add(RequiredFacts::default(), true, LastInbound::Never);
         assert_eq!(facts, ContactFacts::default());
         assert!(RequiredFacts::default().missing_in(&facts).is_empty());
     }

@@ -24,7 +24,7 @@ use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::{ChannelId, CompanyId, ContactId};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
-pub use facts::{ContactFacts, Heard, RequiredFacts};
+pub use facts::{ContactFacts, LastInbound, RequiredFacts};
 use hot_tickets::HotTickets;
 pub(crate) use hot_tickets::RegistrationGuard;
 use pending_deletions::PendingDeletions;
@@ -56,7 +56,7 @@ pub(crate) struct ContactCache {
     by_address: TtlCache<(CompanyId, ChannelId, String), ContactId>,
     reachable: TtlCache<(CompanyId, ChannelId, ContactId), ()>,
     /// When contacts last wrote on a channel.
-    heard: TtlCache<(CompanyId, ChannelId, ContactId), Heard>,
+    last_inbound: TtlCache<(CompanyId, ChannelId, ContactId), LastInbound>,
     versions: Vec<AtomicU64>,
     locks: DashMap<CompanyId, Arc<RwLock<()>>>,
     /// The tickets whose actors have a copy of a contact.
@@ -73,7 +73,7 @@ impl Default for ContactCache {
             numbers: RandomState::new(),
             by_address: ttl_cache(),
             reachable: ttl_cache(),
-            heard: ttl_cache(),
+            last_inbound: ttl_cache(),
             versions: (0..VERSIONS).map(|_| AtomicU64::new(0)).collect(),
             locks: DashMap::new(),
             hot_tickets: Arc::default(),
@@ -108,7 +108,7 @@ impl ContactCache {
             numbers: _,
             by_address,
             reachable,
-            heard,
+            last_inbound,
             versions: _,
             locks,
             hot_tickets: _,
@@ -118,7 +118,7 @@ impl ContactCache {
         by_number.remove_where(|(of, _)| *of == company);
         by_address.remove_where(|(of, ..)| *of == company);
         reachable.remove_where(|(of, ..)| *of == company);
-        heard.remove_where(|(of, ..)| *of == company);
+        last_inbound.remove_where(|(of, ..)| *of == company);
         locks.remove(&company);
         // Versions are shared by contacts of all companies, and a change only causes another read. Ticket actors are
         // registered for as long as they live, and contacts are marked for as long as their deletion takes.
@@ -130,7 +130,7 @@ impl ContactCache {
         self.by_number.sweep();
         self.by_address.sweep();
         self.reachable.sweep();
-        self.heard.sweep();
+        self.last_inbound.sweep();
     }
 
     /// A contact by id, if it is cached.
@@ -156,14 +156,20 @@ impl ContactCache {
     }
 
     /// Caches when a contact wrote on a channel, or that they never did.
-    pub fn remember_heard(&self, company: CompanyId, channel: ChannelId, contact: ContactId, heard: Heard) {
+    pub fn remember_last_inbound(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        contact: ContactId,
+        last_inbound: LastInbound,
+    ) {
         // Calls of a provider may arrive out of order, and a look-up may end after a later call.
-        self.heard.merge(&(company, channel, contact), heard, |known, learned| *known.max(learned));
+        self.last_inbound.merge(&(company, channel, contact), last_inbound, |known, learned| *known.max(learned));
     }
 
     /// When a contact last wrote on a channel, as far as cached.
-    pub fn heard(&self, company: CompanyId, channel: ChannelId, contact: ContactId) -> Heard {
-        self.heard.get(&(company, channel, contact)).unwrap_or_default()
+    pub fn last_inbound(&self, company: CompanyId, channel: ChannelId, contact: ContactId) -> LastInbound {
+        self.last_inbound.get(&(company, channel, contact)).unwrap_or_default()
     }
 
     /// What is cached of these facts.
@@ -175,8 +181,9 @@ impl ContactCache {
         required: RequiredFacts,
     ) -> ContactFacts {
         let reachable = required.reachable && self.is_reachable(company, channel, contact);
-        let heard = if required.last_inbound { self.heard(company, channel, contact) } else { Heard::Unknown };
-        ContactFacts { reachable, heard, ..ContactFacts::default() }
+        let last_inbound =
+            if required.last_inbound { self.last_inbound(company, channel, contact) } else { LastInbound::Unknown };
+        ContactFacts { reachable, last_inbound, ..ContactFacts::default() }
     }
 
     /// Held from before a contact is read until the copy is stored. Never take it twice: a waiting writer in between

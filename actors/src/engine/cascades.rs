@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use hotline_persistence::tables::cascades::{self, Cascade, Gone};
+use hotline_persistence::tables::cascades::{self, Cascade, DeletedRecord};
 use hotline_persistence::tables::events::acting;
 use hotline_persistence::{CompanyId, Database};
 use tokio::sync::Notify;
@@ -80,7 +80,7 @@ impl Cascades {
     }
 
     /// Moves a record whose step has failed behind the others of its company, so that it blocks none.
-    async fn record_failure(&self, deletion: &Gone, refusal: &Refusal) {
+    async fn record_failure(&self, deletion: &DeletedRecord, refusal: &Refusal) {
         match cascades::count_failure(self.base.db(deletion.company), deletion).await {
             Ok(failures) => {
                 self.failures.fetch_add(1, Ordering::Relaxed);
@@ -174,7 +174,7 @@ impl Cascades {
     }
 
     /// Returns whether more is left.
-    async fn take_steps(&self, deletion: &Gone) -> Result<bool, Refusal> {
+    async fn take_steps(&self, deletion: &DeletedRecord) -> Result<bool, Refusal> {
         for _ in 0..STEPS_MAX {
             let started_at = Instant::now();
             let Some(presence) = self.base.store.ownership().try_enter(deletion.company) else { return Ok(false) };
@@ -189,7 +189,7 @@ impl Cascades {
     }
 
     /// One step, by the author of the deletion. Returns whether more is left.
-    async fn step(&self, deletion: &Gone) -> Result<bool, Refusal> {
+    async fn step(&self, deletion: &DeletedRecord) -> Result<bool, Refusal> {
         acting(deletion.by.clone(), async {
             let mut change = self.base.db(deletion.company).heavy().begin().await?;
             let has_more = cascades::step(change.connection()?, deletion).await?;

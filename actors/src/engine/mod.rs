@@ -92,7 +92,7 @@ impl Engine {
         let in_transit = Arc::<InTransit>::default();
         let overviews = Arc::<Overviews>::default();
         let listeners = (watchers.clone(), in_transit.clone(), overviews.clone());
-        store.log.set_witness(Box::new(move |changes| {
+        store.log.set_commit_listener(Box::new(move |changes| {
             let (watchers, in_transit, overviews) = &listeners;
             watchers.on_commit(changes);
             in_transit.on_commit(changes);

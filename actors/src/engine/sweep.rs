@@ -129,7 +129,7 @@ impl Sweeper {
         for removal in removals::unfinished(db, &ownership.of_slots(), REMOVALS_MAX).await? {
             let Some(_presence) = ownership.try_enter(removal.company_id) else { continue };
             for _ in 0..STATEMENTS_MAX {
-                if !removals::go_on(db, &removal, ROWS_MAX).await? {
+                if !removals::step(db, &removal, ROWS_MAX).await? {
                     break;
                 }
             }

@@ -16,7 +16,7 @@ use crate::base::Base;
 use crate::base::retry::{is_slot_conflict, on_conflict};
 use crate::channels::{Outboxes, Provider, SendingFigures};
 use crate::clock::now;
-use crate::contacts::{ContactFacts, Heard, RequiredFacts};
+use crate::contacts::{ContactFacts, LastInbound, RequiredFacts};
 use crate::conversations::Slot;
 use crate::registry::Population;
 use crate::tickets::{Context, Execute, Open, Send, Ticket, apply};
@@ -202,7 +202,8 @@ impl Sending {
         self.tickets.keep_all_hot(company, &open).await?;
         if self.required_facts(kind, send).last_inbound {
             let cache = self.contacts.cache();
-            let is_unknown = |contact: &ContactId| cache.heard(company, channel, *contact) == Heard::Unknown;
+            let is_unknown =
+                |contact: &ContactId| cache.last_inbound(company, channel, *contact) == LastInbound::Unknown;
             let unknown: Vec<ContactId> = contacts.iter().copied().filter(is_unknown).collect();
             if !unknown.is_empty() {
                 self.contacts.look_up_heard(company, channel, &unknown).await?;
@@ -309,7 +310,7 @@ impl Sending {
         if required.missing_in(&facts).has_ticket_facts()
             && let Some(ticket) = self.hot_ticket(target, contact).await?
         {
-            facts.add(required, ticket.reachable, ticket.heard);
+            facts.add(required, ticket.reachable, ticket.last_inbound);
         }
         let missing = required.missing_in(&facts);
         if !missing.is_empty() {
@@ -349,7 +350,7 @@ impl Sending {
         let open = Open { company, channel, contact, reachable: false, queue: None, user: None, author };
         let ticket = open.decide(TicketId::new(0), &mut context())?;
         // A contact that does not exist yet has never written.
-        let facts = ContactFacts { heard: Heard::Never, ..send.facts };
+        let facts = ContactFacts { last_inbound: LastInbound::Never, ..send.facts };
         apply(Send { facts, ..send }, &ticket, context()).map(drop)
     }
 

@@ -58,7 +58,7 @@ impl PublishedSnapshot {
         if !std::mem::replace(&mut state.is_unread, true)
             && let Some(ticket) = &state.ticket
         {
-            ticket.written.forget();
+            ticket.cached_answer.forget();
         }
     }
 
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn the_cached_answer_is_dropped_after_each_time_without_reads() {
         let (status, ticket) = (ActorStatus::<PublishedSnapshot>::default(), Arc::new(Desk::on(WEBCHAT).ticket));
-        let answer = |new: &str| ticket.written.body(1, || Ok::<_, ()>(new.as_bytes().to_vec()));
+        let answer = |new: &str| ticket.cached_answer.body(1, || Ok::<_, ()>(new.as_bytes().to_vec()));
         status.shared.publish(&ticket);
         for round in ["first", "second"] {
             assert_eq!(status.snapshot(), Some(ticket.clone()));

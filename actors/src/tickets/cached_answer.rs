@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 /// The answer for one state of a ticket. A clone starts empty, because it is made to be changed.
 #[derive(Default)]
-pub struct Written(Mutex<Option<Arc<Answer>>>);
+pub struct CachedAnswer(Mutex<Option<Arc<Answer>>>);
 
 #[derive(Debug)]
 struct Answer {
@@ -18,7 +18,7 @@ struct Answer {
     body: Box<[u8]>,
 }
 
-impl Written {
+impl CachedAnswer {
     /// The cached body, if it was written with the names of this version of the directory; otherwise the result of
     /// `write`, which is cached.
     ///
@@ -40,22 +40,22 @@ impl Written {
     }
 }
 
-impl Clone for Written {
+impl Clone for CachedAnswer {
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
 /// The cache is not part of the ticket's value: all compare equal.
-impl PartialEq for Written {
+impl PartialEq for CachedAnswer {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl std::fmt::Debug for Written {
+impl std::fmt::Debug for CachedAnswer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Written").finish_non_exhaustive()
+        f.debug_struct("CachedAnswer").finish_non_exhaustive()
     }
 }
 
@@ -65,22 +65,22 @@ mod tests {
 
     use super::*;
 
-    fn body(written: &Written, version: u64, new: &str) -> String {
-        let body = written.body(version, || Ok::<_, Infallible>(new.as_bytes().to_vec()));
+    fn body(answer: &CachedAnswer, version: u64, new: &str) -> String {
+        let body = answer.body(version, || Ok::<_, Infallible>(new.as_bytes().to_vec()));
         body.map(|body| String::from_utf8_lossy(&body).into_owned()).unwrap_or_else(|never| match never {})
     }
 
     #[test]
     fn an_answer_serves_as_long_as_neither_the_ticket_nor_the_directory_changes() {
-        let written = Written::default();
-        assert_eq!(body(&written, 1, "a"), "a");
-        assert_eq!(body(&written, 1, "b"), "a");
-        assert_eq!(body(&written, 2, "c"), "c", "another version has other names");
-        assert_eq!(body(&written, 1, "d"), "d", "also an older one");
-        assert_eq!(body(&written.clone(), 1, "e"), "e", "a copy is another ticket");
-        written.forget();
-        assert_eq!(body(&written, 1, "f"), "f");
-        assert_eq!(written.body(2, || Err("broken")), Err("broken"));
-        assert_eq!(body(&written, 1, "g"), "f", "nothing is kept of a failure");
+        let answer = CachedAnswer::default();
+        assert_eq!(body(&answer, 1, "a"), "a");
+        assert_eq!(body(&answer, 1, "b"), "a");
+        assert_eq!(body(&answer, 2, "c"), "c", "another version has other names");
+        assert_eq!(body(&answer, 1, "d"), "d", "also an older one");
+        assert_eq!(body(&answer.clone(), 1, "e"), "e", "a copy is another ticket");
+        answer.forget();
+        assert_eq!(body(&answer, 1, "f"), "f");
+        assert_eq!(answer.body(2, || Err("broken")), Err("broken"));
+        assert_eq!(body(&answer, 1, "g"), "f", "nothing is kept of a failure");
     }
 }

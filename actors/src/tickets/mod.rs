@@ -10,13 +10,13 @@ pub mod state;
 
 pub use after_send::AfterSend;
 pub use author::Author;
-pub use cached_answer::Written;
+pub use cached_answer::CachedAnswer;
 pub use command::{AttachedChanges, Command, Context, Decided, Execute, Precondition, apply};
 pub(crate) use commands::default_queue;
 pub use commands::{
     AddNote, Check, Close, Content, MarkDelivered, MarkRead, MarkSeen, Open, Receive, Release, Reopen, Send, SetMedia,
     SetWrapup, Show, Transfer, UpdateDeliveryStatus,
 };
-pub use state::{FollowUp, LastMessage, Position, Reached, Ticket};
+pub use state::{FollowUp, LastMessage, Position, ReceiptPositions, Ticket};
 
-pub use crate::contacts::{ContactFacts, Heard, RequiredFacts};
+pub use crate::contacts::{ContactFacts, LastInbound, RequiredFacts};

@@ -10,8 +10,8 @@ use hotline_persistence::tables::messages::Direction;
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::tickets::{Following, LoadedTicket, TicketRow, TicketStatus};
 
-use super::{AfterSend, Author, Written};
-use crate::contacts::Heard;
+use super::{AfterSend, Author, CachedAnswer};
+use crate::contacts::LastInbound;
 
 /// A ticket in memory. Cheap to clone: commands work on a copy, which takes the original's place when they succeed.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,13 +27,13 @@ pub struct Ticket {
     pub reachable: bool,
     /// When the contact last wrote on this channel: a phone channel accepts anything but templates only for a while
     /// after that. A sender looks it up when it is not known here.
-    pub heard: Heard,
+    pub last_inbound: LastInbound,
     /// Follow-up actions of messages that are not yet handed over. Most tickets have none.
     pub following: Option<Arc<BTreeMap<MessageId, FollowUp>>>,
     /// The latest known delivery and read positions of its messages; unset ones are in the tables.
-    pub reached: Reached,
+    pub receipts: ReceiptPositions,
     /// The cached answer to reads of the ticket.
-    pub written: Written,
+    pub cached_answer: CachedAnswer,
 }
 
 /// The follow-up action of a message, executed once its channel has accepted the message.
@@ -60,7 +60,7 @@ impl From<Following> for FollowUp {
 /// The last of the company's messages that the contact has received and read. Not stored with the ticket: it is in the
 /// messages' rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reached {
+pub struct ReceiptPositions {
     /// The newest that was delivered.
     pub delivered: Position,
     /// The newest that was read.
@@ -118,10 +118,10 @@ impl Ticket {
             contact: Arc::new(contact),
             last_message,
             reachable,
-            heard: Heard::Unknown,
+            last_inbound: LastInbound::Unknown,
             following: None,
-            reached: Reached::default(),
-            written: Written::default(),
+            receipts: ReceiptPositions::default(),
+            cached_answer: CachedAnswer::default(),
         }
     }
 
@@ -143,11 +143,11 @@ impl Ticket {
             self.row.answer_id = Some(message).filter(|_| self.row.creation_source == Source::Contact);
         }
         let last = self.last_message.as_ref().filter(|last| last.direction == Direction::Inbound);
-        let heard = match self.heard {
-            Heard::At(at) => Some(at),
-            Heard::Unknown | Heard::Never => None,
+        let last_inbound = match self.last_inbound {
+            LastInbound::At(at) => Some(at),
+            LastInbound::Unknown | LastInbound::Never => None,
         };
-        let since = last.map(|last| last.created_at).max(heard).filter(|at| *at > written_at);
+        let since = last.map(|last| last.created_at).max(last_inbound).filter(|at| *at > written_at);
         self.row.waiting_since = self.row.waiting_since.and(since);
     }
 

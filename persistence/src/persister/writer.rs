@@ -118,7 +118,7 @@ impl Writer {
         let Some(watermark) = move_watermark(&mut transaction, &self.token, last).await? else {
             // An earlier attempt was committed, but its reply was lost.
             self.committed.fetch_max(last, Ordering::AcqRel);
-            self.news.iter().for_each(|news| news.tell_all());
+            self.news.iter().for_each(|news| news.publish_all());
             return Ok(());
         };
         self.refuse_lost(watermark)?;
@@ -172,7 +172,7 @@ impl Writer {
         transaction.commit().await?;
         self.committed.fetch_max(last, Ordering::AcqRel);
         for (company, last) in last_events {
-            self.news.iter().for_each(|news| news.tell(company, last));
+            self.news.iter().for_each(|news| news.publish(company, last));
         }
         Ok(())
     }

@@ -92,7 +92,7 @@ pub struct NewEntry<'a> {
 
 /// An entry whose action is running.
 #[derive(Clone, Copy, Debug)]
-pub struct Begun {
+pub struct RunningEntry {
     company: CompanyId,
     id: AuditEntryId,
     at: DateTime<Utc>,
@@ -103,7 +103,7 @@ pub struct Begun {
 ///
 /// # Errors
 /// When the database cannot answer: then the action must not be performed.
-pub async fn begin(db: impl PgExecutor<'_> + Copy, company: CompanyId, new: NewEntry<'_>) -> Result<Begun> {
+pub async fn begin(db: impl PgExecutor<'_> + Copy, company: CompanyId, new: NewEntry<'_>) -> Result<RunningEntry> {
     write(db, company, new, None).await
 }
 
@@ -118,7 +118,7 @@ async fn write(
     company: CompanyId,
     new: NewEntry<'_>,
     status: Option<u16>,
-) -> Result<Begun> {
+) -> Result<RunningEntry> {
     let write = async {
         match insert(db, company, new, status).await {
             // The partition of the row was attached after the statement had chosen another one.
@@ -127,7 +127,7 @@ async fn write(
         }
     };
     let (id, at) = with_timeout(write).await?;
-    Ok(Begun { company, id, at })
+    Ok(RunningEntry { company, id, at })
 }
 
 async fn insert(
@@ -148,7 +148,7 @@ async fn insert(
 /// Records the outcome of an action.
 pub async fn end(
     db: impl PgExecutor<'_>,
-    entry: Begun,
+    entry: RunningEntry,
     status: u16,
     target: (Option<&str>, Option<&str>),
 ) -> Result<()> {
@@ -198,15 +198,15 @@ pub async fn list(
 ///
 /// # Errors
 /// When the database cannot answer, or the table is locked; the next run continues.
-pub async fn make_room(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
+pub async fn create_partitions(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
     MONTHS.create_ahead(db, now).await
 }
 
 /// Creates upcoming partitions and drops expired ones.
 ///
 /// # Errors
-/// As [`make_room`].
+/// As [`create_partitions`].
 pub async fn turn(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
-    make_room(db, now).await?;
+    create_partitions(db, now).await?;
     MONTHS.drop_expired(db, now - TimeDelta::days(RETENTION_DAYS)).await
 }

@@ -45,7 +45,7 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Ex
     campaigns::remove_of_contact(&mut *transaction, company, id).await?;
     let delete = sqlx::query("delete from contacts where company_id = $1 and id = $2");
     with_timeout(delete.bind(company).bind(id).execute(&mut *transaction)).await?;
-    tracker.tell(transaction, &[id]).await?;
+    tracker.record(transaction, &[id]).await?;
     crate::fail_point!("contact_removed", |_| Err(Error::Unavailable("fail point".to_owned())));
     change.commit().await?;
     crate::fail_point!("contact_removal_lost", |_| Err(Error::Unavailable("fail point".to_owned())));

@@ -247,16 +247,16 @@ pub async fn recent_of(
 ///
 /// # Errors
 /// When the database cannot answer, or the table is locked; the next run continues.
-pub async fn make_room(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
+pub async fn create_partitions(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
     PARTITIONS.create_ahead(db, now).await
 }
 
 /// Creates partitions ahead and drops those from before `before`.
 ///
 /// # Errors
-/// As [`make_room`].
+/// As [`create_partitions`].
 pub async fn sweep(db: impl Database<'_>, now: DateTime<Utc>, before: DateTime<Utc>) -> Result<()> {
-    make_room(db, now).await?;
+    create_partitions(db, now).await?;
     PARTITIONS.drop_expired(db, before).await
 }
 

@@ -40,7 +40,7 @@ pub async fn unfinished(db: impl Database<'_>, slots: &OfSlots, limit: i64) -> R
 }
 
 /// Deletes up to `limit` rows of a deleted record, which are no longer visible. Returns false when none remained.
-pub async fn go_on(db: impl Database<'_>, removal: &Removal, limit: i64) -> Result<bool> {
+pub async fn step(db: impl Database<'_>, removal: &Removal, limit: i64) -> Result<bool> {
     let (table, column) = removal.noun.rows();
     let delete = format!(
         "delete from {table} where ctid = any (array(

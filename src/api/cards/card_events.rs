@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use hotline_actors::clock;
 use hotline_persistence::tables::cards::{self, CardId, CardRef, LoadedCard};
 use hotline_persistence::tables::cascades;
-use hotline_persistence::tables::events::{self, EventKind, Record, ShownThen, Told};
+use hotline_persistence::tables::events::{self, EventKind, NewEvent, Record, ShownThen};
 use hotline_persistence::{CompanyId, table};
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -86,5 +86,5 @@ async fn publish(
     previous: Option<Value>,
 ) -> ApiResult<()> {
     let record = Record::Card(ShownThen::of(card.card.id, &Card::from(card))?);
-    Ok(events::tell(db, company, &[Told::plain(kind, at, record, previous)]).await?)
+    Ok(events::draft(db, company, &[NewEvent::plain(kind, at, record, previous)]).await?)
 }

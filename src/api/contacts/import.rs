@@ -357,5 +357,5 @@ async fn store(db: &mut PgConnection, company: CompanyId, contacts: &mut [Planne
     }
     contacts::set_custom_values(&mut *db, company, &values).await?;
     let new: Vec<ContactId> = inserted.iter().map(|(id, _)| *id).collect();
-    watched.tell(db, &[known, new].concat()).await
+    watched.record(db, &[known, new].concat()).await
 }

@@ -138,7 +138,7 @@ pub async fn create(
         let values = custom_values::validate(db, company, Application::Contact, &new.values, true).await?;
         let id = table::insert::<ContactRef>(&mut *db, company, &new.columns).await?.id;
         set_links(db, company, id, new.tags.as_deref(), values).await?;
-        contacts::tell_created(db, company, &[id]).await?;
+        contacts::record_created(db, company, &[id]).await?;
         Ok(Created::of(find(db, company, id).await?))
     })
     .await
@@ -187,7 +187,7 @@ pub async fn update(
             table::update::<ContactRef>(&mut *db, company, id, &change.columns).await?;
             let values = custom_values::validate(db, company, Application::Contact, &change.values, false).await?;
             set_links(db, company, id, change.tags.as_deref(), values).await?;
-            watched.tell(db, &[id]).await?;
+            watched.record(db, &[id]).await?;
             Ok(Json::of(find(db, company, id).await?))
         })
         .await?;

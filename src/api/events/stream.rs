@@ -167,7 +167,7 @@ impl SharedStreams {
         let Self { companies, readers: _ } = self;
         companies.retain(|(id, _), _| *id != company);
         // There is no new event; every listener checks again.
-        news.iter().for_each(|news| news.tell(company, LoggedEventId::new(0)));
+        news.iter().for_each(|news| news.publish(company, LoggedEventId::new(0)));
     }
 }
 

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use hotline_actors::Organization;
-use hotline_actors::tickets::{self, Heard, LastMessage, Reached, Written};
+use hotline_actors::tickets::{self, CachedAnswer, LastInbound, LastMessage, ReceiptPositions};
 use hotline_persistence::table::Named;
 use hotline_persistence::tables::campaigns::Campaign;
 use hotline_persistence::tables::contacts::ContactRef;
@@ -354,10 +354,10 @@ fn ticket(then: TicketThen) -> tickets::Ticket {
         contact: Arc::new(contact),
         last_message,
         reachable: false,
-        heard: Heard::Unknown,
+        last_inbound: LastInbound::Unknown,
         following: None,
-        reached: Reached::default(),
-        written: Written::default(),
+        receipts: ReceiptPositions::default(),
+        cached_answer: CachedAnswer::default(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use actix_web::HttpRequest;
 use actix_web::web::Data;
 use hotline_actors::tickets::MarkDelivered;
-use hotline_actors::webchat::{Say, Seen, ShowSession, chosen};
+use hotline_actors::webchat::{Seen, SendVisitorMessage, ShowSession, chosen};
 use hotline_actors::{Engine, FieldError};
 use hotline_persistence::tables::messages::{self, ChosenOption, Direction, MessageFilter, MessageRow, MessageStatus};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
@@ -95,7 +95,7 @@ pub async fn send_message(
     let context = ViewContext::of(&caller, &app, &request);
     let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &context));
     once.command(show, |attached| {
-        let say = Say { body: Some(body), file: None, content, quoted, client_id, attached };
+        let say = SendVisitorMessage { body: Some(body), file: None, content, quoted, client_id, attached };
         async { app.engine.sessions.ask(caller.company, &id, say).await }
     })
     .await

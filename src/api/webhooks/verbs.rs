@@ -107,7 +107,7 @@ pub async fn test(
     // The effect is external, so it is recorded once it is known.
     once.transaction(app.db(company), async |db| {
         if attempt.error.is_none() {
-            webhooks::forgive(db, &endpoint).await?;
+            webhooks::clear_failure(db, &endpoint).await?;
         }
         Ok(Json::of(TestResult::from(attempt)))
     })

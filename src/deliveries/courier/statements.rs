@@ -107,7 +107,7 @@ pub(super) async fn may_deliver(shared: &Arc<Shared>, endpoint: &Arc<Endpoint>, 
         let task = shared.app.engine.background().spawn(async move {
             let store = of_task.app.engine.store();
             let _presence = store.ownership().follow(target.company)?;
-            webhooks::may_tell_of_cards(store.db(target.company), target.company, target.id).await.ok()
+            webhooks::may_include_cards(store.db(target.company), target.company, target.id).await.ok()
         });
         if let Ok(Some(may)) = task.await {
             return may;
@@ -125,7 +125,7 @@ pub(super) async fn disable(shared: &Shared, endpoint: &Endpoint, disable_reason
         }
     };
     loop {
-        match webhooks::switch_off(shared.app.db(endpoint.company), endpoint, &reason).await {
+        match webhooks::disable(shared.app.db(endpoint.company), endpoint, &reason).await {
             Ok(is_off) => {
                 if is_off {
                     shared.app.figures.webhooks.add_disabled();

@@ -67,8 +67,11 @@ impl DeliveryQueue {
 
     /// Takes the content of the next write. It counts as written unless it is returned ([`DeliveryQueue::restore`]).
     pub(in crate::deliveries) fn take_batch(&mut self) -> WriteBatch {
-        let standing =
-            Standing { from: self.written_to, told_to: self.delivered_through(), failing_since: self.failing_since() };
+        let standing = Standing {
+            from: self.written_to,
+            delivered_through: self.delivered_through(),
+            failing_since: self.failing_since(),
+        };
         let mut outcomes: Vec<DeliveryOutcome> = Vec::new();
         // An event may occur twice: saved, and done. A statement can write each row only once, and the last outcome
         // counts.
@@ -82,7 +85,7 @@ impl DeliveryQueue {
                 }
             }
         }
-        self.written_to = standing.told_to;
+        self.written_to = standing.delivered_through;
         self.written_failing_since = standing.failing_since;
         self.must_check = false;
         self.may_have_waiting |= outcomes.iter().any(|outcome| outcome.status == DeliveryStatus::Pending);

@@ -38,12 +38,12 @@ fn of_one_record_one_event_is_tried_at_a_time_and_of_many_many() {
     accept(&mut queue, 1);
     assert_eq!(start_all(&mut queue), [3]);
     let batch = queue.take_batch();
-    assert_eq!(batch.standing.told_to, 2, "3 is neither done nor in the table");
+    assert_eq!(batch.standing.delivered_through, 2, "3 is neither done nor in the table");
     assert_eq!(batch.outcomes.len(), 2);
     accept(&mut queue, 3);
     assert_eq!(start_all(&mut queue), [5]);
     accept(&mut queue, 5);
-    assert_eq!(queue.take_batch().standing.told_to, 6, "of the other types nothing waits");
+    assert_eq!(queue.take_batch().standing.delivered_through, 6, "of the other types nothing waits");
     assert!(!queue.is_unwritten());
 }
 
@@ -62,7 +62,7 @@ fn what_fails_waits_in_the_table_with_all_that_follows_it() {
     let written: Vec<_> = batch.outcomes.iter().map(|o| (o.event_id, o.status, o.next_attempt_at.is_some())).collect();
     use DeliveryStatus::{Delivered, Pending};
     assert_eq!(written, [(1, Pending, true), (2, Pending, false), (3, Delivered, false), (4, Pending, false)]);
-    assert_eq!((batch.standing.told_to, batch.may_unblock), (4, true));
+    assert_eq!((batch.standing.delivered_through, batch.may_unblock), (4, true));
     assert!(queue.event_ids().is_empty());
 }
 
@@ -191,7 +191,7 @@ fn a_line_that_is_noted_leaves_nothing_that_was_delivered_behind_its_position() 
     let written: Vec<_> = batch.outcomes.iter().map(|o| (o.event_id, o.status, o.next_attempt_at.is_some())).collect();
     // The second waits for the first of its record.
     assert_eq!(written, [(3, Delivered, false), (1, Pending, true), (2, Pending, false), (4, Pending, true)]);
-    assert_eq!(batch.standing.told_to, 5);
+    assert_eq!(batch.standing.delivered_through, 5);
     assert!(!queue.is_empty());
     accept(&mut queue, 1);
     accept(&mut queue, 4);
@@ -204,7 +204,7 @@ fn a_line_that_is_noted_leaves_nothing_that_was_delivered_behind_its_position() 
 /// The table, with the semantics of the real one (`deliveries.rs` of the tables).
 #[derive(Default)]
 struct FakeTable {
-    told_to: i64,
+    delivered_through: i64,
     rows: BTreeMap<i64, Row>,
 }
 
@@ -213,8 +213,8 @@ type Row = (String, DeliveryStatus, i32, Option<DateTime<Utc>>);
 
 impl FakeTable {
     fn record(&mut self, batch: &WriteBatch, now: DateTime<Utc>) {
-        assert_eq!(self.told_to, batch.standing.from);
-        self.told_to = batch.standing.told_to;
+        assert_eq!(self.delivered_through, batch.standing.from);
+        self.delivered_through = batch.standing.delivered_through;
         for o in &batch.outcomes {
             self.rows.insert(o.event_id, (o.lane.clone(), o.status, o.tries, o.next_attempt_at));
         }
@@ -322,7 +322,7 @@ fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
                     // Killed: running attempts may have arrived.
                     is_killed = true;
                     arrived.extend(under_way.drain(..).filter(|_| random.random_bool(0.5)));
-                    queue = DeliveryQueue::new(table.told_to, None);
+                    queue = DeliveryQueue::new(table.delivered_through, None);
                 }
                 91 if !is_calm => {
                     // Rests: what is under way is answered, or cancelled before it has arrived.
@@ -334,13 +334,13 @@ fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
                     if queue.is_unwritten() {
                         table.record(&queue.take_batch(), now);
                     }
-                    queue = DeliveryQueue::new(table.told_to, None);
-                    assert_eq!(queue.read_to(), table.told_to);
+                    queue = DeliveryQueue::new(table.delivered_through, None);
+                    assert_eq!(queue.read_to(), table.delivered_through);
                     let repeated: Vec<i64> = arrived
                         .iter()
                         .copied()
                         .filter(|event| {
-                            *event > table.told_to
+                            *event > table.delivered_through
                                 || table.rows.get(event).is_some_and(|row| row.1 == DeliveryStatus::Pending)
                         })
                         .collect();
@@ -348,12 +348,12 @@ fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
                 }
                 _ => now += TimeDelta::milliseconds(random.random_range(0..3_000)),
             }
-            let are_all_written = table.told_to == last
+            let are_all_written = table.delivered_through == last
                 && (1..=last).all(|event| table.rows.get(&event).is_some_and(|row| row.1 == DeliveryStatus::Delivered));
             if are_all_written {
                 break;
             }
-            assert!(step < 99_999, "seed {seed}: {:?} of {last}, {:?}, {queue:?}", table.told_to, table.rows);
+            assert!(step < 99_999, "seed {seed}: {:?} of {last}, {:?}, {queue:?}", table.delivered_through, table.rows);
         }
         for lane in log.iter().map(|event| &event.lane).collect::<HashSet<_>>() {
             let sent: Vec<i64> = log.iter().filter(|event| event.lane == *lane).map(|event| event.id).collect();

@@ -99,7 +99,7 @@ impl Caller {
                 let remaining = token.row.expires_at.map(|expiry| (expiry - clock::now()).to_std().unwrap_or_default());
                 (Identity::Token(token, *context), remaining)
             }
-            Identity::Person(signed) => match sessions::lives(db, signed).await {
+            Identity::Person(signed) => match sessions::find_live(db, signed).await {
                 Ok(None) => return Err(ApiError::signed_out()),
                 Ok(Some(signed)) => {
                     let remaining = Duration::try_from_secs_f64(signed.lives_s).unwrap_or_default();

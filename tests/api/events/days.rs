@@ -2,7 +2,7 @@
 
 use chrono::{TimeDelta, Utc};
 use hotline::service::EventOptions;
-use hotline_persistence::tables::events::{drop_expired, make_room};
+use hotline_persistence::tables::events::{create_partitions, drop_expired};
 use serde_json::json;
 
 use super::{after, ids, newest};
@@ -21,8 +21,8 @@ async fn days_that_are_over_are_dropped_and_what_is_left_is_read_on() {
     let last = newest(&app.api).await;
     assert!(last >= 3);
     let before = |days| Utc::now() - TimeDelta::days(days);
-    make_room(db, before(40)).await.expect("old days");
-    make_room(db, before(40)).await.expect("they are there already");
+    create_partitions(db, before(40)).await.expect("old days");
+    create_partitions(db, before(40)).await.expect("they are there already");
     // The first event is of an old day.
     let moved = sqlx::query("update events set created_at = $2 where company_id = $1 and first_id = 1");
     let moved = moved.bind(app.company.id).bind(before(40)).execute(db).await.expect("moved");
@@ -44,7 +44,7 @@ async fn days_that_are_over_are_dropped_and_what_is_left_is_read_on() {
     }
     assert_eq!(meta("after=latest").await, json!({"lastId": last, "hasMore": false, "oldestId": 2, "gap": false}));
     assert_eq!(app.api.get("/events?after=newest").await.invalid_fields(), ["after"]);
-    make_room(db, before(40)).await.expect("old days");
+    create_partitions(db, before(40)).await.expect("old days");
     let moved = sqlx::query("update events set created_at = $2 where company_id = $1");
     moved.bind(app.company.id).bind(before(40)).execute(db).await.expect("moved");
     drop_expired(db, before(30)).await.expect("dropped");

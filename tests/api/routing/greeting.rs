@@ -61,7 +61,7 @@ async fn a_contact_is_greeted_over_the_provider_once_a_ticket() {
     assert_eq!(dialogue(api, first).await, [line("inbound", "contact", "Olá"), greeting.clone()]);
     let sent = provider.accepts(&phone.account, 1).await;
     assert_eq!((sent[0].text(), sent[0].to.as_str()), ("Hello Maria Silva.", MARIA));
-    // Told twice by its provider, and more from the contact: nothing more to say.
+    // NewEvent twice by its provider, and more from the contact: nothing more to say.
     let again = phone.speaks().message(MARIA, "Maria Silva", crate::support::provider::hooks::text("wamid.1", "Olá"));
     assert_eq!(phone.told(api, &again).await, crate::hooks::Tally { repeated: 1, ..Default::default() });
     assert_eq!(told(&app, &phone, MARIA, "wamid.2", "Alô?").await, first);

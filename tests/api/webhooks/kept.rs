@@ -2,7 +2,7 @@
 
 use chrono::{TimeDelta, Utc};
 use hotline::service::EventOptions;
-use hotline_persistence::tables::events::{drop_expired, make_room};
+use hotline_persistence::tables::events::{create_partitions, drop_expired};
 use hotline_persistence::tables::webhooks::deliveries::REMOVED_AT_ONCE;
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ async fn deliveries_go_with_the_days_of_their_events_and_who_waited_for_one_is_s
     .expect("deliveries");
 
     let before = |days| Utc::now() - TimeDelta::days(days);
-    make_room(db, before(40)).await.expect("old days");
+    create_partitions(db, before(40)).await.expect("old days");
     let moved = sqlx::query("update events set created_at = $2 where company_id = $1 and last_id <= $3");
     moved.bind(app.company.id).bind(before(40)).bind(last_of_then).execute(db).await.expect("moved");
     drop_expired(db, before(30)).await.expect("dropped");

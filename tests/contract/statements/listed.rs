@@ -1,6 +1,6 @@
 //! The statements whose texts the sources do not contain.
 
-use hotline_persistence::tables::cascades::{Cascade, Shown};
+use hotline_persistence::tables::cascades::{Cascade, Reference};
 
 /// The file, the function, and why its statements are not prepared.
 pub const LISTED: &[(&str, &str, &str)] = &[
@@ -25,11 +25,11 @@ pub const LISTED: &[(&str, &str, &str)] = &[
 /// The texts of statements that a function of the sources builds: the file, the function that executes them, and the texts.
 pub fn built_statements() -> [(&'static str, &'static str, Vec<String>); 4] {
     const STEPS: &str = "persistence/src/tables/cascades/steps.rs";
-    let shown: Vec<&Shown> = Cascade::EVERY.iter().flat_map(|cascade| cascade.shown()).collect();
+    let references: Vec<&Reference> = Cascade::EVERY.iter().flat_map(|cascade| cascade.references()).collect();
     [
         (STEPS, "hold", Cascade::EVERY.iter().map(|cascade| cascade.lock_sql()).collect()),
-        (STEPS, "find_ids", shown.iter().map(|reference| reference.find_sql()).collect()),
-        (STEPS, "remove_references", shown.iter().map(|reference| reference.remove_sql()).collect()),
-        (STEPS, "touch", shown.iter().filter_map(|reference| reference.touch_sql()).collect()),
+        (STEPS, "find_ids", references.iter().map(|reference| reference.find_sql()).collect()),
+        (STEPS, "remove_references", references.iter().map(|reference| reference.remove_sql()).collect()),
+        (STEPS, "touch", references.iter().filter_map(|reference| reference.touch_sql()).collect()),
     ]
 }

@@ -98,7 +98,7 @@ impl World {
                 (format!("/webchat/sessions/{session}/messages"), said)
             }
             Deed::Transfer => {
-                // Told by the label, so that a repeated call has the same body.
+                // NewEvent by the label, so that a repeated call has the same body.
                 let user = if call.label.len().is_multiple_of(2) { ana } else { ben };
                 (format!("/tickets/{ticket}/transfer"), json!({"queueId": support, "userId": user}))
             }

@@ -20,7 +20,7 @@ use crate::base::Base;
 use crate::channels::InTransit;
 use crate::contacts::{ContactCache, ContactFacts, RequiredFacts};
 use crate::ticket_actor::TicketScope;
-use crate::tickets::{Author, Heard, Open, Send, default_queue};
+use crate::tickets::{Author, LastInbound, Open, Send, default_queue};
 use crate::variables::{ContactValues, names};
 
 /// How long an opening waits for the contact's values of variables: a database outage must not delay a contact.
@@ -178,7 +178,7 @@ impl Contacts {
         }
         if missing.last_inbound {
             let found = self.look_up_heard(company, channel, &[contact]).await?;
-            facts.heard = found.first().copied().unwrap_or_default();
+            facts.last_inbound = found.first().copied().unwrap_or_default();
         }
         if missing.values {
             facts.values = self.values(company, contact).await?;
@@ -192,14 +192,14 @@ impl Contacts {
         company: CompanyId,
         channel: ChannelId,
         contacts: &[ContactId],
-    ) -> Result<Vec<Heard>, Refusal> {
+    ) -> Result<Vec<LastInbound>, Refusal> {
         let db = self.base.reads().tables(company).await?;
         let mut found: HashMap<_, _> =
             messages::last_inbound_at(db, company, channel, contacts).await?.into_iter().collect();
         let cache_heard = |contact: &ContactId| {
-            let heard = found.remove(contact).flatten().into();
-            self.cache.remember_heard(company, channel, *contact, heard);
-            heard
+            let last_inbound = found.remove(contact).flatten().into();
+            self.cache.remember_last_inbound(company, channel, *contact, last_inbound);
+            last_inbound
         };
         Ok(contacts.iter().map(cache_heard).collect())
     }

@@ -21,7 +21,7 @@ use crate::channels::{Inboxes, MessageLock};
 use crate::clock::now;
 use crate::conversations::Slot;
 use crate::seen::Membership;
-use crate::tickets::{AttachedChanges, Author, Execute, Heard, Open, Receive};
+use crate::tickets::{AttachedChanges, Author, Execute, LastInbound, Open, Receive};
 
 /// A message of a contact, as a provider reports it.
 #[derive(Clone, Debug)]
@@ -208,9 +208,9 @@ impl Inbound {
                 self.tickets.attempt_opening(open, command.clone()).await?
             }
         };
-        let heard = message.sent_at.unwrap_or(message.created_at);
+        let last_inbound = message.sent_at.unwrap_or(message.created_at);
         self.contacts.cache().remember_reachable(company, channel, contact);
-        self.contacts.cache().remember_heard(company, channel, contact, Heard::At(heard));
+        self.contacts.cache().remember_last_inbound(company, channel, contact, LastInbound::At(last_inbound));
         Ok(message)
     }
 

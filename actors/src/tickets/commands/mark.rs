@@ -44,8 +44,8 @@ impl Command for MarkDelivered {
         // Capped at the last message: a later one cannot have been delivered.
         let Some(last) = ticket.row.last_message_id else { return Ok(()) };
         let up_to = self.up_to.min(last);
-        if ticket.reached.delivered.max(ticket.reached.seen) < up_to.into() {
-            ticket.reached.delivered = up_to.into();
+        if ticket.receipts.delivered.max(ticket.receipts.seen) < up_to.into() {
+            ticket.receipts.delivered = up_to.into();
             cx.record(Change::Delivered(receipt(ticket, up_to, cx)));
         }
         Ok(())
@@ -66,8 +66,8 @@ impl Command for MarkSeen {
         // Capped at the last message: a later one cannot have been read.
         let Some(last) = ticket.row.last_message_id else { return Ok(()) };
         let up_to = self.up_to.min(last);
-        if ticket.reached.seen < up_to.into() {
-            ticket.reached.seen = up_to.into();
+        if ticket.receipts.seen < up_to.into() {
+            ticket.receipts.seen = up_to.into();
             cx.record(Change::Seen(receipt(ticket, up_to, cx)));
         }
         Ok(())

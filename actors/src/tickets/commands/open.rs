@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{check_queue, check_user, named_queue, named_user};
 use crate::Refusal;
-use crate::tickets::{Author, Context, Heard, Reached, Ticket, Written};
+use crate::tickets::{Author, CachedAnswer, Context, LastInbound, ReceiptPositions, Ticket};
 
 /// The queue for a channel's new tickets, if it is active.
 pub(crate) fn default_queue(organization: &Organization, channel: &ChannelRow) -> Option<QueueId> {
@@ -77,10 +77,10 @@ impl Open {
             contact: self.contact,
             last_message: None,
             reachable: self.reachable,
-            heard: Heard::Unknown,
+            last_inbound: LastInbound::Unknown,
             following: None,
-            reached: Reached::default(),
-            written: Written::default(),
+            receipts: ReceiptPositions::default(),
+            cached_answer: CachedAnswer::default(),
         };
         let to = json!({
             "status": "open",

@@ -7,7 +7,7 @@ use hotline_persistence::{Change, MessageId, SessionId, stop_words};
 use serde_json::Value;
 
 use crate::Refusal;
-use crate::tickets::{Author, Command, Context, Heard, LastMessage, Ticket};
+use crate::tickets::{Author, Command, Context, LastInbound, LastMessage, Ticket};
 
 /// The contact has written.
 ///
@@ -64,7 +64,7 @@ impl Command for Receive {
         ticket.row.unread_count += 1;
         ticket.row.waiting_since.get_or_insert(cx.now);
         ticket.reachable = true;
-        ticket.heard = ticket.heard.max(Heard::At(message.sent_at.unwrap_or(cx.now)));
+        ticket.last_inbound = ticket.last_inbound.max(LastInbound::At(message.sent_at.unwrap_or(cx.now)));
         set_last_message(ticket, &message);
         cx.touch(ticket);
         let is_text = message.kind == MessageType::Text;

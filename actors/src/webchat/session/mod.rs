@@ -21,7 +21,7 @@ use hotline_persistence::{Change, CompanyId, MessageId, SessionId};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use self::sockets::{CutReason, Sockets};
+use self::sockets::{DisconnectReason, Sockets};
 use super::watch::Watchers;
 use crate::base::Base;
 use crate::clock::now;
@@ -163,7 +163,7 @@ pub struct NewSession {
 /// The visitor sends a message.
 #[derive(Clone, Message)]
 #[rtype(result = "Result<MessageRow, Refusal>")]
-pub struct Say {
+pub struct SendVisitorMessage {
     /// The text, or the caption of the file.
     pub body: Option<String>,
     /// The file they send. A retry is answered with the first message, and so with the first file.
@@ -272,10 +272,10 @@ impl VisitorSession {
     }
 }
 
-impl Handler<Envelope<Say>> for VisitorSession {
+impl Handler<Envelope<SendVisitorMessage>> for VisitorSession {
     type Result = AtomicResponse<Self, ()>;
 
-    fn handle(&mut self, say: Envelope<Say>, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, say: Envelope<SendVisitorMessage>, _: &mut Self::Context) -> Self::Result {
         let Some((say, reply_to)) = say.accept() else { return AtomicResponse::new(Box::pin(fut::ready(()))) };
         self.status.record_use();
         let scope = self.scope.clone();
@@ -315,7 +315,7 @@ impl Handler<Envelope<Say>> for VisitorSession {
 async fn receive_message(
     scope: Arc<SessionScope>,
     row: SessionRow,
-    say: Say,
+    say: SendVisitorMessage,
     look_up: bool,
     active: Result<(), Refusal>,
 ) -> Result<(MessageRow, Option<SessionRow>), Refusal> {
@@ -443,7 +443,7 @@ impl Handler<Dismiss> for VisitorSession {
                 tracing::debug!(%refusal, "could not record a visitor's presence");
             }
         }
-        self.sockets.disconnect_all(CutReason::Moved);
+        self.sockets.disconnect_all(DisconnectReason::Moved);
         self.retired = true;
         self.scope.hot.remove(&self.key(), &self.status);
     }

@@ -32,12 +32,12 @@ pub(in crate::webchat) struct Sockets {
 struct Socket {
     id: u64,
     pushes: Pushes,
-    cut: watch::Sender<Option<CutReason>>,
+    cut: watch::Sender<Option<DisconnectReason>>,
 }
 
 /// Why a session disconnects a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CutReason {
+pub enum DisconnectReason {
     /// It has not kept up.
     TooSlow,
     /// The session continues in another process, or here in a moment.
@@ -51,7 +51,7 @@ pub struct Attach {
     /// The queue of its pushes.
     pub pushes: Pushes,
     /// Receives the reason when the socket is disconnected; nothing is pushed afterwards.
-    pub cut: watch::Sender<Option<CutReason>>,
+    pub cut: watch::Sender<Option<DisconnectReason>>,
 }
 
 /// A socket of a session; dropping it detaches it.
@@ -102,7 +102,7 @@ impl Sockets {
     }
 
     /// Disconnects all sockets.
-    pub(super) fn disconnect_all(&mut self, reason: CutReason) {
+    pub(super) fn disconnect_all(&mut self, reason: DisconnectReason) {
         for socket in self.open.drain(..) {
             socket.cut.send_replace(Some(reason));
         }
@@ -115,7 +115,7 @@ impl Sockets {
         self.open.retain(|socket| match socket.pushes.add(push, bytes) {
             Ok(()) => true,
             Err(PushError::Full) => {
-                socket.cut.send_replace(Some(CutReason::TooSlow));
+                socket.cut.send_replace(Some(DisconnectReason::TooSlow));
                 false
             }
             Err(PushError::Closed) => false,

@@ -17,7 +17,7 @@ use self::embedded_contacts::{as_sqlx, by_company};
 use super::facts::SourceRow;
 use super::kinds::Kind;
 use crate::tables::contacts::{self, ContactRow};
-use crate::tables::events::{self, By, EventKind, Record, ShownThen, Told};
+use crate::tables::events::{self, By, EventKind, NewEvent, Record, ShownThen};
 use crate::tables::messages::{ChangedMessage, MessageRow, MessageStatus};
 use crate::tables::schedules::{self, ScheduleRow};
 use crate::tables::ticket_events::{EventRow, EventType};
@@ -197,7 +197,7 @@ impl<'a> EventCollector<'a> {
         previous_rows: &PreviousRows,
         FlushOutcome { in_parts, refusals, changed_messages }: FlushOutcome<'_>,
     ) -> sqlx::Result<Vec<(CompanyId, LoggedEventId)>> {
-        let mut events: Vec<(CompanyId, BatchIndex, Told)> = Vec::new();
+        let mut events: Vec<(CompanyId, BatchIndex, NewEvent)> = Vec::new();
         self.add_row_events(db, refusals, &mut events).await?;
         self.add_status_events(changed_messages, &mut events);
         self.add_session_events(db, previous_rows, in_parts, &mut events).await?;
@@ -211,7 +211,7 @@ impl<'a> EventCollector<'a> {
                 let Ok(contact) = ShownThen::of(id, &after) else { continue };
                 let record = Record::Contact(contact);
                 let by = Some(By::contact(id, Some(after.name.clone())));
-                let event = Told { kind: EventKind::ContactUpdated, at, record, previous: Some(previous), by };
+                let event = NewEvent { kind: EventKind::ContactUpdated, at, record, previous: Some(previous), by };
                 events.push((company, index, event));
             }
         }
@@ -220,7 +220,7 @@ impl<'a> EventCollector<'a> {
         }
         // The events were collected kind by kind. The sort is stable: the events of one receipt stay in message order.
         events.sort_by_key(|(company, index, _)| (*company, *index));
-        let mut companies: Vec<(CompanyId, Vec<Told>)> = Vec::new();
+        let mut companies: Vec<(CompanyId, Vec<NewEvent>)> = Vec::new();
         for (company, _, event) in events {
             match companies.last_mut() {
                 Some((last, events)) if *last == company => events.push(event),

@@ -10,7 +10,7 @@ use super::embedded_contacts::embedded_contacts;
 use super::{BatchIndex, EventCollector, EventSource, RowEvent};
 use crate::persister::facts::SourceRow;
 use crate::tables::events::{
-    By, EventKind, InboundSnapshot, LastMessageSnapshot, MessageThen, Record, TicketThen, Told,
+    By, EventKind, InboundSnapshot, LastMessageSnapshot, MessageThen, NewEvent, Record, TicketThen,
 };
 use crate::tables::messages::Direction;
 use crate::tables::ticket_events::{EventRow, EventType};
@@ -22,7 +22,7 @@ impl EventCollector<'_> {
         &self,
         db: &mut PgConnection,
         refusals: &HashSet<SourceRow>,
-        events: &mut Vec<(CompanyId, BatchIndex, Told)>,
+        events: &mut Vec<(CompanyId, BatchIndex, NewEvent)>,
     ) -> sqlx::Result<()> {
         let is_written = |event: &&RowEvent<'_>| !refusals.contains(&event.source_row);
         let row_events: Vec<&RowEvent<'_>> = self.row_events.iter().filter(is_written).collect();
@@ -80,7 +80,7 @@ impl EventCollector<'_> {
                     (kind, Record::Message(message), None, by)
                 }
             };
-            events.push((*company, *index, Told { kind, at: *at, record, previous, by: Some(by) }));
+            events.push((*company, *index, NewEvent { kind, at: *at, record, previous, by: Some(by) }));
         }
         Ok(())
     }

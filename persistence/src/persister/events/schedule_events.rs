@@ -10,7 +10,7 @@ use super::{BatchIndex, EventCollector, PreviousRows};
 use crate::persister::facts::SourceRow;
 use crate::persister::kinds::Kind;
 use crate::tables::cascades;
-use crate::tables::events::{self, ContactSnapshot, EventKind, Record, ScheduleSnapshot, Told};
+use crate::tables::events::{self, ContactSnapshot, EventKind, NewEvent, Record, ScheduleSnapshot};
 use crate::tables::schedules::{ContactWas, ScheduleRow, ScheduleStatus};
 use crate::{CompanyId, ContactId, ScheduleId};
 
@@ -20,7 +20,7 @@ impl EventCollector<'_> {
         db: &mut PgConnection,
         previous_rows: &PreviousRows,
         refusals: &HashSet<SourceRow>,
-        events: &mut Vec<(CompanyId, BatchIndex, Told)>,
+        events: &mut Vec<(CompanyId, BatchIndex, NewEvent)>,
     ) -> sqlx::Result<()> {
         if self.schedules.is_empty() {
             return Ok(());
@@ -65,7 +65,7 @@ impl EventCollector<'_> {
             let contact = contacts.get(&(row.company_id, row.contact_id)).cloned();
             let snapshot = ScheduleRow { by: None, contact_was: None, ..(*row).clone() };
             let record = Record::Schedule(Box::new(ScheduleSnapshot { row: snapshot, contact }));
-            events.push((row.company_id, *index, Told { kind, at: row.updated_at, record, previous, by }));
+            events.push((row.company_id, *index, NewEvent { kind, at: row.updated_at, record, previous, by }));
         }
         Ok(())
     }

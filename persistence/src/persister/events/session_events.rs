@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 use super::embedded_contacts::{as_sqlx, by_company};
 use super::{BatchIndex, EventCollector, PreviousRows};
 use crate::tables::contacts;
-use crate::tables::events::{By, ByKind, EventKind, Record, SessionSnapshot, Told};
+use crate::tables::events::{By, ByKind, EventKind, NewEvent, Record, SessionSnapshot};
 use crate::tables::webchat_sessions::{self, SessionRow, SessionStatus};
 use crate::{CompanyId, SessionId};
 
@@ -18,7 +18,7 @@ impl EventCollector<'_> {
         db: &mut PgConnection,
         previous_rows: &PreviousRows,
         careful: bool,
-        events: &mut Vec<(CompanyId, BatchIndex, Told)>,
+        events: &mut Vec<(CompanyId, BatchIndex, NewEvent)>,
     ) -> sqlx::Result<()> {
         let mut sessions = self.sessions.clone();
         if careful && !sessions.is_empty() {
@@ -55,7 +55,7 @@ impl EventCollector<'_> {
             let (company, at) = (row.company_id, row.ended_at.unwrap_or(row.created_at));
             let previous = previous_status.map(|status| json!({"status": status, "endedAt": null}));
             let record = Record::Session(Box::new(SessionSnapshot { row, contact }));
-            events.push((company, index, Told { kind, at, record, previous, by: Some(by) }));
+            events.push((company, index, NewEvent { kind, at, record, previous, by: Some(by) }));
         }
         Ok(())
     }

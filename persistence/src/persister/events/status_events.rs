@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{BatchIndex, EventCollector, StatusReport};
 use crate::clock;
-use crate::tables::events::{By, EventKind, MessageThen, Record, Told};
+use crate::tables::events::{By, EventKind, MessageThen, NewEvent, Record};
 use crate::tables::messages::{ChangeCause, ChangedMessage, MessageStatus};
 use crate::{CompanyId, MessageId};
 
@@ -32,7 +32,7 @@ impl EventCollector<'_> {
     pub(super) fn add_status_events(
         &self,
         changed: &[ChangedMessage],
-        events: &mut Vec<(CompanyId, BatchIndex, Told)>,
+        events: &mut Vec<(CompanyId, BatchIndex, NewEvent)>,
     ) {
         let of = |by| changed.iter().filter(move |changed| changed.by == by);
         let mut add = |index, at, previous: MessageStatus, status: MessageStatus, changed: &ChangedMessage| {
@@ -46,7 +46,7 @@ impl EventCollector<'_> {
             let (id, ticket_id, updated_at) = (changed.id, changed.ticket, changed.updated_at);
             let record = Record::Message(MessageThen { id, ticket_id, status, received: None, updated_at });
             let previous = Some(previous_fields(previous, status));
-            events.push((changed.company, index, Told { kind, at, record, previous, by: Some(By::SYSTEM) }));
+            events.push((changed.company, index, NewEvent { kind, at, record, previous, by: Some(By::SYSTEM) }));
         };
         // The status each message reached by progress changes: first the one before this batch, then each step.
         let mut reached: HashMap<(CompanyId, MessageId), (MessageStatus, &ChangedMessage)> = of(ChangeCause::Progress)
@@ -77,7 +77,7 @@ impl EventCollector<'_> {
             // Before, there was neither the file nor the reason why there is none.
             let previous = Some(if has_failed { json!({"error": null}) } else { json!({"media": null}) });
             let event =
-                Told { kind: EventKind::MessageUpdated, at: clock::now(), record, previous, by: Some(By::SYSTEM) };
+                NewEvent { kind: EventKind::MessageUpdated, at: clock::now(), record, previous, by: Some(By::SYSTEM) };
             events.push((company, index, event));
         }
     }

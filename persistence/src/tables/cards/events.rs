@@ -10,7 +10,7 @@ use crate::table::{CHANGED_AT, Named};
 use crate::tables::businesses::BusinessId;
 use crate::tables::card_origins::CardOriginId;
 use crate::tables::contacts::{ContactRow, CustomFieldValue};
-use crate::tables::events::{self, EventKind, Record, ShownThen, Told};
+use crate::tables::events::{self, EventKind, NewEvent, Record, ShownThen};
 use crate::{Amount, BoardId, BoardListId, CompanyId, Result, TicketId, Timestamp, UserId};
 
 /// A card as the API shows it.
@@ -106,7 +106,7 @@ pub(crate) async fn write_removal_events(
         restore(&mut before);
         events.extend(update_event(&before, &after)?);
     }
-    events::tell(db, company, &events).await
+    events::draft(db, company, &events).await
 }
 
 async fn date(db: &mut PgConnection, company: CompanyId, ids: &[CardId]) -> Result<()> {
@@ -116,11 +116,11 @@ async fn date(db: &mut PgConnection, company: CompanyId, ids: &[CardId]) -> Resu
 }
 
 /// The event of a card, if it has changed visibly.
-fn update_event(before: &LoadedCard, after: &LoadedCard) -> Result<Option<Told>> {
+fn update_event(before: &LoadedCard, after: &LoadedCard) -> Result<Option<NewEvent>> {
     let json = |card: &LoadedCard| serde_json::to_value(CardView::of(card)).unwrap_or_default();
     let Some(previous) = events::previous(&json(before), &json(after)) else { return Ok(None) };
     let record = Record::Card(ShownThen::of(after.card.id, &CardView::of(after))?);
-    Ok(Some(Told::plain(EventKind::CardUpdated, after.card.updated_at, record, Some(previous))))
+    Ok(Some(NewEvent::plain(EventKind::CardUpdated, after.card.updated_at, record, Some(previous))))
 }
 
 impl CardTracker {
@@ -135,6 +135,6 @@ impl CardTracker {
                 events.extend(update_event(before, &after)?);
             }
         }
-        events::tell(db, company, &events).await
+        events::draft(db, company, &events).await
     }
 }

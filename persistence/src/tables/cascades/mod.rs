@@ -18,7 +18,8 @@ use crate::table::CHANGED_AT;
 use crate::{ContactId, ProductId, QueueId, UserId};
 
 pub use steps::{
-    Gone, STEP_RECORDS, companies, count_failure, end, find, hold, note, settle, step, take_at_once, unfinished,
+    DeletedRecord, STEP_RECORDS, companies, count_failure, end, find, hold, note, settle, step, take_at_once,
+    unfinished,
 };
 pub(crate) use steps::{deleted_contacts, forget_tickets};
 
@@ -70,7 +71,7 @@ cascades! {
 
 /// A reference to a record that may be deleted.
 #[derive(Clone, Copy, Debug)]
-pub struct Shown {
+pub struct Reference {
     /// The table with the reference.
     pub table: &'static str,
     /// Its column with the record's id.
@@ -104,7 +105,7 @@ pub enum When {
     InSteps,
 }
 
-impl Shown {
+impl Reference {
     /// A row that links the record to others.
     const fn link(
         table: &'static str,
@@ -133,7 +134,7 @@ impl Shown {
         format!("select {owner_column} from {table} where company_id = $1 and {column} = $2{order} limit $3")
     }
 
-    /// Removes it from some of them, and returns which with [`Shown::with`]: company `$1`, its id `$2`, their ids `$3`.
+    /// Removes it from some of them, and returns which with [`Reference::with`]: company `$1`, its id `$2`, their ids `$3`.
     pub fn remove_sql(&self) -> String {
         let Self { table, column, owner_column, with, .. } = self;
         let condition = format!(
@@ -155,55 +156,68 @@ impl Shown {
 
 impl Cascade {
     /// Every reference to it from a record that shows it.
-    pub fn shown(self) -> &'static [Shown] {
+    pub fn references(self) -> &'static [Reference] {
         use RecordKind::{Cards, Contacts, Others};
         use When::{AtOnce, InSteps};
         match self {
-            Self::Tag(_) => const { &[Shown::link("contact_tags", "tag_id", "contact_id", Contacts, InSteps)] },
+            Self::Tag(_) => const { &[Reference::link("contact_tags", "tag_id", "contact_id", Contacts, InSteps)] },
             Self::CustomField(_) => {
                 const {
                     &[
-                        Shown::link("contact_custom_field_values", "custom_field_id", "contact_id", Contacts, InSteps)
-                            .with("value"),
-                        Shown::link("card_custom_field_values", "custom_field_id", "card_id", Cards, InSteps)
+                        Reference::link(
+                            "contact_custom_field_values",
+                            "custom_field_id",
+                            "contact_id",
+                            Contacts,
+                            InSteps,
+                        )
+                        .with("value"),
+                        Reference::link("card_custom_field_values", "custom_field_id", "card_id", Cards, InSteps)
                             .with("value"),
                     ]
                 }
             }
-            Self::CardStatus(_) => const { &[Shown::column("cards", "status_id", Cards, InSteps)] },
-            Self::Business(_) => const { &[Shown::column("cards", "business_id", Cards, InSteps)] },
-            Self::CardOrigin(_) => const { &[Shown::column("cards", "origin_id", Cards, InSteps)] },
+            Self::CardStatus(_) => const { &[Reference::column("cards", "status_id", Cards, InSteps)] },
+            Self::Business(_) => const { &[Reference::column("cards", "business_id", Cards, InSteps)] },
+            Self::CardOrigin(_) => const { &[Reference::column("cards", "origin_id", Cards, InSteps)] },
             Self::Product(_) => {
                 const {
-                    let lines = Shown::link("card_products", "product_id", "card_id", Cards, InSteps).with("id::text");
-                    &[Shown { is_link: false, ..lines }]
+                    let lines =
+                        Reference::link("card_products", "product_id", "card_id", Cards, InSteps).with("id::text");
+                    &[Reference { is_link: false, ..lines }]
                 }
             }
             Self::ProductCategory(_) => {
-                const { &[Shown::column("products", "category_id", Others("products"), InSteps)] }
+                const { &[Reference::column("products", "category_id", Others("products"), InSteps)] }
             }
             Self::User(_) => {
                 const {
                     &[
-                        Shown::column("cards", "assigned_user_id", Cards, InSteps),
-                        Shown::column("boards", "created_by_user_id", Others("boards"), AtOnce),
+                        Reference::column("cards", "assigned_user_id", Cards, InSteps),
+                        Reference::column("boards", "created_by_user_id", Others("boards"), AtOnce),
                     ]
                 }
             }
             Self::Queue(_) => {
                 const {
                     &[
-                        Shown::link("queue_users", "queue_id", "user_id", Others("users"), AtOnce),
-                        Shown::link("wrapup_type_queues", "queue_id", "wrapup_type_id", Others("wrapup_types"), AtOnce),
-                        Shown::link("board_queues", "queue_id", "board_id", Others("boards"), AtOnce),
+                        Reference::link("queue_users", "queue_id", "user_id", Others("users"), AtOnce),
+                        Reference::link(
+                            "wrapup_type_queues",
+                            "queue_id",
+                            "wrapup_type_id",
+                            Others("wrapup_types"),
+                            AtOnce,
+                        ),
+                        Reference::link("board_queues", "queue_id", "board_id", Others("boards"), AtOnce),
                     ]
                 }
             }
             Self::Contact(_) => {
                 const {
                     &[
-                        Shown::link("card_contacts", "contact_id", "card_id", Cards, InSteps),
-                        Shown::link(
+                        Reference::link("card_contacts", "contact_id", "card_id", Cards, InSteps),
+                        Reference::link(
                             "contact_list_contacts",
                             "contact_id",
                             "contact_list_id",
@@ -216,8 +230,8 @@ impl Cascade {
         }
     }
 
-    fn references_when(self, when: When) -> impl Iterator<Item = &'static Shown> {
-        self.shown().iter().filter(move |reference| reference.when == when)
+    fn references_when(self, when: When) -> impl Iterator<Item = &'static Reference> {
+        self.references().iter().filter(move |reference| reference.when == when)
     }
 
     /// Locks the record and selects how others show it: company `$1`, its id `$2`.
@@ -246,14 +260,14 @@ mod tests {
     fn a_cascade_is_found_by_its_noun() {
         for cascade in Cascade::EVERY {
             assert_eq!(Cascade::of(cascade.noun(), cascade.id()), Some(*cascade));
-            assert!(!cascade.shown().is_empty(), "{cascade:?}");
+            assert!(!cascade.references().is_empty(), "{cascade:?}");
         }
         assert_eq!(Cascade::of("ticket", 1), None);
     }
 
     #[test]
     fn a_link_is_deleted_and_a_column_is_cleared() {
-        let sql = |cascade: Cascade| cascade.shown()[0].remove_sql();
+        let sql = |cascade: Cascade| cascade.references()[0].remove_sql();
         assert_eq!(
             sql(Cascade::Tag(TagId::new(1))),
             "delete from contact_tags where company_id = $1 and tag_id = $2 and contact_id = any ($3) \

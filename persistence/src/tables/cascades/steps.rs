@@ -8,7 +8,7 @@ use sqlx::postgres::PgRow;
 use sqlx::types::Json;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor, Row as _};
 
-use super::{Cascade, RecordKind, Shown, When};
+use super::{Cascade, RecordKind, Reference, When};
 use crate::cluster::OfSlots;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
@@ -23,7 +23,7 @@ pub const STEP_RECORDS: i64 = 50;
 
 /// A deleted record that others may still refer to.
 #[derive(Clone, Debug)]
-pub struct Gone {
+pub struct DeletedRecord {
     /// The company it belonged to.
     pub company: CompanyId,
     /// The deleted record.
@@ -34,7 +34,7 @@ pub struct Gone {
     view: Value,
 }
 
-impl Gone {
+impl DeletedRecord {
     /// A contact, as scheduled messages to it showed it.
     pub fn contact_was(&self) -> Option<ContactWas> {
         serde_json::from_value(self.view.clone()).ok()
@@ -153,7 +153,7 @@ struct Row {
 
 /// Up to `limit` deleted records of a company that others may still refer to: those with the fewest failed steps first, then
 /// those that were deleted first.
-pub async fn unfinished(db: impl PgExecutor<'_>, company: CompanyId, limit: i64) -> Result<Vec<Gone>> {
+pub async fn unfinished(db: impl PgExecutor<'_>, company: CompanyId, limit: i64) -> Result<Vec<DeletedRecord>> {
     let found = sqlx::query(
         "select noun, id, shown, by from cascades where company_id = $1 order by failures, created_at, noun, id limit $2",
     );
@@ -162,7 +162,7 @@ pub async fn unfinished(db: impl PgExecutor<'_>, company: CompanyId, limit: i64)
 }
 
 /// What is recorded of a deleted record; `None` when nothing is left.
-pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, cascade: Cascade) -> Result<Option<Gone>> {
+pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, cascade: Cascade) -> Result<Option<DeletedRecord>> {
     let found = sqlx::query("select noun, id, shown, by from cascades where company_id = $1 and noun = $2 and id = $3");
     let found = found.bind(company).bind(cascade.noun()).bind(cascade.id());
     Ok(read(company, &with_timeout(found.fetch_all(db)).await?).pop())
@@ -172,7 +172,7 @@ pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, cascade: Cascade)
 pub(crate) async fn deleted_contacts(
     db: &mut PgConnection,
     ids: Vec<(CompanyId, ContactId)>,
-) -> sqlx::Result<HashMap<(CompanyId, ContactId), Gone>> {
+) -> sqlx::Result<HashMap<(CompanyId, ContactId), DeletedRecord>> {
     let mut found = HashMap::new();
     let (companies, ids): (Vec<_>, Vec<_>) = ids.into_iter().unzip();
     if ids.is_empty() {
@@ -193,18 +193,18 @@ pub(crate) async fn deleted_contacts(
     Ok(found)
 }
 
-fn read(company: CompanyId, rows: &[PgRow]) -> Vec<Gone> {
+fn read(company: CompanyId, rows: &[PgRow]) -> Vec<DeletedRecord> {
     let parse = |Row { noun, id, view, by }| {
         let by = serde_json::from_value(by).unwrap_or_default();
-        Some(Gone { company, cascade: Cascade::of(&noun, id)?, by, view })
+        Some(DeletedRecord { company, cascade: Cascade::of(&noun, id)?, by, view })
     };
     document::read_all::<Row>(rows).into_iter().filter_map(parse).collect()
 }
 
 /// Removes a deleted record from up to [`STEP_RECORDS`] others of each kind, with their events. Returns whether there may be
 /// more.
-pub async fn step(db: &mut PgConnection, record: &Gone) -> Result<bool> {
-    let Gone { company, cascade, .. } = record;
+pub async fn step(db: &mut PgConnection, record: &DeletedRecord) -> Result<bool> {
+    let DeletedRecord { company, cascade, .. } = record;
     // Steps are serialized, also those of two processes.
     let lock = sqlx::query("select from cascades where company_id = $1 and noun = $2 and id = $3 for update");
     let lock = lock.bind(company).bind(cascade.noun()).bind(cascade.id()).fetch_optional(&mut *db);
@@ -242,7 +242,7 @@ pub async fn settle(db: &mut PgConnection, company: CompanyId, card: CardId) -> 
 }
 
 /// Counts a failed step of a deleted record; returns how many have failed. `None`: nothing is left of it.
-pub async fn count_failure(db: impl PgExecutor<'_>, record: &Gone) -> Result<Option<i32>> {
+pub async fn count_failure(db: impl PgExecutor<'_>, record: &DeletedRecord) -> Result<Option<i32>> {
     let count = sqlx::query_scalar(
         "update cascades set failures = failures + 1 where company_id = $1 and noun = $2 and id = $3 returning failures",
     );
@@ -251,7 +251,7 @@ pub async fn count_failure(db: impl PgExecutor<'_>, record: &Gone) -> Result<Opt
 }
 
 /// Deletes the record of a deletion that is complete.
-pub async fn end(db: impl PgExecutor<'_>, record: &Gone) -> Result<()> {
+pub async fn end(db: impl PgExecutor<'_>, record: &DeletedRecord) -> Result<()> {
     let end = sqlx::query("delete from cascades where company_id = $1 and noun = $2 and id = $3");
     with_timeout(end.bind(record.company).bind(record.cascade.noun()).bind(record.cascade.id()).execute(db)).await?;
     Ok(())
@@ -269,7 +269,7 @@ async fn find_ids(
     db: &mut PgConnection,
     company: CompanyId,
     cascade: Cascade,
-    reference: &Shown,
+    reference: &Reference,
     limit: i64,
 ) -> Result<Vec<i64>> {
     let find = sqlx::query_scalar(AssertSqlSafe(reference.find_sql())).bind(company).bind(cascade.id()).bind(limit);
@@ -280,7 +280,7 @@ async fn next_ids(
     db: &mut PgConnection,
     company: CompanyId,
     cascade: Cascade,
-    reference: &Shown,
+    reference: &Reference,
 ) -> Result<ReferringIds> {
     let mut ids = find_ids(db, company, cascade, reference, STEP_RECORDS).await?;
     let has_more = i64::try_from(ids.len()).unwrap_or(i64::MAX) >= STEP_RECORDS;
@@ -294,7 +294,7 @@ async fn remove_references(
     db: &mut PgConnection,
     company: CompanyId,
     cascade: Cascade,
-    reference: &Shown,
+    reference: &Reference,
     ids: &[i64],
 ) -> Result<BTreeMap<i64, Vec<Option<String>>>> {
     let delete = sqlx::query_as(AssertSqlSafe(reference.remove_sql())).bind(company).bind(cascade.id()).bind(ids);
@@ -307,14 +307,14 @@ async fn remove_references(
 }
 
 /// Sets the `updated_at` of records without events.
-async fn touch(db: &mut PgConnection, company: CompanyId, reference: &Shown, ids: &[i64]) -> Result<()> {
+async fn touch(db: &mut PgConnection, company: CompanyId, reference: &Reference, ids: &[i64]) -> Result<()> {
     let Some(update) = reference.touch_sql() else { return Ok(()) };
     with_timeout(sqlx::query(AssertSqlSafe(update)).bind(company).bind(ids).execute(db)).await?;
     Ok(())
 }
 
-async fn remove_next(db: &mut PgConnection, record: &Gone, reference: &Shown) -> Result<bool> {
-    let Gone { company, cascade, .. } = *record;
+async fn remove_next(db: &mut PgConnection, record: &DeletedRecord, reference: &Reference) -> Result<bool> {
+    let DeletedRecord { company, cascade, .. } = *record;
     let ReferringIds { ids, has_more } = next_ids(&mut *db, company, cascade, reference).await?;
     if ids.is_empty() {
         return Ok(false);
@@ -335,8 +335,8 @@ async fn remove_next(db: &mut PgConnection, record: &Gone, reference: &Shown) ->
 }
 
 /// Removes it from those of these locked records that still show it, with their events.
-async fn remove_from(db: &mut PgConnection, record: &Gone, reference: &Shown, ids: &[i64]) -> Result<()> {
-    let Gone { company, cascade, .. } = *record;
+async fn remove_from(db: &mut PgConnection, record: &DeletedRecord, reference: &Reference, ids: &[i64]) -> Result<()> {
+    let DeletedRecord { company, cascade, .. } = *record;
     let removed = remove_references(&mut *db, company, cascade, reference, ids).await?;
     let ids: Vec<i64> = removed.keys().copied().collect();
     let values = |id: i64| removed.get(&id).map(Vec::as_slice).unwrap_or_default();

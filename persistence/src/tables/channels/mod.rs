@@ -15,7 +15,7 @@ pub use crate::sealed::Secret;
 pub use reseal::{ResealScope, reseal};
 pub use settings::{ChannelSettings, Position, PreChatField};
 
-use super::events::{self, EventKind, Record, ShownThen, Told};
+use super::events::{self, EventKind, NewEvent, Record, ShownThen};
 use super::words;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
@@ -210,7 +210,7 @@ async fn write_event(db: &mut PgConnection, previous_status: Option<ChannelStatu
     });
     let (at, record) = (row.updated_at, Record::Channel(ShownThen::of(row.id, &channel)?));
     let previous = previous_status.map(|status| json!({"status": status}));
-    events::tell(db, row.company_id, &[Told::plain(kind, at, record, previous)]).await
+    events::draft(db, row.company_id, &[NewEvent::plain(kind, at, record, previous)]).await
 }
 
 fn map_constraint_error(error: sqlx::Error) -> Error {

@@ -10,7 +10,7 @@ use super::{ContactRow, find_all};
 use crate::clock;
 use crate::error::with_timeout;
 use crate::table::CHANGED_AT;
-use crate::tables::events::{self, EventKind, Record, ShownThen, Told};
+use crate::tables::events::{self, EventKind, NewEvent, Record, ShownThen};
 use crate::tables::tags::TagId;
 use crate::{CompanyId, ContactId, Result};
 
@@ -27,8 +27,8 @@ pub async fn watch(db: &mut PgConnection, company: CompanyId, ids: &[ContactId])
 }
 
 /// Writes the events of created contacts.
-pub async fn tell_created(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<()> {
-    ContactTracker { company, before: HashMap::new() }.tell(db, ids).await
+pub async fn record_created(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<()> {
+    ContactTracker { company, before: HashMap::new() }.record(db, ids).await
 }
 
 /// Writes the events of locked contacts from which a deleted record was removed, and dates them. `restore` adds the record
@@ -49,13 +49,13 @@ pub(crate) async fn write_removal_events(
         restore(&mut before);
         add_change_events(&before, &after, &mut events)?;
     }
-    events::tell(db, company, &events).await
+    events::draft(db, company, &events).await
 }
 
 impl ContactTracker {
     /// Writes the events of these contacts and dates each change. A contact that has not changed gets no event, and keeps its
     /// `updatedAt`.
-    pub async fn tell(mut self, db: &mut PgConnection, ids: &[ContactId]) -> Result<()> {
+    pub async fn record(mut self, db: &mut PgConnection, ids: &[ContactId]) -> Result<()> {
         let mut events = Vec::new();
         let mut after = find_all(&mut *db, self.company, ids).await?;
         after.sort_by_key(|row| row.id);
@@ -71,7 +71,7 @@ impl ContactTracker {
         for before in deleted {
             events.push(event(EventKind::ContactDeleted, clock::now(), &before, None)?);
         }
-        events::tell(db, self.company, &events).await
+        events::draft(db, self.company, &events).await
     }
 
     /// Sets the `updatedAt` of changed contacts, unless their change has done so.
@@ -112,12 +112,12 @@ fn is_changed(before: &ContactRow, after: &ContactRow) -> bool {
     events::previous(&json(before), &json(after)).is_some()
 }
 
-fn event(kind: EventKind, at: DateTime<Utc>, row: &ContactRow, previous: Option<Value>) -> Result<Told> {
-    Ok(Told::plain(kind, at, Record::Contact(ShownThen::of(row.id, row)?), previous))
+fn event(kind: EventKind, at: DateTime<Utc>, row: &ContactRow, previous: Option<Value>) -> Result<NewEvent> {
+    Ok(NewEvent::plain(kind, at, Record::Contact(ShownThen::of(row.id, row)?), previous))
 }
 
 /// One event each for changed fields, added tags and removed tags. The last channel follows from the messages' events.
-fn add_change_events(before: &ContactRow, after: &ContactRow, events: &mut Vec<Told>) -> Result<()> {
+fn add_change_events(before: &ContactRow, after: &ContactRow, events: &mut Vec<NewEvent>) -> Result<()> {
     let tags = |row: &ContactRow| row.tags.iter().map(|tag| tag.id).collect::<HashSet<TagId>>();
     let (had, has) = (tags(before), tags(after));
     let without_tags = |row: &ContactRow| {

@@ -1,6 +1,6 @@
 //! Contacts that are created implicitly, by a send to a number.
 
-use super::{ContactRef, tell_created};
+use super::{ContactRef, record_created};
 use crate::error::with_timeout;
 use crate::tables::source::Source;
 use crate::{CompanyId, Database, Result};
@@ -51,7 +51,7 @@ pub async fn find_or_create_by_any_number(
     )
     .await?;
     if let Some(contact) = &created {
-        tell_created(change.connection()?, company, &[contact.id]).await?;
+        record_created(change.connection()?, company, &[contact.id]).await?;
     }
     change.commit().await?;
     match created {

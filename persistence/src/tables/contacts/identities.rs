@@ -1,6 +1,6 @@
 //! Contacts known by a provider's own id: page-scoped, account-scoped, or in place of a hidden number.
 
-use super::{ContactRef, tell_created, watch};
+use super::{ContactRef, record_created, watch};
 use crate::error::with_timeout;
 use crate::{ChannelId, CompanyId, ContactId, Database, Db, Result};
 
@@ -74,7 +74,7 @@ pub async fn find_or_create_by_address(db: Db<'_>, company: CompanyId, new: Addr
     .await?;
     match created {
         Some(contact) => {
-            tell_created(change.connection()?, company, &[contact.id]).await?;
+            record_created(change.connection()?, company, &[contact.id]).await?;
             change.commit().await?;
             Ok(contact)
         }
@@ -93,7 +93,7 @@ pub async fn name_numbered(db: impl Database<'_>, company: CompanyId, contact: C
     let tracker = watch(change.connection()?, company, &[contact]).await?;
     let update = sqlx::query(update).bind(company).bind(contact).bind(name);
     with_timeout(update.execute(change.connection()?)).await?;
-    tracker.tell(change.connection()?, &[contact]).await?;
+    tracker.record(change.connection()?, &[contact]).await?;
     change.commit().await
 }
 

@@ -127,7 +127,7 @@ pub async fn clear_numbers(db: &mut PgConnection, company: CompanyId, ids: &[Con
     Ok(())
 }
 
-/// Updates the given columns of contacts; they are locked, as with [`clear_numbers`]. [`super::ContactTracker::tell`] dates those
+/// Updates the given columns of contacts; they are locked, as with [`clear_numbers`]. [`super::ContactTracker::record`] dates those
 /// that have changed.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use sqlx::{Acquire, FromRow, PgConnection, Postgres};
 
-use super::{ContactRow, tell_created, watch};
+use super::{ContactRow, record_created, watch};
 use crate::error::with_timeout;
 use crate::table::map_constraint;
 use crate::{CompanyId, ContactId, Database, Db, Error, Result};
@@ -96,7 +96,7 @@ pub async fn find_or_create_visitor(
     })
     .await?;
     if contact.is_new {
-        tell_created(&mut transaction, company, &[contact.id]).await?;
+        record_created(&mut transaction, company, &[contact.id]).await?;
     }
     with_timeout(transaction.commit()).await?;
     Ok(contact)
@@ -177,7 +177,7 @@ pub async fn insert_anonymous(db: &mut PgConnection, company: CompanyId, visitor
     let without_identities =
         Visitor { email: None, number: None, number_country: None, external_id: None, ..visitor.clone() };
     let id = with_timeout(insert(&mut *db, company, &without_identities, false)).await?.id;
-    tell_created(db, company, &[id]).await?;
+    record_created(db, company, &[id]).await?;
     Ok(id)
 }
 
@@ -259,8 +259,8 @@ pub async fn sign_in(
     })
     .await?;
     match signed_in.is_new {
-        true => tell_created(change.connection()?, company, &[signed_in.id]).await?,
-        false => tracker.tell(change.connection()?, &tracked).await?,
+        true => record_created(change.connection()?, company, &[signed_in.id]).await?,
+        false => tracker.record(change.connection()?, &tracked).await?,
     }
     change.commit().await?;
     Ok(signed_in)
@@ -312,7 +312,7 @@ async fn fill_with(
         .bind(&visitor.utm_id);
     let update = update.bind(DEFAULT_NAME).execute(change.connection()?);
     with_timeout(update).await.map_err(map_constraint(super::write::UNIQUE))?;
-    tracker.tell(change.connection()?, &[id]).await?;
+    tracker.record(change.connection()?, &[id]).await?;
     change.commit().await
 }
 
@@ -330,6 +330,6 @@ pub async fn set_verified(db: impl Database<'_>, company: CompanyId, id: Contact
     let mut change = db.change().await?;
     let tracker = watch(change.connection()?, company, &[id]).await?;
     with_timeout(update.bind(company).bind(id).execute(change.connection()?)).await?;
-    tracker.tell(change.connection()?, &[id]).await?;
+    tracker.record(change.connection()?, &[id]).await?;
     change.commit().await
 }

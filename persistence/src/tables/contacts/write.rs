@@ -88,7 +88,7 @@ pub async fn link_tag(db: &mut PgConnection, company: CompanyId, contact: Contac
     if !TAGS.add(&mut *db, company, contact, tag).await? {
         return Ok(());
     }
-    tracker.tell(db, &[contact]).await
+    tracker.record(db, &[contact]).await
 }
 
 /// Removes a tag from a contact; a missing tag is no error.
@@ -98,7 +98,7 @@ pub async fn link_tag(db: &mut PgConnection, company: CompanyId, contact: Contac
 pub async fn unlink_tag(db: &mut PgConnection, company: CompanyId, contact: ContactId, tag: TagId) -> Result<()> {
     let tracker = watch(&mut *db, company, &[contact]).await?;
     if TAGS.remove(&mut *db, company, contact, tag).await? {
-        return tracker.tell(db, &[contact]).await;
+        return tracker.record(db, &[contact]).await;
     }
     let both_exist: bool = with_timeout(
         sqlx::query_scalar(

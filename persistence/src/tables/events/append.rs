@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use super::{BYTES_PER_ROW_MAX, EVENTS_PER_ROW_MAX, Told};
+use super::{BYTES_PER_ROW_MAX, EVENTS_PER_ROW_MAX, NewEvent};
 use crate::error::with_timeout;
 use crate::{CompanyId, LoggedEventId, Result};
 
@@ -21,7 +21,7 @@ impl Row {
 }
 
 /// Groups a company's events into rows, in order.
-fn group_into_rows(events: &[Told]) -> serde_json::Result<Vec<Row>> {
+fn group_into_rows(events: &[NewEvent]) -> serde_json::Result<Vec<Row>> {
     let mut rows = Vec::new();
     let mut row = Row::EMPTY;
     for event in events {
@@ -52,7 +52,7 @@ fn encode_error(error: serde_json::Error) -> sqlx::Error {
 /// step of its transaction: until the commit, nobody else can append events of these companies.
 pub(crate) async fn append(
     db: &mut PgConnection,
-    events: &[(CompanyId, Vec<Told>)],
+    events: &[(CompanyId, Vec<NewEvent>)],
 ) -> std::result::Result<Vec<(CompanyId, LoggedEventId)>, sqlx::Error> {
     let mut rows = Vec::with_capacity(events.len());
     for (company, events) in events {
@@ -112,7 +112,7 @@ pub(crate) async fn append(
 }
 
 /// Writes the events of a plain change in its transaction. They are numbered when it commits.
-pub async fn tell(db: &mut PgConnection, company: CompanyId, events: &[Told]) -> Result<()> {
+pub async fn draft(db: &mut PgConnection, company: CompanyId, events: &[NewEvent]) -> Result<()> {
     if events.is_empty() {
         return Ok(());
     }

@@ -16,7 +16,7 @@ use serde_json::Value;
 use sqlx::PgExecutor;
 
 pub(crate) use append::append;
-pub use append::tell;
+pub use append::draft;
 pub use kind::EventKind;
 pub use read::{After, Portion, Reading, find, read};
 pub use record::{
@@ -46,7 +46,7 @@ const ROWS_SCANNED_MAX: usize = 4096;
 
 /// An event to be written.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Told {
+pub struct NewEvent {
     #[serde(rename = "k")]
     pub kind: EventKind,
     #[serde(rename = "a", with = "chrono::serde::ts_microseconds")]
@@ -61,7 +61,7 @@ pub struct Told {
     pub by: Option<By>,
 }
 
-impl Told {
+impl NewEvent {
     /// An event of a plain change, by the current task's author.
     pub fn plain(kind: EventKind, at: DateTime<Utc>, record: Record, previous: Option<Value>) -> Self {
         let by = Some(resolve_author(current(), &record));
@@ -120,14 +120,14 @@ impl StoredEvent {
 ///
 /// # Errors
 /// When the database cannot answer, or the table is locked; the next run continues.
-pub async fn make_room(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
+pub async fn create_partitions(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
     DAYS.create_ahead(db, now).await
 }
 
 /// Drops the partitions of days that ended before `before`.
 ///
 /// # Errors
-/// As [`make_room`].
+/// As [`create_partitions`].
 pub async fn drop_expired(db: impl Database<'_>, before: DateTime<Utc>) -> Result<()> {
     DAYS.drop_expired(db, before).await
 }

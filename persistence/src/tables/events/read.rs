@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde_json::value::RawValue;
 use sqlx::{FromRow, PgExecutor};
 
-use super::{EventKind, ROWS_PER_QUERY, ROWS_SCANNED_MAX, StoredEvent, Told};
+use super::{EventKind, NewEvent, ROWS_PER_QUERY, ROWS_SCANNED_MAX, StoredEvent};
 use crate::error::with_timeout;
 use crate::{CompanyId, Database, LoggedEventId, Result};
 
@@ -133,7 +133,7 @@ impl Reading {
                 self.has_more = true;
                 return;
             }
-            let Told { kind, at, record, previous, by } = event;
+            let NewEvent { kind, at, record, previous, by } = event;
             let id = LoggedEventId::new(id);
             let by = by.unwrap_or_default();
             self.events.push(StoredEvent {
@@ -153,7 +153,7 @@ impl Reading {
 }
 
 /// Parses the events of a row. Unreadable ones, as of a newer release, are `None`.
-fn parse_events(json: &str) -> Vec<Option<Told>> {
+fn parse_events(json: &str) -> Vec<Option<NewEvent>> {
     let events: Vec<&RawValue> = match serde_json::from_str(json) {
         Ok(events) => events,
         Err(error) => {

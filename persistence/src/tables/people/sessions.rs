@@ -150,7 +150,7 @@ pub async fn find(db: impl PgExecutor<'_> + Copy, key: &SessionKey) -> Result<Op
 }
 
 /// Returns a session if it is still live and its person may still sign in: for connections that outlive a request.
-pub async fn lives(db: impl PgExecutor<'_>, session: &Signed) -> Result<Option<Signed>> {
+pub async fn find_live(db: impl PgExecutor<'_>, session: &Signed) -> Result<Option<Signed>> {
     let from = if session.person().is_admin() { ADMIN_SESSIONS } else { USER_SESSIONS };
     let statement = format!("{from} where s.company_id = $1 and s.id = $2 and {IS_LIVE}");
     let found = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(session.company_id).bind(session.id);

@@ -1,5 +1,5 @@
 //! The state of each event at each webhook. A row is written once an event was attempted or has to wait; events after a
-//! webhook's `told_to` are only in the event log.
+//! webhook's `delivered_through` are only in the event log.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -112,9 +112,9 @@ pub struct DeliveryOutcome {
 /// The webhook's progress, to be written with the outcomes.
 #[derive(Clone, Copy, Debug)]
 pub struct Standing {
-    /// Its `told_to` when last read or written.
+    /// Its `delivered_through` when last read or written.
     pub from: i64,
-    pub told_to: i64,
+    pub delivered_through: i64,
     pub failing_since: Option<DateTime<Utc>>,
 }
 
@@ -132,13 +132,13 @@ pub async fn record(
     // First, because it locks the row: nobody deletes the webhook or changes its URL meanwhile. A failure of the previous
     // URL says nothing about the current one.
     let progress = sqlx::query_scalar::<_, i64>(
-        "update webhooks set told_to = case told_to when $3 then $4 else told_to end,
+        "update webhooks set delivered_through = case delivered_through when $3 then $4 else delivered_through end,
              failing_since = case url when $6 then $5 else failing_since end
-         where company_id = $1 and id = $2 returning told_to",
+         where company_id = $1 and id = $2 returning delivered_through",
     );
-    let progress = progress.bind(company).bind(webhook).bind(standing.from).bind(standing.told_to);
+    let progress = progress.bind(company).bind(webhook).bind(standing.from).bind(standing.delivered_through);
     let progress = progress.bind(standing.failing_since).bind(&endpoint.url);
-    let Some(told_to) = with_timeout(progress.fetch_optional(&mut *db)).await? else { return Ok(false) };
+    let Some(delivered_through) = with_timeout(progress.fetch_optional(&mut *db)).await? else { return Ok(false) };
     if !outcomes.is_empty() {
         write(db, company, webhook, outcomes).await?;
     }
@@ -158,7 +158,7 @@ pub async fn record(
         );
         with_timeout(make_due.bind(company).bind(webhook).bind(lanes).execute(&mut *db)).await?;
     }
-    Ok(told_to == standing.told_to)
+    Ok(delivered_through == standing.delivered_through)
 }
 
 async fn write(
@@ -250,7 +250,7 @@ pub struct WaitingDeliveries {
 }
 
 /// The waiting deliveries of a webhook up to the event `read_to`: later ones are read again from the log. Those `in_progress`
-/// are not due. Rows may exist beyond `told_to`: events that follow a waiting delivery of the same lane are stored as
+/// are not due. Rows may exist beyond `delivered_through`: events that follow a waiting delivery of the same lane are stored as
 /// soon as they are read.
 pub async fn waiting(
     db: impl PgExecutor<'_>,
@@ -356,10 +356,13 @@ pub async fn replay_failed(
 /// # Errors
 /// [`crate::Error::NotFound`] when the webhook was deleted; other errors when the database cannot answer.
 pub async fn replay_after(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, event: i64) -> Result<i64> {
-    let before = sqlx::query_scalar("select told_to from webhooks where company_id = $1 and id = $2 for update");
+    let before =
+        sqlx::query_scalar("select delivered_through from webhooks where company_id = $1 and id = $2 for update");
     let before: Option<i64> = with_timeout(before.bind(company).bind(webhook).fetch_optional(&mut *db)).await?;
     let before = before.ok_or(Error::NotFound("webhook"))?;
-    let reset = sqlx::query("update webhooks set told_to = least(told_to, $3) where company_id = $1 and id = $2");
+    let reset = sqlx::query(
+        "update webhooks set delivered_through = least(delivered_through, $3) where company_id = $1 and id = $2",
+    );
     with_timeout(reset.bind(company).bind(webhook).bind(event).execute(&mut *db)).await?;
     wake(&mut *db, company, webhook).await?;
     Ok((before - event).max(0))

@@ -68,7 +68,7 @@ pub struct Endpoint {
     /// The user who last set it up; `None`: an integration, or the operator.
     pub maker: Option<UserId>,
     /// Every event up to this one was delivered, or is stored as a delivery.
-    pub told_to: i64,
+    pub delivered_through: i64,
     /// Since when no delivery has succeeded, if the last one failed.
     pub failing_since: Option<DateTime<Utc>>,
     /// When the last delivery failed, if its row still exists.
@@ -99,7 +99,7 @@ struct EndpointRow {
     old_secret: Option<String>,
     old_secret_until: Option<DateTime<Utc>>,
     maker_id: Option<UserId>,
-    told_to: i64,
+    delivered_through: i64,
     failing_since: Option<DateTime<Utc>>,
     failed_at: Option<DateTime<Utc>>,
 }
@@ -119,7 +119,7 @@ impl EndpointRow {
             secrets,
             old_secret_until: self.old_secret_until,
             maker: self.maker_id,
-            told_to: self.told_to,
+            delivered_through: self.delivered_through,
             failing_since: self.failing_since,
             failed_at: self.failed_at,
         })
@@ -139,7 +139,7 @@ fn open_secret(keys: &Keyring, location: &Location<'_>, sealed: &str) -> Result<
     Ok(Secret(String::from_utf8(plain).map_err(|_| KeyError::Damaged)?))
 }
 
-/// Creates a webhook of `maker`, which receives events after `told_to`. `None` when the company has the maximum number of
+/// Creates a webhook of `maker`, which receives events after `delivered_through`. `None` when the company has the maximum number of
 /// webhooks.
 ///
 /// # Errors
@@ -150,7 +150,7 @@ pub async fn insert(
     company: CompanyId,
     mut columns: Columns,
     secret: &Secret,
-    (maker, told_to): (Option<UserId>, i64),
+    (maker, delivered_through): (Option<UserId>, i64),
 ) -> Result<Option<Webhook>> {
     // Serialized per company, so that the limit is not exceeded.
     let turn = sqlx::query("select pg_advisory_xact_lock(hashtextextended('webhooks:' || $1::text, 0))").bind(company);
@@ -165,10 +165,10 @@ pub async fn insert(
     let id: i64 = with_timeout(id.fetch_one(&mut *db)).await?;
     let sealed = keys.seal(&secret_at(company, &id.to_string()), secret.0.as_bytes())?;
     columns.set("secret", sealed);
-    columns.set("toldTo", told_to);
-    let statement = "insert into webhooks (company_id, id, url, description, types, active, secret, told_to, maker_id)
+    columns.set("deliveredThrough", delivered_through);
+    let statement = "insert into webhooks (company_id, id, url, description, types, active, secret, delivered_through, maker_id)
          overriding system value
-         select $1, $2, g.url, g.description, coalesce(g.types, '{}'), coalesce(g.active, true), g.secret, g.told_to, $4
+         select $1, $2, g.url, g.description, coalesce(g.types, '{}'), coalesce(g.active, true), g.secret, g.delivered_through, $4
          from jsonb_populate_record(null::webhooks, $3) g
          returning id, url, description, types, active, disabled_reason, created_at, updated_at";
     let insert = sqlx::query_as(statement).bind(company).bind(id).bind(columns.to_value()).bind(maker);
@@ -211,7 +211,7 @@ pub async fn update(
 /// Whether the maker of a webhook may see every card now: events of cards show cards of all users. A user may while they are
 /// active, and their profile administers the company and sees all cards (like `Caller::sees_every_card`). `false` also for a
 /// deleted webhook.
-pub async fn may_tell_of_cards(db: impl PgExecutor<'_>, company: CompanyId, id: WebhookId) -> Result<bool> {
+pub async fn may_include_cards(db: impl PgExecutor<'_>, company: CompanyId, id: WebhookId) -> Result<bool> {
     let may = sqlx::query_scalar(
         "select exists (
              select from webhooks w
@@ -226,7 +226,7 @@ pub async fn may_tell_of_cards(db: impl PgExecutor<'_>, company: CompanyId, id: 
 }
 
 /// Clears the failure of an endpoint that has accepted a request other than a delivery, unless its URL has changed meanwhile.
-pub async fn forgive(db: &mut PgConnection, endpoint: &Endpoint) -> Result<()> {
+pub async fn clear_failure(db: &mut PgConnection, endpoint: &Endpoint) -> Result<()> {
     let update = sqlx::query(
         "update webhooks set failing_since = null
          where company_id = $1 and id = $2 and url = $3 and failing_since is not null",
@@ -275,7 +275,7 @@ pub async fn remove(db: impl PgExecutor<'_>, company: CompanyId, id: WebhookId) 
 }
 
 /// Disables a webhook for a reason, unless it was disabled or its URL changed meanwhile. Returns whether it did.
-pub async fn switch_off(db: impl PgExecutor<'_>, endpoint: &Endpoint, reason: &str) -> Result<bool> {
+pub async fn disable(db: impl PgExecutor<'_>, endpoint: &Endpoint, reason: &str) -> Result<bool> {
     let disable = sqlx::query(
         "update webhooks set active = false, disabled_reason = $4, updated_at = now()
          where company_id = $1 and id = $2 and url = $3 and active",
@@ -285,7 +285,8 @@ pub async fn switch_off(db: impl PgExecutor<'_>, endpoint: &Endpoint, reason: &s
 }
 
 /// The time of the last failure is that of the newest failed delivery, or of the pending one that is retried last.
-const ENDPOINT: &str = "select company_id, id, url, types, secret, old_secret, old_secret_until, maker_id, told_to,
+const ENDPOINT: &str =
+    "select company_id, id, url, types, secret, old_secret, old_secret_until, maker_id, delivered_through,
         failing_since,
         case when failing_since is not null then (
             select max(updated_at) from (

@@ -3,7 +3,7 @@
 use actix_web::error::PayloadError;
 use actix_ws::{CloseCode, CloseReason};
 use chrono::{DateTime, Utc};
-use hotline_actors::webchat::CutReason;
+use hotline_actors::webchat::DisconnectReason;
 use tokio::sync::watch;
 
 /// Why a socket ends.
@@ -48,10 +48,10 @@ impl End {
 }
 
 /// Returns once the session closes the socket, or has ended.
-pub(super) async fn wait_for_close(close: &mut watch::Receiver<Option<CutReason>>) -> End {
+pub(super) async fn wait_for_close(close: &mut watch::Receiver<Option<DisconnectReason>>) -> End {
     match close.wait_for(Option::is_some).await.map(|reason| *reason) {
-        Ok(Some(CutReason::Moved)) => End::Moved,
-        Ok(Some(CutReason::TooSlow)) => End::TooSlow,
+        Ok(Some(DisconnectReason::Moved)) => End::Moved,
+        Ok(Some(DisconnectReason::TooSlow)) => End::TooSlow,
         Ok(None) | Err(_) => End::Lost,
     }
 }

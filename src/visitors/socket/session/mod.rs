@@ -15,7 +15,7 @@ use actix_web::web::Data;
 use actix_ws::{Message, MessageStream, ProtocolError};
 use chrono::{DateTime, Utc};
 use hotline_actors::clock;
-use hotline_actors::webchat::{Attached, CutReason, Push, Pushed};
+use hotline_actors::webchat::{Attached, DisconnectReason, Push, Pushed};
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{MessageId, TicketId};
@@ -51,7 +51,7 @@ const UNSEEN_MAX: usize = 8;
 pub(super) struct ActorChannels {
     pub(super) pushes: Pushed,
     /// The reason why the actor closes the socket.
-    pub(super) close: watch::Receiver<Option<CutReason>>,
+    pub(super) close: watch::Receiver<Option<DisconnectReason>>,
 }
 
 /// A socket with its session.
@@ -68,7 +68,7 @@ pub(super) struct SocketSession {
     pushes: Pushed,
     /// When the session ended: no push is read before the browser has reported its newest message.
     ended: watch::Receiver<Option<DateTime<Utc>>>,
-    close: watch::Receiver<Option<CutReason>>,
+    close: watch::Receiver<Option<DisconnectReason>>,
     stopping: watch::Receiver<bool>,
     position: CatchUpPosition,
     /// The newest message this browser has.

@@ -77,7 +77,7 @@ fn is_label(label: &str) -> bool {
 
 /// A character beyond ASCII that is seen.
 fn is_letter_beyond(character: char) -> bool {
-    !character.is_ascii() && !letters::shows_nothing(character)
+    !character.is_ascii() && !letters::is_invisible(character)
 }
 
 #[cfg(test)]

@@ -122,7 +122,7 @@ impl FromField for Options {
         let mut seen_names = HashSet::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let Name(option) = Name::from_json(item).map_err(|reason| format!("item {} {reason}", index + 1))?;
-            if !seen_names.insert(letters::looks(&option)) {
+            if !seen_names.insert(letters::appearance(&option)) {
                 return Err(format!("contains {option} twice"));
             }
             options.push(option);

@@ -49,8 +49,8 @@ fn one_line(text: String) -> Result<String, String> {
 }
 
 /// A text without the characters that show nothing anywhere, in one form.
-fn composed(value: &Value, characters_max: usize) -> Result<String, String> {
-    let text = letters::composed(trimmed(value)?);
+fn normalized(value: &Value, characters_max: usize) -> Result<String, String> {
+    let text = letters::normalize(trimmed(value)?);
     if text.chars().count() > characters_max {
         return Err(format!("must have at most {characters_max} characters"));
     }
@@ -97,7 +97,7 @@ macro_rules! text {
 
 text! {
     /// A name: not blank, one line, at most 255 characters.
-    Name, {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[^\r\n\u0085\u2028\u2029]*\S[^\r\n\u0085\u2028\u2029]*$", "example": "Maria Lima"}, |value| one_line(not_blank(composed(value, NAME_CHARACTERS_MAX)?)?)
+    Name, {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[^\r\n\u0085\u2028\u2029]*\S[^\r\n\u0085\u2028\u2029]*$", "example": "Maria Lima"}, |value| one_line(not_blank(normalized(value, NAME_CHARACTERS_MAX)?)?)
 }
 
 text! {
@@ -120,7 +120,7 @@ text! {
 text! {
     /// The shortcut of a quick message: 1 to 60 characters, no blanks.
     Shortcut, {"type": "string", "minLength": 1, "maxLength": 60, "pattern": "^\\S+$", "example": "/hours"}, |value| {
-        let text = not_blank(composed(value, SHORTCUT_CHARACTERS_MAX)?)?;
+        let text = not_blank(normalized(value, SHORTCUT_CHARACTERS_MAX)?)?;
         if text.contains(char::is_whitespace) { Err("must not contain spaces".to_owned()) } else { Ok(text) }
     }
 }
@@ -222,7 +222,7 @@ pub fn country_of(digits: &str) -> Option<String> {
 text! {
     /// An e-mail address: a mailbox of RFC 5321, also with letters of other scripts (RFC 6531).
     Email, {"type": "string", "format": "email", "maxLength": 255, "example": "maria@example.com"}, |value| {
-        let text = composed(value, NAME_CHARACTERS_MAX)?;
+        let text = normalized(value, NAME_CHARACTERS_MAX)?;
         if is_mailbox(&text) { Ok(text) } else { Err("must be an e-mail address".to_owned()) }
     }
 }

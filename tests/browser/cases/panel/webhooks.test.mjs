@@ -85,7 +85,7 @@ describe("webhooks", () => {
     assert.equal(await desk.page.evaluate(() => document.querySelectorAll("#app b").length), 0, "what it answers is text");
 
     // What is not taken waits, and is sent again when somebody asks for it.
-    const contact = await at.company.data("POST", "/contacts", { name: "Told", number: "5511944443333" });
+    const contact = await at.company.data("POST", "/contacts", { name: "NewEvent", number: "5511944443333" });
     await eventually("it is told", () => receiver.of("contact.created").length > 0);
     await desk.link("Deliveries").click();
     await eventually("what became of it", async () => {

@@ -13,7 +13,7 @@ pub use content::{Check, Content};
 use super::receive::set_last_message;
 use super::{Close, Reopen};
 use crate::Refusal;
-use crate::tickets::{AfterSend, Author, Command, ContactFacts, Context, FollowUp, Heard, RequiredFacts, Ticket};
+use crate::tickets::{AfterSend, Author, Command, ContactFacts, Context, FollowUp, LastInbound, RequiredFacts, Ticket};
 use crate::variables::{ContactValues, Values, names};
 
 /// Sends a message to the contact.
@@ -122,7 +122,7 @@ impl Send {
         if !is_reachable {
             return Err(Refusal::ContactUnreachable(channel.into()));
         }
-        ticket.heard = ticket.heard.max(self.facts.heard);
+        ticket.last_inbound = ticket.last_inbound.max(self.facts.last_inbound);
         if channel.has_phone() && !self.content.is_template() { check_window(ticket, cx) } else { Ok(()) }
     }
 }
@@ -179,10 +179,10 @@ fn store_follow_ups(messages: &mut [MessageRow], ticket: &mut Ticket, after: &Af
 /// Checks that the conversation window is open for anything but a template. If the contact never wrote, the provider
 /// decides. `Unknown` counts as closed, because the caller looks it up before it sends.
 fn check_window(ticket: &Ticket, cx: &Context<'_>) -> Result<(), Refusal> {
-    match (cx.window, ticket.heard) {
-        (None, _) | (_, Heard::Never) => Ok(()),
-        (Some(window), Heard::At(at)) if cx.now - at <= window => Ok(()),
-        (Some(window), Heard::At(at)) => Err(Refusal::WindowClosed(at.checked_add_signed(window))),
-        (Some(_), Heard::Unknown) => Err(Refusal::WindowClosed(None)),
+    match (cx.window, ticket.last_inbound) {
+        (None, _) | (_, LastInbound::Never) => Ok(()),
+        (Some(window), LastInbound::At(at)) if cx.now - at <= window => Ok(()),
+        (Some(window), LastInbound::At(at)) => Err(Refusal::WindowClosed(at.checked_add_signed(window))),
+        (Some(_), LastInbound::Unknown) => Err(Refusal::WindowClosed(None)),
     }
 }

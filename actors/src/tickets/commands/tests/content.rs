@@ -9,7 +9,7 @@ use hotline_persistence::tables::messages::{MessageRow, MessageStatus, MessageTy
 use serde_json::{Value, json};
 
 use super::fixture::*;
-use crate::tickets::{AfterSend, ContactFacts, Content, Heard, Receive, Send, Transfer};
+use crate::tickets::{AfterSend, ContactFacts, Content, LastInbound, Receive, Send, Transfer};
 use crate::variables::ContactValues;
 use crate::{FieldError, Refusal};
 
@@ -279,12 +279,12 @@ fn a_phone_channel_accepts_only_templates_outside_the_conversation_window() {
     desk.run(template(json!([]), None));
 
     desk.run(Receive::text("hi"));
-    let heard = desk.now;
+    let last_inbound = desk.now;
     // A second passes before it is sent: at the last moment, and after it.
-    desk.now = heard + TimeDelta::hours(24) - TimeDelta::seconds(1);
+    desk.now = last_inbound + TimeDelta::hours(24) - TimeDelta::seconds(1);
     desk.run(text("hello"));
-    desk.now = heard + TimeDelta::hours(24);
-    assert_eq!(desk.expect_refusal(text("hello")), Refusal::WindowClosed(Some(heard + TimeDelta::hours(24))));
+    desk.now = last_inbound + TimeDelta::hours(24);
+    assert_eq!(desk.expect_refusal(text("hello")), Refusal::WindowClosed(Some(last_inbound + TimeDelta::hours(24))));
     desk.run(template(json!([]), None));
     desk.window = None;
     desk.run(text("hello"));
@@ -295,18 +295,21 @@ fn loaded_facts_open_the_window_and_are_remembered() {
     let mut desk = Desk::on(PHONE);
     in_window(&mut desk);
     let at = desk.now - TimeDelta::hours(1);
-    let heard = Heard::At(at);
-    desk.run(Send { facts: ContactFacts { heard, ..ContactFacts::default() }, ..text("hello") });
+    let last_inbound = LastInbound::At(at);
+    desk.run(Send { facts: ContactFacts { last_inbound, ..ContactFacts::default() }, ..text("hello") });
     desk.run(text("hello again"));
     desk.now += TimeDelta::hours(23);
     assert_eq!(
-        desk.expect_refusal(Send { facts: ContactFacts { heard, ..ContactFacts::default() }, ..text("hello") }),
+        desk.expect_refusal(Send { facts: ContactFacts { last_inbound, ..ContactFacts::default() }, ..text("hello") }),
         Refusal::WindowClosed(Some(at + TimeDelta::hours(24)))
     );
 
     let mut desk = Desk::on(PHONE);
     in_window(&mut desk);
-    desk.run(Send { facts: ContactFacts { heard: Heard::Never, ..ContactFacts::default() }, ..text("hello") });
+    desk.run(Send {
+        facts: ContactFacts { last_inbound: LastInbound::Never, ..ContactFacts::default() },
+        ..text("hello")
+    });
     desk.run(text("hello again"));
 }
 

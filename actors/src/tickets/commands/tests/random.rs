@@ -182,7 +182,7 @@ fn carry_out(desk: &mut Desk, step: &Step) -> Result<Vec<Change>, Refusal> {
 /// A delivery is recorded when it advances the position, up to the last message.
 fn delivery(ticket: &Ticket, up_to: MessageId) -> Vec<&'static str> {
     let position = ticket.row.last_message_id.map(|last| up_to.min(last).into());
-    if position > Some(ticket.reached.delivered) { vec!["delivered"] } else { vec![] }
+    if position > Some(ticket.receipts.delivered) { vec!["delivered"] } else { vec![] }
 }
 
 fn change_name(change: &Change) -> &'static str {
