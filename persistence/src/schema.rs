@@ -6,7 +6,7 @@
 //! ([decision 24](../../docs/decisions/0024-the-schema-says-which-releases-may-serve-it.md)).
 
 use sqlx::PgPool;
-use sqlx::migrate::Migrator;
+use sqlx::migrate::{MigrateError, Migrator};
 
 use crate::error::{NewerSchema, with_timeout};
 use crate::{Error, Result};
@@ -38,7 +38,12 @@ pub fn known() -> i64 {
 /// reached or a migration fails.
 pub async fn migrate(db: &PgPool) -> Result<()> {
     refuse_newer(db).await?;
-    migrations().run(db).await?;
+    let mut connection = db.acquire().await.map_err(MigrateError::from)?;
+    if let Err(error) = migrations().run(&mut *connection).await {
+        // Its session still has the lock on migrations; in the pool it would block the next migration.
+        let _ = connection.close().await;
+        return Err(error.into());
+    }
     // An older release must not overwrite the release that migrated last.
     let update = "update schema_needs set release = $1
          where release <> $1 and $2 >= (select max(version) from _sqlx_migrations)";

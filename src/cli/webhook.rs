@@ -41,7 +41,7 @@ pub enum Command {
         #[command(flatten)]
         changes: WebhookUpdate,
         #[command(flatten)]
-        networks: NetworkArgs,
+        networks: WebhookNetworkArgs,
     },
     /// Delete a webhook and its delivery history
     Delete(WebhookArgs),
@@ -52,7 +52,7 @@ pub enum Command {
         #[command(flatten)]
         webhook: WebhookArgs,
         #[command(flatten)]
-        networks: NetworkArgs,
+        networks: WebhookNetworkArgs,
     },
     /// List the deliveries of a webhook, newest first
     Deliveries {
@@ -76,14 +76,14 @@ pub enum Command {
 
 /// Which addresses are taken.
 #[derive(Args)]
-pub struct NetworkArgs {
+pub struct WebhookNetworkArgs {
     /// Private network that webhook endpoints may be in, as given to `hotline serve` (repeatable or comma-separated)
     #[arg(long, env = "HOTLINE_WEBHOOK_ALLOW_NETWORK", value_delimiter = ',', value_parser = config::network,
         value_name = "CIDR")]
     webhook_allow_network: Vec<IpNet>,
 }
 
-impl NetworkArgs {
+impl WebhookNetworkArgs {
     fn webhooks(&self) -> Result<Webhooks, Failure> {
         Ok(Webhooks::new(&config::webhooks(&self.webhook_allow_network))?)
     }
@@ -115,7 +115,7 @@ pub struct Create {
     #[arg(long = "type", value_name = "TYPE", value_parser = kind)]
     types: Vec<EventKind>,
     #[command(flatten)]
-    networks: NetworkArgs,
+    networks: WebhookNetworkArgs,
 }
 
 /// The endpoint of a new webhook: positional, or by the option that it was before.
@@ -285,7 +285,7 @@ impl Create {
 }
 
 impl WebhookUpdate {
-    async fn apply(self, id: WebhookId, networks: &NetworkArgs, global: &GlobalArgs) -> Result<(), Failure> {
+    async fn apply(self, id: WebhookId, networks: &WebhookNetworkArgs, global: &GlobalArgs) -> Result<(), Failure> {
         let mut columns = Columns::default();
         if let Some(url) = self.url {
             columns.set("url", networks.check(url).map_err(|reason| format!("--url {reason}"))?);
