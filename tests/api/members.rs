@@ -57,7 +57,7 @@ async fn a_scan_finds_what_the_slots_of_its_process_have_and_nothing_else() {
             company_id: company.id,
             channel_id: company.phone,
             provider_message_id: "wamid.1".to_owned(),
-            milestone: DeliveryStatus::Sent,
+            delivery_status: DeliveryStatus::Sent,
             at: Utc::now(),
         };
         pending_receipts::keep(db, &early).await.expect("an early status");

@@ -18,7 +18,7 @@ const FIRST_ID: i64 = 1_000_000_000;
 fn histories() -> Vec<Vec<(DeliveryStatus, i64)>> {
     use DeliveryStatus::{Delivered, Failed, Read, Sent};
     let failed = || Failed(MessageError { code: "131026".to_owned(), message: "undeliverable".to_owned() });
-    let told = |milestone: usize| [Sent, Delivered, Read, failed()][milestone].clone();
+    let told = |index: usize| [Sent, Delivered, Read, failed()][index].clone();
     let mut histories = vec![vec![]];
     for first in 0..4 {
         for second in [-5, 1, 9] {
@@ -77,12 +77,12 @@ async fn within_a_flush_the_same_becomes_of_a_message_and_it_is_written_once() {
         }))
     };
     let told = |id: i64, history: &[(DeliveryStatus, i64)]| -> Vec<Change> {
-        let row = |(milestone, second): &(DeliveryStatus, i64)| {
+        let row = |(delivery_status, second): &(DeliveryStatus, i64)| {
             Change::Progress(Box::new(DeliveryStatusRow {
                 company_id: company.id,
                 ticket_id: TicketId::new(id),
                 message_id: MessageId::new(id),
-                milestone: milestone.clone(),
+                delivery_status: delivery_status.clone(),
                 at: at + TimeDelta::seconds(*second),
                 provider_message_id: (*second > 0).then(|| format!("wamid {id} {second}")),
                 noted_at: None,
@@ -157,9 +157,10 @@ async fn within_a_flush_the_same_becomes_of_a_message_and_it_is_written_once() {
             .expect("counts");
     for ((id, times), history) in written.iter().zip(&histories) {
         // Whether it is the first time that it fails, and counts, is asked of the table. What has arrived does not fail.
-        let arrives = |(milestone, _): &&_| matches!(milestone, DeliveryStatus::Delivered | DeliveryStatus::Read);
+        let arrives =
+            |(delivery_status, _): &&_| matches!(delivery_status, DeliveryStatus::Delivered | DeliveryStatus::Read);
         let mut before = history.iter().take_while(|told| !arrives(told));
-        let fails = before.any(|(milestone, _)| matches!(milestone, DeliveryStatus::Failed(_)));
+        let fails = before.any(|(delivery_status, _)| matches!(delivery_status, DeliveryStatus::Failed(_)));
         assert_eq!(*times, if fails { 2 } else { 1 }, "message {id}: {history:?}");
     }
     app.stop().await;

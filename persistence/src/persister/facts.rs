@@ -62,7 +62,7 @@ impl Facts {
                         self.add_answer(SourceRow::of_message(message), ticket, first_transfer(entry, ticket.id));
                     }
                 }
-                Change::Progress(row) if matches!(row.milestone, DeliveryStatus::Failed(_)) => {
+                Change::Progress(row) if matches!(row.delivery_status, DeliveryStatus::Failed(_)) => {
                     self.failing.push((row.company_id, row.message_id));
                 }
                 // Only the entry with the message's first such status contains the ticket.

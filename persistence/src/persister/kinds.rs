@@ -169,14 +169,14 @@ impl Kind for DeliveryStatusRow {
         Some(row.message_id.0)
     }
     fn reduced(row: &Self) -> Option<Self> {
-        let milestone = match &row.milestone {
+        let delivery_status = match &row.delivery_status {
             DeliveryStatus::Failed(_) => DeliveryStatus::Failed(MessageError {
                 code: REFUSED_CODE.to_owned(),
                 message: REFUSED_MESSAGE.to_owned(),
             }),
             reached => reached.clone(),
         };
-        Some(Self { milestone, provider_message_id: None, ..row.clone() })
+        Some(Self { delivery_status, provider_message_id: None, ..row.clone() })
     }
     async fn write(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
         messages::progress(db, rows).await

@@ -19,7 +19,8 @@ pub struct EarlyStatus {
     pub company_id: CompanyId,
     pub channel_id: ChannelId,
     pub provider_message_id: String,
-    pub milestone: DeliveryStatus,
+    #[serde(rename = "milestone")]
+    pub delivery_status: DeliveryStatus,
     pub at: DateTime<Utc>,
 }
 
@@ -45,7 +46,7 @@ pub async fn keep(db: impl Database<'_>, status: &EarlyStatus) -> Result<()> {
 }
 
 async fn insert(db: impl Database<'_>, status: &EarlyStatus) -> Result<()> {
-    let error = match &status.milestone {
+    let error = match &status.delivery_status {
         DeliveryStatus::Failed(error) => Some(Json(error)),
         _ => None,
     };
@@ -57,7 +58,7 @@ async fn insert(db: impl Database<'_>, status: &EarlyStatus) -> Result<()> {
         .bind(status.company_id)
         .bind(status.channel_id)
         .bind(&status.provider_message_id)
-        .bind(status.milestone.status().as_str())
+        .bind(status.delivery_status.status().as_str())
         .bind(error)
         .bind(status.at)
         .execute(db),
@@ -90,7 +91,7 @@ pub async fn of_message(
 
 impl Row {
     fn into_status(self, company: CompanyId, channel: ChannelId, provider_message_id: &str) -> EarlyStatus {
-        let milestone = match self.status {
+        let delivery_status = match self.status {
             MessageStatus::Delivered => DeliveryStatus::Delivered,
             MessageStatus::Read => DeliveryStatus::Read,
             MessageStatus::Failed => {
@@ -101,7 +102,7 @@ impl Row {
             _ => DeliveryStatus::Sent,
         };
         let provider_message_id = provider_message_id.to_owned();
-        EarlyStatus { company_id: company, channel_id: channel, provider_message_id, milestone, at: self.at }
+        EarlyStatus { company_id: company, channel_id: channel, provider_message_id, delivery_status, at: self.at }
     }
 }
 

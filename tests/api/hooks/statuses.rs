@@ -24,7 +24,7 @@ pub async fn queued(app: &TestApp, channel: &Hooked, contact: &Value, body: &str
 pub async fn noted(app: &OwnApp, message: &Value, provider_id: &str) {
     let sent = UpdateDeliveryStatus {
         message: MessageId::new(message["id"].as_i64().expect("id")),
-        milestone: DeliveryStatus::Sent,
+        delivery_status: DeliveryStatus::Sent,
         at: Utc::now(),
         provider_message_id: Some(provider_id.to_owned()),
     };

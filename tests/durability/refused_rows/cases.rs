@@ -139,13 +139,13 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         };
         vec![Change::Message(Box::new(bare)), change]
     };
-    let progress = |milestone| {
+    let progress = |delivery_status| {
         let provider_message_id = Some(format!("wamid {id}"));
         Change::Progress(Box::new(DeliveryStatusRow {
             company_id,
             ticket_id,
             message_id,
-            milestone,
+            delivery_status,
             at,
             provider_message_id,
             noted_at: Some(at),

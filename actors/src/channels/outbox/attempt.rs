@@ -35,14 +35,14 @@ pub(super) enum AttemptOutcome {
 /// The new status of a message, its time, and the provider's id of the message.
 #[derive(Clone, Debug)]
 pub(super) struct Decision {
-    milestone: DeliveryStatus,
+    delivery_status: DeliveryStatus,
     at: DateTime<Utc>,
     provider_message_id: Option<String>,
 }
 
 impl Decision {
-    fn now(milestone: DeliveryStatus, provider_message_id: Option<String>) -> AttemptOutcome {
-        AttemptOutcome::Decided(Self { milestone, at: now(), provider_message_id })
+    fn now(delivery_status: DeliveryStatus, provider_message_id: Option<String>) -> AttemptOutcome {
+        AttemptOutcome::Decided(Self { delivery_status, at: now(), provider_message_id })
     }
 
     /// The status of a message that is given up after this failure.
@@ -54,7 +54,7 @@ impl Decision {
             SendFailure::Failed(error) => error.message,
         };
         let error = MessageError { code: "ERR_GIVEN_UP".to_owned(), message };
-        Self { milestone: DeliveryStatus::Failed(error), at: now(), provider_message_id: None }
+        Self { delivery_status: DeliveryStatus::Failed(error), at: now(), provider_message_id: None }
     }
 }
 
@@ -160,13 +160,13 @@ async fn address(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<Stri
 /// durable. None: it cannot be recorded, and the message must not be sent again in this run.
 pub(super) async fn record(scope: Arc<SenderScope>, outgoing: Outgoing, decision: Decision) -> Option<Seq> {
     let message = &outgoing.message;
-    let Decision { milestone, at, provider_message_id } = decision;
+    let Decision { delivery_status, at, provider_message_id } = decision;
     if message.after_send.is_none() {
         let row = DeliveryStatusRow {
             company_id: message.company_id,
             ticket_id: message.ticket_id,
             message_id: message.id,
-            milestone,
+            delivery_status,
             at,
             provider_message_id,
             noted_at: None,
@@ -174,7 +174,7 @@ pub(super) async fn record(scope: Arc<SenderScope>, outgoing: Outgoing, decision
         return scope.status_recorder.record(message.channel_id, row).await;
     }
     // The message has a follow-up action, which its ticket must decide.
-    let progress = UpdateDeliveryStatus { message: outgoing.id(), milestone, at, provider_message_id };
+    let progress = UpdateDeliveryStatus { message: outgoing.id(), delivery_status, at, provider_message_id };
     let background = scope.base.background.clone();
     background.spawn(record_in_ticket(scope, outgoing, progress)).await.ok().flatten()
 }

@@ -101,7 +101,7 @@ impl ChannelSender {
             company_id,
             ticket_id,
             message_id: id,
-            milestone: DeliveryStatus::Failed(error),
+            delivery_status: DeliveryStatus::Failed(error),
             at: now(),
             provider_message_id: None,
             noted_at: None,

@@ -74,19 +74,19 @@ impl Inbound {
         company: CompanyId,
         channel: ChannelId,
         provider_message_id: &str,
-        milestone: DeliveryStatus,
+        delivery_status: DeliveryStatus,
         at: DateTime<Utc>,
     ) -> Result<(), Refusal> {
         let at = at.min(now());
         if let Some(message) = self.find_message(company, channel, provider_message_id).await? {
-            return self.update_status(company, message, milestone, at).await;
+            return self.update_status(company, message, delivery_status, at).await;
         }
         let inbox = self.inbox(company, channel).await?;
         let early = EarlyStatus {
             company_id: company,
             channel_id: channel,
             provider_message_id: provider_message_id.to_owned(),
-            milestone,
+            delivery_status,
             at,
         };
         pending_receipts::keep(self.base.db(company), &early).await?;
@@ -102,10 +102,10 @@ impl Inbound {
         &self,
         company: CompanyId,
         message: Passed,
-        milestone: DeliveryStatus,
+        delivery_status: DeliveryStatus,
         at: DateTime<Utc>,
     ) -> Result<(), Refusal> {
-        let update = UpdateDeliveryStatus { message: message.id, milestone, at, provider_message_id: None };
+        let update = UpdateDeliveryStatus { message: message.id, delivery_status, at, provider_message_id: None };
         match self.tickets.ask(company, message.ticket_id, update).await {
             // The message was deleted with its contact: there is nothing to update.
             Err(Refusal::NotFound) => Ok(()),
@@ -122,11 +122,11 @@ impl Inbound {
         company: CompanyId,
         channel: ChannelId,
         address: &str,
-        milestone: DeliveryStatus,
+        delivery_status: DeliveryStatus,
         until: DateTime<Utc>,
     ) -> Result<(), Refusal> {
         let Some(contact) = self.find_by_address(company, channel, address).await? else { return Ok(()) };
-        let status = milestone.status();
+        let status = delivery_status.status();
         let at = until.min(now());
         for _ in 0..WATERMARK_ROUNDS_MAX {
             let db = self.base.reads().tables(company).await?;
@@ -138,7 +138,7 @@ impl Inbound {
             for message in sent {
                 let update = UpdateDeliveryStatus {
                     message: message.id,
-                    milestone: milestone.clone(),
+                    delivery_status: delivery_status.clone(),
                     at,
                     provider_message_id: None,
                 };
@@ -178,7 +178,7 @@ impl Inbound {
         let Some(message) = self.find_message(company, channel, id).await? else { return Ok(()) };
         let db = self.base.db(company);
         for early in pending_receipts::of_message(db, company, channel, id).await? {
-            self.update_status(company, message, early.milestone, early.at).await?;
+            self.update_status(company, message, early.delivery_status, early.at).await?;
         }
         pending_receipts::remove(db, company, channel, id).await?;
         inbox.early_statuses.remove(id);

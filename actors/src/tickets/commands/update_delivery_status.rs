@@ -15,7 +15,7 @@ pub struct UpdateDeliveryStatus {
     /// Which message of this ticket.
     pub message: MessageId,
     /// The new status.
-    pub milestone: DeliveryStatus,
+    pub delivery_status: DeliveryStatus,
     /// The time of the status.
     pub at: DateTime<Utc>,
     /// The provider's id of the message, if known.
@@ -27,12 +27,12 @@ impl Command for UpdateDeliveryStatus {
 
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
         let follow_up = ticket.take_follow_up(self.message);
-        let has_failed = matches!(self.milestone, DeliveryStatus::Failed(_));
+        let has_failed = matches!(self.delivery_status, DeliveryStatus::Failed(_));
         cx.record(Change::Progress(Box::new(DeliveryStatusRow {
             company_id: ticket.row.company_id,
             ticket_id: ticket.row.id,
             message_id: self.message,
-            milestone: self.milestone,
+            delivery_status: self.delivery_status,
             at: self.at,
             provider_message_id: self.provider_message_id,
             noted_at: Some(cx.now),

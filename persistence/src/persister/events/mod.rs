@@ -130,7 +130,7 @@ impl<'a> EventCollector<'a> {
                     index,
                     company: row.company_id,
                     message: row.message_id,
-                    status: row.milestone.status(),
+                    status: row.delivery_status.status(),
                     // A provider's clock is shown on the message; the event has Hotline's.
                     at: row.noted_at.unwrap_or(row.at),
                 }),

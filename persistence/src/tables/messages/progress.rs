@@ -78,7 +78,8 @@ pub struct DeliveryStatusRow {
     pub company_id: CompanyId,
     pub ticket_id: TicketId,
     pub message_id: MessageId,
-    pub milestone: DeliveryStatus,
+    #[serde(rename = "milestone")]
+    pub delivery_status: DeliveryStatus,
     #[serde(with = "chrono::serde::ts_microseconds")]
     pub at: DateTime<Utc>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -119,7 +120,7 @@ impl<'a> CombinedReports<'a> {
     fn add(&mut self, row: &'a DeliveryStatusRow) {
         use MessageStatus::{Delivered, Queued, Read, Sent};
         self.provider_message_id = self.provider_message_id.or(row.provider_message_id.as_deref());
-        match &row.milestone {
+        match &row.delivery_status {
             DeliveryStatus::Sent => keep_earliest(&mut self.sent_at, row.at),
             DeliveryStatus::Delivered => keep_earliest(&mut self.delivered_at, row.at),
             DeliveryStatus::Read => keep_earliest(&mut self.read_at, row.at),
@@ -130,7 +131,7 @@ impl<'a> CombinedReports<'a> {
                 return;
             }
         }
-        let to = row.milestone.status();
+        let to = row.delivery_status.status();
         if matches!((self.reached, to), (Queued, _) | (Sent, Delivered | Read) | (Delivered, Read)) {
             self.reached = to;
         }
@@ -360,12 +361,12 @@ mod tests {
 
     use super::*;
 
-    fn report(milestone: DeliveryStatus, second: i64) -> DeliveryStatusRow {
+    fn report(delivery_status: DeliveryStatus, second: i64) -> DeliveryStatusRow {
         DeliveryStatusRow {
             company_id: CompanyId::new(1),
             ticket_id: TicketId::new(1),
             message_id: MessageId::new(1),
-            milestone,
+            delivery_status,
             at: DateTime::UNIX_EPOCH + TimeDelta::seconds(second),
             provider_message_id: (second == 1).then(|| "wamid.1".to_owned()),
             noted_at: None,
@@ -377,8 +378,8 @@ mod tests {
     }
 
     /// The reached status, and whether the message failed before delivery.
-    fn after(milestones: &[DeliveryStatus]) -> (MessageStatus, bool) {
-        let rows: Vec<_> = milestones.iter().cloned().zip(1..).map(|(milestone, at)| report(milestone, at)).collect();
+    fn after(statuses: &[DeliveryStatus]) -> (MessageStatus, bool) {
+        let rows: Vec<_> = statuses.iter().cloned().zip(1..).map(|(status, at)| report(status, at)).collect();
         let rows: Vec<_> = rows.iter().collect();
         let combined = combine(&rows);
         let one = combined.first().expect("one message");

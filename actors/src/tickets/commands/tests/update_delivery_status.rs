@@ -21,10 +21,10 @@ fn sent(desk: &mut Desk) -> MessageId {
     desk.run(Send { after, ..Send::text("hello", ana()) }).reply.id
 }
 
-fn progress(message: MessageId, milestone: DeliveryStatus) -> UpdateDeliveryStatus {
+fn progress(message: MessageId, delivery_status: DeliveryStatus) -> UpdateDeliveryStatus {
     UpdateDeliveryStatus {
         message,
-        milestone,
+        delivery_status,
         at: DateTime::UNIX_EPOCH,
         provider_message_id: Some(format!("wamid.{message}")),
     }
@@ -55,8 +55,8 @@ fn the_first_status_of_a_sent_message_transfers_and_closes_the_ticket() {
         assert_eq!(row.wrapup_note.as_deref(), Some("two of them"));
 
         // Further reports do not repeat the action.
-        for milestone in [DeliveryStatus::Sent, DeliveryStatus::Delivered, DeliveryStatus::Read, failed()] {
-            let result = desk.run(progress(message, milestone));
+        for delivery_status in [DeliveryStatus::Sent, DeliveryStatus::Delivered, DeliveryStatus::Read, failed()] {
+            let result = desk.run(progress(message, delivery_status));
             assert!(matches!(&result.changes[..], [Change::Progress(_)]), "{:?}", result.changes);
         }
     }
@@ -66,8 +66,8 @@ fn the_first_status_of_a_sent_message_transfers_and_closes_the_ticket() {
 fn a_failed_message_has_no_follow_up_even_if_later_statuses_arrive() {
     let mut desk = Desk::on(PHONE);
     let message = sent(&mut desk);
-    for milestone in [failed(), DeliveryStatus::Sent] {
-        let result = desk.run(progress(message, milestone));
+    for delivery_status in [failed(), DeliveryStatus::Sent] {
+        let result = desk.run(progress(message, delivery_status));
         assert!(matches!(&result.changes[..], [Change::Progress(_)]), "{:?}", result.changes);
     }
     assert!(desk.ticket.is_open() && desk.ticket.following.is_none());
@@ -122,7 +122,7 @@ fn answers(desk: &Desk) -> (Option<DateTime<Utc>>, Option<DateTime<Utc>>) {
 
 #[test]
 fn a_message_counts_as_an_answer_once_sent_as_of_when_it_was_written() {
-    for milestone in [DeliveryStatus::Sent, DeliveryStatus::Delivered, DeliveryStatus::Read] {
+    for delivery_status in [DeliveryStatus::Sent, DeliveryStatus::Delivered, DeliveryStatus::Read] {
         let mut desk = Desk::on(PHONE);
         desk.run(Receive::text("hi"));
         let asked_at = desk.now;
@@ -132,7 +132,7 @@ fn a_message_counts_as_an_answer_once_sent_as_of_when_it_was_written() {
         let message = desk.run(Send::text("two", Author::API)).reply;
         let later = desk.run(Send::text("three", ana())).reply;
         assert_eq!(answers(&desk), (None, Some(asked_at)), "the contact still waits");
-        desk.run(progress(message.id, milestone));
+        desk.run(progress(message.id, delivery_status));
         assert_eq!(answers(&desk), (Some(message.created_at), None));
         desk.run(progress(later.id, DeliveryStatus::Sent));
         assert_eq!(answers(&desk), (Some(message.created_at), None), "the first one is the first");
