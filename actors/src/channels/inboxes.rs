@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use dashmap::DashMap;
-use hotline_persistence::tables::messages::Passed;
+use hotline_persistence::tables::messages::MessageRef;
 use hotline_persistence::{Change, ChannelId, CompanyId};
 use tokio::sync::OnceCell;
 
@@ -22,7 +22,7 @@ pub(super) type ChannelKey = (CompanyId, ChannelId);
 /// The inboxes of all channels.
 pub(crate) struct Inboxes {
     inboxes: DashMap<ChannelKey, Arc<OnceCell<Arc<Inbox>>>>,
-    messages: TtlCache<(ChannelKey, String), Passed>,
+    messages: TtlCache<(ChannelKey, String), MessageRef>,
     /// Applies to a message the statuses that arrived before it was known.
     apply_early: OnceLock<ApplyEarlyStatuses>,
 }
@@ -63,12 +63,12 @@ impl Inboxes {
     }
 
     /// The message with this provider id, if it is cached.
-    pub(crate) fn message(&self, channel: ChannelKey, provider_message_id: &str) -> Option<Passed> {
+    pub(crate) fn message(&self, channel: ChannelKey, provider_message_id: &str) -> Option<MessageRef> {
         self.messages.get(&(channel, provider_message_id.to_owned()))
     }
 
     /// Caches a message, inbound or outbound, under its provider's id.
-    pub(crate) fn cache_message(&self, channel: ChannelKey, provider_message_id: &str, message: Passed) {
+    pub(crate) fn cache_message(&self, channel: ChannelKey, provider_message_id: &str, message: MessageRef) {
         self.messages.insert((channel, provider_message_id.to_owned()), message);
     }
 
@@ -78,7 +78,7 @@ impl Inboxes {
     }
 
     /// Notes the provider's ids of messages, and applies their early statuses.
-    pub(crate) fn record_provider_ids(&self, channel: ChannelKey, ids: Vec<(String, Passed)>) {
+    pub(crate) fn record_provider_ids(&self, channel: ChannelKey, ids: Vec<(String, MessageRef)>) {
         for (id, message) in ids {
             self.cache_message(channel, &id, message);
             if self.may_have_early_statuses(channel, &id)
@@ -100,10 +100,10 @@ impl Inboxes {
 }
 
 /// The messages whose provider's id these changes record.
-pub(crate) fn provider_ids(changes: &[Change]) -> Vec<(String, Passed)> {
+pub(crate) fn provider_ids(changes: &[Change]) -> Vec<(String, MessageRef)> {
     let ids = changes.iter().filter_map(|change| match change {
         Change::Progress(row) => {
-            let message = Passed { ticket_id: row.ticket_id, id: row.message_id };
+            let message = MessageRef { ticket_id: row.ticket_id, id: row.message_id };
             row.provider_message_id.clone().map(|id| (id, message))
         }
         _ => None,

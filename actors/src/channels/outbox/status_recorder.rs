@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hotline_persistence::journal::Seq;
-use hotline_persistence::tables::messages::{DeliveryStatusRow, Passed};
+use hotline_persistence::tables::messages::{DeliveryStatusRow, MessageRef};
 use hotline_persistence::{Change, ChannelId, CompanyId, Error};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -85,7 +85,7 @@ impl StatusRecorder {
         let mut replies = Vec::with_capacity(batch.len());
         for PendingStatus { channel, row, reply } in batch {
             if let Some(id) = row.provider_message_id.clone() {
-                provider_ids.push((channel, id, Passed { ticket_id: row.ticket_id, id: row.message_id }));
+                provider_ids.push((channel, id, MessageRef { ticket_id: row.ticket_id, id: row.message_id }));
             }
             changes.push(Change::Progress(Box::new(row)));
             replies.push(reply);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::contacts::{self, Addressed, ContactRef, Numbered, Referral, ReferralRow};
 use hotline_persistence::tables::events::{acting, current};
-use hotline_persistence::tables::messages::{ChosenOption, MessageRow, Passed};
+use hotline_persistence::tables::messages::{ChosenOption, MessageRef, MessageRow};
 use hotline_persistence::{Change, ChannelId, CompanyId, ContactId};
 use serde_json::Value;
 
@@ -130,7 +130,7 @@ impl Inbound {
         let id = message.message_id.clone();
         let row = self.receive_from(company, channel, message, &lock).await?;
         lock.record_received(row.created_at);
-        self.inboxes.cache_message((company, channel), &id, Passed { ticket_id: row.ticket_id, id: row.id });
+        self.inboxes.cache_message((company, channel), &id, MessageRef { ticket_id: row.ticket_id, id: row.id });
         Ok(Some(row))
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use hotline_persistence::tables::messages::{self, DeliveryStatus, Passed};
+use hotline_persistence::tables::messages::{self, DeliveryStatus, MessageRef};
 use hotline_persistence::tables::pending_receipts::{self, EarlyStatus};
 use hotline_persistence::{ChannelId, CompanyId};
 
@@ -52,12 +52,12 @@ impl Inbound {
         company: CompanyId,
         channel: ChannelId,
         id: &str,
-    ) -> Result<Option<Passed>, Refusal> {
+    ) -> Result<Option<MessageRef>, Refusal> {
         if let Some(message) = self.inboxes.message((company, channel), id) {
             return Ok(Some(message));
         }
         let found = self.base.reads().message_by_provider_id(company, channel, id).await?;
-        let found = found.map(|message| Passed { ticket_id: message.ticket_id, id: message.id });
+        let found = found.map(|message| MessageRef { ticket_id: message.ticket_id, id: message.id });
         if let Some(message) = found {
             self.inboxes.cache_message((company, channel), id, message);
         }
@@ -101,7 +101,7 @@ impl Inbound {
     async fn update_status(
         &self,
         company: CompanyId,
-        message: Passed,
+        message: MessageRef,
         delivery_status: DeliveryStatus,
         at: DateTime<Utc>,
     ) -> Result<(), Refusal> {

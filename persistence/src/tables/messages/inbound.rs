@@ -103,7 +103,7 @@ pub async fn last_inbound_at(
 
 /// A message for which a provider may report a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
-pub struct Passed {
+pub struct MessageRef {
     pub ticket_id: TicketId,
     pub id: MessageId,
 }
@@ -117,7 +117,7 @@ pub async fn sent_until(
     until: DateTime<Utc>,
     status: MessageStatus,
     limit: i64,
-) -> Result<Vec<Passed>> {
+) -> Result<Vec<MessageRef>> {
     let lower_statuses: &[&str] = if status == MessageStatus::Read { &["sent", "delivered"] } else { &["sent"] };
     with_timeout(
         sqlx::query_as(

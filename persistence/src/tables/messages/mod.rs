@@ -16,7 +16,7 @@ use sqlx::{FromRow, PgExecutor, Row};
 pub(crate) use columns::{copy, copy_rows, insert, insert_rows, update_zones};
 pub use content::{ChosenOption, ContentKind, MessageContent};
 pub(crate) use inbound::set_media;
-pub use inbound::{MediaRow, Passed, last_inbound_at, media_wanted, received, sent_until};
+pub use inbound::{MediaRow, MessageRef, last_inbound_at, media_wanted, received, sent_until};
 pub use list::{MessageFilter, list};
 pub use outbox::{AddressedMessage, Unreadable, Waiting, by_provider_id, outbox, outboxes, withdrawn};
 pub(crate) use progress::{ChangeCause, ChangedMessage, FailedMessage, failed, merge, not_failed, progress};
