@@ -6,7 +6,7 @@ use actix_web::web::Data;
 use hotline_actors::{FieldError, clock};
 use hotline_persistence::password::Password;
 use hotline_persistence::tables::people::sessions::{self, PersonSessionId, Signed};
-use hotline_persistence::tables::people::{self, Changes, Language, PersonId, called, factors};
+use hotline_persistence::tables::people::{self, Changes, Language, PersonId, display_name, factors};
 use hotline_persistence::{Error, Timestamp, totp};
 use serde::Serialize;
 use serde_json::json;
@@ -59,7 +59,7 @@ async fn load(app: &App, signed: &Signed) -> ApiResult<Account> {
     Ok(Account {
         kind: PersonKind::of(person),
         id: person.id(),
-        name: called(&row.name, &row.email).to_owned(),
+        name: display_name(&row.name, &row.email).to_owned(),
         email: row.email,
         language: row.language,
         second_factor: codes_left.is_some(),

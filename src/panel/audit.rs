@@ -11,7 +11,7 @@ use actix_web::{Error, HttpMessage, HttpRequest, ResponseError};
 use hotline_persistence::CompanyId;
 use hotline_persistence::tables::audit_log::{self, Actor, NewEntry, RunningEntry};
 use hotline_persistence::tables::people::sessions::Signed;
-use hotline_persistence::tables::people::{PersonId, called};
+use hotline_persistence::tables::people::{PersonId, display_name};
 use serde_json::Value;
 
 use super::operations::{AUDITED_OF_TOKENS, AuditRule, target};
@@ -32,7 +32,7 @@ pub(super) struct RequestActor<'a> {
 impl<'a> RequestActor<'a> {
     /// A signed-in person.
     pub(super) fn signed(company: CompanyId, signed: &'a Signed) -> Self {
-        Self { company, actor: signed.person().into(), name: called(&signed.name, &signed.email) }
+        Self { company, actor: signed.person().into(), name: display_name(&signed.name, &signed.email) }
     }
 }
 

@@ -8,7 +8,7 @@ use hotline_actors::clock;
 use hotline_persistence::Timestamp;
 use hotline_persistence::password::Password;
 use hotline_persistence::tables::people::links::{self, LinkKind};
-use hotline_persistence::tables::people::{self, Account, INSTALLATION, Language, STRANGERS, called};
+use hotline_persistence::tables::people::{self, Account, INSTALLATION, Language, STRANGERS, display_name};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -75,7 +75,7 @@ pub async fn read(
     let link = links::find(app.db(STRANGERS), &token).await?.ok_or_else(ApiError::link_spent)?;
     Ok(Json::of(PersonLink {
         kind: link.kind,
-        name: called(&link.name, &link.email).to_owned(),
+        name: display_name(&link.name, &link.email).to_owned(),
         email: link.email,
         company_name: link.company_name,
         expires_at: link.expires_at.into(),
@@ -119,7 +119,7 @@ pub async fn spend(
     passwords::check_owner(&password, "password", &link.email, &link.name)?;
     let hash = passwords::hash(password).await?;
     let (audit, person) = (SignInAudit::of(&app, &request, "useLink"), link.person());
-    let entry = audit.begin(person, called(&link.name, &link.email)).await?;
+    let entry = audit.begin(person, display_name(&link.name, &link.email)).await?;
     let mut change = app.db(company).begin().await?;
     let Some(link) = links::spend(change.connection()?, &token, &hash).await? else {
         drop(change);
@@ -210,7 +210,7 @@ async fn create_reset_emails(
         if !panel.limits.take_requested_email(person.company()) {
             continue;
         }
-        let name = called(&profile.name, &profile.email).to_owned();
+        let name = display_name(&profile.name, &profile.email).to_owned();
         SignInAudit::for_address(app, from.clone(), "requestReset").note(person, &name, 204).await;
         let Account { company_id, company_name, .. } = account;
         let company = company_name.filter(|_| company_id != INSTALLATION);

@@ -9,7 +9,7 @@ use actix_web::web::Data;
 use hotline_actors::clock;
 use hotline_persistence::CompanyId;
 use hotline_persistence::tables::people::sessions::{self, Origin, SessionState};
-use hotline_persistence::tables::people::{self, Account, INSTALLATION, called, factors};
+use hotline_persistence::tables::people::{self, Account, INSTALLATION, display_name, factors};
 use serde::Serialize;
 use tokio::time::{Instant, sleep_until};
 use utoipa::ToSchema;
@@ -122,7 +122,7 @@ pub async fn create(
     for (index, account) in accounts.iter().enumerate() {
         // An attempt counts for every membership with this e-mail.
         if !matching.contains(&index) {
-            audit.note(account.person(), called(&account.name, &email), 401).await;
+            audit.note(account.person(), display_name(&account.name, &email), 401).await;
         }
     }
     let matching: Vec<_> = matching.into_iter().filter_map(|index| accounts.get(index)).collect();
@@ -134,7 +134,7 @@ pub async fn create(
         [account] => account,
         _ => {
             for account in &matching {
-                audit.note(account.person(), called(&account.name, &email), 200).await;
+                audit.note(account.person(), display_name(&account.name, &email), 200).await;
             }
             let choices = matching.into_iter().map(|account| Membership {
                 company_id: (account.company_id != INSTALLATION).then_some(account.company_id),
@@ -145,7 +145,7 @@ pub async fn create(
         }
     };
     let person = account.person();
-    let entry = audit.begin(person, called(&account.name, &email)).await?;
+    let entry = audit.begin(person, display_name(&account.name, &email)).await?;
     let mut change = app.db(person.company()).begin().await?;
     let connection = change.connection()?;
     // The password may have been changed since the comparison; that has ended all sessions, so no new one may start.
@@ -235,7 +235,7 @@ pub async fn enter_factor(
     }
     let respond_at = Instant::now() + FAILURE_RESPONSE_AFTER;
     let audit = SignInAudit::of(&app, &request, "giveSecondFactor");
-    let entry = audit.begin(person, called(&signed.name, &signed.email)).await?;
+    let entry = audit.begin(person, display_name(&signed.name, &signed.email)).await?;
     let mut change = app.db(person.company()).begin().await?;
     let connection = change.connection()?;
     let keys = &app.engine.store().keys;
@@ -285,7 +285,7 @@ pub async fn remove(
 ) -> ApiResult<WithCookie<NoContent>> {
     if let Some(PanelSession(signed)) = session {
         let audit = SignInAudit::of(&app, &request, "signOut");
-        let entry = audit.begin(signed.person(), called(&signed.name, &signed.email)).await?;
+        let entry = audit.begin(signed.person(), display_name(&signed.name, &signed.email)).await?;
         sessions::end(app.db(signed.company_id), signed.person(), signed.id).await?;
         audit.end(signed.person(), entry, 204).await;
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hotline_persistence::CompanyId;
 use hotline_persistence::tables::people::sessions::{SessionState, Signed};
-use hotline_persistence::tables::people::{Language, PersonId, called};
+use hotline_persistence::tables::people::{Language, PersonId, display_name};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -149,7 +149,7 @@ impl SignIn {
         sign_in.person = Some(SignedPerson {
             kind: PersonKind::of(person),
             id: person.id(),
-            name: called(&signed.name, &signed.email).to_owned(),
+            name: display_name(&signed.name, &signed.email).to_owned(),
             email: signed.email.clone(),
             language: signed.language,
             second_factor: signed.has_factor,

@@ -74,8 +74,8 @@ impl PersonId {
     }
 }
 
-/// The displayed name: an administrator may have none.
-pub fn called<'a>(name: &'a str, email: &'a str) -> &'a str {
+/// The name to display: the e-mail address if there is none, as administrators may have none.
+pub fn display_name<'a>(name: &'a str, email: &'a str) -> &'a str {
     if name.is_empty() { email } else { name }
 }
 
