@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use hotline_actors::clock;
 use hotline_persistence::tables::cards::{self, CardId, CardRef, LoadedCard};
 use hotline_persistence::tables::cascades;
-use hotline_persistence::tables::events::{self, EventKind, NewEvent, Record, ShownThen};
+use hotline_persistence::tables::events::{self, EventKind, NewEvent, Record, RecordSnapshot};
 use hotline_persistence::{CompanyId, table};
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -85,6 +85,6 @@ async fn publish(
     card: LoadedCard,
     previous: Option<Value>,
 ) -> ApiResult<()> {
-    let record = Record::Card(ShownThen::of(card.card.id, &Card::from(card))?);
+    let record = Record::Card(RecordSnapshot::of(card.card.id, &Card::from(card))?);
     Ok(events::draft(db, company, &[NewEvent::plain(kind, at, record, previous)]).await?)
 }

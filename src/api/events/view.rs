@@ -10,7 +10,7 @@ use hotline_persistence::table::Named;
 use hotline_persistence::tables::campaigns::Campaign;
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::events::{
-    self, After, By, ByKind, EventKind, MessageThen, Reading, Record, ShownThen, StoredEvent, TicketThen,
+    self, After, By, ByKind, EventKind, MessageSnapshot, Reading, Record, RecordSnapshot, StoredEvent, TicketSnapshot,
 };
 use hotline_persistence::tables::messages::{self, ChosenOption, Direction, MessageRow, MessageStatus};
 use hotline_persistence::tables::schedules::ListedSchedule;
@@ -239,7 +239,7 @@ pub async fn serialize_page(
     bytes_max: usize,
 ) -> ApiResult<EventPage> {
     let Reading { events, next, has_more } = reading;
-    let positions: Vec<After> = events.iter().map(StoredEvent::place).collect();
+    let positions: Vec<After> = events.iter().map(StoredEvent::position).collect();
     let events = serialize_events(db, company, events, context, bytes_max).await?;
     if events.len() == positions.len() {
         return Ok(EventPage { events, next, has_more });
@@ -296,10 +296,10 @@ fn event_view(event: StoredEvent, messages: &HashMap<MessageId, MessageRow>, con
             Some(contact) => EventData::Session(Box::new(Session::of(then.row, contact))),
             None => EventData::GoneSession(GoneSession { id: then.row.id, deleted: true }),
         },
-        Record::Contact(ShownThen { shown, .. }) => EventData::Contact(StoredJson::of(shown)),
-        Record::Card(ShownThen { shown, .. }) => EventData::Card(StoredJson::of(shown)),
-        Record::Campaign(ShownThen { shown, .. }) => EventData::Campaign(StoredJson::of(shown)),
-        Record::Channel(ShownThen { shown, .. }) => EventData::Channel(StoredJson::of(shown)),
+        Record::Contact(RecordSnapshot { json, .. }) => EventData::Contact(StoredJson::of(json)),
+        Record::Card(RecordSnapshot { json, .. }) => EventData::Card(StoredJson::of(json)),
+        Record::Campaign(RecordSnapshot { json, .. }) => EventData::Campaign(StoredJson::of(json)),
+        Record::Channel(RecordSnapshot { json, .. }) => EventData::Channel(StoredJson::of(json)),
         Record::Schedule(then) => {
             let (contact_name, contact_number) = then.contact.map(|person| (person.name, person.number)).unzip();
             let schedule =
@@ -319,7 +319,7 @@ fn event_view(event: StoredEvent, messages: &HashMap<MessageId, MessageRow>, con
 }
 
 /// A message; a contact's also has the ticket and the contact.
-fn message_data(row: &MessageRow, kind: EventKind, then: MessageThen, context: &ViewContext) -> EventData {
+fn message_data(row: &MessageRow, kind: EventKind, then: MessageSnapshot, context: &ViewContext) -> EventData {
     let contact_id = row.contact_id;
     let received = then.received.clone();
     let ticket_id = then.ticket_id;
@@ -340,8 +340,8 @@ fn message_data(row: &MessageRow, kind: EventKind, then: MessageThen, context: &
 }
 
 /// The ticket at the time of the event.
-fn ticket(then: TicketThen) -> tickets::Ticket {
-    let TicketThen { row, contact, last_message } = then;
+fn ticket(then: TicketSnapshot) -> tickets::Ticket {
+    let TicketSnapshot { row, contact, last_message } = then;
     let last_message = last_message.map(|message| {
         Arc::new(LastMessage { body: message.body, direction: message.direction, created_at: message.created_at })
     });
@@ -362,7 +362,7 @@ fn ticket(then: TicketThen) -> tickets::Ticket {
 }
 
 /// The message at the time of the event: later changes are removed.
-fn message(row: MessageRow, kind: EventKind, then: MessageThen) -> MessageRow {
+fn message(row: MessageRow, kind: EventKind, then: MessageSnapshot) -> MessageRow {
     let has_failed = then.status == MessageStatus::Failed;
     let is_inbound = row.direction == Direction::Inbound;
     let has_reached = |status: MessageStatus| is_inbound || then.status.is_as_far_as(status);

@@ -17,7 +17,7 @@ use self::embedded_contacts::{as_sqlx, by_company};
 use super::facts::SourceRow;
 use super::kinds::Kind;
 use crate::tables::contacts::{self, ContactRow};
-use crate::tables::events::{self, By, EventKind, NewEvent, Record, ShownThen};
+use crate::tables::events::{self, By, EventKind, NewEvent, Record, RecordSnapshot};
 use crate::tables::messages::{ChangedMessage, MessageRow, MessageStatus};
 use crate::tables::schedules::{self, ScheduleRow};
 use crate::tables::ticket_events::{EventRow, EventType};
@@ -208,7 +208,7 @@ impl<'a> EventCollector<'a> {
                 let previous =
                     previous_rows.contacts.get(&(company, id)).and_then(|before| changed_fields(before, &after));
                 let Some(previous) = previous else { continue };
-                let Ok(contact) = ShownThen::of(id, &after) else { continue };
+                let Ok(contact) = RecordSnapshot::of(id, &after) else { continue };
                 let record = Record::Contact(contact);
                 let by = Some(By::contact(id, Some(after.name.clone())));
                 let event = NewEvent { kind: EventKind::ContactUpdated, at, record, previous: Some(previous), by };

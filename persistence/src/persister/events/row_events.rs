@@ -10,7 +10,7 @@ use super::embedded_contacts::embedded_contacts;
 use super::{BatchIndex, EventCollector, EventSource, RowEvent};
 use crate::persister::facts::SourceRow;
 use crate::tables::events::{
-    By, EventKind, InboundSnapshot, LastMessageSnapshot, MessageThen, NewEvent, Record, TicketThen,
+    By, EventKind, InboundSnapshot, LastMessageSnapshot, MessageSnapshot, NewEvent, Record, TicketSnapshot,
 };
 use crate::tables::messages::Direction;
 use crate::tables::ticket_events::{EventRow, EventType};
@@ -53,7 +53,7 @@ impl EventCollector<'_> {
                         event.source,
                         (row.contact_id, contact),
                     );
-                    let ticket = TicketThen {
+                    let ticket = TicketSnapshot {
                         row: (*row).clone(),
                         contact: contacts.get(&(*company, row.contact_id)).cloned(),
                         last_message: row.last_message_id.and_then(|id| last_messages.get(&(*company, id)).cloned()),
@@ -76,7 +76,7 @@ impl EventCollector<'_> {
                     let is_inbound = row.direction == Direction::Inbound;
                     let received = is_inbound.then(|| Box::new(inbound_snapshot(*ticket, contact)));
                     let (id, ticket_id, status) = (row.id, row.ticket_id, row.status);
-                    let message = MessageThen { id, ticket_id, status, received, updated_at: None };
+                    let message = MessageSnapshot { id, ticket_id, status, received, updated_at: None };
                     (kind, Record::Message(message), None, by)
                 }
             };

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{BatchIndex, EventCollector, StatusReport};
 use crate::clock;
-use crate::tables::events::{By, EventKind, MessageThen, NewEvent, Record};
+use crate::tables::events::{By, EventKind, MessageSnapshot, NewEvent, Record};
 use crate::tables::messages::{ChangeCause, ChangedMessage, MessageStatus};
 use crate::{CompanyId, MessageId};
 
@@ -44,7 +44,7 @@ impl EventCollector<'_> {
                 MessageStatus::Queued | MessageStatus::Received => return,
             };
             let (id, ticket_id, updated_at) = (changed.id, changed.ticket, changed.updated_at);
-            let record = Record::Message(MessageThen { id, ticket_id, status, received: None, updated_at });
+            let record = Record::Message(MessageSnapshot { id, ticket_id, status, received: None, updated_at });
             let previous = Some(previous_fields(previous, status));
             events.push((changed.company, index, NewEvent { kind, at, record, previous, by: Some(By::SYSTEM) }));
         };
@@ -73,7 +73,7 @@ impl EventCollector<'_> {
         for ChangedMessage { company, id, ticket: ticket_id, status, updated_at, .. } in of(ChangeCause::File).copied()
         {
             let Some((index, has_failed)) = self.files.get(&(company, id)).copied() else { continue };
-            let record = Record::Message(MessageThen { id, ticket_id, status, received: None, updated_at });
+            let record = Record::Message(MessageSnapshot { id, ticket_id, status, received: None, updated_at });
             // Before, there was neither the file nor the reason why there is none.
             let previous = Some(if has_failed { json!({"error": null}) } else { json!({"media": null}) });
             let event =

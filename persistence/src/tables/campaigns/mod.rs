@@ -18,7 +18,7 @@ pub use recipients::{
 pub(crate) use recipients::{remove_of_contact, settle, update_recipients};
 
 use super::contact_lists::{ContactList, ContactListId};
-use super::events::{self, By, EventKind, NewEvent, Record, ShownThen, acting};
+use super::events::{self, By, EventKind, NewEvent, Record, RecordSnapshot, acting};
 use super::words;
 use crate::cluster::OfSlots;
 use crate::document::{self, Document};
@@ -198,7 +198,7 @@ async fn write_event(
     if kind == EventKind::CampaignCompleted {
         previous["completedAt"] = Value::Null;
     }
-    let (at, record) = (campaign.stamps.updated_at.0, Record::Campaign(ShownThen::of(campaign.id, campaign)?));
+    let (at, record) = (campaign.stamps.updated_at.0, Record::Campaign(RecordSnapshot::of(campaign.id, campaign)?));
     events::draft(db, company, &[NewEvent::plain(kind, at, record, Some(previous))]).await
 }
 

@@ -10,7 +10,7 @@ use crate::table::{CHANGED_AT, Named};
 use crate::tables::businesses::BusinessId;
 use crate::tables::card_origins::CardOriginId;
 use crate::tables::contacts::{ContactRow, CustomFieldValue};
-use crate::tables::events::{self, EventKind, NewEvent, Record, ShownThen};
+use crate::tables::events::{self, EventKind, NewEvent, Record, RecordSnapshot};
 use crate::{Amount, BoardId, BoardListId, CompanyId, Result, TicketId, Timestamp, UserId};
 
 /// A card as the API shows it.
@@ -119,7 +119,7 @@ async fn date(db: &mut PgConnection, company: CompanyId, ids: &[CardId]) -> Resu
 fn update_event(before: &LoadedCard, after: &LoadedCard) -> Result<Option<NewEvent>> {
     let json = |card: &LoadedCard| serde_json::to_value(CardView::of(card)).unwrap_or_default();
     let Some(previous) = events::previous(&json(before), &json(after)) else { return Ok(None) };
-    let record = Record::Card(ShownThen::of(after.card.id, &CardView::of(after))?);
+    let record = Record::Card(RecordSnapshot::of(after.card.id, &CardView::of(after))?);
     Ok(Some(NewEvent::plain(EventKind::CardUpdated, after.card.updated_at, record, Some(previous))))
 }
 

@@ -15,7 +15,7 @@ pub use crate::sealed::Secret;
 pub use reseal::{ResealScope, reseal};
 pub use settings::{ChannelSettings, Position, PreChatField};
 
-use super::events::{self, EventKind, NewEvent, Record, ShownThen};
+use super::events::{self, EventKind, NewEvent, Record, RecordSnapshot};
 use super::words;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
@@ -208,7 +208,7 @@ async fn write_event(db: &mut PgConnection, previous_status: Option<ChannelStatu
         "lastError": row.last_error,
         "createdAt": Timestamp(row.created_at), "updatedAt": Timestamp(row.updated_at),
     });
-    let (at, record) = (row.updated_at, Record::Channel(ShownThen::of(row.id, &channel)?));
+    let (at, record) = (row.updated_at, Record::Channel(RecordSnapshot::of(row.id, &channel)?));
     let previous = previous_status.map(|status| json!({"status": status}));
     events::draft(db, row.company_id, &[NewEvent::plain(kind, at, record, previous)]).await
 }

@@ -10,7 +10,7 @@ use super::{ContactRow, find_all};
 use crate::clock;
 use crate::error::with_timeout;
 use crate::table::CHANGED_AT;
-use crate::tables::events::{self, EventKind, NewEvent, Record, ShownThen};
+use crate::tables::events::{self, EventKind, NewEvent, Record, RecordSnapshot};
 use crate::tables::tags::TagId;
 use crate::{CompanyId, ContactId, Result};
 
@@ -113,7 +113,7 @@ fn is_changed(before: &ContactRow, after: &ContactRow) -> bool {
 }
 
 fn event(kind: EventKind, at: DateTime<Utc>, row: &ContactRow, previous: Option<Value>) -> Result<NewEvent> {
-    Ok(NewEvent::plain(kind, at, Record::Contact(ShownThen::of(row.id, row)?), previous))
+    Ok(NewEvent::plain(kind, at, Record::Contact(RecordSnapshot::of(row.id, row)?), previous))
 }
 
 /// One event each for changed fields, added tags and removed tags. The last channel follows from the messages' events.

@@ -20,8 +20,8 @@ pub use append::draft;
 pub use kind::EventKind;
 pub use read::{After, Portion, Reading, find, read};
 pub use record::{
-    ContactSnapshot, InboundSnapshot, LastMessageSnapshot, MessageThen, Record, ScheduleSnapshot, SessionSnapshot,
-    ShownThen, Subject, TicketThen,
+    ContactSnapshot, InboundSnapshot, LastMessageSnapshot, MessageSnapshot, Record, RecordSnapshot, ScheduleSnapshot,
+    SessionSnapshot, Subject, TicketSnapshot,
 };
 
 pub use super::by::{By, ByKind, acting, current};
@@ -53,7 +53,7 @@ pub struct NewEvent {
     pub at: DateTime<Utc>,
     #[serde(rename = "r")]
     pub record: Record,
-    /// The previous values of the changed fields, as shown.
+    /// The previous values of the changed fields, as the API returns them.
     #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Value>,
     /// Who caused it; `None` in rows of earlier releases.
@@ -75,7 +75,7 @@ fn resolve_author(by: By, record: &Record) -> By {
         return by;
     }
     let Record::Contact(contact) = record else { return By::SYSTEM };
-    let view: Option<Value> = serde_json::from_str(contact.shown.get()).ok();
+    let view: Option<Value> = serde_json::from_str(contact.json.get()).ok();
     By::contact(contact.id, view.and_then(|view| view.get("name")?.as_str().map(str::to_owned)))
 }
 
@@ -90,7 +90,7 @@ pub struct StoredEvent {
     /// When it happened.
     pub created_at: DateTime<Utc>,
     pub record: Record,
-    /// The previous values of the changed fields, as shown.
+    /// The previous values of the changed fields, as the API returns them.
     pub previous: Option<Value>,
     /// Who caused it.
     pub by: By,
@@ -98,7 +98,7 @@ pub struct StoredEvent {
 
 impl StoredEvent {
     /// The position after this event.
-    pub fn place(&self) -> After {
+    pub fn position(&self) -> After {
         After { id: self.id, since: self.since }
     }
 
@@ -159,8 +159,8 @@ pub async fn last_id(db: impl PgExecutor<'_>, company: CompanyId) -> Result<Logg
     Ok(with_timeout(last.fetch_optional(db)).await?.unwrap_or(LoggedEventId::new(0)))
 }
 
-/// The previous values of the fields that differ between two shown states of a record; `None` if none differs. The time
-/// of the change is ignored.
+/// The previous values of the fields that differ between two views of a record; `None` if none differs. The time of the
+/// change is ignored.
 pub fn previous(before: &Value, after: &Value) -> Option<Value> {
     let (Value::Object(before), Value::Object(after)) = (before, after) else { return None };
     let changed = before.iter().filter(|(field, value)| *field != "updatedAt" && after.get(*field) != Some(value));

@@ -19,10 +19,10 @@ use crate::{
 pub enum Record {
     /// A ticket.
     #[serde(rename = "t")]
-    Ticket(Box<TicketThen>),
+    Ticket(Box<TicketSnapshot>),
     /// A message by id: its row has the rest.
     #[serde(rename = "m")]
-    Message(MessageThen),
+    Message(MessageSnapshot),
     /// A visitor session.
     #[serde(rename = "s")]
     Session(Box<SessionSnapshot>),
@@ -31,35 +31,35 @@ pub enum Record {
     Schedule(Box<ScheduleSnapshot>),
     /// A contact.
     #[serde(rename = "c")]
-    Contact(ShownThen<ContactId>),
+    Contact(RecordSnapshot<ContactId>),
     /// A card.
     #[serde(rename = "k")]
-    Card(ShownThen<CardId>),
+    Card(RecordSnapshot<CardId>),
     /// A campaign.
     #[serde(rename = "g")]
-    Campaign(ShownThen<CampaignId>),
+    Campaign(RecordSnapshot<CampaignId>),
     /// A channel.
     #[serde(rename = "h")]
-    Channel(ShownThen<ChannelId>),
+    Channel(RecordSnapshot<ChannelId>),
 }
 
-/// A plain record, as shown.
+/// A plain record, as the API returned it at that time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ShownThen<I> {
+pub struct RecordSnapshot<I> {
     #[serde(rename = "i")]
     pub id: I,
     #[serde(rename = "s")]
-    pub shown: Box<RawValue>,
+    pub json: Box<RawValue>,
 }
 
-impl<I> ShownThen<I> {
-    /// A record with its shown state.
+impl<I> RecordSnapshot<I> {
+    /// A record with its view in the API.
     ///
     /// # Errors
     /// When it cannot be serialized as JSON; no record is known to cause that.
-    pub fn of(id: I, shown: &impl Serialize) -> Result<Self> {
-        let shown = to_raw_value(shown).map_err(|error| Error::Unavailable(error.to_string()))?;
-        Ok(Self { id, shown })
+    pub fn of(id: I, view: &impl Serialize) -> Result<Self> {
+        let json = to_raw_value(view).map_err(|error| Error::Unavailable(error.to_string()))?;
+        Ok(Self { id, json })
     }
 }
 
@@ -92,7 +92,7 @@ impl Record {
 
 /// A ticket with its related data, except names of the company's own records.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct TicketThen {
+pub struct TicketSnapshot {
     #[serde(rename = "r")]
     pub row: TicketRow,
     #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
@@ -125,7 +125,7 @@ pub struct LastMessageSnapshot {
 
 /// A message and its status at that time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct MessageThen {
+pub struct MessageSnapshot {
     #[serde(rename = "i")]
     pub id: MessageId,
     #[serde(rename = "t")]
