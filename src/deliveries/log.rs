@@ -45,9 +45,9 @@ pub(super) async fn page(
         return Err("the webhook has event types that this release does not support".to_owned());
     }
     let portion = Portion { events: limit, bytes: BYTES_AT_ONCE };
-    let read = events::read(app.db(company), company, after, &kinds, portion).await.map_err(reason)?;
-    let heads = log_heads(&read.events);
-    let page = serialize_page(app.db(company), company, read, &view_context(app, company)?, BYTES_AT_ONCE).await;
+    let stored_page = events::read(app.db(company), company, after, &kinds, portion).await.map_err(reason)?;
+    let heads = log_heads(&stored_page.events);
+    let page = serialize_page(app.db(company), company, stored_page, &view_context(app, company)?, BYTES_AT_ONCE).await;
     let page = page.map_err(reason)?;
     let events = outgoing_events(heads, page.events);
     let mut busy = HashSet::new();

@@ -350,8 +350,8 @@ impl StreamState {
                 return Ok(self.take_batch(&frames, position));
             }
         }
-        let read = events::read(self.app.db(company), company, self.after, &self.types, BATCH).await?;
-        let page = serialize_page(self.app.db(company), company, read, &self.context, BATCH.bytes).await?;
+        let stored_page = events::read(self.app.db(company), company, self.after, &self.types, BATCH).await?;
+        let page = serialize_page(self.app.db(company), company, stored_page, &self.context, BATCH.bytes).await?;
         let frames: Vec<EventFrame> = page.events.iter().map(EventFrame::of).collect();
         Ok(self.take_batch(&frames, page.next))
     }
@@ -414,9 +414,9 @@ impl EventWindow {
         if let Some(organization) = app.engine.directory().company(company) {
             context = context.with(organization);
         }
-        let read = events::read(app.db(company), company, next, &[], BATCH).await?;
+        let stored_page = events::read(app.db(company), company, next, &[], BATCH).await?;
         let EventPage { events, next, has_more } =
-            serialize_page(app.db(company), company, read, &context, BATCH.bytes).await?;
+            serialize_page(app.db(company), company, stored_page, &context, BATCH.bytes).await?;
         for event in events {
             let frame = EventFrame::of(&event);
             self.bytes += frame.text.len();

@@ -1,4 +1,4 @@
-//! Events as the API returns them: each with the record in its state at that time.
+//! Events as the API returns them: each with the state of its record at that time.
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -10,7 +10,8 @@ use hotline_persistence::table::Named;
 use hotline_persistence::tables::campaigns::Campaign;
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::events::{
-    self, After, By, ByKind, EventKind, MessageSnapshot, Reading, Record, RecordSnapshot, StoredEvent, TicketSnapshot,
+    self, After, By, ByKind, EventKind, MessageSnapshot, Record, RecordSnapshot, ScheduleSnapshot, StoredEvent,
+    StoredEventPage, TicketSnapshot,
 };
 use hotline_persistence::tables::messages::{self, ChosenOption, Direction, MessageRow, MessageStatus};
 use hotline_persistence::tables::schedules::ListedSchedule;
@@ -227,18 +228,18 @@ pub struct EventPage {
     pub has_more: bool,
 }
 
-/// Serializes what was read. What exceeds `bytes_max` is left for the next page.
+/// Serializes a page, up to `bytes_max`: further events are on the next page.
 ///
 /// # Errors
-/// As of [`serialize_events`].
+/// As [`serialize_events`].
 pub async fn serialize_page(
     db: Db<'_>,
     company: CompanyId,
-    reading: Reading,
+    stored_page: StoredEventPage,
     context: &ViewContext,
     bytes_max: usize,
 ) -> ApiResult<EventPage> {
-    let Reading { events, next, has_more } = reading;
+    let StoredEventPage { events, next, has_more } = stored_page;
     let positions: Vec<After> = events.iter().map(StoredEvent::position).collect();
     let events = serialize_events(db, company, events, context, bytes_max).await?;
     if events.len() == positions.len() {
@@ -259,53 +260,53 @@ pub async fn serialize_events(
     context: &ViewContext,
     bytes_max: usize,
 ) -> ApiResult<Vec<SerializedEvent>> {
-    let message = |event: &StoredEvent| match &event.record {
+    let message_id = |event: &StoredEvent| match &event.record {
         Record::Message(message) => Some(message.id),
         _ => None,
     };
-    let ids: Vec<MessageId> = events.iter().filter_map(message).collect();
+    let ids: Vec<MessageId> = events.iter().filter_map(message_id).collect();
     let (rows, is_complete) =
         if ids.is_empty() { (Vec::new(), true) } else { messages::find_within(db, company, &ids, bytes_max).await? };
     let rows: HashMap<MessageId, MessageRow> = rows.into_iter().map(|row| (row.id, row)).collect();
-    let is_found = |event: &StoredEvent| message(event).is_some_and(|id| rows.contains_key(&id));
-    let last_found = events.iter().rposition(is_found);
-    let (mut serialized, mut bytes) = (Vec::new(), 0);
+    let is_loaded = |event: &StoredEvent| message_id(event).is_some_and(|id| rows.contains_key(&id));
+    let last_loaded = events.iter().rposition(is_loaded);
+    let (mut serialized_events, mut bytes) = (Vec::new(), 0);
     for (index, event) in events.into_iter().enumerate() {
-        // A missing message after the last one that was found may be deleted, or may not have fitted.
-        let did_not_fit = !is_complete && last_found < Some(index) && message(&event).is_some();
-        if !serialized.is_empty() && (bytes >= bytes_max || did_not_fit) {
+        // After the last loaded message, a missing one is deleted or was beyond `bytes_max`: the next page tries again.
+        let may_be_beyond = !is_complete && last_loaded < Some(index) && message_id(&event).is_some();
+        if !serialized_events.is_empty() && (bytes >= bytes_max || may_be_beyond) {
             break;
         }
         let (id, kind) = (event.id, event.kind);
         let json = to_raw_value(&event_view(event, &rows, context)).map_err(ApiError::internal)?;
         bytes += json.get().len();
-        serialized.push(SerializedEvent { id, kind, json });
+        serialized_events.push(SerializedEvent { id, kind, json });
     }
-    Ok(serialized)
+    Ok(serialized_events)
 }
 
 fn event_view(event: StoredEvent, messages: &HashMap<MessageId, MessageRow>, context: &ViewContext) -> CompanyEvent {
     let organization = context.organization();
     let data = match event.record {
-        Record::Ticket(then) => EventData::Ticket(Box::new(Ticket::of(organization, Arc::new(ticket(*then))))),
-        Record::Message(then) => match messages.get(&then.id) {
-            Some(row) => message_data(row, event.kind, then, context),
-            None => EventData::GoneMessage(GoneMessage { id: then.id, ticket_id: then.ticket_id, deleted: true }),
+        Record::Ticket(snapshot) => {
+            EventData::Ticket(Box::new(Ticket::of(organization, Arc::new(restore_ticket(*snapshot)))))
+        }
+        Record::Message(snapshot) => match messages.get(&snapshot.id) {
+            Some(row) => message_data(row, event.kind, snapshot, context),
+            None => {
+                let MessageSnapshot { id, ticket_id, .. } = snapshot;
+                EventData::GoneMessage(GoneMessage { id, ticket_id, deleted: true })
+            }
         },
-        Record::Session(then) => match then.contact.and_then(|contact| serde_json::from_value(contact).ok()) {
-            Some(contact) => EventData::Session(Box::new(Session::of(then.row, contact))),
-            None => EventData::GoneSession(GoneSession { id: then.row.id, deleted: true }),
+        Record::Session(snapshot) => match snapshot.contact.and_then(|contact| serde_json::from_value(contact).ok()) {
+            Some(contact) => EventData::Session(Box::new(Session::of(snapshot.row, contact))),
+            None => EventData::GoneSession(GoneSession { id: snapshot.row.id, deleted: true }),
         },
         Record::Contact(RecordSnapshot { json, .. }) => EventData::Contact(StoredJson::of(json)),
         Record::Card(RecordSnapshot { json, .. }) => EventData::Card(StoredJson::of(json)),
         Record::Campaign(RecordSnapshot { json, .. }) => EventData::Campaign(StoredJson::of(json)),
         Record::Channel(RecordSnapshot { json, .. }) => EventData::Channel(StoredJson::of(json)),
-        Record::Schedule(then) => {
-            let (contact_name, contact_number) = then.contact.map(|person| (person.name, person.number)).unzip();
-            let schedule =
-                ListedSchedule { schedule: then.row, contact_name, contact_number: contact_number.flatten() };
-            EventData::Schedule(Box::new(Schedule::listed(schedule, organization)))
-        }
+        Record::Schedule(snapshot) => EventData::Schedule(Box::new(restore_schedule(*snapshot, organization))),
     };
     let by = EventAuthor::of(event.by, organization);
     CompanyEvent {
@@ -318,12 +319,19 @@ fn event_view(event: StoredEvent, messages: &HashMap<MessageId, MessageRow>, con
     }
 }
 
+/// The scheduled message at the time of the event.
+fn restore_schedule(snapshot: ScheduleSnapshot, organization: &Organization) -> Schedule {
+    let (contact_name, contact_number) = snapshot.contact.map(|contact| (contact.name, contact.number)).unzip();
+    let schedule = ListedSchedule { schedule: snapshot.row, contact_name, contact_number: contact_number.flatten() };
+    Schedule::listed(schedule, organization)
+}
+
 /// A message; a contact's also has the ticket and the contact.
-fn message_data(row: &MessageRow, kind: EventKind, then: MessageSnapshot, context: &ViewContext) -> EventData {
+fn message_data(row: &MessageRow, kind: EventKind, snapshot: MessageSnapshot, context: &ViewContext) -> EventData {
     let contact_id = row.contact_id;
-    let received = then.received.clone();
-    let ticket_id = then.ticket_id;
-    let message = Message::of(message(row.clone(), kind, then), context);
+    let received = snapshot.received.clone();
+    let ticket_id = snapshot.ticket_id;
+    let message = Message::of(restore_message(row.clone(), kind, snapshot), context);
     let Some(received) = received else {
         return EventData::Message(Box::new(EventMessage { message, ticket: None, contact: None, reply: None }));
     };
@@ -340,14 +348,19 @@ fn message_data(row: &MessageRow, kind: EventKind, then: MessageSnapshot, contex
 }
 
 /// The ticket at the time of the event.
-fn ticket(then: TicketSnapshot) -> tickets::Ticket {
-    let TicketSnapshot { row, contact, last_message } = then;
+fn restore_ticket(snapshot: TicketSnapshot) -> tickets::Ticket {
+    let TicketSnapshot { row, contact, last_message } = snapshot;
     let last_message = last_message.map(|message| {
         Arc::new(LastMessage { body: message.body, direction: message.direction, created_at: message.created_at })
     });
     let contact = contact.map_or_else(
         || ContactRef { id: row.contact_id, name: Box::default(), number: None, verified: false },
-        |person| ContactRef { id: row.contact_id, name: person.name, number: person.number, verified: person.verified },
+        |contact| ContactRef {
+            id: row.contact_id,
+            name: contact.name,
+            number: contact.number,
+            verified: contact.verified,
+        },
     );
     tickets::Ticket {
         row,
@@ -362,22 +375,22 @@ fn ticket(then: TicketSnapshot) -> tickets::Ticket {
 }
 
 /// The message at the time of the event: later changes are removed.
-fn message(row: MessageRow, kind: EventKind, then: MessageSnapshot) -> MessageRow {
-    let has_failed = then.status == MessageStatus::Failed;
+fn restore_message(row: MessageRow, kind: EventKind, snapshot: MessageSnapshot) -> MessageRow {
+    let has_failed = snapshot.status == MessageStatus::Failed;
     let is_inbound = row.direction == Direction::Inbound;
-    let has_reached = |status: MessageStatus| is_inbound || then.status.is_as_far_as(status);
+    let has_reached = |status: MessageStatus| is_inbound || snapshot.status.is_as_far_as(status);
     let sent_at = row.sent_at.filter(|_| has_failed || has_reached(MessageStatus::Sent));
     let delivered_at = row.delivered_at.filter(|_| has_reached(MessageStatus::Delivered));
     // A contact's message is read later than it is received, if at all.
     let read_at = row.read_at.filter(|_| !is_inbound && has_reached(MessageStatus::Read));
-    let updated_at = match then.updated_at {
+    let updated_at = match snapshot.updated_at {
         Some(at) => Some(at),
-        // Only later changes have touched it, or an earlier release has not recorded the time.
-        None if then.status == row.status && row.read_at == read_at => row.updated_at,
+        // Nothing had changed it by then, or an earlier release did not record the time.
+        None if snapshot.status == row.status && row.read_at == read_at => row.updated_at,
         None => [sent_at, delivered_at, read_at].into_iter().flatten().filter(|_| !is_inbound).max(),
     };
     MessageRow {
-        status: then.status,
+        status: snapshot.status,
         error: row.error.filter(|_| has_failed || kind == EventKind::MessageUpdated),
         sent_at,
         delivered_at,

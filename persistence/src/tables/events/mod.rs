@@ -18,7 +18,7 @@ use sqlx::PgExecutor;
 pub(crate) use append::append;
 pub use append::draft;
 pub use kind::EventKind;
-pub use read::{After, Portion, Reading, find, read};
+pub use read::{After, Portion, StoredEventPage, find, read};
 pub use record::{
     ContactSnapshot, InboundSnapshot, LastMessageSnapshot, MessageSnapshot, Record, RecordSnapshot, ScheduleSnapshot,
     SessionSnapshot, Subject, TicketSnapshot,

@@ -37,7 +37,7 @@ pub struct Portion {
 
 /// The result of a read.
 #[derive(Debug)]
-pub struct Reading {
+pub struct StoredEventPage {
     /// The events, oldest first.
     pub events: Vec<StoredEvent>,
     /// The position up to which everything was examined: where the next read starts.
@@ -68,9 +68,9 @@ pub async fn read(
     after: After,
     kinds: &[EventKind],
     Portion { events: limit, bytes: bytes_max }: Portion,
-) -> Result<Reading> {
+) -> Result<StoredEventPage> {
     let types = if kinds.is_empty() { -1 } else { kinds.iter().fold(0, |types, kind| types | kind.bit()) };
-    let mut reading = Reading { events: Vec::new(), next: after, has_more: false };
+    let mut page = StoredEventPage { events: Vec::new(), next: after, has_more: false };
     let (mut rows_scanned, mut bytes) = (0, 0);
     loop {
         let rows: Vec<Row> = with_timeout(
@@ -85,8 +85,8 @@ pub async fn read(
                  ) next order by last_id",
             )
             .bind(company)
-            .bind(reading.next.id)
-            .bind(reading.next.since)
+            .bind(page.next.id)
+            .bind(page.next.since)
             .bind(types)
             .bind(ROWS_PER_QUERY)
             .bind(i64::try_from(bytes_max.saturating_sub(bytes)).unwrap_or(i64::MAX))
@@ -96,27 +96,27 @@ pub async fn read(
         let is_last_batch = rows.len() < usize::try_from(ROWS_PER_QUERY).unwrap_or(usize::MAX);
         rows_scanned += rows.len();
         for row in rows {
-            if reading.events.len() >= limit || row.is_beyond {
-                reading.has_more = true;
-                return Ok(reading);
+            if page.events.len() >= limit || row.is_beyond {
+                page.has_more = true;
+                return Ok(page);
             }
             bytes += row.events.as_ref().map_or(0, String::len);
-            reading.add_row(company, &row, types, limit);
-            if reading.has_more {
-                return Ok(reading);
+            page.add_row(company, &row, types, limit);
+            if page.has_more {
+                return Ok(page);
             }
         }
         if is_last_batch {
-            return Ok(reading);
+            return Ok(page);
         }
         if rows_scanned >= ROWS_SCANNED_MAX {
-            reading.has_more = true;
-            return Ok(reading);
+            page.has_more = true;
+            return Ok(page);
         }
     }
 }
 
-impl Reading {
+impl StoredEventPage {
     /// Adds the matching events of a row; sets `has_more` if the limit cuts the row.
     fn add_row(&mut self, company: CompanyId, row: &Row, types: i64, limit: usize) {
         let since = (row.created_at - DATE_LAG_MAX).max(self.next.since);
@@ -185,7 +185,7 @@ pub async fn find(
     let select = select.bind(company).bind(id).bind(at - DATE_LAG_MAX);
     let row: Option<Row> = with_timeout(select.fetch_optional(db)).await?;
     let before = After::event(LoggedEventId::new(id.0 - 1));
-    let mut reading = Reading { events: Vec::new(), next: before, has_more: false };
-    row.iter().for_each(|row| reading.add_row(company, row, -1, 1));
-    Ok(reading.events.into_iter().find(|event| event.id == id))
+    let mut page = StoredEventPage { events: Vec::new(), next: before, has_more: false };
+    row.iter().for_each(|row| page.add_row(company, row, -1, 1));
+    Ok(page.events.into_iter().find(|event| event.id == id))
 }
