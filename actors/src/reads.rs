@@ -16,9 +16,10 @@ pub struct Reads<'a> {
 }
 
 impl<'a> Reads<'a> {
-    /// The tables for a read that is shown, once they have every change of this company that was acknowledged before. A
-    /// change that still waits for the journal's disk is not acknowledged yet, so a full disk does not block readers.
-    pub async fn shown(&self, company: CompanyId) -> Result<Db<'a>, Refusal> {
+    /// The tables for a read that only answers a request, once they have every change of this company that was
+    /// acknowledged before. A change that still waits for the journal's disk is not acknowledged yet, so a full disk
+    /// does not block readers.
+    pub async fn acknowledged_tables(&self, company: CompanyId) -> Result<Db<'a>, Refusal> {
         let log = &self.store.log;
         // Every earlier answer was sent after its sync.
         log.reached(log.last_of(company).min(log.durable())).await?;
@@ -51,7 +52,7 @@ impl<'a> Reads<'a> {
         filter: &TicketFilter,
         page: PageRequest,
     ) -> Result<Page<LoadedTicket>, Refusal> {
-        let db = self.shown(company).await?;
+        let db = self.acknowledged_tables(company).await?;
         if tickets::is_steady(filter, page) {
             return Ok(tickets::list_steady(&self.store.readers, company, filter.status, page).await?);
         }
@@ -60,7 +61,7 @@ impl<'a> Reads<'a> {
 
     /// One message, or none.
     pub async fn message(&self, company: CompanyId, id: MessageId) -> Result<Option<MessageRow>, Refusal> {
-        Ok(messages::find(self.shown(company).await?, company, id).await?)
+        Ok(messages::find(self.acknowledged_tables(company).await?, company, id).await?)
     }
 
     /// The message with this id of the channel's provider, or none.

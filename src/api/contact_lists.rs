@@ -80,7 +80,7 @@ pub async fn list_contacts(
     id: PathId<ContactListId>,
     query: Query<Filters>,
 ) -> ApiResult<Page<Contact>> {
-    let db = app.engine.reads().shown(caller.company).await?;
+    let db = app.engine.reads().acknowledged_tables(caller.company).await?;
     if !table::exists::<ContactList>(db, caller.company, id.0).await? {
         return Err(ApiError::not_found());
     }

@@ -182,7 +182,7 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiR
         check_channel(&caller, channel)?;
     }
     check_contact(&caller, &app, filter.contact_id).await?;
-    let db = app.engine.reads().shown(caller.company).await?;
+    let db = app.engine.reads().acknowledged_tables(caller.company).await?;
     let rows = schedules::list(db, caller.company, &filter, query.page).await?;
     Ok(Page::of(query.page, rows, |row| Schedule::listed(row, &caller.organization)))
 }
@@ -208,7 +208,7 @@ pub async fn create(
 
 /// `GET /schedules/{scheduleId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<ScheduleId>) -> ApiResult<Json<Schedule>> {
-    let db = app.engine.reads().shown(caller.company).await?;
+    let db = app.engine.reads().acknowledged_tables(caller.company).await?;
     let schedule = schedules::shown(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
     Ok(Json::of(Schedule::listed(schedule, &caller.organization)))
 }

@@ -71,7 +71,7 @@ impl Assignment {
                 });
             }
         }
-        Ok(desk::open_tickets(self.base.reads().shown(company).await?, company).await?)
+        Ok(desk::open_tickets(self.base.reads().acknowledged_tables(company).await?, company).await?)
     }
 
     /// Waits until loads are counted, with a time limit. The count continues when its caller is gone.

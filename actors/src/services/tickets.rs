@@ -108,7 +108,7 @@ impl Tickets {
     }
 
     async fn find(&self, company: CompanyId, id: TicketId) -> Result<Arc<Ticket>, Refusal> {
-        let db = self.base.reads().shown(company).await?;
+        let db = self.base.reads().acknowledged_tables(company).await?;
         let loaded = tickets::find(db, company, id).await?.ok_or(Refusal::NotFound)?;
         Ok(Arc::new(Ticket::loaded(loaded, false)))
     }

@@ -40,7 +40,7 @@ impl Filter for Filters {
 /// `GET /campaigns`.
 pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<Campaign>> {
     let Filters { mut filter, channel } = query.filter;
-    let mut db = app.engine.reads().shown(caller.company).await?;
+    let mut db = app.engine.reads().acknowledged_tables(caller.company).await?;
     if let Some(channel) = channel {
         check_channel(&caller, channel)?;
         filter.equals("channelId", channel);
@@ -52,7 +52,7 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiR
 
 /// `GET /campaigns/{campaignId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<CampaignId>) -> ApiResult<Json<Campaign>> {
-    let db = app.engine.reads().shown(caller.company).await?;
+    let db = app.engine.reads().acknowledged_tables(caller.company).await?;
     let campaign: Option<Campaign> = table::find(db, caller.company, id.0).await?;
     Ok(Json::of(campaign.ok_or_else(ApiError::not_found)?))
 }

@@ -71,7 +71,7 @@ pub async fn list_recipients(
     id: PathId<CampaignId>,
     query: Query<Filters>,
 ) -> ApiResult<Page<CampaignRecipient>> {
-    let db = app.engine.reads().shown(caller.company).await?;
+    let db = app.engine.reads().acknowledged_tables(caller.company).await?;
     if !table::exists::<Campaign>(db, caller.company, id.0).await? {
         return Err(ApiError::not_found());
     }

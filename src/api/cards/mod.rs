@@ -102,7 +102,7 @@ async fn page(caller: &Caller, app: &App, mut filter: CardFilter, page: PageRequ
     if let Some(ticket) = filter.ticket_id {
         app.engine.tickets.get(company, ticket).await?;
     }
-    let db = app.engine.reads().shown(company).await?;
+    let db = app.engine.reads().acknowledged_tables(company).await?;
     if !filter.is_of(db, company).await? {
         return Err(ApiError::not_found());
     }
@@ -111,7 +111,7 @@ async fn page(caller: &Caller, app: &App, mut filter: CardFilter, page: PageRequ
 
 /// `GET /crm/cards/{cardId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<CardId>) -> ApiResult<Tagged<Card>> {
-    let db = app.engine.reads().shown(caller.company).await?;
+    let db = app.engine.reads().acknowledged_tables(caller.company).await?;
     let card = cards::find(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
     Ok(Tagged(Json::of(card)))
 }

@@ -52,7 +52,7 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiR
     if let Some(channel) = filter.channel_id {
         check_channel(&caller, channel)?;
     }
-    let db = app.engine.reads().shown(caller.company).await?;
+    let db = app.engine.reads().acknowledged_tables(caller.company).await?;
     if let Some(tag) = filter.tag_id
         && !table::exists::<Tag>(db, caller.company, tag).await?
     {
@@ -64,7 +64,7 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiR
 
 /// `GET /contacts/{contactId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<ContactId>) -> ApiResult<Tagged<Contact>> {
-    let db = app.engine.reads().shown(caller.company).await?;
+    let db = app.engine.reads().acknowledged_tables(caller.company).await?;
     let row = contacts::find(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
     Ok(Tagged(Json::of(Contact::from(row))))
 }

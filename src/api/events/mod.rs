@@ -258,7 +258,7 @@ pub async fn list(
     let directory = app.engine.directory();
     let (mut changes, mut seen_version, mut has_waited) =
         (directory.changes(), caller.organization.version, query.wait_s > 0);
-    let mut db = app.engine.reads().shown(caller.company).await?;
+    let mut db = app.engine.reads().acknowledged_tables(caller.company).await?;
     let start = match query.after {
         None => None,
         Some(Start::After(id)) => Some(id),

@@ -208,7 +208,7 @@ pub async fn stream(
     let last_event_id = last_event_id.map_err(|reason| ApiError::bad_request(format!("Last-Event-ID {reason}")))?;
     let after = match last_event_id.map(|last| last.0).or(after) {
         Some(after) => after,
-        None => events::last_id(app.engine.reads().shown(company).await?, company).await?,
+        None => events::last_id(app.engine.reads().acknowledged_tables(company).await?, company).await?,
     };
     let context = ViewContext::of(&caller, &app, &request);
     // A stream gives up its presence, so that dropping the company does not wait for it.

@@ -54,7 +54,7 @@ pub async fn list(
         app.engine.tickets.get(caller.company, ticket).await?;
     }
     check_contact(&caller, &app, filter.contact_id).await?;
-    let db = app.engine.reads().shown(caller.company).await?;
+    let db = app.engine.reads().acknowledged_tables(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, query.page).await?;
     let context = ViewContext::of(&caller, &app, &request);
     Ok(Page::of(query.page, rows, |row| Message::of(row, &context)))

@@ -84,7 +84,7 @@ pub struct ServiceDay {
 pub async fn service(caller: Caller, app: Data<App>) -> ApiResult<Json<ServiceDashboard>> {
     let (company, organization, now) = (caller.company, &caller.organization, clock::now());
     let zone = Zone::of_company(&organization.company.time_zone);
-    let db = app.engine.reads().shown(company).await?;
+    let db = app.engine.reads().acknowledged_tables(company).await?;
     let open = app.engine.assignment.open_tickets(company).await?;
     let today = reports::quarters_of(zone.begin_of(zone.day_of(now)), now);
     let tickets: TicketFigures = reports::total(db, company, today).await?;

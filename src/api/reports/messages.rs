@@ -62,7 +62,7 @@ pub async fn report(
 ) -> ApiResult<Report<MessageReportRow>> {
     let MessageReport { period, grouping } = query.0;
     let (company, period) = (caller.company, period.resolve(&caller, clock::now())?);
-    let db = app.engine.reads().shown(company).await?;
+    let db = app.engine.reads().acknowledged_tables(company).await?;
     let dimension = match grouping {
         MessageGrouping::Day => {
             let mut figures = reports::by_day(db, company, period.quarters, &period.bounds()).await?;

@@ -89,7 +89,7 @@ pub async fn list_messages(
     app.engine.tickets.get(caller.company, id.0).await?;
     let MessageSpans { created, updated } = query.filter;
     let filter = MessageFilter { ticket_id: Some(id.0), created, updated, ..MessageFilter::default() };
-    let db = app.engine.reads().shown(caller.company).await?;
+    let db = app.engine.reads().acknowledged_tables(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, query.page).await?;
     let context = ViewContext::of(&caller, &app, &request);
     Ok(Page::of(query.page, rows, |row| Message::of(row, &context)))
@@ -103,7 +103,7 @@ pub async fn list_events(
     query: Query<CreatedSpan>,
 ) -> ApiResult<Page<TicketEvent>> {
     app.engine.tickets.get(caller.company, id.0).await?;
-    let db = app.engine.reads().shown(caller.company).await?;
+    let db = app.engine.reads().acknowledged_tables(caller.company).await?;
     let rows = ticket_events::list(db, caller.company, id.0, query.filter.0, query.page).await?;
     Ok(Page::of(query.page, rows, |row| TicketEvent::of(row, &caller.organization)))
 }

@@ -59,7 +59,7 @@ pub async fn list_metrics(caller: Caller, app: Data<App>, query: Query<Filters>)
     if filter.user_id.is_some_and(|id| !caller.organization.users.contains_key(&id)) {
         return Err(ApiError::not_found());
     }
-    let db = app.engine.reads().shown(caller.company).await?;
+    let db = app.engine.reads().acknowledged_tables(caller.company).await?;
     let rows = user_metrics::list(db, caller.company, filter, query.page).await?;
     Ok(Page::of(query.page, rows, UserMetrics::from))
 }

@@ -145,7 +145,7 @@ pub async fn list_messages(
     let id = id.0;
     let session = app.engine.sessions.ask(caller.company, &id, ShowSession).await?;
     let filter = MessageFilter { updated, ..visible_messages(&session, after, created) };
-    let db = app.engine.reads().shown(caller.company).await?;
+    let db = app.engine.reads().acknowledged_tables(caller.company).await?;
     let rows = messages::list(db, caller.company, &filter, page).await?;
     let undelivered = UndeliveredMessages::of(&rows.rows);
     let context = ViewContext::of(&caller, &app, &request);
