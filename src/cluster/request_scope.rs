@@ -33,7 +33,7 @@ pub(super) fn request_scope(head: &RequestHead, directory: &Directory) -> Reques
         auth::company_of(&head.headers, directory)
     } else if let Some(path) = below(path, PANEL_API) {
         panel::company_of(&head.headers, path)
-    } else if let Some(key) = public_key(path, visitors::DOOR).or_else(|| public_key(path, hooks::PATH)) {
+    } else if let Some(key) = public_key(path, visitors::PATH).or_else(|| public_key(path, hooks::PATH)) {
         directory.channel(key).map(|(company, _)| company)
     } else {
         return RequestScope::Public;
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_public_key_is_one_part_of_a_path() {
-        assert_eq!(public_key("/webchat/abc/session", visitors::DOOR), Some("abc"));
+        assert_eq!(public_key("/webchat/abc/session", visitors::PATH), Some("abc"));
         assert_eq!(public_key("/hooks/abc", hooks::PATH), Some("abc"));
         assert_eq!(public_key("/media/1/abc", hooks::PATH), None);
     }

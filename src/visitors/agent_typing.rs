@@ -10,7 +10,7 @@ use hotline_persistence::{TicketId, UserId};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::Door;
+use super::Webchat;
 use crate::app::App;
 use crate::openapi::{Operation, OperationPart};
 use crate::web::request::params::PathIds;
@@ -44,7 +44,7 @@ pub struct ActivityView {
     pub typing: bool,
 }
 
-/// The ticket in a path behind the door, extracted as the second of two segments.
+/// The ticket in the path, extracted as the second of two segments.
 type Path = actix_web::web::Path<(String, String)>;
 
 /// Documents the ticket's id, which follows the public key.
@@ -58,12 +58,12 @@ impl OperationPart for Path {
 /// `POST …/tickets/{ticketId}/typing`.
 pub async fn show_typing(
     caller: Caller,
-    door: Door,
+    webchat: Webchat,
     app: Data<App>,
     path: Path,
     body: Body<AgentTyping>,
 ) -> ApiResult<NoContent> {
-    let conversation = conversation_of(&caller, &door, &app, &path.1).await?;
+    let conversation = conversation_of(&caller, &webchat, &app, &path.1).await?;
     let agent = match body.0.user_id {
         Some(id) => {
             let user = caller.organization.users.get(&id).ok_or_else(ApiError::not_found)?;
@@ -80,21 +80,21 @@ pub async fn show_typing(
 }
 
 /// `GET …/tickets/{ticketId}/typing`.
-pub async fn show(caller: Caller, door: Door, app: Data<App>, path: Path) -> ApiResult<Json<ActivityView>> {
-    let conversation = conversation_of(&caller, &door, &app, &path.1).await?;
+pub async fn show(caller: Caller, webchat: Webchat, app: Data<App>, path: Path) -> ApiResult<Json<ActivityView>> {
+    let conversation = conversation_of(&caller, &webchat, &app, &path.1).await?;
     let activity = app.engine.sessions.visitor_doing(conversation);
     Ok(Json::of(ActivityView { online: activity.online, typing: activity.typing }))
 }
 
 /// The conversation of the ticket, if the ticket belongs to this webchat, and the webchat to the caller's company.
-async fn conversation_of(caller: &Caller, door: &Door, app: &App, ticket: &str) -> ApiResult<Conversation> {
+async fn conversation_of(caller: &Caller, webchat: &Webchat, app: &App, ticket: &str) -> ApiResult<Conversation> {
     let id: TicketId = ticket.parse().map_err(|_| ApiError::not_found())?;
-    if caller.company != door.company() {
+    if caller.company != webchat.company() {
         return Err(ApiError::not_found());
     }
     let ticket = app.engine.tickets.get(caller.company, id).await?;
-    if ticket.row.channel_id != door.channel {
+    if ticket.row.channel_id != webchat.channel {
         return Err(ApiError::not_found());
     }
-    Ok((caller.company, door.channel, ticket.row.contact_id))
+    Ok((caller.company, webchat.channel, ticket.row.contact_id))
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::Door;
+use super::Webchat;
 use crate::app::App;
 use crate::openapi::{DocumentedResponse, Operation, ResponseDescription};
 use crate::web::response::reply::{Json, Reply};
@@ -56,8 +56,8 @@ struct Attachments {
 }
 
 impl<'a> WidgetSettings<'a> {
-    fn of(door: &'a Door, app: &App) -> Self {
-        let settings: &ChannelSettings = &door.settings;
+    fn of(webchat: &'a Webchat, app: &App) -> Self {
+        let settings: &ChannelSettings = &webchat.settings;
         Self {
             title: settings.title.as_deref(),
             color: settings.color.as_deref().unwrap_or(COLOR),
@@ -66,7 +66,7 @@ impl<'a> WidgetSettings<'a> {
             pre_chat_fields: &settings.pre_chat_fields,
             identity_required: settings.require_identity,
             attachments: Attachments { bytes_max: app.media.bytes_max() },
-            availability: Availability { now: app.engine.attendance.is_there(&door.organization, door.channel) },
+            availability: Availability { now: app.engine.attendance.is_there(&webchat.organization, webchat.channel) },
         }
     }
 }
@@ -78,9 +78,9 @@ impl ResponseDescription for WidgetSettings<'static> {
 }
 
 /// `GET …/config`.
-pub async fn show(door: Door, app: Data<App>) -> DocumentedResponse<WidgetSettings<'static>> {
+pub async fn show(webchat: Webchat, app: Data<App>) -> DocumentedResponse<WidgetSettings<'static>> {
     HttpResponse::Ok()
         .insert_header((CACHE_CONTROL, CACHED))
-        .json(json!({"data": WidgetSettings::of(&door, &app)}))
+        .json(json!({"data": WidgetSettings::of(&webchat, &app)}))
         .into()
 }

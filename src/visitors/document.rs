@@ -1,11 +1,11 @@
-//! The parts of the API document that all operations behind the door share.
+//! The parts of the API document that all operations of the visitor API share.
 
 use serde_json::json;
 
 use crate::openapi::Operation;
 
 /// Adds the public key in the path, and the errors of an unknown key, of a forbidden page and of an exceeded rate.
-pub(super) fn describe_door(operation: &mut Operation) {
+pub(super) fn describe_webchat(operation: &mut Operation) {
     if operation.path_ids.is_empty() {
         operation.path_ids.push(json!({
             "type": "string",

@@ -1,5 +1,5 @@
-//! The checks of the door before a request is read: the webchat exists, its company is active, its settings allow the
-//! page, and the visitor's address does not exceed its rate.
+//! The checks before a request to the visitor API is read: the webchat exists, its company is active, its settings
+//! allow the page, and the visitor's address does not exceed its rate.
 
 use std::future::{Ready, ready};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use hotline_persistence::tables::channels::{ChannelRow, ChannelSettings, Channel
 use hotline_persistence::tables::events::{By, acting};
 use hotline_persistence::{ChannelId, CompanyId};
 
-use super::document::describe_door;
+use super::document::describe_webchat;
 use super::limits::{RequestKind, Visitors};
 use super::{paths, script};
 use crate::app::App;
@@ -41,7 +41,7 @@ const PREFLIGHT_AGE_S: &str = "600";
 
 /// The webchat that a request addresses.
 #[derive(Clone)]
-pub struct Door {
+pub struct Webchat {
     /// Its company's directory.
     pub organization: Arc<Organization>,
     /// The channel.
@@ -54,7 +54,7 @@ pub struct Door {
     pub(super) address: Option<Address>,
 }
 
-impl Door {
+impl Webchat {
     /// Whether a new request of the page would find the webchat: for what lasts longer than a request.
     pub(super) fn revalidate(company: CompanyId, channel: ChannelId, origin: Option<&HeaderValue>, app: &App) -> bool {
         let known = app.engine.directory().company(company).filter(|known| known.company.active);
@@ -68,26 +68,26 @@ impl Door {
     }
 }
 
-impl FromRequest for Door {
+impl FromRequest for Webchat {
     type Error = ApiError;
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        // Without the guard there is no door, so a route outside it cannot be served by accident.
+        // Only the guard inserts it, so a route without the guard cannot be served by accident.
         ready(request.extensions().get::<Self>().cloned().ok_or_else(ApiError::not_found))
     }
 }
 
-impl OperationPart for Door {
+impl OperationPart for Webchat {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
-        describe_door(operation);
+        describe_webchat(operation);
     }
 }
 
 /// The requirement on a page's origin.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OriginRule {
-    /// None: a script is fetched without an origin, and a desk is not a browser's page.
+    /// None: a script is fetched without an origin, and an agent's program is not a browser's page.
     Any,
     /// If present, it must be allowed. A browser omits it when a page reads from its own origin.
     IfPresent,
@@ -105,11 +105,11 @@ pub async fn admit<B: MessageBody + 'static>(
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
     let mut response_headers = ResponseHeaders::default();
     let early_response = match check(&request, &mut response_headers) {
-        Ok(GuardOutcome::Admitted(door)) => match register_presence(&request, door.company()).await {
+        Ok(GuardOutcome::Admitted(webchat)) => match register_presence(&request, webchat.company()).await {
             Ok(()) => {
-                request.extensions_mut().insert(Tenant(door.company()));
-                request.extensions_mut().insert(door);
-                if !is_desk(request.match_info().unprocessed()) {
+                request.extensions_mut().insert(Tenant(webchat.company()));
+                request.extensions_mut().insert(webchat);
+                if !is_agent_path(request.match_info().unprocessed()) {
                     request.extensions_mut().insert(FromVisitor);
                 }
                 None
@@ -121,7 +121,7 @@ pub async fn admit<B: MessageBody + 'static>(
         Err(error) => Some(error.error_response()),
     };
     let mut response = match early_response {
-        // What a visitor changes is by them; a company that comes through this door is asked for its own token.
+        // Changes are by the visitor, unless a company's token names another author.
         None => acting(By::ITS_CONTACT, next.call(request)).await?.map_into_left_body(),
         Some(answer) => request.into_response(answer).map_into_right_body(),
     };
@@ -133,7 +133,7 @@ pub async fn admit<B: MessageBody + 'static>(
 }
 
 enum GuardOutcome {
-    Admitted(Door),
+    Admitted(Webchat),
     /// A CORS preflight.
     Preflight,
     /// The page embeds a webchat that does not exist.
@@ -203,11 +203,11 @@ fn check(request: &ServiceRequest, response_headers: &mut ResponseHeaders) -> Ap
         }
     }
     let (organization, public_key) = (organization.clone(), row.public_key.clone());
-    Ok(GuardOutcome::Admitted(Door { organization, channel, public_key, settings, address }))
+    Ok(GuardOutcome::Admitted(Webchat { organization, channel, public_key, settings, address }))
 }
 
 fn rule_of(method: &Method, path: &str) -> OriginRule {
-    if path == paths::SCRIPT || is_desk(path) {
+    if path == paths::SCRIPT || is_agent_path(path) {
         OriginRule::Any
     } else if *method == Method::GET && path != paths::SOCKET {
         OriginRule::IfPresent
@@ -216,10 +216,10 @@ fn rule_of(method: &Method, path: &str) -> OriginRule {
     }
 }
 
-/// The limit that a request counts against; the desk has its company's own rate.
+/// The limit that a request counts against; agents have their company's own rate.
 fn kind_of(method: &Method, path: &str) -> Option<RequestKind> {
     match path {
-        _ if is_desk(path) => None,
+        _ if is_agent_path(path) => None,
         // Signing in may open a session.
         "/sessions" | "/identify" if *method == Method::POST => Some(RequestKind::Session),
         "/messages" if *method == Method::POST => Some(RequestKind::Message),
@@ -227,8 +227,8 @@ fn kind_of(method: &Method, path: &str) -> Option<RequestKind> {
     }
 }
 
-fn is_desk(path: &str) -> bool {
-    path.strip_prefix(paths::DESK).is_some_and(|rest| rest.starts_with('/'))
+fn is_agent_path(path: &str) -> bool {
+    path.strip_prefix(paths::AGENT_PATHS).is_some_and(|rest| rest.starts_with('/'))
 }
 
 fn check_origin(

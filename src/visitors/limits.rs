@@ -1,4 +1,4 @@
-//! Limits of an address at the visitor's door.
+//! Limits of an address in the visitor API.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const CATCH_UPS_MAX: usize = 8;
 /// Sockets of one company that wait for that. Each is open already, so waiting needs almost no memory.
 const CATCH_UPS_WAITING_MAX: usize = 100_000;
 
-/// The settings of the visitor's door; each is an option of the command line.
+/// The settings of the visitor API; each is an option of the command line.
 #[derive(Clone, Copy, Debug)]
 pub struct VisitorOptions {
     /// Sessions an address may open per minute; 0, here and below: no limit.

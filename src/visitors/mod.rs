@@ -1,4 +1,4 @@
-//! The visitor's door, `/webchat/{publicKey}`: the endpoints of one webchat for visitors' browsers, and the socket that
+//! The visitor API, `/webchat/{publicKey}`: the endpoints of one webchat for visitors' browsers, and the socket that
 //! pushes to them. `docs/webchat.md` describes the protocol.
 //!
 //! A browser never has a company's token. Its access depends on three things: the channel's public key, which is not
@@ -27,9 +27,9 @@ use actix_web::middleware::from_fn;
 use actix_web::{Scope, web};
 
 pub use demo_page::{Demo, DemoPage};
-pub use guard::Door;
+pub use guard::Webchat;
 pub use limits::{VisitorOptions, Visitors};
-pub use paths::DOOR;
+pub use paths::PATH;
 pub use uploads::UploadOptions;
 pub use visitor::Visitor;
 
@@ -38,10 +38,10 @@ use crate::web::admission::auth::admit;
 use crate::web::response::methods::no_such_route;
 use crate::web::response::schema::Schemas;
 
-/// The tag of the operations behind the door.
+/// The tag of the visitor API.
 const TAG: &str = "visitors";
 
-/// Every path behind the door.
+/// Every path of the visitor API.
 #[rustfmt::skip] // One line a path.
 fn paths_of(table: &mut Table<'_>) {
     table
@@ -58,19 +58,19 @@ fn paths_of(table: &mut Table<'_>) {
 
 /// The part of a path that its scope covers.
 fn scope_of(path: &str) -> &str {
-    if path.starts_with(paths::DESK) { paths::DESK } else { "" }
+    if path.starts_with(paths::AGENT_PATHS) { paths::AGENT_PATHS } else { "" }
 }
 
-/// The operations of visitors, and those of agents behind the door; the schemas they refer to are added to `schemas`.
+/// The operations of the visitor API, for visitors and agents; the schemas they refer to are added to `schemas`.
 pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     let mut table = Table::outside_api(schemas, TAG, scope_of);
     paths_of(&mut table);
     let operations = table.finish().into_iter().flat_map(|at| at.operations);
-    operations.map(|operation| Operation { path: format!("{DOOR}{}", operation.path), ..operation }).collect()
+    operations.map(|operation| Operation { path: format!("{PATH}{}", operation.path), ..operation }).collect()
 }
 
-/// The routes of the door.
-pub fn door() -> Scope<
+/// The routes of the visitor API.
+pub fn scope() -> Scope<
     impl ServiceFactory<
         ServiceRequest,
         Config = (),
@@ -82,17 +82,19 @@ pub fn door() -> Scope<
     let mut schemas = Schemas::new();
     let mut table = Table::outside_api(&mut schemas, TAG, scope_of);
     paths_of(&mut table);
-    let mut door = web::scope(DOOR).wrap(from_fn(guard::admit));
-    let mut desk = web::scope(paths::DESK).wrap(from_fn(admit)).default_service(web::to(no_such_route));
+    let mut visitor_scope = web::scope(PATH).wrap(from_fn(guard::admit));
+    let mut agent_scope = web::scope(paths::AGENT_PATHS).wrap(from_fn(admit)).default_service(web::to(no_such_route));
     for at in table.finish() {
-        let asks_for = at.operations.first().map(|operation| operation.access);
-        match asks_for {
-            Some(Access::Company) => desk = desk.service(at.into_resource()),
-            Some(Access::Visitor) => door = door.service(at.into_resource().wrap(from_fn(visitor::authenticate))),
-            _ => door = door.service(at.into_resource()),
+        let access = at.operations.first().map(|operation| operation.access);
+        match access {
+            Some(Access::Company) => agent_scope = agent_scope.service(at.into_resource()),
+            Some(Access::Visitor) => {
+                visitor_scope = visitor_scope.service(at.into_resource().wrap(from_fn(visitor::authenticate)));
+            }
+            _ => visitor_scope = visitor_scope.service(at.into_resource()),
         }
     }
-    door.service(desk).default_service(web::to(no_such_route))
+    visitor_scope.service(agent_scope).default_service(web::to(no_such_route))
 }
 
 /// The demo's page; it responds with 404 unless this is a demo.

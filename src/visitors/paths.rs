@@ -1,13 +1,13 @@
-//! The paths of the door.
+//! The paths of the visitor API.
 
-/// The path of the door.
-pub const DOOR: &str = "/webchat/{publicKey}";
+/// The prefix of every path.
+pub const PATH: &str = "/webchat/{publicKey}";
 
-/// The prefix of the desk's paths behind the door.
-pub const DESK: &str = "/tickets";
+/// The prefix, below [`PATH`], of the paths for agents, who have a company's token.
+pub const AGENT_PATHS: &str = "/tickets";
 
-/// Path of the widget's script behind the door.
+/// The widget's script, below [`PATH`].
 pub const SCRIPT: &str = "/widget.js";
 
-/// Path of the socket behind the door.
+/// The visitor's socket, below [`PATH`].
 pub const SOCKET: &str = "/socket";

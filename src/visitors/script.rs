@@ -6,7 +6,7 @@ use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use actix_web::{HttpRequest, HttpResponse};
 use serde_json::json;
 
-use super::document::describe_door;
+use super::document::describe_webchat;
 use crate::openapi::{DocumentedResponse, Operation, ResponseDescription};
 use crate::web::response::embedded_file::EmbeddedFile;
 use crate::web::response::schema::Schemas;
@@ -25,7 +25,7 @@ pub struct Script;
 
 impl ResponseDescription for Script {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
-        describe_door(operation);
+        describe_webchat(operation);
         operation.content_type = "text/javascript";
         operation.success = (200, Some(json!({"type": "string", "description": "The script."})));
     }

@@ -19,8 +19,8 @@ use hotline_persistence::tables::messages::{self, MessageFilter, MessageRow};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 use serde_json::{Value, json};
 
-use super::Door;
-use super::document::describe_door;
+use super::Webchat;
+use super::document::describe_webchat;
 use super::identity;
 use super::limits::Visitors;
 use super::new_message::VisitorMessageBody;
@@ -68,12 +68,12 @@ pub async fn authenticate<B: MessageBody + 'static>(
     let authentication = {
         let app = request.app_data::<Data<App>>().cloned();
         let visitors = request.app_data::<Data<Visitors>>().cloned();
-        let door = request.extensions().get::<Door>().cloned();
+        let webchat = request.extensions().get::<Webchat>().cloned();
         let token = bearer(&request).map(str::to_owned);
         async move {
-            let ((app, visitors), door) = app.zip(visitors).zip(door).ok_or_else(ApiError::not_found)?;
-            let visitor = find(&app, &door, token.as_deref()).await?;
-            let mut upload_meter = visitors.meter(&visitor.0, door.address);
+            let ((app, visitors), webchat) = app.zip(visitors).zip(webchat).ok_or_else(ApiError::not_found)?;
+            let visitor = find(&app, &webchat, token.as_deref()).await?;
+            let mut upload_meter = visitors.meter(&visitor.0, webchat.address);
             let meter = Meter::new(move |bytes| {
                 upload_meter.take(bytes).map_err(|error| ApiError::too_many_bytes(error.retry_after_s))
             });
@@ -92,10 +92,10 @@ pub async fn authenticate<B: MessageBody + 'static>(
 }
 
 /// The visitor with this token. The token is hashed and looked up, so it is never compared byte by byte.
-pub(super) async fn find(app: &App, door: &Door, token: Option<&str>) -> ApiResult<Visitor> {
+pub(super) async fn find(app: &App, webchat: &Webchat, token: Option<&str>) -> ApiResult<Visitor> {
     let is_valid = |token: &&str| token.len() == TOKEN_PREFIX.len() + KEY_CHARACTERS && token.starts_with(TOKEN_PREFIX);
     let token = token.filter(is_valid).ok_or_else(ApiError::unauthorized)?;
-    let row = app.engine.sessions.by_token(door.company(), door.channel, &key::hash(token)).await?;
+    let row = app.engine.sessions.by_token(webchat.company(), webchat.channel, &key::hash(token)).await?;
     row.map(Visitor).ok_or_else(ApiError::unauthorized)
 }
 
@@ -114,7 +114,7 @@ impl FromRequest for EarlierToken {
 impl OperationPart for Visitor {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
         operation.access = Access::Visitor;
-        describe_door(operation);
+        describe_webchat(operation);
         operation.errors.push(401);
     }
 }
@@ -171,15 +171,15 @@ impl FromField for IdentityText {
 }
 
 impl IdentityText {
-    fn read(&self, door: &Door) -> ApiResult<Identified> {
-        identity::read(&self.0, &door.settings.identity_secrets, &door.public_key, clock::now())
+    fn read(&self, webchat: &Webchat) -> ApiResult<Identified> {
+        identity::read(&self.0, &webchat.settings.identity_secrets, &webchat.public_key, clock::now())
     }
 }
 
 /// `POST …/sessions`. With a signed identity, the visitor is the person it names. With the token of an earlier session,
 /// the visitor is that session's, as long as that one is anonymous.
 pub async fn open(
-    door: Door,
+    webchat: Webchat,
     app: Data<App>,
     earlier: EarlierToken,
     body: Body<NewSession>,
@@ -187,13 +187,13 @@ pub async fn open(
 ) -> ApiResult<Created<SessionView>> {
     let NewSession { arrival, identity } = body.0;
     let identity = match identity {
-        Some(identity) => VisitorIdentity::Identified(identity.read(&door)?),
-        None if door.settings.require_identity => {
+        Some(identity) => VisitorIdentity::Identified(identity.read(&webchat)?),
+        None if webchat.settings.require_identity => {
             return Err(ApiError::identity("this webchat requires one, but none was sent"));
         }
-        None => VisitorIdentity::Unknown { earlier: find_earlier(&app, &door, &earlier).await? },
+        None => VisitorIdentity::Unknown { earlier: find_earlier(&app, &webchat, &earlier).await? },
     };
-    let (company, channel) = (door.company(), door.channel);
+    let (company, channel) = (webchat.company(), webchat.channel);
     let opening = SessionOpening { app: &app, company, channel, identity, arrival: &arrival, once: &once };
     let show = |row: &SessionRow, _: &ContactRow, token: &str| {
         Created::of(SessionView { token: Some(token.to_owned()), ..SessionView::from(row) })
@@ -202,8 +202,8 @@ pub async fn open(
 }
 
 /// The session of the token that the browser sent; `None` without a token, or with an invalid one.
-async fn find_earlier(app: &App, door: &Door, earlier: &EarlierToken) -> ApiResult<Option<SessionRow>> {
-    match find(app, door, earlier.0.as_deref()).await {
+async fn find_earlier(app: &App, webchat: &Webchat, earlier: &EarlierToken) -> ApiResult<Option<SessionRow>> {
+    match find(app, webchat, earlier.0.as_deref()).await {
         Ok(Visitor(session)) => Ok(Some(session)),
         Err(error) if error.status == StatusCode::UNAUTHORIZED => Ok(None),
         Err(error) => Err(error),
@@ -213,11 +213,11 @@ async fn find_earlier(app: &App, door: &Door, earlier: &EarlierToken) -> ApiResu
 /// `POST …/identify`. Repeating it has the same result.
 pub async fn identify(
     visitor: Visitor,
-    door: Door,
+    webchat: Webchat,
     app: Data<App>,
     body: Body<IdentifyInput>,
 ) -> ApiResult<Json<SessionView>> {
-    let identity = body.0.0.read(&door)?;
+    let identity = body.0.0.read(&webchat)?;
     for _ in 1..IDENTIFY_ATTEMPTS_MAX {
         match sign_in(&visitor.0, &app, &identity).await {
             // The contact was deleted at this very moment: the identity gets another one.

@@ -18,7 +18,7 @@ use hotline_persistence::ChannelId;
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::Door;
+use super::Webchat;
 use super::limits::Visitors;
 use super::visitor::{self, Visitor};
 use crate::app::App;
@@ -79,14 +79,14 @@ fn too_many() -> ApiError {
 
 /// Opens a socket.
 pub async fn open(
-    door: Door,
+    webchat: Webchat,
     app: Data<App>,
     visitors: Data<Visitors>,
     request: HttpRequest,
     payload: Payload,
 ) -> ApiResult<DocumentedResponse<Upgrade>> {
-    let Visitor(row) = visitor::find(&app, &door, token_of(&request)).await?;
-    let permit = visitors.admit_socket(door.address).ok_or_else(too_many)?;
+    let Visitor(row) = visitor::find(&app, &webchat, token_of(&request)).await?;
+    let permit = visitors.admit_socket(webchat.address).ok_or_else(too_many)?;
     let (push_sender, pushes) = webchat::pushes();
     let (close_sender, close) = watch::channel(None);
     let attach = Attach { pushes: push_sender, cut: close_sender };
@@ -102,7 +102,7 @@ pub async fn open(
     let response_memory = request.app_data::<Data<ResponseMemory>>().cloned();
     let response_memory = response_memory.ok_or_else(|| ApiError::internal("the memory of sockets is not metered"))?;
     let origin = request.headers().get(ORIGIN).cloned();
-    let context = SocketContext { channel: door.channel, origin, address: door.address, response_memory };
+    let context = SocketContext { channel: webchat.channel, origin, address: webchat.address, response_memory };
     let session = SocketSession::new(
         app,
         visitors,

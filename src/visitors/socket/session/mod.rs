@@ -28,7 +28,7 @@ use super::frames::{ClientFrame, Frame};
 use super::{SocketContext, SocketOutput};
 use crate::api::webchat::is_visible;
 use crate::app::App;
-use crate::visitors::guard::Door;
+use crate::visitors::guard::Webchat;
 use crate::visitors::limits::{SocketPermit, VisitorOptions, Visitors};
 use crate::visitors::view::{AgentView, MessageView, SessionView};
 
@@ -250,7 +250,7 @@ impl SocketSession {
         if std::mem::replace(&mut self.checked_version, version) == version {
             return Ok(());
         }
-        let is_admitted = Door::revalidate(company, self.context.channel, self.context.origin.as_ref(), &self.app);
+        let is_admitted = Webchat::revalidate(company, self.context.channel, self.context.origin.as_ref(), &self.app);
         if is_admitted { Ok(()) } else { Err(End::NotAdmitted) }
     }
 
