@@ -155,7 +155,7 @@ async fn visible_cards(db: &mut PgConnection, caller: &Caller) -> ApiResult<Seen
         return Ok(SeenCards { of: Some(own), boards: Vec::new() });
     }
     let Some(user) = caller.boards_limited_to() else { return Ok(SeenCards::default()) };
-    let boards = boards::seen_or_free(db, caller.company, user).await?;
+    let boards = boards::visible_to(db, caller.company, user).await?;
     Ok(SeenCards { of: Some(user), boards })
 }
 

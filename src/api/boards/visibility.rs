@@ -1,8 +1,8 @@
-//! Which boards are visible to a person who does not administer the company: those of their queues. A person who sees the cards
-//! of others also sees boards without a queue.
+//! The boards that are visible to a person who does not administer the company: those of their queues. A person who sees
+//! the cards of others also sees boards without a queue.
 
 use actix_web::web::Data;
-use hotline_persistence::tables::boards::{self, Board, SEEN_BY, SEEN_OR_FREE};
+use hotline_persistence::tables::boards::{self, Board, VISIBLE_BY_QUEUE, VISIBLE_BY_QUEUE_OR_UNASSIGNED};
 use hotline_persistence::{BoardId, table};
 
 use crate::api::plain::PlainFilter;
@@ -13,7 +13,8 @@ use crate::web::{ApiError, ApiResult, Caller, Page, Query};
 pub async fn list(caller: Caller, app: Data<App>, query: Query<PlainFilter<Board>>) -> ApiResult<Page<Board>> {
     let mut filter = query.filter.filter;
     if let Some(user) = caller.boards_limited_to() {
-        filter.only_related(if caller.cards_limited_to().is_some() { SEEN_BY } else { SEEN_OR_FREE }, user.0);
+        let with_unassigned = caller.cards_limited_to().is_none();
+        filter.only_related(if with_unassigned { VISIBLE_BY_QUEUE_OR_UNASSIGNED } else { VISIBLE_BY_QUEUE }, user.0);
     }
     let rows = table::list(app.db(caller.company), caller.company, &filter, query.page).await?;
     Ok(Page::of(query.page, rows, |row| row))
@@ -25,13 +26,13 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<PlainFilter<Board
 /// `404 ERR_API_NOT_FOUND` when they do not.
 pub async fn check_board(caller: &Caller, app: &App, id: BoardId) -> ApiResult<()> {
     let Some(user) = caller.boards_limited_to() else { return Ok(()) };
-    let with_free = caller.cards_limited_to().is_none();
-    let is_visible = boards::is_seen_by(app.db(caller.company), caller.company, id, user, with_free).await?;
+    let with_unassigned = caller.cards_limited_to().is_none();
+    let is_visible = boards::is_visible(app.db(caller.company), caller.company, id, user, with_unassigned).await?;
     if is_visible { Ok(()) } else { Err(ApiError::not_found()) }
 }
 
-/// The boards whose figures the caller may see, of `board` or of all boards; `None`: every board. Figures cover all cards, so
-/// a person who sees only their own cards may see none.
+/// The boards whose figures the caller may see, of `board` or of all boards; `None`: every board. Figures cover all cards,
+/// so a person who sees only their own cards may see none.
 ///
 /// # Errors
 /// `403 ERR_API_FORBIDDEN_SCOPE` when they do not see the cards of others; `404 ERR_API_NOT_FOUND` when they do not see
@@ -45,5 +46,5 @@ pub async fn visible_boards(caller: &Caller, app: &App, board: Option<BoardId>) 
         return Ok(Some(vec![board]));
     }
     let Some(user) = caller.boards_limited_to() else { return Ok(None) };
-    Ok(Some(boards::seen_or_free(app.db(caller.company), caller.company, user).await?))
+    Ok(Some(boards::visible_to(app.db(caller.company), caller.company, user).await?))
 }

@@ -56,12 +56,12 @@ impl Table for Board {
 }
 
 /// Condition for the boards with a queue of a user; the user's id follows.
-pub const SEEN_BY: &str =
+pub const VISIBLE_BY_QUEUE: &str =
     "select from board_queues q join queue_users m on m.company_id = q.company_id and m.queue_id = q.queue_id
     where q.company_id = boards.company_id and q.board_id = boards.id and m.user_id";
 
 /// Condition for the boards with a queue of a user, and those without any queue; the user's id follows.
-pub const SEEN_OR_FREE: &str = "select from users u
+pub const VISIBLE_BY_QUEUE_OR_UNASSIGNED: &str = "select from users u
     where u.company_id = boards.company_id and (
         not exists (select from board_queues q where q.company_id = boards.company_id and q.board_id = boards.id)
         or exists (
@@ -69,23 +69,25 @@ pub const SEEN_OR_FREE: &str = "select from users u
             where q.company_id = boards.company_id and q.board_id = boards.id and m.user_id = u.id))
     and u.id";
 
-/// Whether a user sees a board by one of their queues, or, with `and_free`, because it has no queue.
-pub async fn is_seen_by(
+/// Whether a user sees a board by one of their queues, or, with `with_unassigned`, because it has no queue.
+pub async fn is_visible(
     db: impl PgExecutor<'_>,
     company: CompanyId,
     id: BoardId,
     user: UserId,
-    and_free: bool,
+    with_unassigned: bool,
 ) -> Result<bool> {
-    let condition = if and_free { SEEN_OR_FREE } else { SEEN_BY };
+    let condition = if with_unassigned { VISIBLE_BY_QUEUE_OR_UNASSIGNED } else { VISIBLE_BY_QUEUE };
     let query =
         format!("select exists (select from boards where company_id = $1 and id = $2 and exists ({condition} = $3))");
     with_timeout(sqlx::query_scalar(AssertSqlSafe(query)).bind(company).bind(id).bind(user).fetch_one(db)).await
 }
 
 /// The boards that a user sees by their queues, and those that no queue has.
-pub async fn seen_or_free(db: impl PgExecutor<'_>, company: CompanyId, user: UserId) -> Result<Vec<BoardId>> {
-    let query = format!("select id from boards where company_id = $1 and exists ({SEEN_OR_FREE} = $2) order by id");
+pub async fn visible_to(db: impl PgExecutor<'_>, company: CompanyId, user: UserId) -> Result<Vec<BoardId>> {
+    let query = format!(
+        "select id from boards where company_id = $1 and exists ({VISIBLE_BY_QUEUE_OR_UNASSIGNED} = $2) order by id"
+    );
     with_timeout(sqlx::query_scalar(AssertSqlSafe(query)).bind(company).bind(user).fetch_all(db)).await
 }
 

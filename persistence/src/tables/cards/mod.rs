@@ -155,7 +155,7 @@ impl CardFilter {
 }
 
 /// Condition that a card is assigned to a user, whose id precedes it, or is on a board that they see
-/// ([`super::boards::SEEN_OR_FREE`]).
+/// ([`super::boards::VISIBLE_BY_QUEUE_OR_UNASSIGNED`]).
 const VISIBLE_TO: &str = "::bigint as id) u where k.assigned_user_id = u.id
     or not exists (select from board_queues q where q.company_id = k.company_id and q.board_id = k.board_id)
     or exists (select from board_queues q join queue_users m on m.company_id = q.company_id and m.queue_id = q.queue_id
