@@ -6,8 +6,8 @@ use std::time::Duration;
 use chrono::{TimeDelta, Utc};
 use hotline::service::Service;
 use hotline_persistence::cluster::{NewLife, OfSlots, lives};
+use hotline_persistence::tables::early_statuses::{self, EarlyStatus};
 use hotline_persistence::tables::messages::{self, DeliveryStatus};
-use hotline_persistence::tables::pending_receipts::{self, EarlyStatus};
 use hotline_persistence::tables::removals::{self, Removal, RemovedNoun};
 use hotline_persistence::tables::{
     audit_log, campaigns, cascades, events, idempotency_keys, media, retentions, schedules, tokens, webchat_sessions,
@@ -60,7 +60,7 @@ async fn a_scan_finds_what_the_slots_of_its_process_have_and_nothing_else() {
             delivery_status: DeliveryStatus::Sent,
             at: Utc::now(),
         };
-        pending_receipts::keep(db, &early).await.expect("an early status");
+        early_statuses::keep(db, &early).await.expect("an early status");
     }
     let log = &app.service.app.engine.store().log;
     log.reached(log.appended()).await.expect("the tables have all of it");
@@ -84,7 +84,7 @@ async fn a_scan_finds_what_the_slots_of_its_process_have_and_nothing_else() {
         let rules = retentions::rules(db, &of).await.expect("rules");
         assert_eq!(companies(rules.into_iter().map(|rule| rule.company_id).collect()), expected, "{of:?}");
         // The service itself has forgotten none of it: it belongs to no message.
-        let early = pending_receipts::channels(db, &of).await.expect("channels");
+        let early = early_statuses::channels(db, &of).await.expect("channels");
         assert_eq!(companies(early.into_iter().map(|(company, _)| company).collect()), expected, "{of:?}");
         // Of these there is nothing.
         assert!(removals::unfinished(db, &of, 10).await.expect("removals").is_empty());
@@ -288,7 +288,7 @@ async fn its_own_work_writes_nothing_once_its_life_is_over() {
             ("files", media::set_swept_hour(own, media::hour_of(now)).await),
             ("uses", tokens::note_uses(own, &uses).await),
             ("removals", removals::step(own, &removal, 10).await.map(drop)),
-            ("statuses", pending_receipts::sweep(own, now, 10).await.map(drop)),
+            ("statuses", early_statuses::sweep(own, now, 10).await.map(drop)),
         ];
         outcomes
     };

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use hotline_persistence::tables::early_statuses::{self, EarlyStatus};
 use hotline_persistence::tables::messages::{self, DeliveryStatus, MessageRef};
-use hotline_persistence::tables::pending_receipts::{self, EarlyStatus};
 use hotline_persistence::{ChannelId, CompanyId};
 
 use super::Inbound;
@@ -38,7 +38,7 @@ impl Inbound {
             let db = self.base.reads().tables(company).await?;
             let limit = |max: usize| i64::try_from(max).unwrap_or(i64::MAX);
             let received = messages::received(db, company, channel, limit(RECEIVED_IDS_MAX)).await?;
-            let early = pending_receipts::of_channel(db, company, channel, limit(EARLY_STATUSES_MAX)).await?;
+            let early = early_statuses::of_channel(db, company, channel, limit(EARLY_STATUSES_MAX)).await?;
             let inbox = Inbox::of(&received, EarlyStatusIndex::of(&early, now()));
             self.apply_early_statuses(company, channel, early);
             Ok::<_, Refusal>(Arc::new(inbox))
@@ -89,7 +89,7 @@ impl Inbound {
             delivery_status,
             at,
         };
-        pending_receipts::keep(self.base.db(company), &early).await?;
+        early_statuses::keep(self.base.db(company), &early).await?;
         inbox.early_statuses.add(provider_message_id, now());
         // The id may have been noted since the check above, by a caller that did not yet see the stored status.
         if self.find_message(company, channel, provider_message_id).await?.is_some() {
@@ -177,10 +177,10 @@ impl Inbound {
         // The status stays stored: the message is not one of this service, or not noted yet.
         let Some(message) = self.find_message(company, channel, id).await? else { return Ok(()) };
         let db = self.base.db(company);
-        for early in pending_receipts::of_message(db, company, channel, id).await? {
+        for early in early_statuses::of_message(db, company, channel, id).await? {
             self.update_status(company, message, early.delivery_status, early.at).await?;
         }
-        pending_receipts::remove(db, company, channel, id).await?;
+        early_statuses::remove(db, company, channel, id).await?;
         inbox.early_statuses.remove(id);
         Ok(())
     }
@@ -204,10 +204,10 @@ impl Inbound {
     async fn sweep_early_statuses(self: &Arc<Self>) -> Result<(), Refusal> {
         let db = self.base.store.housekeeper();
         let before = now() - EARLY_STATUS_TTL;
-        while pending_receipts::sweep(db, before, SWEEP_ROWS_MAX).await? == SWEEP_ROWS_MAX.unsigned_abs() {}
+        while early_statuses::sweep(db, before, SWEEP_ROWS_MAX).await? == SWEEP_ROWS_MAX.unsigned_abs() {}
         self.inboxes.sweep_early(before);
         let ownership = self.base.store.ownership();
-        for (company, channel) in pending_receipts::channels(db, &ownership.of_slots()).await? {
+        for (company, channel) in early_statuses::channels(db, &ownership.of_slots()).await? {
             let Some(_presence) = ownership.try_enter(company) else { continue };
             self.inbox(company, channel).await?;
         }
