@@ -23,8 +23,8 @@ pub(super) fn start(handles: &Handles, events: EventOptions) {
     engine.spawn(async move { retries.keys.run_sweep(retries.engine.store().housekeeper()).await });
     let downloads = handles.hooks.downloads.clone();
     engine.spawn(async move { downloads.run_search().await });
-    let pending = engine.inbound.clone();
-    engine.spawn(async move { pending.keep_pending().await });
+    let inbound = engine.inbound.clone();
+    engine.spawn(async move { inbound.run_early_status_sweep().await });
     let store = engine.store().clone();
     engine.spawn(async move { run_partition_maintenance(store, events).await });
     let media = handles.app.media.clone();

@@ -190,8 +190,8 @@ impl Service {
             on_opened: Arc::new(move || {
                 let engine = &opened_handles.app.engine;
                 opened_handles.hooks.downloads.search_soon();
-                let pending = engine.inbound.clone();
-                engine.spawn(async move { pending.find_pending().await });
+                let inbound = engine.inbound.clone();
+                engine.spawn(async move { inbound.sweep_early_statuses().await });
             }),
             figures: handles.app.figures.clone(),
             fail,

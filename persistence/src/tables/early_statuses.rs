@@ -32,9 +32,9 @@ struct Row {
     at: DateTime<Utc>,
 }
 
-/// Stores a status, unless it is stored already. If the database refuses it, it is stored in `rejected_changes`: the provider's retries
-/// would be refused too, and its call contains other statuses.
-pub async fn keep(db: impl Database<'_>, status: &EarlyStatus) -> Result<()> {
+/// Stores a status, unless it is stored already. If the database refuses it, it is stored in `rejected_changes`: the
+/// provider's retries would be refused too, and its call contains other statuses.
+pub async fn store(db: impl Database<'_>, status: &EarlyStatus) -> Result<()> {
     match insert(db, status).await {
         Err(Error::Database(error)) if is_of_values(&error) => {
             let row = serde_json::to_value(status).unwrap_or_default();

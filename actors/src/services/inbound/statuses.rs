@@ -37,10 +37,10 @@ impl Inbound {
         let load = || async {
             let db = self.base.reads().tables(company).await?;
             let limit = |max: usize| i64::try_from(max).unwrap_or(i64::MAX);
-            let received = messages::received(db, company, channel, limit(RECEIVED_IDS_MAX)).await?;
-            let early = early_statuses::of_channel(db, company, channel, limit(EARLY_STATUSES_MAX)).await?;
-            let inbox = Inbox::of(&received, EarlyStatusIndex::of(&early, now()));
-            self.apply_early_statuses(company, channel, early);
+            let received_ids = messages::received(db, company, channel, limit(RECEIVED_IDS_MAX)).await?;
+            let early_ids = early_statuses::of_channel(db, company, channel, limit(EARLY_STATUSES_MAX)).await?;
+            let inbox = Inbox::of(&received_ids, EarlyStatusIndex::of(&early_ids, now()));
+            self.apply_early_statuses(company, channel, early_ids);
             Ok::<_, Refusal>(Arc::new(inbox))
         };
         cell.get_or_try_init(load).await.cloned()
@@ -56,16 +56,16 @@ impl Inbound {
         if let Some(message) = self.inboxes.message((company, channel), id) {
             return Ok(Some(message));
         }
-        let found = self.base.reads().message_by_provider_id(company, channel, id).await?;
-        let found = found.map(|message| MessageRef { ticket_id: message.ticket_id, id: message.id });
-        if let Some(message) = found {
+        let row = self.base.reads().message_by_provider_id(company, channel, id).await?;
+        let message = row.map(|row| MessageRef { ticket_id: row.ticket_id, id: row.id });
+        if let Some(message) = message {
             self.inboxes.cache_message((company, channel), id, message);
         }
-        Ok(found)
+        Ok(message)
     }
 
-    /// Records a status that a provider reports for a message. It may arrive before the outbox has noted the provider's
-    /// id of the message; it is then stored until the message is known.
+    /// Records a status that a provider reports for a message. It may arrive before the outbox has recorded the
+    /// provider's id of the message; it is then stored until the message is known.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
@@ -89,9 +89,9 @@ impl Inbound {
             delivery_status,
             at,
         };
-        early_statuses::keep(self.base.db(company), &early).await?;
+        early_statuses::store(self.base.db(company), &early).await?;
         inbox.early_statuses.add(provider_message_id, now());
-        // The id may have been noted since the check above, by a caller that did not yet see the stored status.
+        // The id may have been recorded since the check above, by a caller that did not see the stored status yet.
         if self.find_message(company, channel, provider_message_id).await?.is_some() {
             self.apply_early_statuses(company, channel, vec![provider_message_id.to_owned()]);
         }
@@ -130,22 +130,13 @@ impl Inbound {
         let at = until.min(now());
         for _ in 0..WATERMARK_ROUNDS_MAX {
             let db = self.base.reads().tables(company).await?;
-            let sent =
+            let messages =
                 messages::sent_until(db, company, channel, contact, until, status, WATERMARK_MESSAGES_MAX).await?;
-            if sent.is_empty() {
+            if messages.is_empty() {
                 break;
             }
-            for message in sent {
-                let update = UpdateDeliveryStatus {
-                    message: message.id,
-                    delivery_status: delivery_status.clone(),
-                    at,
-                    provider_message_id: None,
-                };
-                match self.tickets.ask(company, message.ticket_id, update).await {
-                    Ok(()) | Err(Refusal::NotFound) => {}
-                    Err(refusal) => return Err(refusal),
-                }
+            for message in messages {
+                self.update_status(company, message, delivery_status.clone(), at).await?;
             }
         }
         Ok(())
@@ -174,7 +165,7 @@ impl Inbound {
         if !inbox.early_statuses.may_contain(id) {
             return Ok(());
         }
-        // The status stays stored: the message is not one of this service, or not noted yet.
+        // The status stays stored: another program sent the message, or its id is not recorded yet.
         let Some(message) = self.find_message(company, channel, id).await? else { return Ok(()) };
         let db = self.base.db(company);
         for early in early_statuses::of_message(db, company, channel, id).await? {
@@ -186,22 +177,22 @@ impl Inbound {
     }
 
     /// Applies early statuses from before a restart, and deletes expired ones, for the life of the process.
-    pub async fn keep_pending(self: &Arc<Self>) {
+    pub async fn run_early_status_sweep(self: &Arc<Self>) {
         let mut ticks = tokio::time::interval(SWEEP_EVERY);
         loop {
             ticks.tick().await;
-            self.find_pending().await;
+            self.sweep_early_statuses().await;
         }
     }
 
-    /// Does the same at once, after this process has begun to serve more companies.
-    pub async fn find_pending(self: &Arc<Self>) {
-        if let Err(refusal) = self.sweep_early_statuses().await {
+    /// Sweeps once: also called when this process begins to serve more companies.
+    pub async fn sweep_early_statuses(self: &Arc<Self>) {
+        if let Err(refusal) = self.try_sweep_early_statuses().await {
             tracing::debug!(%refusal, "sweep of early statuses will be retried");
         }
     }
 
-    async fn sweep_early_statuses(self: &Arc<Self>) -> Result<(), Refusal> {
+    async fn try_sweep_early_statuses(self: &Arc<Self>) -> Result<(), Refusal> {
         let db = self.base.store.housekeeper();
         let before = now() - EARLY_STATUS_TTL;
         while early_statuses::sweep(db, before, SWEEP_ROWS_MAX).await? == SWEEP_ROWS_MAX.unsigned_abs() {}
