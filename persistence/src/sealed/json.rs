@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::secret::{OPEN, while_sealing};
+use super::secret::{UNSEALED, with_sealing};
 use super::{KeyError, Keyring, Location};
 
 /// The only key of the object that represents a sealed secret in a column.
@@ -25,7 +25,8 @@ impl Keyring {
     /// When it cannot be serialized as JSON, or it contains a secret and there is no key.
     pub fn seal_json(&self, location: &Location<'_>, value: &impl Serialize) -> Result<Value, KeyError> {
         let mut value =
-            while_sealing(|| serde_json::to_value(value)).map_err(|error| KeyError::Unsealable(error.to_string()))?;
+            with_sealing(|| serde_json::to_value(value)).map_err(|error| KeyError::Unsealable(error.to_string()))?;
+        // So far each secret is an object with the key `UNSEALED`.
         self.seal_within(location, "", &mut value)?;
         Ok(value)
     }
@@ -41,7 +42,7 @@ impl Keyring {
     fn seal_within(&self, location: &Location<'_>, field: &str, value: &mut Value) -> Result<(), KeyError> {
         match value {
             Value::Object(object) => {
-                if let Some(plain) = only_text(object, OPEN) {
+                if let Some(plain) = only_text(object, UNSEALED) {
                     let sealed = self.seal_field(location, field, plain.as_bytes())?;
                     *value = Value::Object(Map::from_iter([(SEALED.to_owned(), Value::String(sealed))]));
                     return Ok(());
@@ -56,6 +57,7 @@ impl Keyring {
         }
     }
 
+    /// Opens the secrets within `value`; `false` when it is a secret itself and could not be opened.
     fn open_within(
         &self,
         location: &Location<'_>,
@@ -73,7 +75,7 @@ impl Keyring {
                 let result = self.open_field(location, field, sealed);
                 match result.and_then(|plain| String::from_utf8(plain).map_err(|_| KeyError::Damaged)) {
                     Ok(plain) => {
-                        *value = Value::Object(Map::from_iter([(OPEN.to_owned(), Value::String(plain))]));
+                        *value = Value::Object(Map::from_iter([(UNSEALED.to_owned(), Value::String(plain))]));
                         true
                     }
                     Err(error) => {
@@ -92,32 +94,29 @@ impl Keyring {
 }
 
 /// Number of sealed secrets in the value.
-pub(crate) fn sealed_in(value: &Value) -> usize {
-    match value {
-        Value::Object(object) if only_text(object, SEALED).is_some() => 1,
-        Value::Object(object) => object.values().map(sealed_in).sum(),
-        Value::Array(values) => values.iter().map(sealed_in).sum(),
-        _ => 0,
-    }
+pub(crate) fn count_sealed(value: &Value) -> usize {
+    count_objects(value, SEALED)
 }
 
 /// Number of unsealed secrets in the value.
-pub(crate) fn secrets_in(value: &impl Serialize) -> usize {
-    fn count(value: &Value) -> usize {
-        match value {
-            Value::Object(object) if only_text(object, OPEN).is_some() => 1,
-            Value::Object(object) => object.values().map(count).sum(),
-            Value::Array(values) => values.iter().map(count).sum(),
-            _ => 0,
-        }
+pub(crate) fn count_unsealed(value: &impl Serialize) -> usize {
+    with_sealing(|| serde_json::to_value(value)).map_or(0, |value| count_objects(&value, UNSEALED))
+}
+
+/// Number of objects in the value whose only key is this one.
+fn count_objects(value: &Value, key: &str) -> usize {
+    match value {
+        Value::Object(object) if only_text(object, key).is_some() => 1,
+        Value::Object(object) => object.values().map(|value| count_objects(value, key)).sum(),
+        Value::Array(values) => values.iter().map(|value| count_objects(value, key)).sum(),
+        _ => 0,
     }
-    while_sealing(|| serde_json::to_value(value)).map_or(0, |value| count(&value))
 }
 
 /// The value without its secrets, sealed or not, for readers who may see everything else.
 pub fn without_secrets(value: &Value) -> Value {
     let is_secret = |value: &Value| {
-        value.as_object().is_some_and(|object| only_text(object, SEALED).or(only_text(object, OPEN)).is_some())
+        value.as_object().is_some_and(|object| only_text(object, SEALED).or(only_text(object, UNSEALED)).is_some())
     };
     match value {
         Value::Object(object) => {

@@ -29,7 +29,7 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use sha2::{Digest, Sha256};
 
 pub use json::{LostSecret, without_secrets};
-pub(crate) use json::{sealed_in, secrets_in};
+pub(crate) use json::{count_sealed, count_unsealed};
 pub use secret::Secret;
 
 use crate::CompanyId;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The only key of the object that represents an unsealed secret on the way to or from its sealed form. PostgreSQL text
 /// cannot contain this character, so if such an object ever reached a column, it would be refused.
-pub(super) const OPEN: &str = "\0open";
+pub(super) const UNSEALED: &str = "\0open";
 
 /// A credential: stored sealed, serialized nowhere else.
 #[derive(Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ thread_local! {
 }
 
 /// Runs `work`, within which secrets can be serialized.
-pub(super) fn while_sealing<T>(work: impl FnOnce() -> T) -> T {
+pub(super) fn with_sealing<T>(work: impl FnOnce() -> T) -> T {
     /// Restores the flag, even if `work` panics.
     struct ResetOnDrop(bool);
     impl Drop for ResetOnDrop {
@@ -45,7 +45,7 @@ impl Serialize for Secret {
             return Err(S::Error::custom("a secret is written nowhere but sealed"));
         }
         let mut map = serializer.serialize_map(Some(1))?;
-        map.serialize_entry(OPEN, &self.0)?;
+        map.serialize_entry(UNSEALED, &self.0)?;
         map.end()
     }
 }
@@ -55,7 +55,7 @@ impl<'de> Deserialize<'de> for Secret {
         match serde_json::Value::deserialize(deserializer)? {
             // As stored before secrets were sealed.
             serde_json::Value::String(plain) => Ok(Self(plain)),
-            serde_json::Value::Object(mut opened) if opened.len() == 1 => match opened.remove(OPEN) {
+            serde_json::Value::Object(mut opened) if opened.len() == 1 => match opened.remove(UNSEALED) {
                 Some(serde_json::Value::String(plain)) => Ok(Self(plain)),
                 _ => Err(D::Error::custom("a secret is not open")),
             },

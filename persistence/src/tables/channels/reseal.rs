@@ -40,15 +40,15 @@ pub async fn reseal(db: &PgPool, keys: &Keyring, scope: ResealScope) -> Result<u
     let is_due = |stored: &Value| {
         // Settings written by another release stay unchanged.
         let unsealed = ChannelSettings::read(&sealed::without_secrets(stored));
-        let unsealed = unsealed.map_or(0, |settings| sealed::secrets_in(&settings));
-        unsealed > 0 || scope == ResealScope::All && sealed::sealed_in(stored) > 0
+        let unsealed = unsealed.map_or(0, |settings| sealed::count_unsealed(&settings));
+        unsealed > 0 || scope == ResealScope::All && sealed::count_sealed(stored) > 0
     };
     let mut resealed = 0;
     for StoredSettings { id, .. } in channels.into_iter().filter(|channel| is_due(&channel.settings)) {
         let mut transaction = db.begin().await?;
         let Some(row) = lock_and_open(&mut transaction, keys, id).await? else { continue };
         let settings = keys.seal_json(&location_of(row.company_id, &id.to_string()), &row.settings()?)?;
-        resealed += sealed::sealed_in(&settings) as u64;
+        resealed += sealed::count_sealed(&settings) as u64;
         let statement = "update channels set settings = $3 where company_id = $1 and id = $2";
         let update = sqlx::query(statement).bind(row.company_id).bind(id).bind(Json(settings));
         update.execute(&mut *transaction).await?;
