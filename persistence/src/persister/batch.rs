@@ -1,4 +1,4 @@
-//! Coalesces many changes into few rows: only the last version of each row is written.
+//! Coalesces many changes into few rows: each row is written once.
 
 use std::collections::HashMap;
 
@@ -35,7 +35,7 @@ pub(crate) struct Batch<'a> {
     pub(super) schedules: Vec<&'a ScheduleRow>,
     pub(super) recipients: Vec<&'a RecipientRow>,
     pub(super) answers: Vec<&'a AnswerRow>,
-    /// What the changes add to the report figures.
+    /// The contributions of the changes to the report figures.
     pub(super) facts: Facts,
     /// The events of the changes, if events are enabled.
     pub(super) collector: Option<EventCollector<'a>>,
@@ -43,79 +43,88 @@ pub(crate) struct Batch<'a> {
     pub(crate) changes: usize,
 }
 
+/// Rows that may change several times in a batch, each in the version that is written.
+#[derive(Default)]
+struct RowsByKey<'a> {
+    tickets: HashMap<TicketId, &'a TicketRow>,
+    delivered_receipts: HashMap<TicketId, &'a DeliveryReceipt>,
+    seen_receipts: HashMap<TicketId, &'a DeliveryReceipt>,
+    read_receipts: HashMap<TicketId, &'a DeliveryReceipt>,
+    sessions: HashMap<&'a SessionId, &'a SessionRow>,
+    contact_channels: HashMap<(CompanyId, ContactId), &'a ContactChannel>,
+    schedules: HashMap<ScheduleId, &'a ScheduleRow>,
+    recipients: HashMap<(CampaignId, ContactId), &'a RecipientRow>,
+    answers: HashMap<(CompanyId, Digest), &'a AnswerRow>,
+}
+
 impl<'a> Batch<'a> {
     /// `with_events`: whether to collect events.
     pub(crate) fn of(entries: impl Iterator<Item = &'a [Change]>, with_events: bool) -> Self {
-        let mut batch = Self::default();
-        let mut collector = with_events.then(EventCollector::default);
-        let mut facts = Facts::default();
-        let mut tickets: HashMap<TicketId, &TicketRow> = HashMap::new();
-        let mut delivered_receipts: HashMap<TicketId, &DeliveryReceipt> = HashMap::new();
-        let mut seen_receipts: HashMap<TicketId, &DeliveryReceipt> = HashMap::new();
-        let mut read_receipts: HashMap<TicketId, &DeliveryReceipt> = HashMap::new();
-        let mut sessions: HashMap<&SessionId, &SessionRow> = HashMap::new();
-        let mut contact_channels: HashMap<(CompanyId, ContactId), &ContactChannel> = HashMap::new();
-        let mut schedules: HashMap<ScheduleId, &ScheduleRow> = HashMap::new();
-        let mut recipients: HashMap<(CampaignId, ContactId), &RecipientRow> = HashMap::new();
-        let mut answers: HashMap<(CompanyId, Digest), &AnswerRow> = HashMap::new();
-        let mut collect = |entry: &&'a [Change]| {
-            facts.add(entry);
-            if let Some(collector) = &mut collector {
+        let mut batch = Self { collector: with_events.then(EventCollector::default), ..Self::default() };
+        let mut rows = RowsByKey::default();
+        for entry in entries {
+            batch.facts.add(entry);
+            if let Some(collector) = &mut batch.collector {
                 collector.add(entry);
             }
-        };
-        for change in entries.inspect(&mut collect).flatten() {
-            batch.changes += 1;
-            match change {
-                Change::Ticket(row) => drop(tickets.insert(row.id, row)),
-                Change::Event(row) => batch.events.push(row),
-                Change::Message(row) => batch.messages.push(row),
-                Change::Progress(row) => batch.progress.push(row),
-                Change::Media(row) => batch.media.push(row),
-                Change::Referral(row) => batch.referrals.push(row),
-                Change::OptOut(row) => batch.opt_outs.push(row),
-                Change::Delivered(receipt) => insert_furthest(&mut delivered_receipts, receipt),
-                Change::Seen(receipt) => insert_furthest(&mut seen_receipts, receipt),
-                Change::Read(receipt) => insert_furthest(&mut read_receipts, receipt),
-                // The first answer wins, as in its table.
-                Change::Answer(row) => {
-                    answers.entry((row.company_id, row.key)).or_insert(row);
-                }
-                Change::Schedule(row) => drop(schedules.insert(row.id, row)),
-                // A recipient's first outcome wins, as in its table.
-                Change::Recipient(row) => {
-                    recipients.entry((row.campaign_id, row.contact_id)).or_insert(row);
-                }
-                Change::Session(row) => drop(sessions.insert(&row.id, row)),
-                Change::ContactChannel(change) => {
-                    contact_channels.insert((change.company_id, change.contact_id), change);
-                }
+            batch.changes += entry.len();
+            for change in entry {
+                batch.add_change(change, &mut rows);
             }
         }
-        let is_opened = |event: &&EventRow| event.kind == EventType::Opened;
-        for event in batch.events.iter().copied().filter(is_opened) {
-            batch.opened_tickets.extend(tickets.remove(&event.ticket_id));
-        }
-        batch.tickets = tickets.into_values().collect();
-        // Writing in key order avoids deadlocks between writers, and walks the index once.
-        batch.tickets.sort_unstable_by_key(|row| (row.company_id, row.id));
-        batch.opened_tickets.sort_unstable_by_key(|row| (row.company_id, row.id));
-        batch.delivered_receipts = delivered_receipts.into_values().collect();
-        batch.seen_receipts = seen_receipts.into_values().collect();
-        batch.read_receipts = read_receipts.into_values().collect();
-        batch.sessions = sessions.into_values().collect();
-        batch.schedules = schedules.into_values().collect();
-        batch.recipients = recipients.into_values().collect();
-        batch.recipients.sort_unstable_by_key(|row| (row.company_id, row.campaign_id, row.contact_id));
-        batch.answers = answers.into_values().collect();
-        batch.contact_channels = contact_channels.into_values().collect();
-        batch.facts = facts;
-        batch.collector = collector;
+        batch.add_rows(rows);
         batch
+    }
+
+    fn add_change(&mut self, change: &'a Change, rows: &mut RowsByKey<'a>) {
+        match change {
+            Change::Ticket(row) => drop(rows.tickets.insert(row.id, row)),
+            Change::Event(row) => self.events.push(row),
+            Change::Message(row) => self.messages.push(row),
+            Change::Progress(row) => self.progress.push(row),
+            Change::Media(row) => self.media.push(row),
+            Change::Referral(row) => self.referrals.push(row),
+            Change::OptOut(row) => self.opt_outs.push(row),
+            Change::Delivered(receipt) => insert_furthest(&mut rows.delivered_receipts, receipt),
+            Change::Seen(receipt) => insert_furthest(&mut rows.seen_receipts, receipt),
+            Change::Read(receipt) => insert_furthest(&mut rows.read_receipts, receipt),
+            // The first answer wins, as in its table.
+            Change::Answer(row) => {
+                rows.answers.entry((row.company_id, row.key)).or_insert(row);
+            }
+            Change::Schedule(row) => drop(rows.schedules.insert(row.id, row)),
+            // A recipient's first outcome wins, as in its table.
+            Change::Recipient(row) => {
+                rows.recipients.entry((row.campaign_id, row.contact_id)).or_insert(row);
+            }
+            Change::Session(row) => drop(rows.sessions.insert(&row.id, row)),
+            Change::ContactChannel(row) => {
+                rows.contact_channels.insert((row.company_id, row.contact_id), row);
+            }
+        }
+    }
+
+    fn add_rows(&mut self, mut rows: RowsByKey<'a>) {
+        for event in self.events.iter().filter(|event| event.kind == EventType::Opened) {
+            self.opened_tickets.extend(rows.tickets.remove(&event.ticket_id));
+        }
+        self.tickets = rows.tickets.into_values().collect();
+        // Writing in key order avoids deadlocks between writers, and walks the index once.
+        self.tickets.sort_unstable_by_key(|row| (row.company_id, row.id));
+        self.opened_tickets.sort_unstable_by_key(|row| (row.company_id, row.id));
+        self.delivered_receipts = rows.delivered_receipts.into_values().collect();
+        self.seen_receipts = rows.seen_receipts.into_values().collect();
+        self.read_receipts = rows.read_receipts.into_values().collect();
+        self.sessions = rows.sessions.into_values().collect();
+        self.schedules = rows.schedules.into_values().collect();
+        self.recipients = rows.recipients.into_values().collect();
+        self.recipients.sort_unstable_by_key(|row| (row.company_id, row.campaign_id, row.contact_id));
+        self.answers = rows.answers.into_values().collect();
+        self.contact_channels = rows.contact_channels.into_values().collect();
     }
 }
 
-/// A receipt never moves back, in whatever order receipts arrive.
+/// Inserts a receipt unless a later message's is there: receipts arrive in any order, and never move back.
 fn insert_furthest<'a>(receipts: &mut HashMap<TicketId, &'a DeliveryReceipt>, receipt: &'a DeliveryReceipt) {
     let furthest = receipts.entry(receipt.ticket_id).or_insert(receipt);
     if receipt.up_to > furthest.up_to {
