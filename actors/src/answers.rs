@@ -7,7 +7,7 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use hotline_persistence::durable::{Waiter, stopped};
+use hotline_persistence::durable::{Waiter, log_stopped};
 use hotline_persistence::journal::Seq;
 use hotline_persistence::{ChangeLog, Durable};
 use parking_lot::Mutex;
@@ -146,9 +146,9 @@ struct DurableReply<R> {
 }
 
 impl<R: Send + 'static> Waiter for DurableReply<R> {
-    fn wake(mut self: Box<Self>, durable: bool) {
-        if !durable {
-            self.reply.outcome = Err(stopped().into());
+    fn wake(mut self: Box<Self>, is_durable: bool) {
+        if !is_durable {
+            self.reply.outcome = Err(log_stopped().into());
         }
         match self.queue.take() {
             Some(queue) if !queue.is_current() => queue.push(self),

@@ -7,17 +7,16 @@ use tokio::sync::oneshot;
 
 use crate::{Error, Result};
 
-/// Waits for one entry.
-///
-/// It is called on the thread that makes entries durable, which serves everybody: it must be quick and must not panic.
+/// Is notified of the outcome of one entry, on the thread that makes all entries durable: it must be quick and must not
+/// panic.
 pub trait Waiter: Send {
-    /// `durable`: the entry is durable. Otherwise the log has stopped, and whether the entry was stored is unknown.
-    fn wake(self: Box<Self>, durable: bool);
+    /// `is_durable`: the entry is durable. Otherwise the log has stopped, and whether the entry was stored is unknown.
+    fn wake(self: Box<Self>, is_durable: bool);
 }
 
 enum Latch {
     Pending(Option<Box<dyn Waiter>>),
-    Settled { durable: bool },
+    Settled { is_durable: bool },
 }
 
 type SharedLatch = Arc<Mutex<Latch>>;
@@ -38,41 +37,41 @@ impl Durable {
 
     /// Registers `waiter`; calls it at once if the outcome is known.
     pub fn notify(self, waiter: Box<dyn Waiter>) {
-        let durable = match &mut *self.0.lock() {
-            Latch::Pending(registered) => {
-                *registered = Some(waiter);
+        let is_durable = match &mut *self.0.lock() {
+            Latch::Pending(registered_waiter) => {
+                *registered_waiter = Some(waiter);
                 return;
             }
-            Latch::Settled { durable } => *durable,
+            Latch::Settled { is_durable } => *is_durable,
         };
-        waiter.wake(durable);
+        waiter.wake(is_durable);
     }
 
     /// Waits until the entry is durable.
     ///
     /// # Errors
-    /// [`Error::Unknown`] when the log stopped earlier.
+    /// [`Error::Unknown`] when the log stopped before.
     pub async fn reached(self) -> Result<()> {
-        let (sender, durable) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         self.notify(Box::new(ChannelWaiter(sender)));
-        match durable.await {
+        match receiver.await {
             Ok(true) => Ok(()),
-            _ => Err(stopped()),
+            _ => Err(log_stopped()),
         }
     }
 }
 
 /// The error when the log stopped before an entry was known to be durable.
-pub fn stopped() -> Error {
+pub fn log_stopped() -> Error {
     Error::Unknown("the log has stopped".to_owned())
 }
 
 struct ChannelWaiter(oneshot::Sender<bool>);
 
 impl Waiter for ChannelWaiter {
-    fn wake(self: Box<Self>, durable: bool) {
-        // The caller may have gone away.
-        let _ = self.0.send(durable);
+    fn wake(self: Box<Self>, is_durable: bool) {
+        // The future may have been dropped.
+        let _ = self.0.send(is_durable);
     }
 }
 
@@ -82,22 +81,21 @@ impl SyncSignal {
         self.settle(true);
     }
 
-    fn settle(&self, durable: bool) {
-        let settled = Latch::Settled { durable };
-        let waiter = match std::mem::replace(&mut *self.0.lock(), settled) {
+    fn settle(&self, is_durable: bool) {
+        let waiter = match std::mem::replace(&mut *self.0.lock(), Latch::Settled { is_durable }) {
             Latch::Pending(waiter) => waiter,
             Latch::Settled { .. } => None,
         };
         if let Some(waiter) = waiter {
-            waiter.wake(durable);
+            waiter.wake(is_durable);
         }
     }
 }
 
 impl Drop for SyncSignal {
     fn drop(&mut self) {
-        let is_open = matches!(&*self.0.lock(), Latch::Pending(_));
-        if is_open {
+        let is_pending = matches!(&*self.0.lock(), Latch::Pending(_));
+        if is_pending {
             self.settle(false);
         }
     }
