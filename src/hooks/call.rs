@@ -162,6 +162,12 @@ pub(super) fn name_at(value: &Value, pointer: &str) -> Option<String> {
     Some(name).filter(|name| !letters::is_blank(name))
 }
 
+/// The last four characters of a text.
+pub(super) fn last_four(text: &str) -> &str {
+    let start = text.char_indices().rev().nth(3).map_or(0, |(start, _)| start);
+    &text[start..]
+}
+
 /// A time in seconds or milliseconds since 1970, as a number or a text.
 pub(super) fn time(value: &Value, field: &str) -> Option<DateTime<Utc>> {
     let number: i64 = scalar(value.get(field)?)?.parse().ok()?;

@@ -180,10 +180,10 @@ fn respond(tally: Tally) -> DocumentedResponse<Received> {
 fn read(channel: &ChannelRow, call: Option<&Value>) -> Call {
     let object = call.and_then(|call| call.get("object")?.as_str());
     match (channel.kind, call, object) {
-        (ChannelType::Whatsapp, Some(call), Some("whatsapp_business_account")) => whatsapp::read(call),
-        (ChannelType::Messenger, Some(call), Some("page")) => social::read(call, social::MESSENGER),
+        (ChannelType::Whatsapp, Some(call), Some("whatsapp_business_account")) => whatsapp::parse_call(call),
+        (ChannelType::Messenger, Some(call), Some("page")) => social::parse_call(call, social::MESSENGER),
         // An Instagram account that is connected through its page may be reported as either.
-        (ChannelType::Instagram, Some(call), Some("instagram" | "page")) => social::read(call, social::INSTAGRAM),
+        (ChannelType::Instagram, Some(call), Some("instagram" | "page")) => social::parse_call(call, social::INSTAGRAM),
         (_, Some(Value::Object(_)), Some(_)) => Call { ignored: 1, ..Call::default() },
         _ => Call { unreadable: 1, ..Call::default() },
     }

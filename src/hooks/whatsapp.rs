@@ -23,57 +23,57 @@ use hotline_persistence::tables::messages::{ChosenOption, DeliveryStatus};
 use serde_json::Value;
 
 use super::call::{
-    Call, CallEvent, EventKind, FileReference, body, failure, id, id_at, lines, list, name_at, place, placeholder,
-    text, text_at, time,
+    Call, CallEvent, EventKind, FileReference, body, failure, id, id_at, last_four, lines, list, name_at, place,
+    placeholder, text, text_at, time,
 };
 use super::numbers;
 
 /// The kinds of message that are files.
-const FILES: [&str; 5] = ["image", "audio", "video", "document", "sticker"];
+const FILE_KINDS: [&str; 5] = ["image", "audio", "video", "document", "sticker"];
 
 /// Parses a call.
-pub(super) fn read(call: &Value) -> Call {
-    let mut read = Call::default();
-    for change in list(call, "entry").iter().flat_map(|entry| list(entry, "changes")) {
+pub(super) fn parse_call(json: &Value) -> Call {
+    let mut call = Call::default();
+    for change in list(json, "entry").iter().flat_map(|entry| list(entry, "changes")) {
         let value = change.get("value").unwrap_or(&Value::Null);
         if change.get("field").and_then(Value::as_str) == Some("messages") {
-            read_messages(value, &mut read);
+            add_messages(value, &mut call);
         } else {
-            read.ignored += 1;
+            call.ignored += 1;
         }
     }
-    read
+    call
 }
 
-fn read_messages(value: &Value, read: &mut Call) {
+fn add_messages(value: &Value, call: &mut Call) {
     let account = id_at(value, "/metadata/phone_number_id");
     let contacts = list(value, "contacts");
     for message in list(value, "messages") {
         match parse_message(message, contacts) {
             ParsedMessage::Message(inbound) => {
-                read.events.push(CallEvent { account: account.clone(), kind: EventKind::Message(inbound) });
+                call.events.push(CallEvent { account: account.clone(), kind: EventKind::Message(inbound) });
             }
-            ParsedMessage::Ignored => read.ignored += 1,
-            ParsedMessage::Unreadable => read.unreadable += 1,
+            ParsedMessage::Ignored => call.ignored += 1,
+            ParsedMessage::Unreadable => call.unreadable += 1,
         }
     }
     for status in list(value, "statuses") {
         let Some(message_id) = id(status, "id") else {
-            read.unreadable += 1;
+            call.unreadable += 1;
             continue;
         };
         match delivery_status(status) {
             Some(delivery_status) => {
                 let kind = EventKind::Status { message_id, status: delivery_status, at: time(status, "timestamp") };
-                read.events.push(CallEvent { account: account.clone(), kind });
+                call.events.push(CallEvent { account: account.clone(), kind });
             }
-            None => read.ignored += 1,
+            None => call.ignored += 1,
         }
     }
     for error in list(value, "errors") {
         let code = text(error, "code");
         tracing::warn!(code, "provider reported an error without a message");
-        read.ignored += 1;
+        call.ignored += 1;
     }
 }
 
@@ -104,7 +104,7 @@ fn parse_message(message: &Value, contacts: &[Value]) -> ParsedMessage {
     let (mut media, mut reply) = (None, None);
     let body = match kind.as_str() {
         "text" => text_body(part),
-        file if FILES.contains(&file) => {
+        file if FILE_KINDS.contains(&file) => {
             media = file_reference(part).map(FileReference::into_media);
             text(part, "caption").and_then(body)
         }
@@ -121,8 +121,8 @@ fn parse_message(message: &Value, contacts: &[Value]) -> ParsedMessage {
             title.and_then(body)
         }
         "interactive" => {
-            reply = chosen(part);
-            choice(part)
+            reply = chosen_option(part);
+            interactive_body(part)
         }
         "location" => place(text(part, "name"), text(part, "address"), part),
         "contacts" => lines(list(message, "contacts").iter().map(card)),
@@ -158,11 +158,7 @@ fn sender(message: &Value, contacts: &[Value]) -> Option<Sender> {
         others: numbers::other_spellings(digits),
         country: numbers::country(digits),
     });
-    let last_characters = |name: &str| {
-        let from = name.char_indices().rev().nth(3).map_or(0, |(start, _)| start);
-        format!("WhatsApp {}", &name[from..])
-    };
-    let fallback_name = last_characters(address.as_deref().or(from.as_deref())?);
+    let fallback_name = format!("WhatsApp {}", last_four(address.as_deref().or(from.as_deref())?));
     let is_theirs = |contact: &&Value| {
         let (wa_id, user_id) = (id(contact, "wa_id"), id(contact, "user_id"));
         (wa_id.is_some() && wa_id == from) || (user_id.is_some() && user_id == address)
@@ -186,14 +182,14 @@ fn file_reference(part: &Value) -> Option<FileReference> {
 }
 
 /// The chosen option; two may have the same title.
-fn chosen(part: &Value) -> Option<ChosenOption> {
+fn chosen_option(part: &Value) -> Option<ChosenOption> {
     let reply = ["button_reply", "list_reply"].into_iter().find_map(|kind| part.get(kind))?;
     let [id, title, description] = ["id", "title", "description"].map(|field| text(reply, field));
     Some(ChosenOption { id, payload: None, title, description })
 }
 
 /// The title of the chosen option, or the content of a submitted form.
-fn choice(part: &Value) -> Option<String> {
+fn interactive_body(part: &Value) -> Option<String> {
     let kind = text(part, "type")?;
     let reply = part.get(&kind)?;
     let title = text(reply, "title").or_else(|| text(reply, "body")).or_else(|| text(reply, "name"));
