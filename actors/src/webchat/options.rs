@@ -6,7 +6,7 @@ use serde_json::Value;
 ///
 /// Buttons: `action.buttons[].reply`; lists: `action.sections[].rows[]`; carousels: the buttons of
 /// `action.cards[]`, under `quick_reply` or `reply`.
-pub fn chosen(interactive: &Value, id: &str) -> Option<String> {
+pub fn option_title(interactive: &Value, id: &str) -> Option<String> {
     let action = interactive.get("action")?;
     let cards = items(action, "cards").flat_map(|card| buttons(card.get("action").unwrap_or(card)));
     let rows = items(action, "sections").flat_map(|section| items(section, "rows"));
@@ -25,7 +25,7 @@ fn buttons(action: &Value) -> impl Iterator<Item = &Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::chosen;
+    use super::option_title;
     use serde_json::json;
 
     #[test]
@@ -34,9 +34,9 @@ mod tests {
         let list = json!({"action": {"sections": [{"rows": [{"id": "a", "title": "Apples"}]}]}});
         let card = json!({"type": "quick_reply", "quick_reply": {"id": "c", "title": "Card"}});
         let carousel = json!({"action": {"cards": [{"action": {"buttons": [card]}}]}});
-        assert_eq!(chosen(&buttons, "y").as_deref(), Some("Yes"));
-        assert_eq!(chosen(&list, "a").as_deref(), Some("Apples"));
-        assert_eq!(chosen(&carousel, "c").as_deref(), Some("Card"));
-        assert_eq!(chosen(&buttons, "n"), None);
+        assert_eq!(option_title(&buttons, "y").as_deref(), Some("Yes"));
+        assert_eq!(option_title(&list, "a").as_deref(), Some("Apples"));
+        assert_eq!(option_title(&carousel, "c").as_deref(), Some("Card"));
+        assert_eq!(option_title(&buttons, "n"), None);
     }
 }

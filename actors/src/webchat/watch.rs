@@ -27,9 +27,9 @@ pub const TYPING_FADES_MS: i64 = 6000;
 #[derive(Clone, Debug)]
 pub enum Push {
     /// A message was sent or received.
-    Said(Arc<MessageRow>),
+    Message(Arc<MessageRow>),
     /// The status of messages has advanced.
-    Moved(Moved),
+    Status(StatusUpdate),
     /// An agent types, or has stopped.
     Typing {
         /// The agent's name, if known.
@@ -43,7 +43,7 @@ pub enum Push {
 
 /// The status of all messages up to one has advanced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moved {
+pub struct StatusUpdate {
     /// The new status.
     pub to: Stage,
     /// The last of these messages.
@@ -63,7 +63,7 @@ pub enum Stage {
     Read,
 }
 
-/// Tells a session to push to its sockets.
+/// A push to the sockets of a session.
 #[derive(Clone, Message)]
 #[rtype(result = "()")]
 pub(crate) struct PushToSession {
@@ -141,7 +141,7 @@ impl Watchers {
                     let conversation = (row.company_id, row.channel_id, row.contact_id);
                     self.send(conversation, || PushToSession {
                         session: None,
-                        push: Push::Said(Arc::new((**row).clone())),
+                        push: Push::Message(Arc::new((**row).clone())),
                     });
                 }
                 Change::Delivered(receipt) => self.push_status(receipt, Stage::Delivered),
@@ -159,7 +159,7 @@ impl Watchers {
 
     fn push_status(&self, receipt: &DeliveryReceipt, to: Stage) {
         if let Some((channel, contact)) = receipt.conversation {
-            let push = Push::Moved(Moved { to, up_to: receipt.up_to, at: receipt.at });
+            let push = Push::Status(StatusUpdate { to, up_to: receipt.up_to, at: receipt.at });
             self.send((receipt.company_id, channel, contact), || PushToSession { session: None, push });
         }
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use actix_web::HttpRequest;
 use actix_web::web::Data;
 use hotline_actors::tickets::MarkDelivered;
-use hotline_actors::webchat::{Seen, SendVisitorMessage, ShowSession, chosen};
+use hotline_actors::webchat::{MarkPresent, SendVisitorMessage, ShowSession, option_title};
 use hotline_actors::{Engine, FieldError};
 use hotline_persistence::tables::messages::{self, ChosenOption, Direction, MessageFilter, MessageRow, MessageStatus};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
@@ -73,8 +73,9 @@ impl VisitorMessage {
             MessageInput::Reply { message, option } => {
                 let session = app.engine.sessions.ask(company, id, ShowSession).await?;
                 let title = title_of(app, &session, message, &option.0).await?;
-                let chosen = ChosenOption { id: Some(option.0), title: Some(title.clone()), ..ChosenOption::default() };
-                (title, Some(chosen.into_content()), Some(message))
+                let chosen_option =
+                    ChosenOption { id: Some(option.0), title: Some(title.clone()), ..ChosenOption::default() };
+                (title, Some(chosen_option.into_content()), Some(message))
             }
         };
         Ok(VisitorContent { body, content, quoted, client_id })
@@ -105,7 +106,7 @@ pub async fn send_message(
 async fn title_of(app: &App, session: &SessionRow, message: MessageId, option: &str) -> ApiResult<String> {
     let quoted = app.engine.reads().message(session.company_id, message).await?;
     let quoted = quoted.filter(|message| is_visible(session, message)).ok_or_else(ApiError::not_found)?;
-    quoted.interactive.as_ref().and_then(|interactive| chosen(interactive, option)).ok_or_else(|| {
+    quoted.interactive.as_ref().and_then(|interactive| option_title(interactive, option)).ok_or_else(|| {
         let reason = "must be an option of the message".to_owned();
         ApiError::validation(&[FieldError { field: "reply.id".to_owned(), reason }])
     })
@@ -216,7 +217,7 @@ pub(crate) fn report_delivered(
                 tracing::debug!(%refusal, "could not record a delivery status");
             }
         }
-        if let Err(refusal) = engine.sessions.ask(company, &session, Seen).await {
+        if let Err(refusal) = engine.sessions.ask(company, &session, MarkPresent).await {
             tracing::debug!(%refusal, "could not record a visitor's presence");
         }
     });

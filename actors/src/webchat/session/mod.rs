@@ -193,7 +193,7 @@ pub struct End {
 /// The visitor is present.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "Result<(), Refusal>")]
-pub struct Seen;
+pub struct MarkPresent;
 
 /// Reads the session.
 #[derive(Clone, Copy, Message)]
@@ -386,18 +386,18 @@ impl VisitorSession {
     }
 }
 
-impl Handler<Envelope<Seen>> for VisitorSession {
+impl Handler<Envelope<MarkPresent>> for VisitorSession {
     type Result = ();
 
-    fn handle(&mut self, seen: Envelope<Seen>, _: &mut Self::Context) {
-        let Some((Seen, reply_to)) = seen.accept() else { return };
+    fn handle(&mut self, envelope: Envelope<MarkPresent>, _: &mut Self::Context) {
+        let Some((MarkPresent, reply_to)) = envelope.accept() else { return };
         self.status.record_use();
-        reply_to.send(self.handle_seen());
+        reply_to.send(self.mark_present());
     }
 }
 
 impl VisitorSession {
-    fn handle_seen(&mut self) -> Result<(), Refusal> {
+    fn mark_present(&mut self) -> Result<(), Refusal> {
         let now = now();
         if now - self.row.last_seen_at >= self.presence_step() { self.record_presence(now) } else { Ok(()) }
     }

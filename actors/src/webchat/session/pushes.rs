@@ -29,15 +29,15 @@ const BASE_BYTES: usize = 512;
 static TOTAL_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// The queue of a socket.
-pub fn pushes() -> (Pushes, Pushed) {
+pub fn push_channel() -> (PushSender, PushReceiver) {
     let (sender, receiver) = mpsc::channel(PUSHES_MAX);
     let (end, ended) = watch::channel(None);
-    (Pushes { queue: sender, bytes: Arc::default(), end }, Pushed { queue: receiver, ended })
+    (PushSender { queue: sender, bytes: Arc::default(), end }, PushReceiver { queue: receiver, ended })
 }
 
 /// The sending end of a socket's queue, used by its session.
 #[derive(Clone)]
-pub struct Pushes {
+pub struct PushSender {
     queue: mpsc::Sender<QueuedPush>,
     /// Bytes queued for this socket.
     bytes: Arc<AtomicUsize>,
@@ -45,7 +45,7 @@ pub struct Pushes {
 }
 
 /// The receiving end of a socket's queue.
-pub struct Pushed {
+pub struct PushReceiver {
     queue: mpsc::Receiver<QueuedPush>,
     ended: watch::Receiver<Option<DateTime<Utc>>>,
 }
@@ -70,7 +70,7 @@ pub(super) enum PushError {
     Closed,
 }
 
-impl Pushes {
+impl PushSender {
     /// Adds a push of so many bytes.
     pub(super) fn add(&self, push: &Push, bytes: usize) -> Result<(), PushError> {
         if let Push::Ended(at) = push {
@@ -91,7 +91,7 @@ impl Pushes {
     }
 }
 
-impl Pushed {
+impl PushReceiver {
     /// The next push; none once the session has dropped its end.
     pub async fn next(&mut self) -> Option<Push> {
         self.queue.recv().await.map(|queued| queued.push)
@@ -125,7 +125,7 @@ impl Drop for QueuedBytes {
 
 /// The approximate size of a push.
 pub(super) fn bytes_of(push: &Push) -> usize {
-    let Push::Said(row) = push else { return BASE_BYTES };
+    let Push::Message(row) = push else { return BASE_BYTES };
     let documents = [&row.interactive, &row.template].into_iter().flatten().map(length).sum::<usize>();
     BASE_BYTES + row.body.as_ref().map_or(0, String::len) + documents
 }
@@ -153,7 +153,7 @@ mod tests {
     async fn pushes_are_bounded_by_number_by_bytes_and_in_total() {
         let push = typing();
         // By number.
-        let (ours, mut theirs) = pushes();
+        let (ours, mut theirs) = push_channel();
         for _ in 0..PUSHES_MAX {
             ours.add(&push, 1).expect("room");
         }
@@ -161,31 +161,31 @@ mod tests {
         assert!(theirs.next().await.is_some());
         ours.add(&push, 1).expect("one was taken");
         // By bytes.
-        let (large, mut slow) = pushes();
+        let (large, mut slow) = push_channel();
         large.add(&push, PUSH_BYTES_MAX + 1).expect("larger alone");
         assert_eq!(large.add(&push, 1), Err(PushError::Full));
         assert!(slow.next().await.is_some() && slow.next_now().is_none());
         assert_eq!(large.bytes.load(Ordering::Relaxed), 0, "what was taken is not counted");
         large.add(&push, PUSH_BYTES_MAX / 2).expect("room");
         // Of all.
-        let (others, behind) = pushes();
+        let (others, behind) = push_channel();
         others.add(&push, ALL_PUSH_BYTES_MAX).expect("larger alone");
         assert_eq!(large.add(&push, 1), Err(PushError::Full), "it holds much, and so do all");
-        let (small, reader) = pushes();
+        let (small, reader) = push_channel();
         for _ in 0..4 {
             small.add(&push, SLACK_BYTES / 4).expect("who holds little does not notice");
         }
         drop((behind, reader));
         large.add(&push, 1).expect("those have gone, and what they held");
         assert_eq!(others.add(&push, 1), Err(PushError::Closed));
-        let (session, mut socket) = pushes();
+        let (session, mut socket) = push_channel();
         drop(session);
         assert!(socket.next().await.is_none(), "its session has gone");
     }
 
     #[test]
     fn the_end_is_known_before_the_queue_is_read() {
-        let (ours, theirs) = pushes();
+        let (ours, theirs) = push_channel();
         let ended = theirs.ended();
         for _ in 0..PUSHES_MAX {
             ours.add(&typing(), 1).expect("room");

@@ -8,7 +8,7 @@ use hotline_persistence::tables::webchat_sessions::SessionRow;
 use tokio::sync::watch;
 
 use super::VisitorSession;
-use super::pushes::{PushError, Pushes, bytes_of};
+use super::pushes::{PushError, PushSender, bytes_of};
 use crate::Refusal;
 use crate::clock::now;
 use crate::registry::Envelope;
@@ -31,7 +31,7 @@ pub(in crate::webchat) struct Sockets {
 
 struct Socket {
     id: u64,
-    pushes: Pushes,
+    push_sender: PushSender,
     cut: watch::Sender<Option<DisconnectReason>>,
 }
 
@@ -46,16 +46,16 @@ pub enum DisconnectReason {
 
 /// Attaches a socket. The reply is none when the session has the maximum number of sockets.
 #[derive(Clone, Message)]
-#[rtype(result = "Result<Option<Attached>, Refusal>")]
+#[rtype(result = "Result<Option<AttachedSocket>, Refusal>")]
 pub struct Attach {
     /// The queue of its pushes.
-    pub pushes: Pushes,
+    pub push_sender: PushSender,
     /// Receives the reason when the socket is disconnected; nothing is pushed afterwards.
     pub cut: watch::Sender<Option<DisconnectReason>>,
 }
 
 /// A socket of a session; dropping it detaches it.
-pub struct Attached {
+pub struct AttachedSocket {
     /// The session's row, without its tokens, page, campaign and claims.
     pub row: SessionRow,
     id: u64,
@@ -63,19 +63,19 @@ pub struct Attached {
     typing: Arc<TypingUntil>,
 }
 
-impl Attached {
+impl AttachedSocket {
     /// The visitor types, or has stopped.
-    pub fn types(&self, typing: bool) {
+    pub fn set_typing(&self, typing: bool) {
         self.typing.set(typing);
     }
 
     /// The visitor's client showed a sign of life.
-    pub fn heard(&self) {
+    pub fn record_presence(&self) {
         self.session.do_send(RecordPresence);
     }
 }
 
-impl Drop for Attached {
+impl Drop for AttachedSocket {
     fn drop(&mut self) {
         self.typing.set(false);
         self.session.do_send(Detach(self.id));
@@ -98,7 +98,7 @@ impl Sockets {
 
     /// When the visitor last showed a sign of life, if later than `known`.
     pub(super) fn presence_after(&self, known: DateTime<Utc>) -> DateTime<Utc> {
-        self.last_presence.map_or(known, |heard| heard.max(known))
+        self.last_presence.map_or(known, |presence| presence.max(known))
     }
 
     /// Disconnects all sockets.
@@ -112,7 +112,7 @@ impl Sockets {
     /// Pushes to all sockets; disconnects those whose queue is full.
     fn push(&mut self, push: &Push) {
         let bytes = bytes_of(push);
-        self.open.retain(|socket| match socket.pushes.add(push, bytes) {
+        self.open.retain(|socket| match socket.push_sender.add(push, bytes) {
             Ok(()) => true,
             Err(PushError::Full) => {
                 socket.cut.send_replace(Some(DisconnectReason::TooSlow));
@@ -135,7 +135,7 @@ impl Handler<Envelope<Attach>> for VisitorSession {
 }
 
 impl VisitorSession {
-    fn attach(&mut self, attach: Attach, cx: &mut ActorContext<Self>) -> Result<Option<Attached>, Refusal> {
+    fn attach(&mut self, attach: Attach, cx: &mut ActorContext<Self>) -> Result<Option<AttachedSocket>, Refusal> {
         self.status.record_use();
         if self.retired {
             return Err(Refusal::Gone);
@@ -150,7 +150,7 @@ impl VisitorSession {
         let typing = watch.typing.clone();
         self.sockets.last_id += 1;
         let id = self.sockets.last_id;
-        self.sockets.open.push(Socket { id, pushes: attach.pushes, cut: attach.cut });
+        self.sockets.open.push(Socket { id, push_sender: attach.push_sender, cut: attach.cut });
         self.sockets.last_presence = Some(now());
         // A socket lives long, and needs neither the visitor's origin nor the session's tokens.
         let row = SessionRow {
@@ -161,7 +161,7 @@ impl VisitorSession {
             token_hashes: Vec::new(),
             ..self.row.clone()
         };
-        Ok(Some(Attached { row, id, session: cx.address(), typing }))
+        Ok(Some(AttachedSocket { row, id, session: cx.address(), typing }))
     }
 
     /// The last socket was detached: from here on the visitor is idle.

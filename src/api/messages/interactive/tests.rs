@@ -2,7 +2,7 @@
 
 #![allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
 
-use hotline_actors::webchat::chosen;
+use hotline_actors::webchat::option_title;
 use serde_json::{Value, json};
 
 use super::check;
@@ -410,7 +410,7 @@ fn everything_that_is_wrong_is_named_at_once() {
 #[test]
 fn every_option_that_is_accepted_can_be_chosen() {
     for (object, id) in [(button(), "y"), (button(), "n"), (list(), "a"), (list(), "b"), (carousel(), "b")] {
-        assert!(chosen(&object, id).is_some(), "{id} of {object}");
+        assert!(option_title(&object, id).is_some(), "{id} of {object}");
     }
-    assert_eq!(chosen(&button(), "a"), None);
+    assert_eq!(option_title(&button(), "a"), None);
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hotline_actors::Refusal;
-use hotline_actors::webchat::{Moved, Stage};
+use hotline_actors::webchat::{Stage, StatusUpdate};
 use hotline_persistence::select::PageRequest;
 use hotline_persistence::tables::messages::{self, MessageRow, States};
 use tokio::time::Instant;
@@ -109,8 +109,8 @@ fn fitting_rows(rows: &[MessageRow]) -> (usize, usize) {
     (count.max(1).min(rows.len()), bytes.min(PAGE_BYTES_MAX))
 }
 
-fn status_changes(states: &States) -> impl Iterator<Item = Moved> {
-    let stage = |to, up_to: Option<_>, at: Option<_>| Some(Moved { to, up_to: up_to?, at: at? });
+fn status_changes(states: &States) -> impl Iterator<Item = StatusUpdate> {
+    let stage = |to, up_to: Option<_>, at: Option<_>| Some(StatusUpdate { to, up_to: up_to?, at: at? });
     [
         stage(Stage::Delivered, states.delivered, states.delivered_at),
         stage(Stage::Seen, states.seen, states.seen_at),

@@ -15,7 +15,7 @@ use actix_web::web::Data;
 use actix_ws::{Message, MessageStream, ProtocolError};
 use chrono::{DateTime, Utc};
 use hotline_actors::clock;
-use hotline_actors::webchat::{Attached, DisconnectReason, Push, Pushed};
+use hotline_actors::webchat::{AttachedSocket, DisconnectReason, Push, PushReceiver};
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{MessageId, TicketId};
@@ -49,7 +49,7 @@ const UNSEEN_MAX: usize = 8;
 
 /// The channels from the session's actor to a socket.
 pub(super) struct ActorChannels {
-    pub(super) pushes: Pushed,
+    pub(super) pushes: PushReceiver,
     /// The reason why the actor closes the socket.
     pub(super) close: watch::Receiver<Option<DisconnectReason>>,
 }
@@ -63,9 +63,9 @@ pub(super) struct SocketSession {
     /// Changes of the directory, and the version of the company that was last checked.
     changes: watch::Receiver<()>,
     checked_version: u64,
-    attached: Attached,
+    attached: AttachedSocket,
     output: SocketOutput,
-    pushes: Pushed,
+    pushes: PushReceiver,
     /// When the session ended: no push is read before the browser has reported its newest message.
     ended: watch::Receiver<Option<DateTime<Utc>>>,
     close: watch::Receiver<Option<DisconnectReason>>,
@@ -115,7 +115,7 @@ impl SocketSession {
         app: Data<App>,
         visitors: Data<Visitors>,
         context: SocketContext,
-        attached: Attached,
+        attached: AttachedSocket,
         permit: SocketPermit,
         output: SocketOutput,
         ActorChannels { pushes, close }: ActorChannels,
@@ -284,7 +284,7 @@ impl SocketSession {
                     self.position = CatchUpPosition::Behind { at: Instant::now() };
                 }
             }
-            ClientFrame::Typing { typing } => self.attached.types(typing),
+            ClientFrame::Typing { typing } => self.attached.set_typing(typing),
             ClientFrame::Seen { up_to } => self.acknowledge_seen(up_to),
             ClientFrame::Pong | ClientFrame::Unknown => {}
         }
@@ -295,7 +295,7 @@ impl SocketSession {
     fn count_frame(&mut self) -> Result<(), End> {
         let now = clock::instant();
         self.last_frame_at = now;
-        self.attached.heard();
+        self.attached.record_presence();
         if now.saturating_duration_since(self.frames_since) >= FRAMES_TIME {
             self.frames_since = now;
             self.frame_count = 0;
@@ -309,8 +309,8 @@ impl SocketSession {
         let mut next = Some(push.ok_or(End::Lost)?);
         while let Some(push) = next {
             match push {
-                Push::Said(row) => self.push_message(&row).await?,
-                Push::Moved(moved) => self.write(&moved.into()).await?,
+                Push::Message(row) => self.push_message(&row).await?,
+                Push::Status(update) => self.write(&update.into()).await?,
                 Push::Typing { agent, typing } => {
                     let agent = agent.map(|name| AgentView { name: name.to_string() });
                     self.write(&Frame::Typing { typing, agent }).await?;
