@@ -89,7 +89,7 @@ pub async fn open(
     let permit = visitors.admit_socket(webchat.address).ok_or_else(too_many)?;
     let (push_sender, pushes) = webchat::push_channel();
     let (close_sender, close) = watch::channel(None);
-    let attach = Attach { push_sender, cut: close_sender };
+    let attach = Attach { push_sender, close_sender };
     let attached = app.engine.sessions.ask(row.company_id, &row.id, attach).await?;
     let attached = attached.ok_or_else(too_many)?;
     // Checked before the codec, which would buffer the claimed length.

@@ -32,7 +32,7 @@ pub(in crate::webchat) struct Sockets {
 struct Socket {
     id: u64,
     push_sender: PushSender,
-    cut: watch::Sender<Option<DisconnectReason>>,
+    close_sender: watch::Sender<Option<DisconnectReason>>,
 }
 
 /// Why a session disconnects a socket.
@@ -51,7 +51,7 @@ pub struct Attach {
     /// The queue of its pushes.
     pub push_sender: PushSender,
     /// Receives the reason when the socket is disconnected; nothing is pushed afterwards.
-    pub cut: watch::Sender<Option<DisconnectReason>>,
+    pub close_sender: watch::Sender<Option<DisconnectReason>>,
 }
 
 /// A socket of a session; dropping it detaches it.
@@ -104,7 +104,7 @@ impl Sockets {
     /// Disconnects all sockets.
     pub(super) fn disconnect_all(&mut self, reason: DisconnectReason) {
         for socket in self.open.drain(..) {
-            socket.cut.send_replace(Some(reason));
+            socket.close_sender.send_replace(Some(reason));
         }
         self.watch = None;
     }
@@ -115,7 +115,7 @@ impl Sockets {
         self.open.retain(|socket| match socket.push_sender.add(push, bytes) {
             Ok(()) => true,
             Err(PushError::Full) => {
-                socket.cut.send_replace(Some(DisconnectReason::TooSlow));
+                socket.close_sender.send_replace(Some(DisconnectReason::TooSlow));
                 false
             }
             Err(PushError::Closed) => false,
@@ -150,7 +150,7 @@ impl VisitorSession {
         let typing = watch.typing.clone();
         self.sockets.last_id += 1;
         let id = self.sockets.last_id;
-        self.sockets.open.push(Socket { id, push_sender: attach.push_sender, cut: attach.cut });
+        self.sockets.open.push(Socket { id, push_sender: attach.push_sender, close_sender: attach.close_sender });
         self.sockets.last_presence = Some(now());
         // A socket lives long, and needs neither the visitor's origin nor the session's tokens.
         let row = SessionRow {
