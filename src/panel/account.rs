@@ -151,11 +151,11 @@ pub async fn change_password(
     check(&app, &panel, signed, current, "currentPassword").await?;
     passwords::check_owner(&new, "password", &signed.email, &signed.name)?;
     let hash = passwords::hash(new).await?;
-    let mut change = app.db(signed.company_id).begin().await?;
-    let db = change.connection()?;
+    let mut transaction = app.db(signed.company_id).begin().await?;
+    let db = transaction.connection()?;
     people::set_password(&mut *db, signed.person(), &hash).await?;
     sessions::end_all(&mut *db, signed.person(), Some(signed.id)).await?;
-    change.commit().await?;
+    transaction.commit().await?;
     Ok(NoContent)
 }
 
@@ -307,13 +307,13 @@ pub async fn confirm_factor(
     let signed = &session.0;
     let person = signed.person();
     panel.limits.try_code(person, None)?;
-    let mut change = app.db(signed.company_id).begin().await?;
-    let db = change.connection()?;
+    let mut transaction = app.db(signed.company_id).begin().await?;
+    let db = transaction.connection()?;
     let keys = &app.engine.store().keys;
     let codes = factors::confirm(&mut *db, keys, person, &body.0.0.0, clock::now()).await?;
     let recovery_codes = codes.ok_or_else(|| invalid("code", "is not the current code"))?;
     sessions::end_all(&mut *db, person, Some(signed.id)).await?;
-    change.commit().await?;
+    transaction.commit().await?;
     Ok(Confidential(Json::of(RecoveryCodes { recovery_codes })))
 }
 

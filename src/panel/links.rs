@@ -120,13 +120,13 @@ pub async fn spend(
     let hash = passwords::hash(password).await?;
     let (audit, person) = (SignInAudit::of(&app, &request, "useLink"), link.person());
     let entry = audit.begin(person, display_name(&link.name, &link.email)).await?;
-    let mut change = app.db(company).begin().await?;
-    let Some(link) = links::spend(change.connection()?, &token, &hash).await? else {
-        drop(change);
+    let mut transaction = app.db(company).begin().await?;
+    let Some(link) = links::spend(transaction.connection()?, &token, &hash).await? else {
+        drop(transaction);
         audit.end(person, entry, 403).await;
         return Err(ApiError::link_spent());
     };
-    change.commit().await?;
+    transaction.commit().await?;
     audit.end(person, entry, 204).await;
     let who = (person, link.email.as_str());
     let cookie = device::renew_cookie(&app.engine.store().keys, who, None, clock::now()).map_err(ApiError::internal)?;

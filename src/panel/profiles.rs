@@ -71,8 +71,8 @@ pub async fn show(
     id: PathId<ProfileId>,
 ) -> ApiResult<Json<ProfileSetup>> {
     let company = administrator.company;
-    let mut change = app.db(company).begin().await?;
-    let db = change.connection()?;
+    let mut transaction = app.db(company).begin().await?;
+    let db = transaction.connection()?;
     let row: Option<ProfileRow> = table::find(&mut *db, company, id.0).await?;
     Ok(Json::of(setup_of(db, row.ok_or_else(ApiError::not_found)?).await?))
 }
@@ -179,15 +179,15 @@ pub async fn update(
 /// `DELETE /profiles/{profileId}`: refused while users have it.
 pub async fn remove(administrator: Administrator, app: Data<App>, id: PathId<ProfileId>) -> ApiResult<NoContent> {
     let company = administrator.company;
-    let mut change = app.db(company).begin().await?;
-    let db = change.connection()?;
+    let mut transaction = app.db(company).begin().await?;
+    let db = transaction.connection()?;
     profiles::lock(&mut *db, company).await?;
     let removed = table::remove::<ProfileRow>(&mut *db, company, id.0).await;
     if removed.is_err() {
-        drop(change);
+        drop(transaction);
         return USERS.respond(removed, app.db(company), company, id.0).await;
     }
     check_administered(&mut *db, company).await?;
-    change.commit().await?;
+    transaction.commit().await?;
     Ok(NoContent)
 }

@@ -146,11 +146,11 @@ pub async fn create(
     };
     let person = account.person();
     let entry = audit.begin(person, display_name(&account.name, &email)).await?;
-    let mut change = app.db(person.company()).begin().await?;
-    let connection = change.connection()?;
+    let mut transaction = app.db(person.company()).begin().await?;
+    let connection = transaction.connection()?;
     // The password may have been changed since the comparison; that has ended all sessions, so no new one may start.
     if !people::lets_in(&mut *connection, person, &email, account.password_hash.as_deref()).await? {
-        drop(change);
+        drop(transaction);
         audit.end(person, entry, 401).await;
         sleep_until(respond_at).await;
         return Err(ApiError::sign_in());
@@ -161,7 +161,7 @@ pub async fn create(
     let user_agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());
     let from = Origin { address: address.as_deref(), user_agent };
     let text = sessions::begin(&mut *connection, person, state, from).await?;
-    change.commit().await?;
+    transaction.commit().await?;
     audit.end(person, entry, 200).await;
     with_session(&request, &app, &panel, &text).await
 }
@@ -236,8 +236,8 @@ pub async fn enter_factor(
     let respond_at = Instant::now() + FAILURE_RESPONSE_AFTER;
     let audit = SignInAudit::of(&app, &request, "giveSecondFactor");
     let entry = audit.begin(person, display_name(&signed.name, &signed.email)).await?;
-    let mut change = app.db(person.company()).begin().await?;
-    let connection = change.connection()?;
+    let mut transaction = app.db(person.company()).begin().await?;
+    let connection = transaction.connection()?;
     let keys = &app.engine.store().keys;
     let is_right = match (body.0.code, body.0.recovery_code) {
         (Some(code), _) => factors::is_right(&mut *connection, keys, person, &code.0, clock::now()).await?,
@@ -246,13 +246,13 @@ pub async fn enter_factor(
     };
     if !is_right {
         sessions::note_wrong_code(&mut *connection, &signed).await?;
-        change.commit().await?;
+        transaction.commit().await?;
         audit.end(person, entry, 401).await;
         sleep_until(respond_at).await;
         return Err(ApiError::sign_in());
     }
     let text = sessions::open(&mut *connection, &signed).await?;
-    change.commit().await?;
+    transaction.commit().await?;
     audit.end(person, entry, 200).await;
     panel.limits.reset_codes(person);
     with_session(&request, &app, &panel, &text).await

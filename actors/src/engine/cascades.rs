@@ -191,14 +191,14 @@ impl Cascades {
     /// One step, by the author of the deletion. Returns whether more is left.
     async fn step(&self, deletion: &DeletedRecord) -> Result<bool, Refusal> {
         acting(deletion.by.clone(), async {
-            let mut change = self.base.db(deletion.company).heavy().begin().await?;
-            let has_more = cascades::step(change.connection()?, deletion).await?;
+            let mut transaction = self.base.db(deletion.company).heavy().begin().await?;
+            let has_more = cascades::step(transaction.connection()?, deletion).await?;
             let is_contact = matches!(deletion.cascade, Cascade::Contact(_));
             if !has_more && !is_contact {
-                cascades::end(change.connection()?, deletion).await?;
+                cascades::end(transaction.connection()?, deletion).await?;
             }
             hotline_persistence::fail_point!("cascade_step", |_| std::process::abort());
-            change.commit().await?;
+            transaction.commit().await?;
             hotline_persistence::fail_point!("cascade_stepped", |_| std::process::abort());
             if let (false, Cascade::Contact(contact)) = (has_more, deletion.cascade) {
                 self.schedules.fail_of_contact(deletion.company, contact, deletion.contact_was()).await?;

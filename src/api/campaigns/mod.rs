@@ -61,8 +61,8 @@ pub async fn show(caller: Caller, app: Data<App>, id: PathId<CampaignId>) -> Api
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CampaignId>) -> ApiResult<NoContent> {
     let (company, id) = (caller.company, id.0);
     let _pause_guard = app.engine.campaigns.hold(company, id).await?;
-    let mut removal = app.db(company).heavy().begin().await?;
-    let campaign = campaigns::hold(removal.connection()?, company, id).await?;
+    let mut transaction = app.db(company).heavy().begin().await?;
+    let campaign = campaigns::hold(transaction.connection()?, company, id).await?;
     match campaign.status {
         CampaignStatus::Processing | CampaignStatus::Paused => return Err(conflict(&campaign)),
         // The campaign's row is needed until its withdrawn messages are settled.
@@ -72,8 +72,8 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CampaignId>) -> A
         }
         CampaignStatus::Scheduled | CampaignStatus::Completed | CampaignStatus::Canceled => {}
     }
-    campaigns::remove(removal.connection()?, company, id).await?;
-    removal.commit().await?;
+    campaigns::remove(transaction.connection()?, company, id).await?;
+    transaction.commit().await?;
     Ok(NoContent)
 }
 

@@ -119,14 +119,14 @@ pub async fn show(caller: Caller, app: Data<App>, id: PathId<CardId>) -> ApiResu
 /// `DELETE /crm/cards/{cardId}`.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CardId>, if_match: IfMatch) -> ApiResult<NoContent> {
     let company = caller.company;
-    let mut change = app.db(company).begin().await?;
-    let db = change.connection()?;
+    let mut transaction = app.db(company).begin().await?;
+    let db = transaction.connection()?;
     cards::lock(db, company, id.0).await?.ok_or_else(ApiError::not_found)?;
     if_match.0.hold::<CardRef>(db, company, id.0).await?;
     let card = find_card(db, company, id.0).await?;
     cards::remove(&mut *db, company, id.0).await?;
     card_events::publish_removed(db, company, card).await?;
-    change.commit().await?;
+    transaction.commit().await?;
     Ok(NoContent)
 }
 

@@ -204,13 +204,13 @@ pub async fn change(
 /// `DELETE /crm/cards/{cardId}/products/{cardProductId}`.
 pub async fn remove(caller: Caller, app: Data<App>, ids: PathId<(CardId, CardProductId)>) -> ApiResult<NoContent> {
     let (company, (card, id)) = (caller.company, ids.0);
-    let mut change = app.db(company).begin().await?;
-    let db = change.connection()?;
+    let mut transaction = app.db(company).begin().await?;
+    let db = transaction.connection()?;
     cards::lock(db, company, card).await?.ok_or_else(ApiError::not_found)?;
     let tracked = card_events::track(db, company, card).await?;
     cards::remove_line(db, company, card, id).await?;
     tracked.publish(db).await?;
-    change.commit().await?;
+    transaction.commit().await?;
     Ok(NoContent)
 }
 

@@ -26,8 +26,8 @@ pub async fn add_tag(
 /// `DELETE /contacts/{contactId}/tags/{tagId}`. Removing a tag the contact does not have changes nothing.
 pub async fn remove_tag(caller: Caller, app: Data<App>, ids: PathId<(ContactId, TagId)>) -> ApiResult<NoContent> {
     let (contact, tag) = ids.0;
-    let mut change = app.db(caller.company).begin().await?;
-    contacts::unlink_tag(change.connection()?, caller.company, contact, tag).await?;
-    change.commit().await?;
+    let mut transaction = app.db(caller.company).begin().await?;
+    contacts::unlink_tag(transaction.connection()?, caller.company, contact, tag).await?;
+    transaction.commit().await?;
     Ok(NoContent)
 }

@@ -56,11 +56,11 @@ pub(super) async fn write(
     };
     let (company, id) = (endpoint.company, endpoint.id);
     let statement = async {
-        let mut change = store.db(company).begin().await?;
-        let connection = change.connection()?;
+        let mut transaction = store.db(company).begin().await?;
+        let connection = transaction.connection()?;
         let is_current =
             deliveries::record(connection, endpoint, batch.standing, &batch.outcomes, batch.may_unblock).await?;
-        change.commit().await?;
+        transaction.commit().await?;
         Ok::<_, hotline_persistence::Error>(is_current)
     };
     let is_current = match statement.await {
