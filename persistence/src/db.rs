@@ -31,11 +31,11 @@ pub trait Database<'c>: PgExecutor<'c> + Copy {
     #[must_use]
     fn heavy(self) -> Self;
 
-    /// Begins a plain change.
+    /// Begins a transaction of a plain change.
     ///
     /// # Errors
     /// [`crate::Error::Unavailable`] when the database is down, or the company's share is used up.
-    fn change(self) -> BoxFuture<'c, Result<PlainChange>>;
+    fn transaction(self) -> BoxFuture<'c, Result<PlainTransaction>>;
 }
 
 impl<'c> Database<'c> for &'c PgPool {
@@ -43,8 +43,8 @@ impl<'c> Database<'c> for &'c PgPool {
         self
     }
 
-    fn change(self) -> BoxFuture<'c, Result<PlainChange>> {
-        async { Ok(PlainChange { transaction: Some(with_timeout(begin(self, None, ())).await?.0), permit: None }) }
+    fn transaction(self) -> BoxFuture<'c, Result<PlainTransaction>> {
+        async { Ok(PlainTransaction { transaction: Some(with_timeout(begin(self, None, ())).await?.0), permit: None }) }
             .boxed()
     }
 }
@@ -68,7 +68,7 @@ impl<'a> Database<'a> for Db<'a> {
         Self { weight: Weight::Heavy, ..self }
     }
 
-    fn change(self) -> BoxFuture<'a, Result<PlainChange>> {
+    fn transaction(self) -> BoxFuture<'a, Result<PlainTransaction>> {
         self.begin().boxed()
     }
 }
@@ -94,18 +94,18 @@ impl<'a> Db<'a> {
         self.company
     }
 
-    /// Begins a plain change: a transaction of this company.
+    /// Begins a transaction of this company.
     ///
     /// # Errors
     /// [`crate::Error::Unavailable`] when the database is down, or the company's share is used up.
-    pub async fn begin(self) -> Result<PlainChange> {
+    pub async fn begin(self) -> Result<PlainTransaction> {
         with_timeout(async {
             let permit = match large::has_turn() {
                 true => None,
                 false => Some(self.scheduler.permit_change(self.company, self.weight).await?),
             };
             let (transaction, permit) = begin_transaction(self.pool, self.fence, permit).await?;
-            Ok(PlainChange { transaction: Some(transaction), permit })
+            Ok(PlainTransaction { transaction: Some(transaction), permit })
         })
         .await
     }
@@ -169,9 +169,12 @@ impl<'a> Database<'a> for Housekeeper<'a> {
         self
     }
 
-    fn change(self) -> BoxFuture<'a, Result<PlainChange>> {
+    fn transaction(self) -> BoxFuture<'a, Result<PlainTransaction>> {
         with_timeout(async move {
-            Ok(PlainChange { transaction: Some(begin_transaction(self.pool, self.fence, ()).await?.0), permit: None })
+            Ok(PlainTransaction {
+                transaction: Some(begin_transaction(self.pool, self.fence, ()).await?.0),
+                permit: None,
+            })
         })
         .boxed()
     }
@@ -375,22 +378,22 @@ macro_rules! executor {
 executor!(Db);
 executor!(Housekeeper);
 
-/// A plain change in progress: a transaction of one company. Dropping it rolls it back.
-pub struct PlainChange {
+/// A transaction of a plain change, of one company. Dropping it rolls it back.
+pub struct PlainTransaction {
     transaction: Option<Transaction<'static, Postgres>>,
     permit: Option<Permit>,
 }
 
-impl PlainChange {
+impl PlainTransaction {
     /// The connection of the transaction.
     ///
     /// # Errors
-    /// Never in practice: `commit` and rollback consume the change.
+    /// Never in practice: `commit` and rollback consume the transaction.
     pub fn connection(&mut self) -> Result<&mut PgConnection> {
         Ok(self.transaction.as_deref_mut().ok_or(sqlx::Error::PoolClosed)?)
     }
 
-    /// Commits the change.
+    /// Commits the transaction.
     ///
     /// # Errors
     /// [`crate::Error::Unknown`] when the database does not answer: then it is unknown whether the change was
@@ -404,7 +407,7 @@ impl PlainChange {
     }
 }
 
-impl Drop for PlainChange {
+impl Drop for PlainTransaction {
     fn drop(&mut self) {
         let (Some(transaction), permit) = (self.transaction.take(), self.permit.take()) else { return };
         // A statement whose caller was dropped may still be running.

@@ -65,7 +65,7 @@ pub use amount::Amount;
 pub use change::Change;
 pub use change_log::{ChangeLog, Durability, Reservation};
 pub use cluster::{LifeId, Membership, Role, Slot};
-pub use db::{Database, Db, Housekeeper, PlainChange};
+pub use db::{Database, Db, Housekeeper, PlainTransaction};
 pub use durable::Durable;
 pub use error::{Error, Result};
 pub use event_news::{EventNews, Listening};

@@ -120,12 +120,12 @@ impl Partitions {
     }
 
     async fn change(&self, db: impl Database<'_>, statements: &[String]) -> Result<()> {
-        let mut change = db.change().await?;
+        let mut transaction = db.transaction().await?;
         let lock_timeout = format!("set local lock_timeout = {}", LOCK_TIME_MAX.as_millis());
         for statement in [&lock_timeout].into_iter().chain(statements) {
-            with_timeout(sqlx::query(AssertSqlSafe(statement.as_str())).execute(change.connection()?)).await?;
+            with_timeout(sqlx::query(AssertSqlSafe(statement.as_str())).execute(transaction.connection()?)).await?;
         }
-        change.commit().await
+        transaction.commit().await
     }
 }
 

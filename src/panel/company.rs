@@ -202,7 +202,7 @@ impl Input for NewCompany {
 /// `POST /companies`: with the default profiles of every company.
 pub async fn create(_: Installer, app: Data<App>, body: Body<NewCompany>) -> ApiResult<Created<Company>> {
     let NewCompany(name, changes) = body.0;
-    let mut transaction = app.engine.store().housekeeper().change().await?;
+    let mut transaction = app.engine.store().housekeeper().transaction().await?;
     let company = companies::insert_in(transaction.connection()?, &name).await?;
     let company = companies::update(transaction.connection()?, company.id, changes).await?;
     transaction.commit().await?;

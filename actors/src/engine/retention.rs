@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::events;
 use hotline_persistence::tables::retentions::{self, ExpiredConversation, Removed, Rule};
-use hotline_persistence::{CompanyId, ContactId, Database, Error, PlainChange, SessionId, TicketId};
+use hotline_persistence::{CompanyId, ContactId, Database, Error, PlainTransaction, SessionId, TicketId};
 use parking_lot::Mutex;
 use tokio::time::MissedTickBehavior;
 
@@ -264,12 +264,12 @@ impl Retention {
         let db = self.base.reads().tables(company).await?;
         // From here on the tickets are read from the tables, which delete all rows of one at once.
         self.end_actors(company, &tickets).await;
-        let mut change = db.heavy().begin().await?;
-        let Some(removed) = retentions::remove(change.connection()?, rule, &tickets).await? else {
+        let mut transaction = db.heavy().begin().await?;
+        let Some(removed) = retentions::remove(transaction.connection()?, rule, &tickets).await? else {
             return Ok(None);
         };
         hotline_persistence::fail_point!("retention_removed", |_| std::process::abort());
-        if let Err(error) = commit(change).await {
+        if let Err(error) = commit(transaction).await {
             // The deletion may have been committed. The marks stay until that is known.
             let check = || async {
                 let check = retentions::settled(self.base.db(company), company, &removed.tickets).await;
@@ -321,9 +321,9 @@ impl Retention {
     }
 }
 
-async fn commit(change: PlainChange) -> Result<(), Error> {
+async fn commit(transaction: PlainTransaction) -> Result<(), Error> {
     hotline_persistence::fail_point!("retention_unclear", |_| Err(Error::Unavailable("fail point".to_owned())));
-    change.commit().await?;
+    transaction.commit().await?;
     hotline_persistence::fail_point!("retention_lost", |_| Err(Error::Unavailable("fail point".to_owned())));
     Ok(())
 }

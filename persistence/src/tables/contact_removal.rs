@@ -16,38 +16,38 @@ use crate::{CompanyId, ContactId, Database, Db, Error, PgConnection, Result, Tic
 /// [`Error::NotFound`] when there is no such contact; [`Error::Changed`] when it is not in an expected state.
 pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Expected) -> Result<Option<Tie>> {
     // It may delete the conversations of years.
-    let mut change = db.heavy().begin().await?;
-    let transaction = change.connection()?;
+    let mut transaction = db.heavy().begin().await?;
+    let connection = transaction.connection()?;
     // Concurrent writes of the contact's values or tags come first, or find it deleted.
     let updated_at = sqlx::query_scalar("select updated_at from contacts where company_id = $1 and id = $2 for update");
-    let updated_at = with_timeout(updated_at.bind(company).bind(id).fetch_optional(&mut *transaction)).await?;
+    let updated_at = with_timeout(updated_at.bind(company).bind(id).fetch_optional(&mut *connection)).await?;
     if !expected.holds(updated_at.ok_or(Error::NotFound("contact"))?) {
         return Err(Error::Changed);
     }
-    if let Some(tie) = tie(&mut *transaction, company, id).await? {
+    if let Some(tie) = tie(&mut *connection, company, id).await? {
         return Ok(Some(tie));
     }
     // Changes that put the contact on a card or a list also lock the contact first.
-    remove_references(&mut *transaction, company, id).await?;
-    let contact = find(&mut *transaction, company, id).await?;
+    remove_references(&mut *connection, company, id).await?;
+    let contact = find(&mut *connection, company, id).await?;
     let view = serde_json::to_value(contact).unwrap_or(Value::Null);
-    cascades::note(&mut *transaction, company, Cascade::Contact(id), &view).await?;
+    cascades::note(&mut *connection, company, Cascade::Contact(id), &view).await?;
     for statement in [
         "delete from messages m using tickets t where t.company_id = $1 and t.contact_id = $2
            and m.company_id = t.company_id and m.ticket_id = t.id",
         "delete from ticket_events e using tickets t where t.company_id = $1 and t.contact_id = $2
            and e.company_id = t.company_id and e.ticket_id = t.id",
     ] {
-        with_timeout(sqlx::query(statement).bind(company).bind(id).execute(&mut *transaction)).await?;
+        with_timeout(sqlx::query(statement).bind(company).bind(id).execute(&mut *connection)).await?;
     }
-    let tracker = watch(&mut *transaction, company, &[id]).await?;
-    schedules::remove_of_contact(&mut *transaction, company, id).await?;
-    campaigns::remove_of_contact(&mut *transaction, company, id).await?;
+    let tracker = watch(&mut *connection, company, &[id]).await?;
+    schedules::remove_of_contact(&mut *connection, company, id).await?;
+    campaigns::remove_of_contact(&mut *connection, company, id).await?;
     let delete = sqlx::query("delete from contacts where company_id = $1 and id = $2");
-    with_timeout(delete.bind(company).bind(id).execute(&mut *transaction)).await?;
-    tracker.record(transaction, &[id]).await?;
+    with_timeout(delete.bind(company).bind(id).execute(&mut *connection)).await?;
+    tracker.record(connection, &[id]).await?;
     crate::fail_point!("contact_removed", |_| Err(Error::Unavailable("fail point".to_owned())));
-    change.commit().await?;
+    transaction.commit().await?;
     crate::fail_point!("contact_removal_lost", |_| Err(Error::Unavailable("fail point".to_owned())));
     Ok(None)
 }

@@ -141,15 +141,15 @@ pub async fn remove_referenced(
     cascade: Cascade,
     remove: impl AsyncFnOnce(&mut PgConnection) -> ApiResult<()>,
 ) -> ApiResult<()> {
-    let mut change = db.begin().await?;
-    let transaction = change.connection()?;
+    let mut transaction = db.begin().await?;
+    let connection = transaction.connection()?;
     // Locked in the same order as by a change that makes others show the record: they first.
-    cascades::take_at_once(&mut *transaction, company, cascade).await?;
-    let records = cascades::hold(&mut *transaction, company, cascade).await?.ok_or_else(ApiError::not_found)?;
-    cascades::take_at_once(&mut *transaction, company, cascade).await?;
-    remove(&mut *transaction).await?;
-    cascades::note(transaction, company, cascade, &records).await?;
-    Ok(change.commit().await?)
+    cascades::take_at_once(&mut *connection, company, cascade).await?;
+    let records = cascades::hold(&mut *connection, company, cascade).await?.ok_or_else(ApiError::not_found)?;
+    cascades::take_at_once(&mut *connection, company, cascade).await?;
+    remove(&mut *connection).await?;
+    cascades::note(connection, company, cascade, &records).await?;
+    Ok(transaction.commit().await?)
 }
 
 /// Runs a change, and returns once the directory used for decisions has it.

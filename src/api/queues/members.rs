@@ -86,11 +86,11 @@ pub async fn remove_user(caller: Caller, app: Data<App>, ids: PathId<(QueueId, U
     let remove = async |db: Db<'_>| {
         engine.tickets.release(caller.company, user, Some(queue), author).await?;
         hotline_persistence::fail_point!("member_released", |_| Err(ApiError::unavailable()));
-        let mut change = db.begin().await?;
-        if users::QUEUES.remove(change.connection()?, caller.company, user, queue).await? {
-            table::touch::<User>(change.connection()?, caller.company, user).await?;
+        let mut transaction = db.begin().await?;
+        if users::QUEUES.remove(transaction.connection()?, caller.company, user, queue).await? {
+            table::touch::<User>(transaction.connection()?, caller.company, user).await?;
         }
-        Ok::<_, ApiError>(change.commit().await?)
+        Ok::<_, ApiError>(transaction.commit().await?)
     };
     engine.assignment.delete_guarded(caller.company, Removal::Member(queue, user), remove).await?;
     Ok(NoContent)

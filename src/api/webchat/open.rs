@@ -301,9 +301,9 @@ impl SessionOpening<'_> {
         let (company, visitor) = (self.company, &self.arrival.visitor);
         let db = self.app.db(company);
         if !visitor.is_anonymous() {
-            let mut change = db.begin().await?;
-            let vouched = contacts::find_or_create_visitor(change.connection()?, company, visitor).await?;
-            change.commit().await?;
+            let mut transaction = db.begin().await?;
+            let vouched = contacts::find_or_create_visitor(transaction.connection()?, company, visitor).await?;
+            transaction.commit().await?;
             return Ok(vouched);
         }
         // An anonymous visitor can be recognized on a retry only by the idempotency key.

@@ -34,9 +34,9 @@ pub(super) async fn prepare(app: &App, company: CompanyId) -> Result<People, Fai
     let agent = users::with_email(db, company, AGENT)
         .await?
         .ok_or("the demo company no longer has its agent; use a new --data-dir")?;
-    let mut change = db.begin().await?;
-    people::set_password(&mut change, PersonId::User(company, agent), &hash).await?;
-    change.commit().await?;
+    let mut transaction = db.begin().await?;
+    people::set_password(&mut transaction, PersonId::User(company, agent), &hash).await?;
+    transaction.commit().await?;
     Ok(People { admin, agent: (AGENT, password) })
 }
 

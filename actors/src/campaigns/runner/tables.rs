@@ -284,9 +284,9 @@ async fn run_update(
     let db = scope.base.reads().tables(company).await?;
     match update {
         CampaignUpdate::Start => {
-            let mut start = db.heavy().begin().await?;
-            let has_started = campaigns::start_due(start.connection()?, company, id, now()).await?;
-            start.commit().await?;
+            let mut transaction = db.heavy().begin().await?;
+            let has_started = campaigns::start_due(transaction.connection()?, company, id, now()).await?;
+            transaction.commit().await?;
             Ok(has_started)
         }
         CampaignUpdate::Complete => Ok(campaigns::complete(db, company, id, now()).await?),

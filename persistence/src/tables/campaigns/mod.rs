@@ -275,18 +275,19 @@ pub async fn cancel(db: &mut PgConnection, company: CompanyId, id: CampaignId) -
 
 /// Completes a campaign if every recipient is settled. Returns false if one is not, or it is no longer being sent.
 pub async fn complete(db: impl Database<'_>, company: CompanyId, id: CampaignId, now: DateTime<Utc>) -> Result<bool> {
-    let mut change = db.change().await?;
+    let mut transaction = db.transaction().await?;
     let update = sqlx::query(
         "update campaigns set status = 'completed', completed_at = $3, updated_at = now()
          where company_id = $1 and id = $2 and status = 'processing' and pending = 0 returning *",
     );
-    let update = update.bind(company).bind(id).bind(now).fetch_optional(change.connection()?);
+    let update = update.bind(company).bind(id).bind(now).fetch_optional(transaction.connection()?);
     let completed: Option<Campaign> = with_timeout(update).await?.as_ref().map(document::read).transpose()?;
     if let Some(completed) = &completed {
         let previous_status = CampaignStatus::Processing;
-        write_event(change.connection()?, company, EventKind::CampaignCompleted, previous_status, completed).await?;
+        write_event(transaction.connection()?, company, EventKind::CampaignCompleted, previous_status, completed)
+            .await?;
     }
-    change.commit().await?;
+    transaction.commit().await?;
     Ok(completed.is_some())
 }
 

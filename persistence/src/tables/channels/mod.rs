@@ -147,9 +147,9 @@ pub async fn insert(
     company: CompanyId,
     new: NewChannel<'_>,
 ) -> Result<ChannelRow> {
-    let mut change = db.change().await?;
-    let row = insert_in(change.connection()?, keys, company, new).await?;
-    change.commit().await?;
+    let mut transaction = db.transaction().await?;
+    let row = insert_in(transaction.connection()?, keys, company, new).await?;
+    transaction.commit().await?;
     Ok(row)
 }
 
@@ -233,7 +233,7 @@ pub async fn update<E: From<Error>>(
     id: ChannelId,
     change: impl FnOnce(&mut ChannelRow, &mut ChannelSettings) -> std::result::Result<(), E>,
 ) -> std::result::Result<ChannelRow, E> {
-    let mut transaction = db.change().await?;
+    let mut transaction = db.transaction().await?;
     let row = update_in(transaction.connection()?, keys, id, change).await?;
     transaction.commit().await?;
     Ok(row)
@@ -318,11 +318,11 @@ pub async fn refuse_token(
              where company_id = $1 and id = $2 and status = 'connected' and settings = $4 returning *",
         );
         let update = update.bind(company).bind(id).bind(reason).bind(Json(stored));
-        let mut change = db.change().await?;
+        let mut transaction = db.transaction().await?;
         // The settings changed or were resealed meanwhile, perhaps with a new token: check again.
-        if let Some(changed) = with_timeout(update.fetch_optional(change.connection()?)).await? {
-            write_event(change.connection()?, Some(ChannelStatus::Connected), &document::read(&changed)?).await?;
-            return change.commit().await;
+        if let Some(changed) = with_timeout(update.fetch_optional(transaction.connection()?)).await? {
+            write_event(transaction.connection()?, Some(ChannelStatus::Connected), &document::read(&changed)?).await?;
+            return transaction.commit().await;
         }
     }
 }

@@ -36,7 +36,7 @@ pub async fn find_or_create_by_any_number(
     if let Some(contact) = by_number(db, company, new.number, others).await? {
         return Ok(contact);
     }
-    let mut change = db.change().await?;
+    let mut transaction = db.transaction().await?;
     let created: Option<ContactRef> = with_timeout(
         sqlx::query_as(
             "insert into contacts (company_id, name, number, number_country, origin) values ($1, $2, $3, $4, $5)
@@ -47,13 +47,13 @@ pub async fn find_or_create_by_any_number(
         .bind(new.number)
         .bind(new.country)
         .bind(origin)
-        .fetch_optional(change.connection()?),
+        .fetch_optional(transaction.connection()?),
     )
     .await?;
     if let Some(contact) = &created {
-        record_created(change.connection()?, company, &[contact.id]).await?;
+        record_created(transaction.connection()?, company, &[contact.id]).await?;
     }
-    change.commit().await?;
+    transaction.commit().await?;
     match created {
         Some(contact) => Ok(contact),
         None => by_number(db, company, new.number, others).await?.ok_or(crate::Error::NotFound("contact")),

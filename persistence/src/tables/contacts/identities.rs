@@ -42,8 +42,8 @@ pub async fn find_or_create_by_address(db: Db<'_>, company: CompanyId, new: Addr
     if let Some(contact) = by_address(db, company, new.channel, new.address).await? {
         return Ok(contact);
     }
-    let mut change = db.begin().await?;
-    let transaction = change.connection()?;
+    let mut transaction = db.begin().await?;
+    let connection = transaction.connection()?;
     let created = with_timeout(async {
         let contact: ContactRef = sqlx::query_as(
             "insert into contacts (company_id, name, social_username, origin) values ($1, $2, $3, $4)
@@ -53,7 +53,7 @@ pub async fn find_or_create_by_address(db: Db<'_>, company: CompanyId, new: Addr
         .bind(new.name)
         .bind(new.social_username)
         .bind(new.origin)
-        .fetch_one(&mut *transaction)
+        .fetch_one(&mut *connection)
         .await?;
         let inserted = sqlx::query(
             "insert into contact_addresses (company_id, channel_id, address, contact_id) values ($1, $2, $3, $4)
@@ -63,7 +63,7 @@ pub async fn find_or_create_by_address(db: Db<'_>, company: CompanyId, new: Addr
         .bind(new.channel)
         .bind(new.address)
         .bind(contact.id)
-        .execute(&mut *transaction)
+        .execute(&mut *connection)
         .await?;
         if inserted.rows_affected() == 0 {
             // A concurrent call was first; use its contact.
@@ -74,12 +74,12 @@ pub async fn find_or_create_by_address(db: Db<'_>, company: CompanyId, new: Addr
     .await?;
     match created {
         Some(contact) => {
-            record_created(change.connection()?, company, &[contact.id]).await?;
-            change.commit().await?;
+            record_created(transaction.connection()?, company, &[contact.id]).await?;
+            transaction.commit().await?;
             Ok(contact)
         }
         None => {
-            drop(change);
+            drop(transaction);
             by_address(db, company, new.channel, new.address).await?.ok_or(crate::Error::NotFound("contact"))
         }
     }
@@ -89,12 +89,12 @@ pub async fn find_or_create_by_address(db: Db<'_>, company: CompanyId, new: Addr
 pub async fn name_numbered(db: impl Database<'_>, company: CompanyId, contact: ContactId, name: &str) -> Result<()> {
     let update =
         "update contacts set name = $3, updated_at = now() where company_id = $1 and id = $2 and name = number";
-    let mut change = db.change().await?;
-    let tracker = watch(change.connection()?, company, &[contact]).await?;
+    let mut transaction = db.transaction().await?;
+    let tracker = watch(transaction.connection()?, company, &[contact]).await?;
     let update = sqlx::query(update).bind(company).bind(contact).bind(name);
-    with_timeout(update.execute(change.connection()?)).await?;
-    tracker.record(change.connection()?, &[contact]).await?;
-    change.commit().await
+    with_timeout(update.execute(transaction.connection()?)).await?;
+    tracker.record(transaction.connection()?, &[contact]).await?;
+    transaction.commit().await
 }
 
 /// Stores a channel address for an existing contact; an address that belongs to another contact stays there.

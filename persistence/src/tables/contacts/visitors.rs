@@ -209,17 +209,17 @@ pub async fn sign_in(
     visitor: &Visitor,
     session_contact: Option<Own<'_>>,
 ) -> Result<SignedIn> {
-    let mut change = db.begin().await?;
+    let mut transaction = db.begin().await?;
     let tracked: Vec<ContactId> = session_contact.iter().map(|contact| contact.id).collect();
-    let tracker = watch(change.connection()?, company, &tracked).await?;
+    let tracker = watch(transaction.connection()?, company, &tracked).await?;
     let signed_in = with_timeout(async {
-        let transaction = change.connection().map_err(|_| sqlx::Error::PoolClosed)?;
-        lock(transaction, company, &external_id.to_lowercase()).await?;
+        let connection = transaction.connection().map_err(|_| sqlx::Error::PoolClosed)?;
+        lock(connection, company, &external_id.to_lowercase()).await?;
         let found: Option<ContactId> =
             sqlx::query_scalar("select id from contacts where company_id = $1 and external_id = $2 and verified")
                 .bind(company)
                 .bind(external_id)
-                .fetch_optional(&mut *transaction)
+                .fetch_optional(&mut *connection)
                 .await?;
         if let Some(id) = found {
             return Ok(SignedIn { id, is_new: false });
@@ -227,7 +227,7 @@ pub async fn sign_in(
         sqlx::query("update contacts set external_id = null where company_id = $1 and external_id = $2")
             .bind(company)
             .bind(external_id)
-            .execute(&mut *transaction)
+            .execute(&mut *connection)
             .await?;
         let updated: Option<ContactId> = sqlx::query_scalar(
             "update contacts set external_id = $3, verified = true, updated_at = now(),
@@ -239,7 +239,7 @@ pub async fn sign_in(
         .bind(external_id)
         .bind(&visitor.name)
         .bind(session_contact.and_then(|contact| contact.claimed_name))
-        .fetch_optional(&mut *transaction)
+        .fetch_optional(&mut *connection)
         .await?;
         let contact = match updated {
             Some(id) => SignedIn { id, is_new: false },
@@ -251,7 +251,7 @@ pub async fn sign_in(
                     external_id: Some(external_id.to_owned()),
                     ..visitor.clone()
                 };
-                let created = insert(transaction, company, &visitor, true).await?;
+                let created = insert(connection, company, &visitor, true).await?;
                 SignedIn { id: created.id, is_new: true }
             }
         };
@@ -259,10 +259,10 @@ pub async fn sign_in(
     })
     .await?;
     match signed_in.is_new {
-        true => record_created(change.connection()?, company, &[signed_in.id]).await?,
-        false => tracker.record(change.connection()?, &tracked).await?,
+        true => record_created(transaction.connection()?, company, &[signed_in.id]).await?,
+        false => tracker.record(transaction.connection()?, &tracked).await?,
     }
-    change.commit().await?;
+    transaction.commit().await?;
     Ok(signed_in)
 }
 
@@ -283,8 +283,8 @@ async fn fill_with(
     visitor: &Visitor,
     number: Option<&str>,
 ) -> Result<()> {
-    let mut change = db.change().await?;
-    let tracker = watch(change.connection()?, company, &[id]).await?;
+    let mut transaction = db.transaction().await?;
+    let tracker = watch(transaction.connection()?, company, &[id]).await?;
     let update = sqlx::query(
         "update contacts c set updated_at = now(),
              name = case when c.name in ($12, c.number, c.email) then coalesce($3, c.name) else c.name end,
@@ -310,10 +310,10 @@ async fn fill_with(
         .bind(&visitor.utm_medium)
         .bind(&visitor.utm_campaign)
         .bind(&visitor.utm_id);
-    let update = update.bind(DEFAULT_NAME).execute(change.connection()?);
+    let update = update.bind(DEFAULT_NAME).execute(transaction.connection()?);
     with_timeout(update).await.map_err(map_constraint(super::write::UNIQUE))?;
-    tracker.record(change.connection()?, &[id]).await?;
-    change.commit().await
+    tracker.record(transaction.connection()?, &[id]).await?;
+    transaction.commit().await
 }
 
 /// Whether a contact is verified; `None` if it does not exist.
@@ -327,9 +327,9 @@ pub async fn set_verified(db: impl Database<'_>, company: CompanyId, id: Contact
     let update = sqlx::query(
         "update contacts set verified = true, updated_at = now() where company_id = $1 and id = $2 and not verified",
     );
-    let mut change = db.change().await?;
-    let tracker = watch(change.connection()?, company, &[id]).await?;
-    with_timeout(update.bind(company).bind(id).execute(change.connection()?)).await?;
-    tracker.record(change.connection()?, &[id]).await?;
-    change.commit().await
+    let mut transaction = db.transaction().await?;
+    let tracker = watch(transaction.connection()?, company, &[id]).await?;
+    with_timeout(update.bind(company).bind(id).execute(transaction.connection()?)).await?;
+    tracker.record(transaction.connection()?, &[id]).await?;
+    transaction.commit().await
 }
