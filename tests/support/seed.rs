@@ -55,8 +55,8 @@ async fn wrapup_type(
 impl Company {
     /// In one transaction: a service that runs sees all of it at once, and reads it once.
     pub async fn create(db: &PgPool, name: &str) -> Self {
-        let mut change = db.begin().await.expect("transaction");
-        let db = &mut *change;
+        let mut transaction = db.begin().await.expect("transaction");
+        let db = &mut *transaction;
         let id = companies::insert_in(db, name).await.expect("company").id;
         let strict = Columns::from([("name", "Support".into()), ("wrapupRequired", true.into())]);
         let support = table::insert::<Queue>(&mut *db, id, &strict).await.expect("queue").id;
@@ -76,7 +76,7 @@ impl Company {
         let webchat = channel_in(db, id, "Website", ChannelType::Webchat, Some(support)).await;
         let new = NewToken { name: "test", permissions: everything(), ..NewToken::default() };
         let (_, key) = tokens::insert(&mut *db, id, new).await.expect("token");
-        change.commit().await.expect("the company is there");
+        transaction.commit().await.expect("the company is there");
         Self { id, key, phone, webchat, support, sales, ana, ben, solved, sold }
     }
 }
@@ -125,9 +125,9 @@ pub async fn channel(
     kind: ChannelType,
     queue_id: Option<QueueId>,
 ) -> ChannelId {
-    let mut change = db.begin().await.expect("transaction");
-    let id = channel_in(&mut change, company, name, kind, queue_id).await;
-    change.commit().await.expect("the channel is there");
+    let mut transaction = db.begin().await.expect("transaction");
+    let id = channel_in(&mut transaction, company, name, kind, queue_id).await;
+    transaction.commit().await.expect("the channel is there");
     id
 }
 
