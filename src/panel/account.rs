@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use actix_web::web::Data;
 use hotline_actors::{FieldError, clock};
 use hotline_persistence::password::Password;
-use hotline_persistence::tables::people::sessions::{self, PersonSessionId, Signed};
+use hotline_persistence::tables::people::sessions::{self, PersonSessionId, SignedInPerson};
 use hotline_persistence::tables::people::{self, Changes, Language, PersonId, display_name, factors};
 use hotline_persistence::{Error, Timestamp, totp};
 use serde::Serialize;
@@ -52,7 +52,7 @@ pub struct Account {
     pub created_at: Timestamp,
 }
 
-async fn load(app: &App, signed: &Signed) -> ApiResult<Account> {
+async fn load(app: &App, signed: &SignedInPerson) -> ApiResult<Account> {
     let (person, db) = (signed.person(), app.db(signed.company_id));
     let row = people::find(db, person).await?.ok_or_else(ApiError::signed_out)?;
     let codes_left = factors::codes_left(db, person).await?;
@@ -111,7 +111,13 @@ fn invalid(field: &str, reason: &str) -> ApiError {
 }
 
 /// Checks the person's own password, which is in the field of this name.
-async fn check(app: &App, panel: &super::Panel, signed: &Signed, password: Typed, field: &str) -> ApiResult<()> {
+async fn check(
+    app: &App,
+    panel: &super::Panel,
+    signed: &SignedInPerson,
+    password: Typed,
+    field: &str,
+) -> ApiResult<()> {
     let person = signed.person();
     panel.limits.try_own_password(person)?;
     let row = people::find(app.db(signed.company_id), person).await?.ok_or_else(ApiError::signed_out)?;

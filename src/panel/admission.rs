@@ -11,7 +11,7 @@ use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, HttpRequest, ResponseError};
 use hotline_persistence::CompanyId;
-use hotline_persistence::tables::people::sessions::{self, SessionKey, SessionState, Signed};
+use hotline_persistence::tables::people::sessions::{self, SessionKey, SessionState, SignedInPerson};
 use hotline_persistence::tables::people::{INSTALLATION, PersonId, STRANGERS};
 
 use super::audit::{self, RequestActor};
@@ -75,7 +75,7 @@ impl State {
 /// The open session of a request's cookie, if there is one. Forged cookies must not cost the company that they name anything:
 /// cookies that this installation has not signed are limited by address, and looked up in a separate share; ended sessions
 /// are cached.
-async fn session_of(request: &HttpRequest, state: &State) -> ApiResult<Option<Arc<Signed>>> {
+async fn session_of(request: &HttpRequest, state: &State) -> ApiResult<Option<Arc<SignedInPerson>>> {
     let Some(cookie) = cookie::read(request.headers(), site::is_https(request, &state.app)) else { return Ok(None) };
     let Some(key) = SessionKey::read(cookie.text) else { return Ok(None) };
     let limits = &state.panel.limits;
@@ -103,12 +103,12 @@ async fn session_of(request: &HttpRequest, state: &State) -> ApiResult<Option<Ar
 ///
 /// # Errors
 /// `401` when nobody has.
-async fn identify(request: &HttpRequest, state: &State) -> ApiResult<Arc<Signed>> {
+async fn identify(request: &HttpRequest, state: &State) -> ApiResult<Arc<SignedInPerson>> {
     session_of(request, state).await?.ok_or_else(ApiError::signed_out)
 }
 
 /// Whether signing in is complete.
-pub(super) fn is_open(signed: &Signed) -> bool {
+pub(super) fn is_open(signed: &SignedInPerson) -> bool {
     signed.state == SessionState::Open && (signed.has_factor || !signed.needs_factor)
 }
 
@@ -170,7 +170,7 @@ async fn find_session(
     request: &ServiceRequest,
     state: &State,
     allowance: &mut Option<Allowance>,
-) -> ApiResult<Option<Arc<Signed>>> {
+) -> ApiResult<Option<Arc<SignedInPerson>>> {
     let session = session_of(request.request(), state).await?;
     // Ending a session is never refused, and possible only once.
     let ends = request.method() == Method::DELETE && below_api(request) == "/session";
@@ -211,7 +211,7 @@ pub(super) async fn admit_anyone<B: MessageBody + 'static>(
 /// A person who has passed the checks.
 struct SignedInRequest {
     state: State,
-    signed: Arc<Signed>,
+    signed: Arc<SignedInPerson>,
 }
 
 /// Runs every check that does not concern a company. The response carries the person's allowance as soon as the person

@@ -10,7 +10,7 @@ use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, HttpRequest, ResponseError};
 use hotline_persistence::CompanyId;
 use hotline_persistence::tables::audit_log::{self, Actor, NewEntry, RunningEntry};
-use hotline_persistence::tables::people::sessions::Signed;
+use hotline_persistence::tables::people::sessions::SignedInPerson;
 use hotline_persistence::tables::people::{PersonId, display_name};
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ pub(super) struct RequestActor<'a> {
 
 impl<'a> RequestActor<'a> {
     /// A signed-in person.
-    pub(super) fn signed(company: CompanyId, signed: &'a Signed) -> Self {
+    pub(super) fn signed(company: CompanyId, signed: &'a SignedInPerson) -> Self {
         Self { company, actor: signed.person().into(), name: display_name(&signed.name, &signed.email) }
     }
 }

@@ -7,7 +7,7 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use hotline_persistence::CompanyId;
 use hotline_persistence::tables::people::PersonId;
-use hotline_persistence::tables::people::sessions::Signed;
+use hotline_persistence::tables::people::sessions::SignedInPerson;
 
 use crate::openapi::{Access, Operation, OperationPart};
 use crate::web::response::schema::Schemas;
@@ -44,7 +44,7 @@ macro_rules! extracted {
 
 /// Any person who has signed in.
 #[derive(Clone)]
-pub struct PanelSession(pub Arc<Signed>);
+pub struct PanelSession(pub Arc<SignedInPerson>);
 
 extracted!(PanelSession, |request| {
     // Without the panel's checks nobody is signed in, so a route outside them cannot be served by accident.
@@ -56,7 +56,7 @@ pub struct CompanyMember {
     /// The company.
     pub company: CompanyId,
     /// The person.
-    signed: Arc<Signed>,
+    signed: Arc<SignedInPerson>,
 }
 
 extracted!(CompanyMember, |request| {
@@ -71,7 +71,7 @@ pub struct Administrator {
     /// The company.
     pub company: CompanyId,
     /// The person.
-    pub signed: Arc<Signed>,
+    pub signed: Arc<SignedInPerson>,
 }
 
 impl Administrator {

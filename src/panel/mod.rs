@@ -33,7 +33,7 @@ pub use admission::{admit_in_company, company_of};
 pub use audit::{audit_tokens, audits_tokens};
 pub use cookie::WithCookie;
 
-use hotline_persistence::tables::people::sessions::Signed;
+use hotline_persistence::tables::people::sessions::SignedInPerson;
 use tokio::sync::Mutex;
 
 use self::limits::PeopleLimits;
@@ -76,7 +76,7 @@ impl Panel {
     }
 
     /// The person who has signed in, with the installation's requirements added.
-    fn with_requirements(&self, mut signed: Signed) -> Signed {
+    fn with_requirements(&self, mut signed: SignedInPerson) -> SignedInPerson {
         signed.needs_factor |= self.admins_need_factor && signed.person().is_admin();
         signed
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hotline_persistence::CompanyId;
-use hotline_persistence::tables::people::sessions::{SessionState, Signed};
+use hotline_persistence::tables::people::sessions::{SessionState, SignedInPerson};
 use hotline_persistence::tables::people::{Language, PersonId, display_name};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -134,7 +134,7 @@ impl SignIn {
     }
 
     /// The state of a session.
-    pub(super) fn of(app: &App, signed: &Signed) -> Self {
+    pub(super) fn of(app: &App, signed: &SignedInPerson) -> Self {
         let mut sign_in = Self::choose(Vec::new());
         sign_in.second_factor_required = signed.needs_factor;
         sign_in.state = match signed.state {

@@ -1,7 +1,7 @@
 //! A company keeps at least one administrator: none of its own people can remove the last one. An administrator of the
 //! installation can, since they can appoint another; an integration cannot change administrators at all.
 
-use hotline_persistence::tables::people::sessions::Signed;
+use hotline_persistence::tables::people::sessions::SignedInPerson;
 use hotline_persistence::tables::profiles;
 use hotline_persistence::{CompanyId, UserId};
 use serde_json::json;
@@ -15,7 +15,7 @@ pub(super) fn must_keep_last(caller: &Caller) -> bool {
 }
 
 /// Whether the person is an administrator of the company, and not of the installation.
-pub fn is_company_administrator(signed: &Signed) -> bool {
+pub fn is_company_administrator(signed: &SignedInPerson) -> bool {
     signed.administers && !signed.person().is_admin()
 }
 

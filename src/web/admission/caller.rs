@@ -13,7 +13,7 @@ use hotline_actors::{Directory, Organization, clock};
 use hotline_persistence::key::KeyHash;
 use hotline_persistence::tables::events::By;
 use hotline_persistence::tables::people::PersonId;
-use hotline_persistence::tables::people::sessions::{self, Signed};
+use hotline_persistence::tables::people::sessions::{self, SignedInPerson};
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::{CompanyId, Db, QueueId, UserId};
 
@@ -36,7 +36,7 @@ pub struct Caller {
 #[derive(Clone)]
 enum Identity {
     Token(Arc<Token>, TokenContext),
-    Person(Arc<Signed>),
+    Person(Arc<SignedInPerson>),
 }
 
 /// What the validity of a token depends on besides its row.
@@ -51,7 +51,7 @@ pub(super) struct TokenContext {
 impl Caller {
     /// A person who has signed in, in their own company, or in the company that an administrator of the installation
     /// works in.
-    pub fn person(organization: Arc<Organization>, signed: Arc<Signed>) -> Self {
+    pub fn person(organization: Arc<Organization>, signed: Arc<SignedInPerson>) -> Self {
         Self { company: organization.company.id, organization, identity: Identity::Person(signed) }
     }
 
@@ -129,7 +129,7 @@ impl Caller {
     }
 
     /// The person who has signed in; `None` when a token calls.
-    pub fn signed(&self) -> Option<&Signed> {
+    pub fn signed(&self) -> Option<&SignedInPerson> {
         match &self.identity {
             Identity::Token(..) => None,
             Identity::Person(signed) => Some(signed),
@@ -167,7 +167,7 @@ impl Caller {
         self.cards_limited_to().is_none() && self.boards_limited_to().is_none()
     }
 
-    fn user_if(&self, is: impl FnOnce(&Signed) -> bool) -> Option<UserId> {
+    fn user_if(&self, is: impl FnOnce(&SignedInPerson) -> bool) -> Option<UserId> {
         match self.signed().filter(|signed| is(signed))?.person() {
             PersonId::User(_, id) => Some(id),
             PersonId::Admin(_) => None,

@@ -80,9 +80,9 @@ impl SessionKey {
     }
 }
 
-/// A session with the current data of its person.
+/// A person with a session, and its current data.
 #[derive(Clone, Debug, FromRow)]
-pub struct Signed {
+pub struct SignedInPerson {
     pub id: PersonSessionId,
     pub company_id: CompanyId,
     pub person_id: i64,
@@ -104,7 +104,7 @@ pub struct Signed {
     pub lives_s: f64,
 }
 
-impl Signed {
+impl SignedInPerson {
     /// The person.
     pub fn person(&self) -> PersonId {
         PersonId::of(self.company_id, self.person_id)
@@ -135,13 +135,13 @@ const IS_LIVE: &str = "s.expires_at > now() and s.seen_at > now() - $4::text::in
         and (s.state = 'open' or s.created_at > now() - $5::text::interval)";
 
 /// The live session of a key; records its use.
-pub async fn find(db: impl PgExecutor<'_> + Copy, key: &SessionKey) -> Result<Option<Signed>> {
+pub async fn find(db: impl PgExecutor<'_> + Copy, key: &SessionKey) -> Result<Option<SignedInPerson>> {
     let from = if key.company == super::INSTALLATION { ADMIN_SESSIONS } else { USER_SESSIONS };
     let statement = format!("{from} where s.company_id = $1 and s.hash = $2 and {IS_LIVE}");
     let found = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(key.company).bind(key.hash);
     let found = found.bind(SEEN_INTERVAL).bind(IDLE).bind(CODE_ENTRY_TIME);
     let found = with_timeout(found.fetch_optional(db)).await?;
-    let signed: Option<Signed> = found.as_ref().map(document::read).transpose()?;
+    let signed: Option<SignedInPerson> = found.as_ref().map(document::read).transpose()?;
     if let Some(signed) = signed.as_ref().filter(|signed| signed.is_stale) {
         let update = sqlx::query("update person_sessions set seen_at = now() where company_id = $1 and id = $2");
         with_timeout(update.bind(signed.company_id).bind(signed.id).execute(db)).await?;
@@ -150,7 +150,7 @@ pub async fn find(db: impl PgExecutor<'_> + Copy, key: &SessionKey) -> Result<Op
 }
 
 /// Returns a session if it is still live and its person may still sign in: for connections that outlive a request.
-pub async fn find_live(db: impl PgExecutor<'_>, session: &Signed) -> Result<Option<Signed>> {
+pub async fn find_live(db: impl PgExecutor<'_>, session: &SignedInPerson) -> Result<Option<SignedInPerson>> {
     let from = if session.person().is_admin() { ADMIN_SESSIONS } else { USER_SESSIONS };
     let statement = format!("{from} where s.company_id = $1 and s.id = $2 and {IS_LIVE}");
     let found = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(session.company_id).bind(session.id);
@@ -203,7 +203,7 @@ pub async fn begin(db: &mut PgConnection, person: PersonId, state: SessionState,
 ///
 /// # Errors
 /// When the database cannot answer; [`crate::Error::NotFound`] when it has ended meanwhile.
-pub async fn open(db: &mut PgConnection, session: &Signed) -> Result<String> {
+pub async fn open(db: &mut PgConnection, session: &SignedInPerson) -> Result<String> {
     let (text, key_hash) = new_session_key(session.company_id);
     remove_excess(&mut *db, session.person(), SessionState::Open).await?;
     let update = sqlx::query(
@@ -215,7 +215,7 @@ pub async fn open(db: &mut PgConnection, session: &Signed) -> Result<String> {
 }
 
 /// Counts a wrong code; too many end the session.
-pub async fn note_wrong_code(db: impl PgExecutor<'_>, session: &Signed) -> Result<()> {
+pub async fn note_wrong_code(db: impl PgExecutor<'_>, session: &SignedInPerson) -> Result<()> {
     let note = sqlx::query(
         "with noted as (update person_sessions set wrong_codes = wrong_codes + 1
              where company_id = $1 and id = $2 and wrong_codes + 1 < $3 returning id)

@@ -22,7 +22,7 @@ use actix_web::{Error, HttpMessage, ResponseError};
 use hotline_actors::Engine;
 use hotline_persistence::tables::events::{By, acting};
 use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest};
-use hotline_persistence::tables::people::sessions::Signed;
+use hotline_persistence::tables::people::sessions::SignedInPerson;
 use hotline_persistence::{Change, CompanyId};
 use sha2::Sha256;
 use sha2::digest::Update;
@@ -193,7 +193,7 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResul
 /// A key as it is recorded. All tokens of a company share its keys, so that an integration may retry with another token;
 /// each person has their own, so that nobody receives another's response.
 fn key_digest(caller: &Caller, key: &str) -> Digest {
-    match caller.signed().map(Signed::person) {
+    match caller.signed().map(SignedInPerson::person) {
         None => Digest::of(&[key.as_bytes()]),
         // No key contains the byte that separates the parts.
         Some(person) => {
