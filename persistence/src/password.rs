@@ -93,11 +93,11 @@ impl fmt::Debug for Password {
 }
 
 impl Password {
-    /// Validates a password somebody chose.
+    /// Validates a new password.
     ///
     /// # Errors
     /// The violated rule, as a phrase that follows the field's name.
-    pub fn chosen(text: String) -> Result<Self, String> {
+    pub fn parse(text: String) -> Result<Self, String> {
         // Sign-in refuses such a text.
         if controls::has_refused(&text) {
             return Err(controls::REFUSED.to_owned());
@@ -183,7 +183,7 @@ mod tests {
             COMMON_PASSWORDS.len() > 100 && COMMON_PASSWORDS.iter().all(|word| word.chars().count() >= CHARACTERS_MIN)
         );
         for common in ["qwertyuiop[]", "Password1234", "1Q2W3E4R5T6Y7U8I9O0P"] {
-            let refused = Password::chosen(common.to_owned()).expect_err(common);
+            let refused = Password::parse(common.to_owned()).expect_err(common);
             assert_eq!(refused, "is one of the most common passwords");
         }
         assert!(!is_nobodys("correct horse battery"));
@@ -205,19 +205,19 @@ mod tests {
             "zyxwvutsrqpo",
             "asdfghjkl123",
         ] {
-            assert!(Password::chosen(weak.to_owned()).is_err(), "{weak}");
+            assert!(Password::parse(weak.to_owned()).is_err(), "{weak}");
         }
         for good in
             ["correct horse battery", "Tr0ub4dor&3 is it", "blue-4711-sofa!", "ananas und banane", "qx7bn2kd9wpz"]
         {
-            assert!(Password::chosen(good.to_owned()).is_ok(), "{good}");
+            assert!(Password::parse(good.to_owned()).is_ok(), "{good}");
         }
     }
 
     #[test]
     fn passwords_based_on_the_owner_are_refused() {
         let is_accepted = |text: &str| {
-            let password = Password::chosen(text.to_owned()).expect(text);
+            let password = Password::parse(text.to_owned()).expect(text);
             password.check_owner("Ana.Souza@example.com", "Ana Souza").is_ok()
         };
         for weak in ["ana.souza@example.com", "AnaSouza2026!", "souzaexample1", "ana@example.com", "Example-Ana-12345"]
@@ -227,13 +227,13 @@ mod tests {
         for good in ["correct horse battery", "ana likes horses", "souza 4711 sofa blue"] {
             assert!(is_accepted(good), "{good}");
         }
-        let password = Password::chosen("correct horse battery".to_owned()).expect("password");
+        let password = Password::parse("correct horse battery".to_owned()).expect("password");
         assert!(password.check_owner("", "").is_ok());
     }
 
     #[test]
     fn only_the_password_matches_its_hash_and_hashes_are_salted() {
-        let password = Password::chosen("correct horse battery".to_owned()).expect("password");
+        let password = Password::parse("correct horse battery".to_owned()).expect("password");
         let hash = password.hash().expect("hash");
         assert!(hash.starts_with("$argon2id$"), "{hash}");
         assert!(is_right("correct horse battery", &hash));
@@ -244,14 +244,14 @@ mod tests {
 
     #[test]
     fn short_passwords_are_refused_and_none_is_logged() {
-        assert!(Password::chosen("elevenchars".to_owned()).is_err());
-        assert!(Password::chosen("correct\thorse battery".to_owned()).is_ok());
+        assert!(Password::parse("elevenchars".to_owned()).is_err());
+        assert!(Password::parse("correct\thorse battery".to_owned()).is_ok());
         for bad in ["correct\u{1}horse battery", "\u{1b}correct horse battery", "correct horse battery\u{1f}"] {
-            assert_eq!(Password::chosen(bad.to_owned()).expect_err(bad), controls::REFUSED);
+            assert_eq!(Password::parse(bad.to_owned()).expect_err(bad), controls::REFUSED);
         }
         // Counts characters, not bytes.
-        assert!(Password::chosen("éééééééé".to_owned()).is_err());
-        assert!(Password::chosen("a".repeat(BYTES_MAX + 1)).is_err());
+        assert!(Password::parse("éééééééé".to_owned()).is_err());
+        assert!(Password::parse("a".repeat(BYTES_MAX + 1)).is_err());
         let generated = Password::random();
         assert!(generated.as_str().len() >= CHARACTERS_MIN);
         assert!(!format!("{generated:?}").contains(generated.as_str()));

@@ -160,5 +160,5 @@ fn read_password() -> Result<Password, Failure> {
     let bytes_max = password::BYTES_MAX as u64 + 3;
     std::io::stdin().lock().take(bytes_max).read_line(&mut line)?;
     let text = line.trim_end_matches(['\n', '\r']);
-    Ok(Password::chosen(text.to_owned()).map_err(|reason| format!("the password {reason}"))?)
+    Ok(Password::parse(text.to_owned()).map_err(|reason| format!("the password {reason}"))?)
 }

@@ -121,7 +121,7 @@ async fn check(
     let person = signed.person();
     panel.limits.try_own_password(person)?;
     let row = people::find(app.db(signed.company_id), person).await?.ok_or_else(ApiError::signed_out)?;
-    let matching = passwords::matching(password.0, vec![row.password_hash]).await?;
+    let matching = passwords::find_matching(password.0, vec![row.password_hash]).await?;
     if matching.is_empty() { Err(invalid(field, "is not your password")) } else { Ok(()) }
 }
 

@@ -117,7 +117,7 @@ pub async fn create(
     let respond_at = Instant::now() + FAILURE_RESPONSE_AFTER;
     let accounts = candidate_accounts(&app, &panel, (&email, company), address.map(Address::of), cookie).await?;
     let hashes = accounts.iter().map(|account| account.password_hash.clone()).collect();
-    let matching = passwords::matching(password.0, hashes).await?;
+    let matching = passwords::find_matching(password.0, hashes).await?;
     let audit = SignInAudit::of(&app, &request, "signIn");
     for (index, account) in accounts.iter().enumerate() {
         // An attempt counts for every membership with this e-mail.

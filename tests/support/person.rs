@@ -16,7 +16,7 @@ pub const PASSWORD: &str = "correct horse battery";
 
 /// Made once in a process: it takes long, as is meant.
 static HASH: LazyLock<String> =
-    LazyLock::new(|| Password::chosen(PASSWORD.to_owned()).expect("a password").hash().expect("a hash"));
+    LazyLock::new(|| Password::parse(PASSWORD.to_owned()).expect("a password").hash().expect("a hash"));
 
 /// A browser.
 #[derive(Clone)]

@@ -24,22 +24,22 @@ fn at_once(cores: Option<NonZeroUsize>) -> usize {
 #[cfg(target_os = "linux")]
 const NICE: i32 = 10;
 
-/// How long a password waits for its turn. Later ones are told to retry, so that a flood builds no queue.
-const TURN_TIME_MAX: Duration = Duration::from_secs(10);
+/// How long a password waits for a permit. Later ones are refused, so that a flood builds no queue.
+const PERMIT_WAIT_MAX: Duration = Duration::from_secs(10);
 
-async fn turn() -> ApiResult<SemaphorePermit<'static>> {
-    let turn = timeout(TURN_TIME_MAX, HASHING.acquire()).await.map_err(|_| ApiError::unavailable())?;
-    turn.map_err(ApiError::internal)
+async fn acquire_permit() -> ApiResult<SemaphorePermit<'static>> {
+    let permit = timeout(PERMIT_WAIT_MAX, HASHING.acquire()).await.map_err(|_| ApiError::unavailable())?;
+    permit.map_err(ApiError::internal)
 }
 
-/// Runs work at low priority once it is its turn. It starts a thread per call: that takes a thousandth of the time of
+/// Runs work at low priority once there is a permit. It starts a thread per call: that takes a thousandth of the time of
 /// the work, and a thread cannot raise its priority again.
 async fn run_low_priority<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> ApiResult<T> {
-    let turn = turn().await?;
+    let permit = acquire_permit().await?;
     let (sender, result) = oneshot::channel();
     let work = move || {
-        // The caller may have disconnected: the permit is held until the work is done.
-        let _turn = turn;
+        // The caller may have disconnected: the permit stays taken until the work is done.
+        let _permit = permit;
         lower_priority();
         let _ = sender.send(work());
     };
@@ -68,7 +68,7 @@ pub fn check_owner(password: &Password, field: &str, email: &str, name: &str) ->
 /// The hash of a password, as it is stored.
 ///
 /// # Errors
-/// `503` when the turn did not come in time.
+/// `503` when too many others wait.
 pub async fn hash(password: Password) -> ApiResult<String> {
     run_low_priority(move || password.hash()).await?.map_err(ApiError::internal)
 }
@@ -77,8 +77,8 @@ pub async fn hash(password: Password) -> ApiResult<String> {
 /// reveal it.
 ///
 /// # Errors
-/// `503` when the turn did not come in time.
-pub async fn matching(text: String, hashes: Vec<Option<String>>) -> ApiResult<Vec<usize>> {
+/// `503` when too many others wait.
+pub async fn find_matching(text: String, hashes: Vec<Option<String>>) -> ApiResult<Vec<usize>> {
     run_low_priority(move || {
         let is_right = |hash: &Option<String>| match hash {
             Some(hash) => password::is_right(&text, hash),

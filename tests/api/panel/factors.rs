@@ -147,7 +147,7 @@ async fn administrators_of_the_installation_may_be_asked_for_a_second_factor() {
         ..Default::default()
     };
     let app = OwnApp::start_with(options).await;
-    let hash = hotline_persistence::password::Password::chosen(PASSWORD.to_owned()).expect("a password").hash();
+    let hash = hotline_persistence::password::Password::parse(PASSWORD.to_owned()).expect("a password").hash();
     let hash = hash.expect("a hash");
     hotline_persistence::tables::admins::insert(&app.db, "root@example.com", &hash).await.expect("one");
     let mut root = Person::nobody(&app);

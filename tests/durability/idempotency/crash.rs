@@ -206,7 +206,7 @@ impl Scene {
         let given = sqlx::query(administers).bind(company).bind(user).execute(&self.database.db).await;
         assert_eq!(given.expect("a profile").rows_affected(), 1);
         let password = "correct horse battery";
-        let hash = Password::chosen(password.to_owned()).expect("a password").hash().expect("a hash");
+        let hash = Password::parse(password.to_owned()).expect("a password").hash().expect("a hash");
         let mut db = self.database.db.acquire().await.expect("a connection");
         people::set_password(&mut db, PersonId::User(company, user), &hash).await.expect("a password");
         let signed = at_panel(&self.api, Method::POST, "/session");

@@ -281,7 +281,7 @@ impl FromField for Password {
         if text.chars().count() > PASSWORD_CHARACTERS_MAX {
             return Err(format!("must have at most {PASSWORD_CHARACTERS_MAX} characters"));
         }
-        Self::chosen(text.to_owned())
+        Self::parse(text.to_owned())
     }
 
     fn schema() -> Value {
