@@ -22,5 +22,5 @@ pub async fn list(
     approved.sort_by(|a, b| (&a.name, &a.language).cmp(&(&b.name, &b.language)));
     // No language contains a line break, so no two templates share a position.
     let position = |template: &Template| format!("{}\n{}", template.name, template.language);
-    Ok(Page::among(query.page, query.after_name, approved, position))
+    Ok(Page::of_all(query.page, query.after_name, approved, position))
 }

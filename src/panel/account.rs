@@ -55,15 +55,15 @@ pub struct Account {
 async fn load(app: &App, signed: &SignedInPerson) -> ApiResult<Account> {
     let (person, db) = (signed.person(), app.db(signed.company_id));
     let row = people::find(db, person).await?.ok_or_else(ApiError::signed_out)?;
-    let codes_left = factors::codes_left(db, person).await?;
+    let unused_codes = factors::count_unused_codes(db, person).await?;
     Ok(Account {
         kind: PersonKind::of(person),
         id: person.id(),
         name: display_name(&row.name, &row.email).to_owned(),
         email: row.email,
         language: row.language,
-        second_factor: codes_left.is_some(),
-        recovery_codes_left: codes_left,
+        second_factor: unused_codes.is_some(),
+        recovery_codes_left: unused_codes,
         created_at: row.created_at.into(),
     })
 }
@@ -100,7 +100,7 @@ pub async fn update(session: PanelSession, app: Data<App>, body: Body<AccountCha
         Ok(Json::of(load(&app, signed).await?))
     };
     match signed.person() {
-        // Conversations show the name, so the directory must have the change.
+        // Conversations show the name, which they take from the directory.
         PersonId::User(company, _) => refresh_after(&app, company, change).await,
         PersonId::Admin(_) => change.await,
     }
@@ -110,8 +110,8 @@ fn invalid(field: &str, reason: &str) -> ApiError {
     ApiError::validation(&[FieldError { field: field.to_owned(), reason: reason.to_owned() }])
 }
 
-/// Checks the person's own password, which is in the field of this name.
-async fn check(
+/// Checks the person's own password; a refusal names the field it is in.
+async fn check_password(
     app: &App,
     panel: &super::Panel,
     signed: &SignedInPerson,
@@ -121,8 +121,8 @@ async fn check(
     let person = signed.person();
     panel.limits.try_own_password(person)?;
     let row = people::find(app.db(signed.company_id), person).await?.ok_or_else(ApiError::signed_out)?;
-    let matching = passwords::find_matching(password.0, vec![row.password_hash]).await?;
-    if matching.is_empty() { Err(invalid(field, "is not your password")) } else { Ok(()) }
+    let matching_hashes = passwords::find_matching(password.0, vec![row.password_hash]).await?;
+    if matching_hashes.is_empty() { Err(invalid(field, "is not your password")) } else { Ok(()) }
 }
 
 /// The body of `PUT /account/password`.
@@ -154,7 +154,7 @@ pub async fn change_password(
     body: Body<PasswordChange>,
 ) -> ApiResult<NoContent> {
     let (signed, PasswordChange { current, new }) = (&session.0, body.0);
-    check(&app, &panel, signed, current, "currentPassword").await?;
+    check_password(&app, &panel, signed, current, "currentPassword").await?;
     passwords::check_owner(&new, "password", &signed.email, &signed.name)?;
     let hash = passwords::hash(new).await?;
     let mut transaction = app.db(signed.company_id).begin().await?;
@@ -192,7 +192,7 @@ pub struct OwnSession {
 pub async fn list_sessions(session: PanelSession, app: Data<App>, query: Query<()>) -> ApiResult<Page<OwnSession>> {
     let signed = &session.0;
     let rows = sessions::of_person(app.db(signed.company_id), signed.person()).await?;
-    let sessions_of_person = rows.into_iter().map(|row| OwnSession {
+    let own_sessions = rows.into_iter().map(|row| OwnSession {
         id: row.id,
         current: row.id == signed.id,
         address: row.address,
@@ -201,14 +201,14 @@ pub async fn list_sessions(session: PanelSession, app: Data<App>, query: Query<(
         last_seen_at: row.seen_at.into(),
         expires_at: row.expires_at.into(),
     });
-    Ok(Page::among(query.page, query.page.after(), sessions_of_person.collect(), |session| session.id.0))
+    Ok(Page::of_all(query.page, query.page.after(), own_sessions.collect(), |session| session.id.0))
 }
 
 /// `DELETE /account/sessions/{sessionId}`.
 pub async fn end_session(session: PanelSession, app: Data<App>, id: PathId<PersonSessionId>) -> ApiResult<NoContent> {
     let signed = &session.0;
-    let ended = sessions::end(app.db(signed.company_id), signed.person(), id.0).await?;
-    if ended { Ok(NoContent) } else { Err(ApiError::not_found()) }
+    let has_ended = sessions::end(app.db(signed.company_id), signed.person(), id.0).await?;
+    if has_ended { Ok(NoContent) } else { Err(ApiError::not_found()) }
 }
 
 /// `POST /account/sessions/end-others`.
@@ -261,7 +261,7 @@ pub async fn begin_factor(
     body: Body<OwnPassword>,
 ) -> ApiResult<Confidential<Json<NewSecondFactor>>> {
     let signed = &session.0;
-    check(&app, &panel, signed, body.0.0, "password").await?;
+    check_password(&app, &panel, signed, body.0.0, "password").await?;
     let keys = &app.engine.store().keys;
     let secret = match factors::begin(app.db(signed.company_id), keys, signed.person()).await {
         Err(Error::InUse) => {
@@ -331,7 +331,7 @@ pub async fn renew_codes(
     body: Body<OwnPassword>,
 ) -> ApiResult<Confidential<Json<RecoveryCodes>>> {
     let signed = &session.0;
-    check(&app, &panel, signed, body.0.0, "password").await?;
+    check_password(&app, &panel, signed, body.0.0, "password").await?;
     let codes = factors::renew_codes(app.db(signed.company_id), signed.person()).await?;
     let recovery_codes = codes.ok_or_else(no_factor)?;
     Ok(Confidential(Json::of(RecoveryCodes { recovery_codes })))
@@ -349,10 +349,10 @@ pub async fn remove_factor(
     body: Body<OwnPassword>,
 ) -> ApiResult<NoContent> {
     let signed = &session.0;
-    check(&app, &panel, signed, body.0.0, "password").await?;
+    check_password(&app, &panel, signed, body.0.0, "password").await?;
     if signed.needs_factor {
         return Err(ApiError::conflict("the company requires a second factor", json!({"reason": "required"})));
     }
-    let removed = factors::remove(app.db(signed.company_id), signed.person()).await?;
-    if removed { Ok(NoContent) } else { Err(no_factor()) }
+    let was_enabled = factors::remove(app.db(signed.company_id), signed.person()).await?;
+    if was_enabled { Ok(NoContent) } else { Err(no_factor()) }
 }

@@ -76,7 +76,7 @@ pub struct Administrator {
 
 impl Administrator {
     /// Whether it is an administrator of the installation.
-    pub fn is_installer(&self) -> bool {
+    pub fn is_installation_admin(&self) -> bool {
         self.signed.person().is_admin()
     }
 }

@@ -155,7 +155,7 @@ pub async fn create(
         sleep_until(respond_at).await;
         return Err(ApiError::sign_in());
     }
-    let has_factor = factors::codes_left(&mut *connection, person).await?.is_some();
+    let has_factor = factors::count_unused_codes(&mut *connection, person).await?.is_some();
     let state = if has_factor { SessionState::SecondFactor } else { SessionState::Open };
     let address = address.map(|address| address.to_string());
     let user_agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());

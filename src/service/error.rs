@@ -10,13 +10,13 @@ use crate::media;
 pub enum ServiceError {
     /// The private PostgreSQL failed.
     #[error(transparent)]
-    Cluster(#[from] hotline_postgres::ClusterError),
+    Postgres(#[from] hotline_postgres::ClusterError),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] hotline_persistence::Error),
-    /// The messages to send could not be loaded.
+    /// The outboxes could not be loaded.
     #[error("loading the messages to send: {0}")]
-    Sending(#[from] hotline_actors::Refusal),
+    Outbox(#[from] hotline_actors::Refusal),
     /// The HTTP client for providers could not be created.
     #[error("creating the HTTP client: {0}")]
     Client(#[from] reqwest::Error),

@@ -34,14 +34,14 @@ pub async fn show(
 }
 
 /// The body of `POST /channels`.
-pub struct ChannelNew {
+pub struct ChannelCreate {
     kind: ChannelType,
     name: Name,
     queue: Option<QueueId>,
     input: SettingsInput,
 }
 
-impl Input for ChannelNew {
+impl Input for ChannelCreate {
     fn name() -> Cow<'static, str> {
         "ChannelCreate".into()
     }
@@ -63,13 +63,13 @@ pub async fn create(
     administrator: Administrator,
     app: Data<App>,
     request: HttpRequest,
-    body: Body<ChannelNew>,
+    body: Body<ChannelCreate>,
     once: Idempotency,
 ) -> ApiResult<Created<ChannelSetup>> {
-    let ChannelNew { kind, name, queue, input } = body.0;
+    let ChannelCreate { kind, name, queue, input } = body.0;
     input.check(kind)?;
     let (mut number, mut settings) = (None, ChannelSettings::default());
-    input.check_address(administrator.is_installer(), &settings)?;
+    input.check_address(administrator.is_installation_admin(), &settings)?;
     input.apply(&mut number, &mut settings);
     let company = administrator.company;
     let created = once.transaction(app.db(company), async |db| {
@@ -81,13 +81,13 @@ pub async fn create(
 }
 
 /// The body of `PUT /channels/{channelId}/setup`.
-pub struct ChannelChange {
+pub struct ChannelUpdate {
     name: Option<Name>,
     queue: Patch<QueueId>,
     input: SettingsInput,
 }
 
-impl Input for ChannelChange {
+impl Input for ChannelUpdate {
     fn name() -> Cow<'static, str> {
         "ChannelUpdate".into()
     }
@@ -102,18 +102,18 @@ impl Input for ChannelChange {
     }
 }
 
-/// Changes a channel of the company.
-async fn change(
+/// Updates a channel of the company.
+async fn update_row(
     db: &mut PgConnection,
     app: &App,
     (company, id): (CompanyId, ChannelId),
     change: impl FnOnce(&mut ChannelRow, &mut ChannelSettings) -> ApiResult<()>,
 ) -> ApiResult<ChannelRow> {
-    let checked = |row: &mut ChannelRow, settings: &mut ChannelSettings| {
+    let checked_change = |row: &mut ChannelRow, settings: &mut ChannelSettings| {
         // The statement looks channels up by id alone, so the company is checked here.
         if row.company_id == company { change(row, settings) } else { Err(ApiError::not_found()) }
     };
-    channels::update_in(db, &app.engine.store().keys, id, checked).await
+    channels::update_in(db, &app.engine.store().keys, id, checked_change).await
 }
 
 /// `PUT /channels/{channelId}/setup`.
@@ -122,14 +122,14 @@ pub async fn update(
     app: Data<App>,
     request: HttpRequest,
     id: PathId<ChannelId>,
-    body: Body<ChannelChange>,
+    body: Body<ChannelUpdate>,
     once: Idempotency,
 ) -> ApiResult<Json<ChannelSetup>> {
-    let ChannelChange { name, queue, input } = body.0;
-    let (company, is_installer) = (administrator.company, administrator.is_installer());
-    let changes = |row: &mut ChannelRow, settings: &mut ChannelSettings| -> ApiResult<()> {
+    let ChannelUpdate { name, queue, input } = body.0;
+    let (company, is_installation_admin) = (administrator.company, administrator.is_installation_admin());
+    let change = |row: &mut ChannelRow, settings: &mut ChannelSettings| -> ApiResult<()> {
         input.check(row.kind)?;
-        input.check_address(is_installer, settings)?;
+        input.check_address(is_installation_admin, settings)?;
         if let Some(name) = name {
             row.name = name.0;
         }
@@ -142,7 +142,7 @@ pub async fn update(
         Ok(())
     };
     let update = once.transaction(app.db(company), async |db| {
-        let row = change(db, &app, (company, id.0), changes).await?;
+        let row = update_row(db, &app, (company, id.0), change).await?;
         Ok(Json::of(setup_of(&app, &request, row)))
     });
     refresh_after(&app, company, update).await

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::change;
+use super::update_row;
 use crate::api::directory::refresh_after;
 use crate::app::App;
 use crate::panel::extractors::Administrator;
@@ -75,7 +75,7 @@ pub async fn rotate_secret(
                 Some(IdentitySecret { identity_secret: secret.0, identity_secrets: settings.identity_secrets.len() });
             Ok(())
         };
-        change(db, &app, (company, id.0), rotation).await?;
+        update_row(db, &app, (company, id.0), rotation).await?;
         created
             .map(|created| Confidential(Json::of(created)))
             .ok_or_else(|| ApiError::internal("no secret was created"))

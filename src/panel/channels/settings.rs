@@ -78,7 +78,7 @@ impl SettingsInput {
 
     /// Refuses another provider URL, unless an administrator of the installation sets it together with a new access token:
     /// the stored token was meant for the previous URL.
-    pub(super) fn check_address(&self, is_installer: bool, settings: &ChannelSettings) -> ApiResult<()> {
+    pub(super) fn check_address(&self, is_installation_admin: bool, settings: &ChannelSettings) -> ApiResult<()> {
         let url = match &self.provider_url {
             Patch::Absent => return Ok(()),
             Patch::Null => None,
@@ -87,7 +87,7 @@ impl SettingsInput {
         if url == settings.provider_url.as_ref() {
             return Ok(());
         }
-        if !is_installer {
+        if !is_installation_admin {
             return Err(ApiError::installation_admins_only("providerUrl"));
         }
         if settings.access_token.is_some() && matches!(self.access_token, Patch::Absent) {

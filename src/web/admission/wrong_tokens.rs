@@ -9,11 +9,11 @@ use hotline_actors::ttl_cache::TtlCache;
 
 use crate::web::connections::origin::Address;
 
-/// Default number of refusals per address and minute that are answered at once: enough for somebody who sets up a client,
-/// or runs one whose token has expired.
+/// Default number of refusals per address and minute that are answered at once: enough for a developer who sets up a
+/// client, or for a client whose token has expired.
 pub const WRONG_TOKENS_PER_MINUTE: u32 = 60;
 /// The time in which refusals are counted.
-pub const MINUTE: Duration = Duration::from_secs(60);
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// How long an address that guesses waits for each further answer, before its connection is closed: a guess then costs a
 /// second and a connection. The limits on connections bound how many wait.
@@ -25,19 +25,19 @@ const ADDRESSES_MAX: usize = 100_000;
 /// Refusals per address, in the minute since its first.
 pub struct WrongTokens {
     per_minute: u32,
-    refused: TtlCache<Address, Arc<AtomicU32>>,
+    refusals: TtlCache<Address, Arc<AtomicU32>>,
 }
 
 impl WrongTokens {
     /// Starts with no refusals; 0: no limit.
     pub fn new(per_minute: u32) -> Self {
-        Self { per_minute, refused: TtlCache::new(ADDRESSES_MAX, MINUTE) }
+        Self { per_minute, refusals: TtlCache::new(ADDRESSES_MAX, MINUTE) }
     }
 
     /// Counts a wrong token, and returns whether its address has sent too many in this minute.
     pub fn count(&self, address: Option<Address>) -> bool {
         let Some(address) = address.filter(|_| self.per_minute > 0) else { return false };
-        let before = self.refused.get_or_insert_with(&address, Arc::default).fetch_add(1, Ordering::Relaxed);
+        let before = self.refusals.get_or_insert_with(&address, Arc::default).fetch_add(1, Ordering::Relaxed);
         before >= self.per_minute
     }
 }
@@ -48,12 +48,12 @@ mod tests {
 
     #[test]
     fn wrong_tokens_are_counted_by_address() {
-        let wrong = WrongTokens::new(2);
+        let wrong_tokens = WrongTokens::new(2);
         let address = |last| Some(Address::of([192, 0, 2, last].into()));
-        let counted = |last| [(); 3].map(|()| wrong.count(address(last)));
-        assert_eq!(counted(1), [false, false, true]);
-        assert_eq!(counted(2), [false, false, true]);
-        assert!(!wrong.count(None));
+        let count_three = |last| [(); 3].map(|()| wrong_tokens.count(address(last)));
+        assert_eq!(count_three(1), [false, false, true]);
+        assert_eq!(count_three(2), [false, false, true]);
+        assert!(!wrong_tokens.count(None));
         let unlimited = WrongTokens::new(0);
         assert!(!(0..1000).any(|_| unlimited.count(address(1))));
     }

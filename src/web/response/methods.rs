@@ -9,11 +9,11 @@ pub fn read_only(resource: Resource) -> Resource {
     with_methods(resource, "GET".to_owned())
 }
 
-/// Answers any other method with `405` and the allowed methods.
+/// Answers other methods than the routed ones with `405` and `allow`, the list of the allowed methods.
 pub fn with_methods(resource: Resource, allow: String) -> Resource {
     resource.default_service(web::to(move || {
-        let refused = ApiError::method_not_allowed(allow.clone());
-        async move { Err::<HttpResponse, _>(refused) }
+        let error = ApiError::method_not_allowed(allow.clone());
+        async move { Err::<HttpResponse, _>(error) }
     }))
 }
 

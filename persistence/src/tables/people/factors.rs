@@ -41,7 +41,7 @@ async fn find(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<Factor
 }
 
 /// Number of unused recovery codes; `None` without an active factor.
-pub async fn codes_left(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<i32>> {
+pub async fn count_unused_codes(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<i32>> {
     let select = sqlx::query_scalar(
         "select cardinality(recovery_codes) from second_factors
          where company_id = $1 and person_id = $2 and confirmed_at is not null",

@@ -36,9 +36,9 @@ impl<T> Page<T> {
         Self { page, rows: rows.into_iter().map(show).collect(), has_more, positions, end, list: None }
     }
 
-    /// A page of rows that are all in memory, in the order of pages by number. `position` is unique, and orders pages by
+    /// A page of `rows`, a complete list in the order of pages by number. `position` is unique, and orders pages by
     /// cursor, which begin after `after`.
-    pub fn among<P: Ord + Into<Position>>(
+    pub fn of_all<P: Ord + Into<Position>>(
         page: PageRequest,
         after: Option<P>,
         mut rows: Vec<T>,
