@@ -268,9 +268,9 @@ impl Select {
         with_timeout(self.rows(db, "id", page)).await
     }
 
-    /// As [`Self::page`], in two steps: what was built finds the page's rows, as `with page as (select …`, and `closing`
-    /// closes it and returns them.
-    pub async fn page_then<'e, T>(
+    /// As [`Self::page`], where the list so far is an open subquery that finds the page's rows, such as `with page as
+    /// (select …`; `closing` closes it and selects from it.
+    pub async fn page_of_subquery<'e, T>(
         mut self,
         db: impl PgExecutor<'e>,
         key: &str,

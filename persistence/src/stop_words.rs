@@ -12,10 +12,10 @@ pub const CHARACTERS_MAX: usize = 60;
 const BYTES_MAX: usize = 2 * 4 * CHARACTERS_MAX;
 
 /// The normalized form of a word: trimmed, lower case, without accents.
-pub fn folded(text: &str) -> String {
+pub fn fold(text: &str) -> String {
     let is_accent = |c: &char| ('\u{300}'..='\u{36f}').contains(c);
     let folded: String = text.trim().nfkd().filter(|c| !is_accent(c)).flat_map(char::to_lowercase).collect();
-    // An accent that stands alone leaves the blank it stood on.
+    // The normalization of an accent without a letter is a space and the accent.
     folded.trim().to_owned()
 }
 
@@ -25,13 +25,15 @@ pub fn is_one_of(words: &[String], message: &str) -> bool {
     if message.is_empty() || message.len() > BYTES_MAX {
         return false;
     }
-    let message = folded(message);
-    let bare_message = bare(&message);
-    words.iter().any(|word| *word == message || (!bare_message.is_empty() && bare(word) == bare_message))
+    let message = fold(message);
+    let trimmed_message = trim_symbols(&message);
+    let is_match =
+        |word: &String| *word == message || (!trimmed_message.is_empty() && trim_symbols(word) == trimmed_message);
+    words.iter().any(is_match)
 }
 
-/// A text without what is neither letter nor digit at its beginning and its end.
-fn bare(text: &str) -> &str {
+/// A text from its first to its last letter or digit.
+fn trim_symbols(text: &str) -> &str {
     text.trim_matches(|character: char| !character.is_alphanumeric())
 }
 
@@ -76,6 +78,6 @@ mod tests {
             assert!(!is_one_of(&words, message), "{message}");
         }
         assert!(!is_one_of(&[], "stop") && !is_one_of(&[], ""));
-        assert_eq!((folded("\u{a8}"), folded("stop\u{b4}")), (String::new(), "stop".to_owned()));
+        assert_eq!((fold("\u{a8}"), fold("stop\u{b4}")), (String::new(), "stop".to_owned()));
     }
 }

@@ -7,7 +7,7 @@ use hotline_persistence::CompanyId;
 use crate::app::App;
 use crate::web::ApiResult;
 
-/// Runs such a change, and refreshes the directory before it returns: the next request cannot see the old one.
+/// Runs such a change and then refreshes the directory, so that the next request sees the change.
 ///
 /// # Errors
 /// Any error of the change.

@@ -118,7 +118,7 @@ fn stop_words(text: &str) -> Result<StopWords, String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(',').filter(|word| !word.trim().is_empty()) {
         let Name(word) = Name::from_text(word).map_err(|reason| format!("a word {reason}"))?;
-        let word = stop_words::folded(&word);
+        let word = stop_words::fold(&word);
         if letters::is_blank(&word) {
             return Err("a word must not be blank".to_owned());
         }

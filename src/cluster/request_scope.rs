@@ -1,6 +1,6 @@
 //! Determines the company of a request from its head.
 //!
-//! A wrong result only costs a detour: the process that serves the request checks the company anyway.
+//! A wrong result only costs one more hop: the process that serves the request checks the company anyway.
 
 use actix_http::RequestHead;
 use actix_web::dev::Url;
@@ -26,12 +26,12 @@ pub(super) enum RequestScope {
 /// The scope of a request, from its head.
 pub(super) fn request_scope(head: &RequestHead, directory: &Directory) -> RequestScope {
     let raw = head.uri.path();
-    // Uses the path as the router decodes it: another spelling is the same path.
+    // The path as the router decodes it: the same path may be percent-encoded differently.
     let decoded = raw.contains('%').then(|| Url::new(head.uri.clone()));
     let path = decoded.as_ref().map_or(raw, Url::path);
-    let company = if below(path, API).is_some() {
+    let company = if strip_base(path, API).is_some() {
         auth::company_of(&head.headers, directory)
-    } else if let Some(path) = below(path, PANEL_API) {
+    } else if let Some(path) = strip_base(path, PANEL_API) {
         panel::company_of(&head.headers, path)
     } else if let Some(key) = public_key(path, visitors::PATH).or_else(|| public_key(path, hooks::PATH)) {
         directory.channel(key).map(|(company, _)| company)
@@ -41,9 +41,9 @@ pub(super) fn request_scope(head: &RequestHead, directory: &Directory) -> Reques
     company.map_or(RequestScope::NoCompany, RequestScope::Company)
 }
 
-/// The rest of the path below `top`, if it is below it.
-fn below<'a>(path: &'a str, top: &str) -> Option<&'a str> {
-    path.strip_prefix(top).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+/// The rest of the path below `base`; `None` if it is elsewhere.
+fn strip_base<'a>(path: &'a str, base: &str) -> Option<&'a str> {
+    path.strip_prefix(base).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// The public key in a path of this pattern; the path ends with it, or continues after a slash.
@@ -58,9 +58,9 @@ mod tests {
 
     #[test]
     fn a_path_is_below_another_by_whole_parts() {
-        assert_eq!(below("/api/v1/tickets", API), Some("/tickets"));
-        assert_eq!(below("/api/v1", API), Some(""));
-        assert_eq!((below("/api/v10/tickets", API), below("/panel/api", PANEL_API)), (None, None));
+        assert_eq!(strip_base("/api/v1/tickets", API), Some("/tickets"));
+        assert_eq!(strip_base("/api/v1", API), Some(""));
+        assert_eq!((strip_base("/api/v10/tickets", API), strip_base("/panel/api", PANEL_API)), (None, None));
     }
 
     #[test]

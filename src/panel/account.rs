@@ -353,6 +353,6 @@ pub async fn remove_factor(
     if signed.needs_factor {
         return Err(ApiError::conflict("the company requires a second factor", json!({"reason": "required"})));
     }
-    let was_enabled = factors::remove(app.db(signed.company_id), signed.person()).await?;
-    if was_enabled { Ok(NoContent) } else { Err(no_factor()) }
+    let had_factor = factors::remove(app.db(signed.company_id), signed.person()).await?;
+    if had_factor { Ok(NoContent) } else { Err(no_factor()) }
 }

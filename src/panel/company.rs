@@ -93,7 +93,7 @@ fn read_own(fields: &mut Fields<'_>) -> CompanyChanges {
 fn read_stop_words(fields: &mut Fields<'_>) -> Option<Vec<String>> {
     let names = fields.changed_list::<Name>("stopWords", WORDS_MAX)?;
     let mut words: Vec<String> = Vec::new();
-    for word in names.into_iter().map(|word| stop_words::folded(&word.0)) {
+    for word in names.into_iter().map(|word| stop_words::fold(&word.0)) {
         if letters::is_blank(&word) || word.chars().count() > CHARACTERS_MAX {
             fields.refuse("stopWords", format!("must have words of 1 to {CHARACTERS_MAX} characters"));
         }

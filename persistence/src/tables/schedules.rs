@@ -289,7 +289,7 @@ pub async fn list(
         .between("s.created_at", filter.created)
         .between("s.updated_at", filter.updated);
     let db = list.weigh(db, page);
-    with_timeout(list.page_then(db, "s.id", page, &format!(") {COLUMNS} from page s {JOINS}"))).await
+    with_timeout(list.page_of_subquery(db, "s.id", page, &format!(") {COLUMNS} from page s {JOINS}"))).await
 }
 
 /// Deletes the finished scheduled messages of a deleted contact, like their messages. Pending ones stay and fail when

@@ -7,7 +7,7 @@ use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
 use crate::{CompanyId, Database, QueueId, Result, UserId};
 
-/// The numbers of one user.
+/// A user with the number of their assigned tickets.
 #[derive(Clone, Debug, FromRow)]
 pub struct UserMetricsRow {
     pub user_id: UserId,
@@ -36,17 +36,18 @@ pub async fn list(
     filter: &UserMetricsFilter,
     page: PageRequest,
 ) -> Result<Page<UserMetricsRow>> {
-    let list = Select::with_query(query_counts(filter), "users.company_id", company)
+    let list = Select::with_query(open_counts(filter), "users.company_id", company)
         .equals("users.id", filter.user_id)
         .related(
             "select from queue_users m where m.company_id = users.company_id and m.user_id = users.id and m.queue_id",
             filter.queue_id,
         );
-    with_timeout(list.page_then(db.heavy(), "users.id", page, ") users")).await
+    with_timeout(list.page_of_subquery(db.heavy(), "users.id", page, ") users")).await
 }
 
-/// Starts the list: the users of the page are found first, so that only their tickets are counted.
-fn query_counts(filter: &UserMetricsFilter) -> QueryBuilder<Postgres> {
+/// The begin of the list: a subquery finds the users of the page, so that only their tickets are counted. It is left
+/// open for the list's filters.
+fn open_counts(filter: &UserMetricsFilter) -> QueryBuilder<Postgres> {
     let mut query = QueryBuilder::new(
         "select users.id, users.id as user_id, users.name as user_name,
             coalesce((select p.name from profiles p

@@ -51,6 +51,7 @@ pub async fn list(
         check_channel(&caller, channel)?;
     }
     if let Some(ticket) = filter.ticket_id {
+        // An unknown ticket is a `404`, not an empty list.
         app.engine.tickets.get(caller.company, ticket).await?;
     }
     check_contact(&caller, &app, filter.contact_id).await?;
@@ -74,7 +75,7 @@ pub async fn show(
 /// `GET /messages/jobs/{jobId}`.
 pub async fn show_job(caller: Caller, app: Data<App>, id: PathId<JobId>) -> ApiResult<Json<Job>> {
     let message = app.engine.reads().message(caller.company, id.0.0).await?;
-    // A message that no job has sent, such as a visitor's, has none.
+    // Only messages that were sent belong to a job.
     let first = message.filter(|row| row.job_id == Some(id.0.0)).ok_or_else(ApiError::not_found)?;
     let others = messages::others_of_job(app.engine.reads().tables(caller.company).await?, &first).await?;
     Ok(Json::of(Job::of(first, others, &caller.organization)))

@@ -236,7 +236,7 @@ pub async fn recipients(
     let listing = ") select r.*, c.name as contact_name, c.number as contact_number from page r
         left join lateral (select name, number from contacts
             where company_id = r.company_id and id = r.contact_id offset 0) c on true";
-    with_timeout(list.page_then(db, "r.contact_id", page, listing)).await
+    with_timeout(list.page_of_subquery(db, "r.contact_id", page, listing)).await
 }
 
 /// Deletes a deleted contact's recipients.

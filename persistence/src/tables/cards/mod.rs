@@ -201,7 +201,7 @@ pub async fn list(
         // The index of a stage is by position.
         .heavy_if(filter.list_id.is_some() && page.is_by_cursor());
     let db = list.weigh(db, page);
-    let mut cards: Page<Card> = with_timeout(list.page_then(db, key, page, &select)).await?;
+    let mut cards: Page<Card> = with_timeout(list.page_of_subquery(db, key, page, &select)).await?;
     let rows = std::mem::take(&mut cards.rows);
     Ok(cards.with(load_contacts(db, company, rows).await?))
 }

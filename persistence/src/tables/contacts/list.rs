@@ -19,14 +19,14 @@ pub async fn list(
     let channel_filter = LastChannelFilter::of(db, company, filter).await?;
     if let Some((scan, limit)) = best_scan(db, company, filter, channel_filter, page).await? {
         let list = scan_first(company, filter, channel_filter, page, scan, ScanResult::Page, limit);
-        let found = with_timeout(list.page_then(db.heavy(), "c.id", page, &select_page())).await?;
+        let found = with_timeout(list.page_of_subquery(db.heavy(), "c.id", page, &select_page())).await?;
         if found.has_more {
             return Ok(found);
         }
     }
     let list = conditions(Select::new(channel_filter.start(), "c.company_id", company), filter);
     let db = list.weigh(db, page);
-    with_timeout(channel_filter.apply(list, page).page_then(db, "c.id", page, &select_page())).await
+    with_timeout(channel_filter.apply(list, page).page_of_subquery(db, "c.id", page, &select_page())).await
 }
 
 /// Adds all conditions but the channel.
@@ -219,5 +219,5 @@ pub async fn list_of(
         .between("c.created_at", filter.created)
         .between("c.updated_at", filter.updated);
     let db = list.weigh(db, page);
-    with_timeout(list.page_then(db, "c.id", page, &select_page())).await
+    with_timeout(list.page_of_subquery(db, "c.id", page, &select_page())).await
 }

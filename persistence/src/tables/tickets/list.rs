@@ -54,8 +54,10 @@ pub async fn list_steady(
         .read(company, move |db| {
             let filter = filter.clone();
             let then = format!(") {COLUMNS} from page t {JOINS}");
-            async move { without_search("with page as (", company, &filter, page).page_then(db, "t.id", page, &then).await }
-                .boxed()
+            async move {
+                without_search("with page as (", company, &filter, page).page_of_subquery(db, "t.id", page, &then).await
+            }
+            .boxed()
         })
         .await
 }
@@ -92,7 +94,7 @@ pub async fn list(
     let db = if is_heavy(filter, page) { db.heavy() } else { db };
     let then = &format!(") {COLUMNS} from page t {JOINS}");
     if filter.search.is_none() {
-        return without_search("with page as (", company, filter, page).page_then(db, "t.id", page, then).await;
+        return without_search("with page as (", company, filter, page).page_of_subquery(db, "t.id", page, then).await;
     }
     // A contact has few tickets, and its own index finds them.
     if filter.contact_id.is_none() {
@@ -110,7 +112,7 @@ pub async fn list(
     let all = "with page as (select t.* from tickets t join contacts c on c.company_id = t.company_id and c.id = t.contact_id";
     let list = conditions(Select::new(all, "t.company_id", company), filter);
     // The contacts are found by an index on all of their searched fields.
-    with_search(list, filter).page_then(db, "t.id", page, then).await
+    with_search(list, filter).page_of_subquery(db, "t.id", page, then).await
 }
 
 /// The page of a search, if the first `rows` tickets of the list fill it or are all there are.
@@ -128,7 +130,7 @@ async fn scan(
         page,
         EACH_CONTACT,
     );
-    let found = with_search(list, filter).page_then(db, "t.id", page, then).await?;
+    let found = with_search(list, filter).page_of_subquery(db, "t.id", page, then).await?;
     let is_complete = found.has_more || are_all(db, company, filter, page, rows).await?;
     Ok(is_complete.then_some(found))
 }
