@@ -38,7 +38,7 @@ impl WebhookNews {
     }
 
     /// Waits for notifications and takes them. For a single listener.
-    pub async fn told(&self) -> ChangedWebhooks {
+    pub async fn next(&self) -> ChangedWebhooks {
         loop {
             let changed = take(&mut *self.changed.lock());
             if changed != ChangedWebhooks::default() {
@@ -66,8 +66,8 @@ mod tests {
         news.publish(company(1));
         news.publish(company(2));
         news.forget(company(1));
-        assert_eq!(news.told().await, ChangedWebhooks { companies: [company(2)].into(), is_all: false });
+        assert_eq!(news.next().await, ChangedWebhooks { companies: [company(2)].into(), is_all: false });
         news.publish_all();
-        assert_eq!(news.told().await, ChangedWebhooks { companies: BTreeSet::new(), is_all: true });
+        assert_eq!(news.next().await, ChangedWebhooks { companies: BTreeSet::new(), is_all: true });
     }
 }

@@ -82,7 +82,7 @@ pub async fn show(
         InvalidLink::Forged => ApiError::not_found(),
         InvalidLink::Expired => ApiError::link_expired(),
     })?;
-    let is_active = app.engine.directory().company(company).is_some_and(|known| known.company.active);
+    let is_active = app.engine.directory().company(company).is_some_and(|organization| organization.company.active);
     let id: MediaId = claim.id.parse().map_err(|_| ApiError::not_found())?;
     if !is_active {
         return Err(ApiError::not_found());

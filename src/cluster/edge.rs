@@ -108,9 +108,9 @@ impl ThreadEdge {
         let Inner { membership, ownership, .. } = self.inner();
         match membership.placement.owner(slot) {
             // Acquired before the handler starts: the company cannot move until this request has ended.
-            Owner::Here => ownership.try_enter(company).map_or(Route::Unassigned, Route::Local),
-            Owner::There(peer) => Route::Remote(peer),
-            Owner::Nobody => Route::Unassigned,
+            Owner::Local => ownership.try_enter(company).map_or(Route::Unassigned, Route::Local),
+            Owner::Remote(peer) => Route::Remote(peer),
+            Owner::Unassigned => Route::Unassigned,
         }
     }
 

@@ -196,7 +196,7 @@ impl Dispatcher {
             let must_retry = is_lost || !self.changed.is_empty();
             let (has_remote, remote_check_at) = (!self.remote.is_empty(), self.remote_check_at);
             tokio::select! {
-                changes = changed_webhooks.told() => {
+                changes = changed_webhooks.next() => {
                     is_lost |= changes.is_all;
                     self.changed.extend(changes.companies);
                 }

@@ -137,8 +137,8 @@ impl Service {
         let keys = match store.membership() {
             None => Keys::load(&store.housekeeping).await?,
             Some(_) => {
-                let known = directory.clone();
-                store.ownership().use_gates(Gates::new(Box::new(move |company| known.slot(company))));
+                let directory = directory.clone();
+                store.ownership().use_gates(Gates::new(Box::new(move |company| directory.slot(company))));
                 // They are loaded with the slots that are assigned to this process.
                 Keys::default()
             }

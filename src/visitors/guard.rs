@@ -57,8 +57,9 @@ pub struct Webchat {
 impl Webchat {
     /// Whether a new request of the page would find the webchat: for what lasts longer than a request.
     pub(super) fn revalidate(company: CompanyId, channel: ChannelId, origin: Option<&HeaderValue>, app: &App) -> bool {
-        let known = app.engine.directory().company(company).filter(|known| known.company.active);
-        let settings = known.and_then(|known| known.channels.get(&channel).and_then(|row| row.settings().ok()));
+        let organization = app.engine.directory().company(company).filter(|found| found.company.active);
+        let row = organization.as_ref().and_then(|organization| organization.channels.get(&channel));
+        let settings = row.and_then(|row| row.settings().ok());
         settings.is_some_and(|settings| check_origin(origin, OriginRule::Allowed, &settings).is_ok())
     }
 
@@ -170,8 +171,8 @@ fn check(request: &ServiceRequest, response_headers: &mut ResponseHeaders) -> Ap
     let (app, visitors) = app.ok_or_else(|| ApiError::internal("the app is missing"))?;
     let key = request.match_info().get("publicKey").unwrap_or_default();
     let path = request.match_info().unprocessed();
-    let known = app.engine.directory().channel_with_key(key);
-    let webchat = known.as_ref().and_then(|(organization, id)| {
+    let channel_with_key = app.engine.directory().channel_with_key(key);
+    let webchat = channel_with_key.as_ref().and_then(|(organization, id)| {
         let row: &ChannelRow = organization.channels.get(id)?;
         (row.kind == ChannelType::Webchat).then_some((organization, *id, row))
     });

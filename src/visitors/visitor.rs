@@ -122,7 +122,7 @@ impl OperationPart for Visitor {
 /// The token is optional. A signed identity beside it may be refused.
 impl OperationPart for EarlierToken {
     fn describe(operation: &mut Operation, _: &mut Schemas) {
-        operation.access = Access::VisitorOrNobody;
+        operation.access = Access::VisitorOrAnonymous;
         operation.errors.push(401);
     }
 }

@@ -24,11 +24,11 @@ pub struct Peer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// This process; the slot is open.
-    Here,
+    Local,
     /// Another process.
-    There(Arc<Peer>),
-    /// Nobody at the moment: the slot is moving or being taken over. Requests wait until the placement changes.
-    Nobody,
+    Remote(Arc<Peer>),
+    /// No process at the moment: the slot is moving or being taken over. Requests wait until the placement changes.
+    Unassigned,
 }
 
 /// The known owner of each slot. It may be stale, which is harmless: a process that does not serve a slot says so.
@@ -38,7 +38,7 @@ pub struct Placement(Arc<PlacementState>);
 
 struct PlacementState {
     own_id: LifeId,
-    /// The life of each slot, or [`NOBODY`]. A slot of this process is listed only while it is open.
+    /// The life of each slot, or [`NO_LIFE`]. A slot of this process is listed only while it is open.
     owners: Box<[AtomicI64]>,
     peers: RwLock<HashMap<LifeId, Arc<Peer>>>,
     version: watch::Sender<u64>,
@@ -46,14 +46,14 @@ struct PlacementState {
 }
 
 /// No life has this id.
-const NOBODY: i64 = 0;
+const NO_LIFE: i64 = 0;
 
 impl Placement {
-    /// The initial view of a life: nobody serves anything.
+    /// The initial view of a life: no slot is served.
     pub fn new(own_id: LifeId) -> Self {
         Self(Arc::new(PlacementState {
             own_id,
-            owners: (0..SLOTS).map(|_| AtomicI64::new(NOBODY)).collect(),
+            owners: (0..SLOTS).map(|_| AtomicI64::new(NO_LIFE)).collect(),
             peers: RwLock::default(),
             version: watch::Sender::new(0),
             reload: Notify::new(),
@@ -64,13 +64,13 @@ impl Placement {
     pub fn owner(&self, slot: Slot) -> Owner {
         let life = self.0.owners[slot.index()].load(Ordering::Acquire);
         if life == self.0.own_id.get() {
-            return Owner::Here;
+            return Owner::Local;
         }
-        if life == NOBODY {
-            return Owner::Nobody;
+        if life == NO_LIFE {
+            return Owner::Unassigned;
         }
         let peers = self.0.peers.read();
-        peers.get(&LifeId::new(life)).map_or(Owner::Nobody, |peer| Owner::There(peer.clone()))
+        peers.get(&LifeId::new(life)).map_or(Owner::Unassigned, |peer| Owner::Remote(peer.clone()))
     }
 
     /// Whether a life is known and not over.
@@ -113,7 +113,7 @@ impl Placement {
         self.0.owners.iter().filter(|owner| owner.load(Ordering::Relaxed) == own_id).count()
     }
 
-    /// Replaces the other lives and the owners of their slots; `None` means nobody. Slots of this process stay as
+    /// Replaces the other lives and the owners of their slots; `None` means no process. Slots of this process stay as
     /// [`Placement::open`] and [`Placement::close`] have set them.
     pub fn replace(&self, peers: impl IntoIterator<Item = Peer>, owner: impl Fn(Slot) -> Option<LifeId>) {
         let peers: HashMap<_, _> = peers.into_iter().map(|peer| (peer.life, Arc::new(peer))).collect();
@@ -127,7 +127,7 @@ impl Placement {
         for slot in Slot::all() {
             let owner = owner(slot);
             if owner != Some(self.0.own_id) {
-                has_new_owners |= self.set(slot, owner.map_or(NOBODY, LifeId::get));
+                has_new_owners |= self.set(slot, owner.map_or(NO_LIFE, LifeId::get));
             }
         }
         if has_new_peers || has_new_owners {
@@ -143,9 +143,9 @@ impl Placement {
         }
     }
 
-    /// Marks these slots as served by nobody.
+    /// Marks these slots as not served.
     pub fn close(&self, slots: impl IntoIterator<Item = Slot>) {
-        if slots.into_iter().fold(false, |is_new, slot| self.set(slot, NOBODY) | is_new) {
+        if slots.into_iter().fold(false, |is_new, slot| self.set(slot, NO_LIFE) | is_new) {
             self.notify();
         }
     }
@@ -183,15 +183,15 @@ mod tests {
             _ => None,
         };
         placement.replace([peer.clone()], owner);
-        assert_eq!(placement.owner(slot(0)), Owner::Nobody, "the table says so, and it is not open yet");
-        assert_eq!(placement.owner(slot(1)), Owner::There(Arc::new(peer.clone())));
-        assert_eq!(placement.owner(slot(2)), Owner::Nobody, "a life nobody knows is not reached");
+        assert_eq!(placement.owner(slot(0)), Owner::Unassigned, "the table says so, and it is not open yet");
+        assert_eq!(placement.owner(slot(1)), Owner::Remote(Arc::new(peer.clone())));
+        assert_eq!(placement.owner(slot(2)), Owner::Unassigned, "a life nobody knows is not reached");
         placement.open([slot(0)]);
-        assert_eq!((placement.owner(slot(0)), placement.count_here()), (Owner::Here, 1));
+        assert_eq!((placement.owner(slot(0)), placement.count_here()), (Owner::Local, 1));
         placement.replace([peer], owner);
-        assert_eq!(placement.owner(slot(0)), Owner::Here, "what the table says again changes nothing");
+        assert_eq!(placement.owner(slot(0)), Owner::Local, "what the table says again changes nothing");
         placement.close([slot(0)]);
-        assert_eq!((placement.owner(slot(0)), placement.count_here()), (Owner::Nobody, 0));
+        assert_eq!((placement.owner(slot(0)), placement.count_here()), (Owner::Unassigned, 0));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::partitions::Partitions;
 use crate::{CompanyId, Database, Result};
 
 /// Retention of an answer.
-pub const KEPT: TimeDelta = TimeDelta::hours(24);
+pub const RETENTION: TimeDelta = TimeDelta::hours(24);
 
 /// A lookup searches five or six partitions.
 const PARTITIONS: Partitions = Partitions { table: "idempotency_keys", span: TimeDelta::hours(6) };

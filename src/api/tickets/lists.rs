@@ -70,11 +70,11 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiR
 
 /// Checks that the records of a filter belong to the company.
 fn check_named(caller: &Caller, filter: &TicketFilter) -> ApiResult<()> {
-    let known = &caller.organization;
-    let is_known = filter.queue_id.is_none_or(|id| known.queues.contains_key(&id))
-        && filter.user_id.is_none_or(|id| known.users.contains_key(&id))
-        && filter.channel_id.is_none_or(|id| known.channels.contains_key(&id))
-        && filter.wrapup_type_id.is_none_or(|id| known.wrapup_types.contains_key(&id));
+    let organization = &caller.organization;
+    let is_known = filter.queue_id.is_none_or(|id| organization.queues.contains_key(&id))
+        && filter.user_id.is_none_or(|id| organization.users.contains_key(&id))
+        && filter.channel_id.is_none_or(|id| organization.channels.contains_key(&id))
+        && filter.wrapup_type_id.is_none_or(|id| organization.wrapup_types.contains_key(&id));
     if is_known { Ok(()) } else { Err(ApiError::not_found()) }
 }
 

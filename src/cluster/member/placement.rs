@@ -86,7 +86,7 @@ impl Member {
         let owner = |slot: Slot| slots.get(slot.index()).and_then(|row| row.life);
         placement.replace(peers, |slot| if busy.contains(&slot) { None } else { owner(slot) });
         let is_here = |row: &&SlotRow| row.life == Some(here) && !busy.contains(&row.slot);
-        let is_open = |slot: Slot| placement.owner(slot) == Owner::Here;
+        let is_open = |slot: Slot| placement.owner(slot) == Owner::Local;
         let new: Vec<Slot> = slots.iter().filter(is_here).map(|row| row.slot).filter(|slot| !is_open(*slot)).collect();
         if !new.is_empty() {
             self.open(new).await;

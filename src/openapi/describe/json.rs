@@ -32,7 +32,7 @@ impl Operation {
             // The document's default applies.
             (None, Access::Person) => {}
             (None, Access::Visitor) => value["security"] = json!([{"visitor": []}]),
-            (None, Access::VisitorOrNobody) => value["security"] = json!([{"visitor": []}, {}]),
+            (None, Access::VisitorOrAnonymous) => value["security"] = json!([{"visitor": []}, {}]),
             (None, _) => value["security"] = json!([]),
         }
         let parameters = self.parameters(texts);

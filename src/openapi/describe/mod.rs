@@ -25,11 +25,11 @@ pub enum Access {
     /// Holders of the token of a visitor's session.
     Visitor,
     /// The same, or visitors without a token.
-    VisitorOrNobody,
+    VisitorOrAnonymous,
     /// People who have signed in to the panel.
     Person,
     /// Anyone, as far as the document's security schemes go; the operation itself describes further requirements.
-    Anybody,
+    Public,
 }
 
 /// One method of one path.
@@ -114,7 +114,7 @@ impl Operation {
             prefix: if is_api { API } else { "" },
             path: path.to_owned(),
             tag,
-            access: if is_api { Access::Company } else { Access::Anybody },
+            access: if is_api { Access::Company } else { Access::Public },
             id,
             summary,
             text: String::new(),

@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use hotline_actors::clock;
 use hotline_persistence::Durability;
-use hotline_persistence::tables::idempotency_keys::{self, Digest, KEPT};
+use hotline_persistence::tables::idempotency_keys::{self, Digest, RETENTION};
 use reqwest::Method;
 use serde_json::json;
 
@@ -156,10 +156,10 @@ async fn what_has_expired_goes_with_its_partition_and_room_is_made_ahead() {
     assert_eq!(count(&app, visited).await, 0);
     let now = clock::now();
     // A day later the answer is not old enough everywhere in its partition; a partition's length later it is.
-    idempotency_keys::sweep(housekeeping, now + KEPT, now).await.expect("swept");
+    idempotency_keys::sweep(housekeeping, now + RETENTION, now).await.expect("swept");
     assert_eq!(partitions().await.len(), 7, "three of the next day are there as well");
     send_again(&app, &Call::post("/tags", json!({"name": "a"}), 201, TAGS), "kept", &first).await;
-    idempotency_keys::sweep(housekeeping, now + KEPT * 2, now + KEPT).await.expect("swept");
+    idempotency_keys::sweep(housekeeping, now + RETENTION * 2, now + RETENTION).await.expect("swept");
     let after = partitions().await;
     assert!(before.iter().all(|name| name.ends_with("_default") || !after.contains(name)), "{before:?}, {after:?}");
     assert_eq!(count(&app, "select count(*) from idempotency_keys").await, 0);
@@ -175,8 +175,8 @@ async fn what_came_before_its_partition_finds_its_place_there() {
     let first = send_first(&app, &call, "kept").await;
     // As it is when a start replays what nobody has made room for yet.
     let now = clock::now();
-    idempotency_keys::sweep(housekeeping, now, now + KEPT * 9).await.expect("every partition is dropped");
-    let (key, at) = (Digest::of(&[b"early"]), now - KEPT / 3);
+    idempotency_keys::sweep(housekeeping, now, now + RETENTION * 9).await.expect("every partition is dropped");
+    let (key, at) = (Digest::of(&[b"early"]), now - RETENTION / 3);
     sqlx::query("insert into idempotency_keys values ($1, $2, $2, 201, $3, $4)")
         .bind(app.company.id)
         .bind(key)
@@ -188,7 +188,7 @@ async fn what_came_before_its_partition_finds_its_place_there() {
     let place = "select tableoid::regclass::text from idempotency_keys where key = $1";
     let place = async || -> String { sqlx::query_scalar(place).bind(key).fetch_one(db).await.expect("the row") };
     assert_eq!(place().await, "idempotency_keys_default");
-    idempotency_keys::sweep(housekeeping, at, now - KEPT).await.expect("swept");
+    idempotency_keys::sweep(housekeeping, at, now - RETENTION).await.expect("swept");
     assert_ne!(place().await, "idempotency_keys_default");
     app.stop().await;
 }

@@ -42,7 +42,7 @@ async fn a_company_that_cannot_move_keeps_no_other_one_and_goes_on_sending() {
     to_move.execute(db).await.expect("they are to move");
     // The provider does not answer for as long as is waited for it.
     eventually("the others have moved", || async { moved(membership.life.get()).await == had - OTHERS }).await;
-    eventually("the company stays", || async { membership.placement.owner(slot) == Owner::Here }).await;
+    eventually("the company stays", || async { membership.placement.owner(slot) == Owner::Local }).await;
     let next = "select count(*) from slots where life = $1 and slot = $2 and next is null";
     let next = sqlx::query_scalar::<_, i64>(next).bind(membership.life).bind(slot.column());
     assert_eq!(next.fetch_one(db).await.expect("a count"), 1);

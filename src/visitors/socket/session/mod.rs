@@ -246,7 +246,7 @@ impl SocketSession {
     /// Ends the socket when its webchat would not be opened any more.
     fn check_admission(&mut self) -> Result<(), End> {
         let company = self.session().company_id;
-        let version = self.app.engine.directory().company(company).map_or(0, |known| known.version);
+        let version = self.app.engine.directory().company(company).map_or(0, |organization| organization.version);
         if std::mem::replace(&mut self.checked_version, version) == version {
             return Ok(());
         }

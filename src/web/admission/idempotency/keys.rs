@@ -11,7 +11,7 @@ use hotline_actors::clock;
 use hotline_actors::keyed_locks::{KeyedGuard, KeyedLocks};
 use hotline_actors::seen::{Membership, SeenSet};
 use hotline_actors::ttl_cache::{TtlCache, Weigh};
-use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest, KEPT};
+use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest, RETENTION};
 use hotline_persistence::{CompanyId, Database};
 use parking_lot::Mutex;
 
@@ -33,7 +33,7 @@ const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
 /// Responses recorded before this time have expired.
 pub(super) fn expiry_cutoff() -> DateTime<Utc> {
-    clock::now() - KEPT
+    clock::now() - RETENTION
 }
 
 type RequestKey = (CompanyId, Digest);
