@@ -193,7 +193,7 @@ struct Checkout {
     /// Whether a statement was started and not awaited to its end.
     is_busy: bool,
     /// Whether the server may be in a transaction that the library does not know of, because its start was not awaited.
-    /// Nobody would end it.
+    /// It would never be ended.
     may_be_in_transaction: bool,
 }
 

@@ -14,7 +14,7 @@ use crate::controls;
 /// Minimum characters of a chosen password.
 pub const CHARACTERS_MIN: usize = 12;
 
-/// Maximum bytes of a password: hashing reads them all, and nobody types more.
+/// Maximum bytes of a password: hashing reads them all, and no person types more.
 pub const BYTES_MAX: usize = 1024;
 
 /// Characters of a generated password: 119 bits, which cannot be guessed.

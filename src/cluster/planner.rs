@@ -10,7 +10,7 @@ pub const MOVES_MAX: usize = 64;
 /// Percentage by which a life may deviate from its share before slots move.
 const IMBALANCE_PERCENT: usize = 10;
 
-/// The slots to reassign: those that nobody serves, those of draining lives, and, when nothing else is in progress,
+/// The slots to reassign: those that no process serves, those of draining lives, and, when nothing else is in progress,
 /// some of those whose owners have more than their share by processors.
 pub fn plan(lives: &[LifeRow], slots: &[SlotRow], seals: &[SealRow]) -> Vec<(Slot, LifeId)> {
     let mut quotas = Quotas::of(lives, slots.len());

@@ -39,7 +39,7 @@ pub(super) struct StopConditions {
 }
 
 impl StopConditions {
-    /// Resolves when the other life has ended: it will not respond any more.
+    /// Resolves when the other life has ended: it will no longer respond.
     pub(super) fn life_ended(&self) -> impl Future<Output = ()> + use<> {
         let Self { placement, life, .. } = self.clone();
         async move {

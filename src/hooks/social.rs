@@ -158,7 +158,7 @@ impl Network {
     }
 
     fn parse_postback(self, sender: &str, event: &Value, postback: &Value) -> InboundMessage {
-        // Older events have no id; nobody presses two buttons in a millisecond.
+        // Older events have no id; a person cannot press two buttons in a millisecond.
         let message_id = id(postback, "mid").unwrap_or_else(|| synthetic_id("postback", sender, event));
         let (title, payload) = (text(postback, "title"), text(postback, "payload"));
         let label = title.clone().or_else(|| payload.clone());

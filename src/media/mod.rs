@@ -219,7 +219,7 @@ impl Media {
         drop(self.0.background.spawn(async move {
             let storing = media.0.storage.put(company, &id, file);
             let result = tokio::time::timeout(PUBLISH_TIME_MAX, storing).await;
-            // The request whose message was to refer to the file has gone.
+            // The request whose message was to refer to the file was cancelled.
             if let Err(Ok(Ok(()))) = result_sender.send(result) {
                 media.discard(company, &[unused]);
             }

@@ -123,7 +123,7 @@ const OWN_LISTS: [&str; 1] = ["/account/"];
 /// The paths whose lists are shorter for a person who does not see every card.
 const RESTRICTED_LISTS: [&str; 2] = ["/crm/", "/webhooks/"];
 
-/// The owner of the list that a person reads; `None` if the list is the same for everybody. A cursor is valid only for the
+/// The owner of the list that a person reads; `None` if the list is the same for all. A cursor is valid only for the
 /// same owner.
 fn list_owner(request: &ServiceRequest, person: PersonId, sees_everything: bool) -> Option<ListOwner> {
     let path = below_api(request);

@@ -104,8 +104,8 @@ pub(super) fn link_email(to: &Recipient, link: &AccountLink) -> OutgoingEmail {
     OutgoingEmail { to: to.email.clone(), subject: render(subject), text }
 }
 
-/// A name as it may appear in an e-mail: one short line of words. Anybody can choose any name, so it must not contain an
-/// address or markup, or look like one: `https://evil.example` becomes words.
+/// A name as it may appear in an e-mail: one short line of words. A person can choose any name, so it must not contain
+/// an address or markup, or look like one: `https://evil.example` becomes words.
 fn sanitize_name(name: &str) -> String {
     let characters: Vec<char> = name.chars().collect();
     let replaced = characters.iter().enumerate().map(|(index, character)| {

@@ -277,7 +277,7 @@ pub async fn show(session: PanelSession, app: Data<App>) -> ApiResult<Json<SignI
     Ok(Json::of(SignIn::of(&app, &session.0)))
 }
 
-/// `DELETE /session`; has the same response if nobody is signed in.
+/// `DELETE /session`; has the same response without a session.
 pub async fn remove(
     request: HttpRequest,
     app: Data<App>,

@@ -104,7 +104,7 @@ impl<M: Request> Message for Envelope<M> {
 }
 
 impl<M: Request> Envelope<M> {
-    /// Unwraps the command, which then no longer counts as waiting. None if its caller is gone: the command is skipped.
+    /// Unwraps the command, which then no longer counts as waiting. None if its caller was cancelled: it is skipped.
     pub(crate) fn accept(self) -> Option<(M, ReplyTo<M::Reply>)> {
         self.reply_to.is_awaited().then_some((self.message, self.reply_to))
     }
@@ -176,7 +176,7 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
             };
             match cell.get_or_try_init(&load).await {
                 Ok(hot) if self.has_started(key, &cell, hot) => return Ok(hot.clone()),
-                // The actor was removed from the registry while it started, so nobody can find it: start another one.
+                // The actor was removed from the registry while it started, so no caller finds it: start another one.
                 Ok(_) => {}
                 // Ids that do not exist must not fill the map. The two references are the map's and ours: while another
                 // caller waits for this cell the entry stays, because otherwise two actors could start under one key.

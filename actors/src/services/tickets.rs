@@ -234,7 +234,7 @@ impl Tickets {
         let (reply_to, reply) = ReplyTo::channel();
         let scope = self.scope.clone();
         let opens = move || {
-            // Skipped if the caller is gone.
+            // Skipped if the caller was cancelled.
             if reply_to.is_awaited() {
                 match scope.open(&conversations, opening) {
                     Ok((reply, durable)) => reply_to.send_when_durable(durable, reply),

@@ -45,7 +45,7 @@ const USER: &str = "hotline";
 /// Database Hotline's tables are in.
 const DATABASE: &str = "hotline";
 
-/// Connections a cluster accepts unless told otherwise: Hotline's own pool and some room for `psql`.
+/// Connections a cluster accepts by default: Hotline's own pool and some room for `psql`.
 const DEFAULT_MAX_CONNECTIONS: u16 = 100;
 
 /// Connections of a cluster shared by many test processes, each with pools of its own.

@@ -147,7 +147,7 @@ impl RestartTask {
     /// Does not wait for readiness: a failed start shows up as another exit.
     fn restart(&self) -> Result<Postmaster, ClusterError> {
         match Postmaster::find(&self.home)? {
-            // Somebody started it manually meanwhile.
+            // It was started manually meanwhile.
             Some(postmaster) => Ok(postmaster),
             None => Postmaster::spawn(&self.home, &self.binaries, &self.options),
         }

@@ -76,7 +76,7 @@ pub struct NewLife {
     pub cores: i32,
 }
 
-/// The first statement of a writing transaction: until the transaction ends, nobody can end this life.
+/// The first statement of a writing transaction: until the transaction ends, no other process can end this life.
 ///
 /// # Errors
 /// [`Error::NotOwner`] when this life is over; when the database cannot answer.

@@ -257,7 +257,7 @@ mod tests {
         ]
     }
 
-    /// Whether the bytes fit beside these reservations, counted anew.
+    /// Whether the bytes fit beside these reservations, counted again.
     fn fits(reservations: &[ReservedBytes<u8>], keys: &[u8], bytes: usize) -> bool {
         let of = |key: u8| -> usize {
             reservations.iter().filter(|reservation| reservation.keys.contains(&key)).map(ReservedBytes::bytes).sum()

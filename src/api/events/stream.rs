@@ -154,7 +154,7 @@ impl SharedStreams {
         self.companies.entry((company, site)).or_default().clone()
     }
 
-    /// Drops state that no stream uses any more.
+    /// Drops state that no stream uses.
     fn leave(&self, company: CompanyId) {
         // The map holds one reference itself.
         self.companies.retain(|(id, _), shared| *id != company || Arc::strong_count(shared) > 1);

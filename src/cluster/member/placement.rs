@@ -108,7 +108,7 @@ impl Member {
         Ok(())
     }
 
-    /// Opens slots that no other process serves any more.
+    /// Opens slots that no other process serves.
     async fn open(&self, slots: Vec<Slot>) {
         let started = Instant::now();
         let MemberDeps { engine, keys, .. } = &self.0.deps;

@@ -186,7 +186,7 @@ impl Caller {
     ///
     /// # Errors
     /// `404 ERR_API_NOT_FOUND` when the company has no such user; `403 ERR_API_FORBIDDEN_SCOPE` when a person names
-    /// somebody else.
+    /// another.
     pub fn author_for(&self, user: Option<UserId>) -> ApiResult<Author> {
         let Some(id) = user else { return Ok(self.author()) };
         let user = self.organization.users.get(&id).ok_or_else(ApiError::not_found)?;

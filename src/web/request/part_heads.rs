@@ -58,7 +58,7 @@ impl PartHeads {
         let target = if self.is_head { HEAD_END } else { &self.boundary };
         self.matched = match target.get(self.matched) {
             Some(next) if *next == byte => self.matched + 1,
-            // The end of a line may begin anew: its first byte is in neither text but where a line ends.
+            // The end of a line may begin again: its first byte is in neither text but where a line ends.
             _ => usize::from(byte == b'\r'),
         };
         if self.matched == target.len() {

@@ -176,7 +176,7 @@ impl Contacts {
         forget: impl Fn(&[SessionId]) + Send + Sync + 'static,
     ) -> Result<(), Refusal> {
         let contacts = self.clone();
-        // The deletion runs to its end even if the caller is gone.
+        // The deletion runs to its end even if the caller is cancelled.
         let presence = self.base.store.ownership().follow(company);
         let removal = self.base.background.spawn(acting(current(), async move {
             let _presence = presence;

@@ -14,7 +14,7 @@ use crate::clock::now;
 use crate::registry::Envelope;
 use crate::webchat::watch::{Push, PushToSession, TypingUntil, Watch};
 
-/// Maximum sockets of one session: more tabs than anybody reads, and few enough that one token cannot open many
+/// Maximum sockets of one session: more tabs than a person reads, and few enough that one token cannot open many
 /// connections.
 pub const SOCKETS_MAX: usize = 10;
 

@@ -34,7 +34,7 @@ pub async fn seals(db: &PgPool) -> Result<Vec<SealRow>> {
     with_timeout(sqlx::query_as("select life, heir, sealed_at, done from seals order by life").fetch_all(db)).await
 }
 
-/// Ends another life unless somebody already has; returns whether this call did. Locks of a stopped process do not keep
+/// Ends another life unless it has ended; returns whether this call did. Locks of a stopped process do not keep
 /// it alive: its sessions are terminated.
 ///
 /// # Errors

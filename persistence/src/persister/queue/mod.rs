@@ -127,7 +127,7 @@ impl FlushQueue {
         let _ = self.news.set(news);
     }
 
-    /// Makes an entry urgent if somebody listens for its events.
+    /// Makes an entry urgent if a reader waits for its events.
     fn mark_urgent(&self, entry: &Entry) {
         if let Some(news) = self.news.get().filter(|news| news.listening() > 0)
             && entry.changes.first().is_some_and(|change| news.is_heard(change.company()))
@@ -225,7 +225,7 @@ impl FlushQueue {
         self.is_closed.load(Ordering::Acquire) || self.has_barrier() || self.buffer.lock().is_urgent()
     }
 
-    /// Whether somebody waits for an entry that is not in the tables.
+    /// Whether a caller waits for an entry that is not in the tables.
     fn has_barrier(&self) -> bool {
         self.barrier.load(Ordering::Acquire) > self.flushed()
     }

@@ -102,7 +102,7 @@ pub async fn find_or_create_visitor(
     Ok(contact)
 }
 
-/// Until the transaction ends, nobody else can match or create the contact of this identity.
+/// Until the transaction ends, no other can match or create the contact of this identity.
 async fn lock(db: &mut PgConnection, company: CompanyId, identity: &str) -> std::result::Result<(), sqlx::Error> {
     sqlx::query("select pg_advisory_xact_lock(hashtextextended($1 || ':' || $2, 0))")
         .bind(company.to_string())

@@ -23,7 +23,7 @@ pub enum PersonSession {}
 const SESSIONS_MAX: i64 = 20;
 
 /// Maximum sessions of one person that wait for the second factor: as many as ten minutes allow at ten sign-ins a minute.
-/// They never end an open session, since they may come from somebody who knows only the password.
+/// They never end an open session, since they may come from a person who knows only the password.
 const UNVERIFIED_SESSIONS_MAX: i64 = 100;
 
 /// Maximum lifetime, maximum idle time, and the time to enter the second factor, each as an `interval`.

@@ -17,7 +17,7 @@ pub(super) enum End {
     Malformed(&'static str),
     Silent,
     SessionOver,
-    /// The webchat, its company or the page's origin is not admitted any more.
+    /// The webchat, its company or the page's origin is no longer admitted.
     NotAdmitted,
     TooSlow,
     Moved,

@@ -243,7 +243,7 @@ impl SocketSession {
         Ok(())
     }
 
-    /// Ends the socket when its webchat would not be opened any more.
+    /// Ends the socket when its webchat would no longer be opened.
     fn check_admission(&mut self) -> Result<(), End> {
         let company = self.session().company_id;
         let version = self.app.engine.directory().company(company).map_or(0, |organization| organization.version);

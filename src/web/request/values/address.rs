@@ -1,4 +1,4 @@
-//! The e-mail address that somebody signs in with.
+//! The e-mail address that a person signs in with.
 
 use std::fmt;
 

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::ApiError;
 use crate::media::{FileRefused, ReadError, StoreError, Unavailable};
 
-/// `Retry-After` in seconds when the disk is nearly full: somebody must free space first.
+/// `Retry-After` in seconds when the disk is nearly full: an operator must free space first.
 const DISK_FULL_RETRY_AFTER_S: u64 = 60;
 
 impl From<Refusal> for ApiError {
