@@ -122,7 +122,7 @@ pub async fn replay(
     Ok(report)
 }
 
-/// Maximum changes per transaction of a replay. Nobody waits for a list yet, and larger batches coalesce more: of a
+/// Maximum changes per transaction of a replay. No caller waits for a list yet, and larger batches coalesce more: of a
 /// ticket that changed a hundred times only the last version is written.
 const CHUNK_CHANGES_MAX: usize = 50_000;
 

@@ -24,7 +24,7 @@ pub(super) struct Observer {
 }
 
 impl Observer {
-    /// The database could not be reached: then nobody could send a heartbeat, so nobody is suspected.
+    /// The database could not be reached: then no process could send a heartbeat, so none is suspected.
     pub(super) fn reset(&mut self) {
         self.beats.clear();
     }

@@ -1,9 +1,9 @@
 //! The floor of free disk space: files are refused before the journal and the database run out of space.
 //!
 //! Anyone may send files in any amount, but acknowledged changes must always find room in the journal. So no file is
-//! received while less than the floor is free, whoever sends it: a visitor, a company or a provider. The free space is
-//! read repeatedly, and the bytes written since the last reading are subtracted: however many files arrive at once,
-//! they can reach the floor, but not use up the disk.
+//! received while less than the floor is free, no matter who sends it: a visitor, a company or a provider. The free
+//! space is read repeatedly, and the bytes written since the last reading are subtracted: however many files arrive at
+//! once, they can reach the floor, but not use up the disk.
 
 use std::io;
 use std::path::PathBuf;

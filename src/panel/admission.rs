@@ -102,7 +102,7 @@ async fn session_of(request: &HttpRequest, state: &State) -> ApiResult<Option<Ar
 /// Identifies the person who has signed in.
 ///
 /// # Errors
-/// `401` when nobody has.
+/// `401` when there is no session.
 async fn identify(request: &HttpRequest, state: &State) -> ApiResult<Arc<SignedInPerson>> {
     session_of(request, state).await?.ok_or_else(ApiError::signed_out)
 }

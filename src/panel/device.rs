@@ -13,7 +13,7 @@ use hotline_persistence::tables::people::{INSTALLATION, PersonId};
 /// How many days a device stays known without signing in; browsers limit cookies to this lifetime.
 pub(super) const KNOWN_DAYS: i64 = 400;
 
-/// How many persons a device is known for, the last to sign in first: somebody with several memberships changes between
+/// How many persons a device is known for, the last to sign in first: a person with several memberships changes between
 /// them, and a few people share a device. A browser sends all of them each time.
 const PERSONS_MAX: usize = 4;
 
@@ -138,7 +138,7 @@ mod tests {
             known_devices(&keys, email, cookie.as_deref(), now).into_iter().map(|known| known.person).collect()
         };
         assert_eq!(of("ana@example.com"), [user(6), user(5), user(4), user(3)]);
-        // What is said of somebody with another e-mail stays as it is.
+        // The entries of a person with another e-mail stay unchanged.
         let shared = renew_cookie(&keys, (user(9), "ben@example.com"), cookie.as_deref(), now).expect("sealed");
         let remaining = known_devices(&keys, "ana@example.com", Some(&shared), now);
         assert_eq!(remaining.into_iter().map(|known| known.person).collect::<Vec<_>>(), [user(6), user(5), user(4)]);

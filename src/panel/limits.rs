@@ -23,7 +23,7 @@ use crate::web::{ApiError, ApiResult};
 const ACCOUNT_ATTEMPTS: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
 const ADDRESS_ATTEMPTS: NonZeroU32 = NonZeroU32::MIN.saturating_add(29);
 
-/// Attempts of one person on one device that is known for them, and on all of these together, per minute: somebody with
+/// Attempts of one person on one device that is known for them, and on all of these together, per minute: a person with
 /// cookies of many devices guesses no faster than from three.
 const DEVICE_ATTEMPTS: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
 const DEVICES_ATTEMPTS: NonZeroU32 = NonZeroU32::MIN.saturating_add(29);
@@ -37,8 +37,8 @@ const COOKIE_LOOK_UPS: NonZeroU32 = NonZeroU32::MIN.saturating_add(59);
 const ENDED_TIME: Duration = Duration::from_secs(60);
 const ENDED_MAX: usize = 20_000;
 
-/// Maximum wrong codes of a person's authenticator app in a day: somebody who knows the password and tries ten a minute would
-/// guess one of the three valid codes within weeks. Recovery codes are not affected.
+/// Maximum wrong codes of a person's authenticator app in a day: an attacker who knows the password and tries ten a
+/// minute would guess one of the three valid codes within weeks. Recovery codes are not affected.
 const CODES_PER_DAY: u32 = 50;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 

@@ -95,8 +95,8 @@ async fn run(
         .arg("--pgdata")
         .arg(new)
         .args(["--username", USER, "--encoding", "UTF8", "--locale", locale])
-        // Safe because only PostgreSQL's user and root can reach the socket (see `socket`); a TCP port, if somebody
-        // ever opens one, rejects everybody.
+        // Safe because only PostgreSQL's user and root can reach the socket (see `socket`); a TCP port, if
+        // one is ever opened, rejects every connection.
         .args(["--auth-local", "trust", "--auth-host", "reject"])
         .arg("--no-instructions")
         .kill_on_drop(true);

@@ -15,7 +15,7 @@ use super::lock::OwnerLock;
 use super::postmaster::Postmaster;
 use super::{ClusterError, ClusterOptions};
 
-/// Pause before the first restart: recovers from a single crash before anybody notices.
+/// Pause before the first restart: a single crash is over before callers give up.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 
 /// Longest pause: once a full disk is cleared, that is detected within half a minute.

@@ -1,7 +1,7 @@
 //! The lease: how long a life may answer from memory.
 //!
 //! A heartbeat that found the row of its life allows answers for [`LEASE_TIME`] from the moment it was *sent*. A
-//! process that deletes the row waits [`SEALED_FOR`] after that commit before anybody else serves its slots. A
+//! process that deletes the row waits [`SEALED_FOR`] after that commit before another serves its slots. A
 //! successful heartbeat was sent before that commit. So the last answer of the old life precedes the first of the new
 //! one, whatever the clocks show: only the rates of two monotonic clocks matter, and those differ little.
 
@@ -16,8 +16,8 @@ use super::Moment;
 /// harm.
 pub const LEASE_TIME: Duration = Duration::from_millis(2000);
 
-/// How long nobody serves the slots of a sealed life: longer than [`LEASE_TIME`] by the possible difference between two
-/// clock rates.
+/// How long no process serves the slots of a sealed life: longer than [`LEASE_TIME`] by the possible difference between
+/// two clock rates.
 pub const SEALED_FOR: Duration = Duration::from_millis(2250);
 
 /// Possible rate error of a monotonic clock, in percent. Crystals are off by a ten-thousandth; the rest is for virtual

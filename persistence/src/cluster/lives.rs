@@ -26,7 +26,7 @@ pub const SPEAKS: i32 = 1;
 const SPEAKS_APART_MAX: i32 = 1;
 
 /// How old the last heartbeat of a life may be for it to keep others from joining: older than the 3 s after which a
-/// living member ends it. After an outage of all processes, nobody is left to end the lives before.
+/// living member ends it. After an outage of all processes, no process has ended the earlier lives.
 const FOREIGN_BEAT_AGE_MAX: Duration = Duration::from_secs(5);
 
 /// Maximum difference between a machine's clock and the database's. No decision depends on it, but displayed times do.

@@ -42,7 +42,7 @@ impl<A, B> Links<A, B> {
         linked: &[Id<B>],
     ) -> Result<bool> {
         let Self { table, record_column, linked_column, replaceable, .. } = self;
-        // Everybody inserts in the same order, which avoids deadlocks.
+        // All transactions insert in the same order, which avoids deadlocks.
         let set = format!(
             "with gone as (delete from {table} where company_id = $1 and {record_column} = $2 and {linked_column} <> all($3)
                      and {replaceable} returning 1),

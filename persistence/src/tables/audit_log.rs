@@ -98,7 +98,7 @@ pub struct RunningEntry {
     at: DateTime<Utc>,
 }
 
-/// Records that somebody starts an action, in the log of a company or, with [`super::people::INSTALLATION`], of the
+/// Records that a person starts an action, in the log of a company or, with [`super::people::INSTALLATION`], of the
 /// installation.
 ///
 /// # Errors

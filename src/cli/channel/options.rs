@@ -15,7 +15,7 @@ use crate::web::request::values::{FromField, Name, Number, Text};
 const WEBCHAT: &str = "Webchat";
 
 /// The settings of a channel besides its name. An empty value removes a setting. The look and the texts of a webchat are
-/// hidden: they are set in the panel, and nobody has to without a browser.
+/// hidden: they are set in the panel, and need not be without a browser.
 #[derive(Args)]
 pub struct Options {
     /// Phone number (whatsapp)

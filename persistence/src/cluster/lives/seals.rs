@@ -90,8 +90,8 @@ async fn end_sessions(db: &PgPool, life: LifeId) -> Result<()> {
     with_timeout(sqlx::query(end).bind(session_name(life)).execute(db)).await.map(drop)
 }
 
-/// Takes over the unfinished seals whose successor ended without naming another: nobody would finish them. Returns how
-/// many. The new successor calls [`inherit`] after the same wait as if it had sealed these lives itself.
+/// Takes over the unfinished seals whose successor ended without naming another: otherwise they stay unfinished.
+/// Returns how many. The new successor calls [`inherit`] after the same wait as if it had sealed these lives itself.
 ///
 /// # Errors
 /// [`Error::NotOwner`] when the life that asks is over itself; when the database cannot answer.

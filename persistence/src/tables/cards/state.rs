@@ -6,7 +6,7 @@ use super::{BoardId, BoardListId, CardId, CardPosition};
 use crate::error::with_timeout;
 use crate::{Amount, CompanyId, Result};
 
-/// The state of a locked card: nobody else can change it until the transaction ends.
+/// The state of a locked card: no other transaction can change it until this one ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
 pub struct State {
     pub id: CardId,

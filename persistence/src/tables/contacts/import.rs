@@ -41,8 +41,8 @@ pub async fn take_turn(db: &mut PgConnection, company: CompanyId) -> Result<()> 
     Ok(())
 }
 
-/// Locks and returns every contact with one of these numbers, e-mails (in lower case) or codes, by id. Nobody else can
-/// change them until the transaction ends.
+/// Locks and returns every contact with one of these numbers, e-mails (in lower case) or codes, by id. No other
+/// transaction can change them until the transaction ends.
 pub async fn candidates(
     db: &mut PgConnection,
     company: CompanyId,

@@ -171,8 +171,8 @@ async fn insert(
     .await
 }
 
-/// Creates a separate contact for a visitor nobody vouches for. It gets the claimed name, but not the external id, number or
-/// e-mail: each of them could match another person's contact.
+/// Creates a separate contact for a visitor whose identity is not verified. It gets the claimed name, but not the
+/// external id, number or e-mail: each of them could match another person's contact.
 pub async fn insert_anonymous(db: &mut PgConnection, company: CompanyId, visitor: &Visitor) -> Result<ContactId> {
     let without_identities =
         Visitor { email: None, number: None, number_country: None, external_id: None, ..visitor.clone() };

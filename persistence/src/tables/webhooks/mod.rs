@@ -175,7 +175,7 @@ pub async fn insert(
     Ok(Some(with_timeout(insert.fetch_one(db)).await?))
 }
 
-/// The columns of a webhook's setup. Whoever writes one of them, even unchanged, becomes its maker.
+/// The columns of a webhook's setup. Writing one of them, even unchanged, makes the writer its creator.
 const SETUP_COLUMNS: [&str; 3] = ["url", "types", "active"];
 
 /// Updates the given columns; a change of its setup makes `by` its maker. Enabling it or changing its URL clears the failure

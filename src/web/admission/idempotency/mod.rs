@@ -191,7 +191,7 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResul
 }
 
 /// A key as it is recorded. All tokens of a company share its keys, so that an integration may retry with another token;
-/// each person has their own, so that nobody receives another's response.
+/// each person has their own, so that none receives another's response.
 fn key_digest(caller: &Caller, key: &str) -> Digest {
     match caller.signed().map(SignedInPerson::person) {
         None => Digest::of(&[key.as_bytes()]),

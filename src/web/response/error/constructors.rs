@@ -23,7 +23,7 @@ impl ApiError {
     }
 
     /// A visitor's signed identity is invalid. The reason is included: the website's developers need it, and without
-    /// the secret it helps nobody else.
+    /// the secret it is of no use to others.
     pub fn identity(reason: &str) -> Self {
         let mut error = Self::unauthorized();
         error.message = format!("the identity is invalid: {reason}");
@@ -96,7 +96,7 @@ impl ApiError {
         error
     }
 
-    /// Nobody is signed in, or the session has ended.
+    /// No session, or one that has ended.
     pub fn signed_out() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "ERR_API_UNAUTHORIZED", "sign in first")
     }

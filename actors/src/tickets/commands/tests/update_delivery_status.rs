@@ -87,7 +87,7 @@ fn an_impossible_step_of_a_follow_up_is_skipped() {
     assert_eq!(kinds(&result), [], "the wrap-up is not the queue's");
     assert!(desk.ticket.is_open());
 
-    // Somebody has closed it: the message's status is recorded all the same.
+    // A user has closed it: the message's status is recorded all the same.
     let mut desk = Desk::on(PHONE);
     let message = sent(&mut desk);
     desk.run(Close { wrapup_type: Some(SOLVED), wrapup_note: None, author: ana() });
