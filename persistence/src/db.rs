@@ -100,7 +100,7 @@ impl<'a> Db<'a> {
     /// [`crate::Error::Unavailable`] when the database is down, or the company's share is used up.
     pub async fn begin(self) -> Result<PlainTransaction> {
         with_timeout(async {
-            let permit = match large::has_turn() {
+            let permit = match large::has_permit() {
                 true => None,
                 false => Some(self.scheduler.permit_change(self.company, self.weight).await?),
             };
@@ -116,7 +116,7 @@ impl<'a> Db<'a> {
     }
 
     async fn checkout(self) -> sqlx::Result<Checkout> {
-        let permit = match large::has_turn() {
+        let permit = match large::has_permit() {
             true => None,
             false => Some(self.scheduler.permit(self.company, self.weight).await?),
         };

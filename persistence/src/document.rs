@@ -108,22 +108,22 @@ pub(crate) fn read_all<T: for<'r> FromRow<'r, PgRow>>(rows: &[PgRow]) -> Vec<T> 
 
 /// How long a thread reads the rows of a page before it yields to other tasks. A hundred contacts with two hundred long
 /// fields take tens of milliseconds, and a thread serves hundreds of requests.
-const TURN_TIME_MAX: Duration = Duration::from_millis(1);
+const BLOCKING_TIME_MAX: Duration = Duration::from_millis(1);
 
 /// Reads the rows of a page like [`read_all`], and lets the thread do other work in between. Each row is dropped once it is
 /// read: a page of long texts would be in memory twice.
-pub(crate) async fn read_in_turns<T: for<'r> FromRow<'r, PgRow>>(rows: Vec<PgRow>) -> Vec<T> {
+pub(crate) async fn read_yielding<T: for<'r> FromRow<'r, PgRow>>(rows: Vec<PgRow>) -> Vec<T> {
     read_each(rows).await.into_iter().flatten().collect()
 }
 
-/// As [`read_in_turns`], with `None` for each unreadable row.
+/// As [`read_yielding`], with `None` for each unreadable row.
 pub(crate) async fn read_each<T: for<'r> FromRow<'r, PgRow>>(rows: Vec<PgRow>) -> Vec<Option<T>> {
     let mut read_rows = Vec::with_capacity(rows.len());
-    let mut turn_start = Instant::now();
+    let mut started_at = Instant::now();
     for row in rows {
-        if turn_start.elapsed() > TURN_TIME_MAX {
+        if started_at.elapsed() > BLOCKING_TIME_MAX {
             tokio::task::yield_now().await;
-            turn_start = Instant::now();
+            started_at = Instant::now();
         }
         read_rows.push(read(&row).ok());
     }

@@ -1,9 +1,9 @@
 //! Large results of the database: few are in memory at a time, as rows and as responses.
 //!
 //! A page of long texts is several MiB as rows, as much again once they are read, and again as a response. The rest of a
-//! result waits in its connection until its turn. A request keeps the turn until its response is built ([`until_built`]).
-//! Requests that wait for a turn have a permit for a connection each, so the one with the turn needs none: it would wait
-//! for them.
+//! result waits in its connection for a permit. A request holds the permit until its response is built ([`until_built`]).
+//! Requests that wait for it have a permit for a connection each, so the one that holds it needs none: it would wait for
+//! them.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -17,7 +17,7 @@ use crate::CompanyId;
 use crate::error::STATEMENT_TIME_MAX;
 use crate::limits::{KeyedPermit, KeyedPermits, PermitLimits};
 
-/// Bytes of a result that need no turn: more than nearly every page of a list has.
+/// Bytes of a result that need no permit: more than nearly every page of a list has.
 const SMALL_BYTES: usize = 512 << 10;
 
 /// Larger results that are in memory at a time, of all companies and of one.
@@ -27,64 +27,64 @@ const COMPANY_LARGE_MAX: usize = 1;
 /// Large results of a company that may wait: as many as it has statements, so none is refused for this.
 const COMPANY_WAITING_MAX: usize = 64;
 
-static TURNS: LazyLock<KeyedPermits<CompanyId>> = LazyLock::new(|| {
+static PERMITS: LazyLock<KeyedPermits<CompanyId>> = LazyLock::new(|| {
     let limits = PermitLimits::new(LARGE_MAX, COMPANY_LARGE_MAX);
     KeyedPermits::new(limits.wait(COMPANY_WAITING_MAX, STATEMENT_TIME_MAX))
 });
 
 tokio::task_local! {
-    /// The turn of the current request.
-    static REQUEST_TURN: Turn;
+    /// The permit of the current request.
+    static REQUEST_PERMIT: RequestPermit;
 }
 
 #[derive(Default)]
-struct Turn {
+struct RequestPermit {
     /// Whether one of its results waits for it or has it: others that are read at the same time would wait for their own
     /// request.
     is_requested: Cell<bool>,
     permit: Cell<Option<KeyedPermit<CompanyId>>>,
 }
 
-/// Runs a request until its response is built. It keeps the turn of a large result until then.
+/// Runs a request until its response is built. It holds the permit of a large result until then.
 pub async fn until_built<F: Future>(request: F) -> F::Output {
-    REQUEST_TURN.scope(Turn::default(), request).await
+    REQUEST_PERMIT.scope(RequestPermit::default(), request).await
 }
 
-/// Whether the current request has a turn.
-pub(crate) fn has_turn() -> bool {
-    let has = |turn: &Turn| {
-        let permit = turn.permit.take();
-        let has = permit.is_some();
-        turn.permit.set(permit);
-        has
+/// Whether the current request holds a permit.
+pub(crate) fn has_permit() -> bool {
+    let has_permit = |request: &RequestPermit| {
+        let permit = request.permit.take();
+        let is_present = permit.is_some();
+        request.permit.set(permit);
+        is_present
     };
-    REQUEST_TURN.try_with(has).unwrap_or_default()
+    REQUEST_PERMIT.try_with(has_permit).unwrap_or_default()
 }
 
-/// Whether a result must wait for a turn: without a request, each has one of its own.
+/// Whether a result must wait for a permit: without a request, each result needs its own.
 fn must_wait() -> bool {
-    REQUEST_TURN.try_with(|turn| !turn.is_requested.replace(true)).unwrap_or(true)
+    REQUEST_PERMIT.try_with(|request| !request.is_requested.replace(true)).unwrap_or(true)
 }
 
-/// Reads a result, and waits for a turn once its rows are large.
+/// Reads a result, and waits for a permit once its rows are large.
 pub(crate) async fn collect<T>(
     company: Option<CompanyId>,
     mut results: BoxStream<'_, sqlx::Result<T>>,
     row_of: fn(&T) -> Option<&PgRow>,
 ) -> sqlx::Result<Vec<T>> {
-    let (mut all, mut bytes, mut turn, mut is_large) = (Vec::new(), 0, None, false);
+    let (mut all, mut bytes, mut permit, mut is_large) = (Vec::new(), 0, None, false);
     while let Some(result) = results.try_next().await? {
         bytes += row_of(&result).map_or(0, bytes_of);
         all.push(result);
         if let Some(company) = company.filter(|_| !is_large && bytes > SMALL_BYTES) {
             is_large = true;
             if must_wait() {
-                turn = Some(TURNS.acquire(company).await?);
+                permit = Some(PERMITS.acquire(company).await?);
             }
         }
     }
-    if let Some(turn) = turn {
-        keep_turn(turn);
+    if let Some(permit) = permit {
+        store_permit(permit);
     }
     Ok(all)
 }
@@ -99,9 +99,10 @@ pub(crate) fn row_in(result: &Either<PgQueryResult, PgRow>) -> Option<&PgRow> {
     result.as_ref().right()
 }
 
-fn keep_turn(turn: KeyedPermit<CompanyId>) {
-    let mut turn = Some(turn);
-    let _ = REQUEST_TURN.try_with(|of_request| of_request.permit.set(turn.take()));
+/// Stores the permit in the current request; without one, releases it.
+fn store_permit(permit: KeyedPermit<CompanyId>) {
+    let mut permit = Some(permit);
+    let _ = REQUEST_PERMIT.try_with(|request| request.permit.set(permit.take()));
 }
 
 /// The size of a row as received.
@@ -118,22 +119,22 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_request_has_one_turn_and_keeps_it_until_its_response_is_built() {
+    async fn a_request_holds_one_permit_until_its_response_is_built() {
         // No other test of this process has these.
         let (one, other) = (CompanyId::new(-1), CompanyId::new(-2));
-        let turn = |company| TURNS.acquire(company);
+        let acquire = |company| PERMITS.acquire(company);
         until_built(async {
             assert!(must_wait() && !must_wait(), "its other results do not wait for the first");
-            assert!(!has_turn());
-            keep_turn(turn(one).await.expect("a turn"));
-            assert!(has_turn() && has_turn());
-            assert!(turn(one).now_or_never().is_none(), "it is being built");
-            assert!(turn(other).now_or_never().is_some_and(|turn| turn.is_ok()), "another company has its own");
+            assert!(!has_permit());
+            store_permit(acquire(one).await.expect("a permit"));
+            assert!(has_permit() && has_permit());
+            assert!(acquire(one).now_or_never().is_none(), "it is being built");
+            assert!(acquire(other).now_or_never().is_some_and(|permit| permit.is_ok()), "another company has its own");
         })
         .await;
-        assert!(turn(one).now_or_never().is_some_and(|turn| turn.is_ok()), "it is built");
-        keep_turn(turn(one).await.expect("a turn"));
-        assert!(turn(one).now_or_never().is_some_and(|turn| turn.is_ok()), "nothing is kept without a request");
-        assert!(!has_turn() && must_wait() && must_wait());
+        assert!(acquire(one).now_or_never().is_some_and(|permit| permit.is_ok()), "it is built");
+        store_permit(acquire(one).await.expect("a permit"));
+        assert!(acquire(one).now_or_never().is_some_and(|permit| permit.is_ok()), "without a request it is released");
+        assert!(!has_permit() && must_wait() && must_wait());
     }
 }

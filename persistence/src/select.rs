@@ -316,7 +316,7 @@ impl Select {
         let has_more = page_rows.len() as i64 > page.size;
         page_rows.truncate(usize::try_from(page.size).unwrap_or(usize::MAX));
         if !page.is_by_cursor() {
-            return Ok(Page::of(document::read_in_turns(page_rows).await, has_more));
+            return Ok(Page::of(document::read_yielding(page_rows).await, has_more));
         }
         // The column of the key, without its table.
         let column = key.rsplit('.').next().unwrap_or(key);
