@@ -1,9 +1,9 @@
 //! Large results of the database: few are in memory at a time, as rows and as responses.
 //!
-//! A page of long texts is several MiB as rows, as much again once they are read, and again as a response. The rest of a
-//! result waits in its connection for a permit. A request holds the permit until its response is built ([`until_built`]).
-//! Requests that wait for it have a permit for a connection each, so the one that holds it needs none: it would wait for
-//! them.
+//! A page of long texts is several MiB as rows, as much again once they are read, and again as a response. The rest of
+//! a result waits in its connection for a permit. A request holds the permit until its response is built
+//! ([`until_built`]). Requests that wait for it have a permit for a connection each, so the one that holds it needs
+//! none: it would wait for them.
 
 use std::cell::Cell;
 use std::sync::LazyLock;

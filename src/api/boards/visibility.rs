@@ -1,5 +1,5 @@
-//! The boards that are visible to a person who does not administer the company: those of their queues. A person who sees
-//! the cards of others also sees boards without a queue.
+//! The boards that are visible to a person who does not administer the company: those of their queues. A person who
+//! sees the cards of others also sees boards without a queue.
 
 use actix_web::web::Data;
 use hotline_persistence::tables::boards::{self, Board, VISIBLE_BY_QUEUE, VISIBLE_BY_QUEUE_OR_UNASSIGNED};
@@ -31,8 +31,8 @@ pub async fn check_board(caller: &Caller, app: &App, id: BoardId) -> ApiResult<(
     if is_visible { Ok(()) } else { Err(ApiError::not_found()) }
 }
 
-/// The boards whose figures the caller may see, of `board` or of all boards; `None`: every board. Figures cover all cards,
-/// so a person who sees only their own cards may see none.
+/// The boards whose figures the caller may see, of `board` or of all boards; `None`: every board. Figures cover all
+/// cards, so a person who sees only their own cards may see none.
 ///
 /// # Errors
 /// `403 ERR_API_FORBIDDEN_SCOPE` when they do not see the cards of others; `404 ERR_API_NOT_FOUND` when they do not see

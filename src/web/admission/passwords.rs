@@ -32,8 +32,8 @@ async fn acquire_permit() -> ApiResult<SemaphorePermit<'static>> {
     permit.map_err(ApiError::internal)
 }
 
-/// Runs work at low priority once there is a permit. It starts a thread per call: that takes a thousandth of the time of
-/// the work, and a thread cannot raise its priority again.
+/// Runs work at low priority once there is a permit. It starts a thread per call: that takes a thousandth of the time
+/// of the work, and a thread cannot raise its priority again.
 async fn run_low_priority<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> ApiResult<T> {
     let permit = acquire_permit().await?;
     let (sender, result) = oneshot::channel();
