@@ -11,5 +11,5 @@ pub use session::identity::{Admit, Leave, Verify};
 pub use session::pushes::{ALL_PUSH_BYTES_MAX, PUSH_BYTES_MAX, PUSHES_MAX, PushReceiver, PushSender, push_channel};
 pub use session::sockets::{Attach, AttachedSocket, DisconnectReason, SOCKETS_MAX};
 pub use session::{End, MarkPresent, NewSession, SendVisitorMessage, ShowSession, VisitorSession};
-pub use watch::{Conversation, Push, Stage, StatusUpdate, VisitorActivity};
+pub use watch::{Conversation, Push, ReceiptKind, StatusUpdate, VisitorActivity};
 pub(crate) use watch::{PushToSession, Watchers};

@@ -45,7 +45,7 @@ pub enum Push {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusUpdate {
     /// The new status.
-    pub to: Stage,
+    pub kind: ReceiptKind,
     /// The last of these messages.
     pub up_to: MessageId,
     /// The time.
@@ -54,7 +54,7 @@ pub struct StatusUpdate {
 
 /// The status of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum ReceiptKind {
     /// Of the company's messages: delivered.
     Delivered,
     /// Of the company's messages: read by the visitor.
@@ -144,9 +144,9 @@ impl Watchers {
                         push: Push::Message(Arc::new((**row).clone())),
                     });
                 }
-                Change::Delivered(receipt) => self.push_status(receipt, Stage::Delivered),
-                Change::Seen(receipt) => self.push_status(receipt, Stage::Seen),
-                Change::Read(receipt) => self.push_status(receipt, Stage::Read),
+                Change::Delivered(receipt) => self.push_status(receipt, ReceiptKind::Delivered),
+                Change::Seen(receipt) => self.push_status(receipt, ReceiptKind::Seen),
+                Change::Read(receipt) => self.push_status(receipt, ReceiptKind::Read),
                 Change::Session(row) if row.status == SessionStatus::Ended => {
                     let push = Push::Ended(row.ended_at.unwrap_or(row.last_seen_at));
                     let conversation = (row.company_id, row.channel_id, row.contact_id);
@@ -157,9 +157,9 @@ impl Watchers {
         }
     }
 
-    fn push_status(&self, receipt: &DeliveryReceipt, to: Stage) {
+    fn push_status(&self, receipt: &DeliveryReceipt, kind: ReceiptKind) {
         if let Some((channel, contact)) = receipt.conversation {
-            let push = Push::Status(StatusUpdate { to, up_to: receipt.up_to, at: receipt.at });
+            let push = Push::Status(StatusUpdate { kind, up_to: receipt.up_to, at: receipt.at });
             self.send((receipt.company_id, channel, contact), || PushToSession { session: None, push });
         }
     }

@@ -1,7 +1,7 @@
 //! The frames of the socket: each is a JSON object with a `type`.
 
 use chrono::{DateTime, Utc};
-use hotline_actors::webchat::{Stage, StatusUpdate};
+use hotline_actors::webchat::{ReceiptKind, StatusUpdate};
 use hotline_persistence::tables::messages::{Direction, MessageStatus};
 use hotline_persistence::{MessageId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -23,11 +23,11 @@ pub(super) enum Frame {
 }
 
 impl From<StatusUpdate> for Frame {
-    fn from(StatusUpdate { to, up_to, at }: StatusUpdate) -> Self {
-        let (direction, status) = match to {
-            Stage::Delivered => (Direction::Outbound, MessageStatus::Delivered),
-            Stage::Seen => (Direction::Outbound, MessageStatus::Read),
-            Stage::Read => (Direction::Inbound, MessageStatus::Read),
+    fn from(StatusUpdate { kind, up_to, at }: StatusUpdate) -> Self {
+        let (direction, status) = match kind {
+            ReceiptKind::Delivered => (Direction::Outbound, MessageStatus::Delivered),
+            ReceiptKind::Seen => (Direction::Outbound, MessageStatus::Read),
+            ReceiptKind::Read => (Direction::Inbound, MessageStatus::Read),
         };
         Self::Status { direction, status, up_to, at: at.into() }
     }
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(text(&Frame::Ping), r#"{"type":"ping"}"#);
         assert_eq!(text(&Frame::CaughtUp { last_id: Some(MessageId::new(3)) }), r#"{"type":"caughtUp","lastId":3}"#);
         let at = DateTime::from_timestamp_millis(1_700_000_000_000).expect("time");
-        let read = Frame::from(StatusUpdate { to: Stage::Read, up_to: MessageId::new(3), at });
+        let read = Frame::from(StatusUpdate { kind: ReceiptKind::Read, up_to: MessageId::new(3), at });
         assert_eq!(
             text(&read),
             r#"{"type":"status","direction":"inbound","status":"read","upTo":3,"at":"2023-11-14T22:13:20.000Z"}"#

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hotline_actors::Refusal;
-use hotline_actors::webchat::{Stage, StatusUpdate};
+use hotline_actors::webchat::{ReceiptKind, StatusUpdate};
 use hotline_persistence::select::PageRequest;
 use hotline_persistence::tables::messages::{self, MessageRow, States};
 use tokio::time::Instant;
@@ -110,11 +110,11 @@ fn fitting_rows(rows: &[MessageRow]) -> (usize, usize) {
 }
 
 fn status_changes(states: &States) -> impl Iterator<Item = StatusUpdate> {
-    let stage = |to, up_to: Option<_>, at: Option<_>| Some(StatusUpdate { to, up_to: up_to?, at: at? });
+    let update = |kind, up_to: Option<_>, at: Option<_>| Some(StatusUpdate { kind, up_to: up_to?, at: at? });
     [
-        stage(Stage::Delivered, states.delivered, states.delivered_at),
-        stage(Stage::Seen, states.seen, states.seen_at),
-        stage(Stage::Read, states.read, states.read_at),
+        update(ReceiptKind::Delivered, states.delivered, states.delivered_at),
+        update(ReceiptKind::Seen, states.seen, states.seen_at),
+        update(ReceiptKind::Read, states.read, states.read_at),
     ]
     .into_iter()
     .flatten()
