@@ -89,7 +89,7 @@ pub async fn import(
     let db = app.engine.reads().tables(company).await?.heavy();
     let report = once
         .transaction(db, async |db| {
-            rows::take_turn(db, company).await?;
+            rows::begin_import(db, company).await?;
             // Each further attempt means that another request has created the contact of one row, which is found from then
             // on.
             for _ in 0..=import.rows.len() {
@@ -158,9 +158,9 @@ async fn plan(db: &mut PgConnection, company: CompanyId, import: &Arc<Import>) -
     let texts = |column| rows().filter_map(move |row| row.columns.text(column));
     let emails: Vec<String> = texts("email").map(str::to_lowercase).collect();
     let (numbers, codes): (Vec<_>, Vec<_>) = (texts("number").collect(), texts("code").collect());
-    let candidates = rows::candidates(db, company, &numbers, &emails, &codes).await?;
+    let candidates = rows::lock_candidates(db, company, &numbers, &emails, &codes).await?;
     let tags: Vec<TagId> = rows().flat_map(|row| row.tags.iter().flatten().copied()).collect();
-    let tags = rows::known_tags(db, company, &tags).await?.into_iter().collect();
+    let tags = rows::lock_existing_tags(db, company, &tags).await?.into_iter().collect();
     let fields = table::all_of_held::<CustomField>(db, company, Application::Contact).await?;
     let mut planner = Planner { known: ContactIndex::of(candidates), tags, fields, on_conflict: import.on_conflict };
     // Thousands of values are checked by the rules of their fields, so this must not run on a serving thread. The limit
@@ -323,7 +323,7 @@ impl Planner {
 async fn store(db: &mut PgConnection, company: CompanyId, contacts: &mut [PlannedContact]) -> Result<(), Error> {
     let known: Vec<ContactId> = contacts.iter().filter_map(|contact| contact.id).collect();
     let new = contacts.len() - known.len();
-    let mut new_ids = rows::take_ids(db, new).await?.into_iter();
+    let mut new_ids = rows::reserve_ids(db, new).await?.into_iter();
     let is_known: BTreeSet<ContactId> = known.iter().copied().collect();
     for contact in contacts.iter_mut().filter(|contact| contact.id.is_none()) {
         contact.id = new_ids.next();

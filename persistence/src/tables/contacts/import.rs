@@ -25,13 +25,14 @@ pub struct Candidate {
 /// milliseconds.
 const CONTACTS_PER_STATEMENT: usize = 100;
 
-/// Serializes imports of one company: two concurrent ones could deadlock on each other's numbers.
-pub async fn take_turn(db: &mut PgConnection, company: CompanyId) -> Result<()> {
+/// Locks a company against other imports until the transaction ends: two concurrent ones could deadlock on each other's
+/// numbers. Also sets the planner of the transaction, for the statements below.
+pub async fn begin_import(db: &mut PgConnection, company: CompanyId) -> Result<()> {
     // An import finds the rows it changes by key. Other join methods would read all contacts of the company first, and
     // only the statistics know whether those are few.
-    let by_key = "select set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
+    let planner = "select set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
         set_config('enable_seqscan', 'off', true)";
-    with_timeout(sqlx::query(by_key).execute(&mut *db)).await?;
+    with_timeout(sqlx::query(planner).execute(&mut *db)).await?;
     with_timeout(
         sqlx::query("select pg_advisory_xact_lock(hashtextextended('contacts_import:' || $1, 0))")
             .bind(company.to_string())
@@ -42,8 +43,8 @@ pub async fn take_turn(db: &mut PgConnection, company: CompanyId) -> Result<()> 
 }
 
 /// Locks and returns every contact with one of these numbers, e-mails (in lower case) or codes, by id. No other
-/// transaction can change them until the transaction ends.
-pub async fn candidates(
+/// transaction can change them until this one ends.
+pub async fn lock_candidates(
     db: &mut PgConnection,
     company: CompanyId,
     numbers: &[&str],
@@ -76,7 +77,7 @@ pub async fn candidates(
 }
 
 /// The existing ones of these tags, locked against deletion until the transaction ends.
-pub async fn known_tags(db: &mut PgConnection, company: CompanyId, tags: &[TagId]) -> Result<Vec<TagId>> {
+pub async fn lock_existing_tags(db: &mut PgConnection, company: CompanyId, tags: &[TagId]) -> Result<Vec<TagId>> {
     with_timeout(
         sqlx::query_scalar(
             "select t.id from (select distinct unnest($2::bigint[]) as id order by 1) said
@@ -91,7 +92,7 @@ pub async fn known_tags(db: &mut PgConnection, company: CompanyId, tags: &[TagId
 }
 
 /// Reserves ids for new contacts, in ascending order.
-pub async fn take_ids(db: &mut PgConnection, count: usize) -> Result<Vec<ContactId>> {
+pub async fn reserve_ids(db: &mut PgConnection, count: usize) -> Result<Vec<ContactId>> {
     let ids = sqlx::query_scalar(
         "select nextval(pg_get_serial_sequence('contacts', 'id')) from generate_series(1, $1) order by 1",
     );
@@ -109,10 +110,11 @@ pub async fn insert_all(db: &mut PgConnection, company: CompanyId, contacts: &[(
              jsonb_populate_record(null::contacts, '{{\"is_group\": false, \"marketing_opt_out\": false}}' || columns)
          order by new_id"
     );
-    write(db, company, sql, contacts).await
+    execute_in_chunks(db, company, sql, contacts).await
 }
 
-/// Clears the numbers of contacts that [`candidates`] has locked, so that their row locations are stable.
+/// Clears the numbers of contacts. [`lock_candidates`] must have locked them: rows are updated by their location, which
+/// a concurrent update would change.
 pub async fn clear_numbers(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<()> {
     if ids.is_empty() {
         return Ok(());
@@ -127,8 +129,8 @@ pub async fn clear_numbers(db: &mut PgConnection, company: CompanyId, ids: &[Con
     Ok(())
 }
 
-/// Updates the given columns of contacts; they are locked, as with [`clear_numbers`]. [`super::ContactTracker::record`] dates those
-/// that have changed.
+/// Updates columns of contacts, locked as for [`clear_numbers`]. [`super::ContactTracker::record`] sets `updated_at` of
+/// those that have changed.
 ///
 /// # Errors
 /// [`crate::Error::Taken`] when a number is taken.
@@ -141,18 +143,19 @@ pub async fn update_all(db: &mut PgConnection, company: CompanyId, contacts: &[(
              select ctid as place from contacts where company_id = $1 and id = x.changed_id offset 0) held
          where c.ctid = held.place"
     );
-    write(db, company, sql, contacts).await
+    execute_in_chunks(db, company, sql, contacts).await
 }
 
-async fn write(
+/// Runs a statement with the ids and columns of some contacts at a time.
+async fn execute_in_chunks(
     db: &mut PgConnection,
     company: CompanyId,
     sql: String,
     contacts: &[(ContactId, Columns)],
 ) -> Result<()> {
-    for contacts in contacts.chunks(CONTACTS_PER_STATEMENT) {
+    for chunk in contacts.chunks(CONTACTS_PER_STATEMENT) {
         let (ids, columns): (Vec<ContactId>, Vec<Value>) =
-            contacts.iter().map(|(id, columns)| (*id, columns.to_value())).unzip();
+            chunk.iter().map(|(id, columns)| (*id, columns.to_value())).unzip();
         let statement = sqlx::query(AssertSqlSafe(sql.as_str())).bind(company).bind(ids).bind(columns);
         with_timeout(statement.execute(&mut *db)).await.map_err(map_constraint(UNIQUE))?;
     }
