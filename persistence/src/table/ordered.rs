@@ -40,7 +40,7 @@ async fn ordered<T: Ordered>(
 }
 
 /// Locks the rows of a parent against concurrent inserts and reordering until the transaction ends.
-pub async fn take_turn<T: Ordered>(db: &mut PgConnection, company: CompanyId, parent: T::Parent) -> Result<()> {
+pub async fn lock_order<T: Ordered>(db: &mut PgConnection, company: CompanyId, parent: T::Parent) -> Result<()> {
     // One statement text per table: prepared statements are cached by their text, and parents have different types.
     let lock =
         format!("select pg_advisory_xact_lock(hashtextextended('{}:' || $1::text || ':' || $2::text, 0))", T::NAME);
@@ -48,7 +48,7 @@ pub async fn take_turn<T: Ordered>(db: &mut PgConnection, company: CompanyId, pa
     Ok(())
 }
 
-/// The position after the last row of a parent; reserved while the lock of [`take_turn`] is held.
+/// The position after the last row of a parent; reserved while the lock of [`lock_order`] is held.
 pub async fn next_position<T: Ordered>(db: &mut PgConnection, company: CompanyId, parent: T::Parent) -> Result<i32> {
     let (table, column) = (T::NAME, T::PARENT);
     let select = format!("select coalesce(max(position), 0) + 1 from {table} where company_id = $1 and {column} = $2");
@@ -63,7 +63,7 @@ pub async fn reorder<T: Ordered<Id = Id<N>>, N: 'static>(
     parent: T::Parent,
     ids: &[Id<N>],
 ) -> Result<Option<Vec<T>>> {
-    take_turn::<T>(db, company, parent).await?;
+    lock_order::<T>(db, company, parent).await?;
     let (table, column) = (T::NAME, T::PARENT);
     let existing = format!("select id from {table} where company_id = $1 and {column} = $2 order by id");
     let existing: Vec<Id<N>> =

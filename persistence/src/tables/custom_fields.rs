@@ -170,7 +170,7 @@ pub async fn insert(
     application: Application,
     mut columns: Columns,
 ) -> Result<CustomField> {
-    table::take_turn::<CustomField>(db, company, application).await?;
+    table::lock_order::<CustomField>(db, company, application).await?;
     let existing = with_timeout(
         sqlx::query_scalar("select key from custom_fields where company_id = $1 and application = $2")
             .bind(company)

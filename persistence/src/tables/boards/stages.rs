@@ -102,7 +102,7 @@ pub async fn insert(
     board: BoardId,
     mut columns: Columns,
 ) -> Result<Option<Stage>> {
-    table::take_turn::<Stage>(db, company, board).await?;
+    table::lock_order::<Stage>(db, company, board).await?;
     let count: i64 = with_timeout(
         sqlx::query_scalar("select count(*) from board_lists where company_id = $1 and board_id = $2")
             .bind(company)
