@@ -46,7 +46,7 @@ impl Decision {
     }
 
     /// The status of a message that is given up after this failure.
-    pub(super) fn given_up(failure: SendFailure) -> Self {
+    pub(super) fn give_up(failure: SendFailure) -> Self {
         let message = match failure {
             SendFailure::Retry { reason, .. } | SendFailure::TokenRefused { reason } => reason,
             SendFailure::ChannelPaced { .. } => "the channel exceeds its provider's rate limit".to_owned(),

@@ -118,14 +118,14 @@ impl Outbox {
         Some(ReadRequest { count: (self.count_max - state.count).min(READ_MAX), seq: state.backlog_seq })
     }
 
-    /// Ends a reading that requested `limit` messages, found `found`, and retained `readable`; none: the tables could
-    /// not be read.
-    pub(super) fn end_read(&self, found: Option<usize>, readable: &[Outgoing], limit: usize) {
+    /// Ends a read of up to `limit` entries that found `count`, of which `sendable` are sent; none: the tables could not
+    /// be read.
+    pub(super) fn end_read(&self, count: Option<usize>, sendable: &[Outgoing], limit: usize) {
         let mut state = self.state.lock();
         state.is_reading = false;
-        state.has_backlog |= found.is_none_or(|found| found >= limit);
-        state.count += readable.len();
-        state.bytes += readable.iter().map(|outgoing| outgoing.bytes).sum::<usize>();
+        state.has_backlog |= count.is_none_or(|count| count >= limit);
+        state.count += sendable.len();
+        state.bytes += sendable.iter().map(|outgoing| outgoing.bytes).sum::<usize>();
     }
 
     /// Clears memory; the tables have everything once they have the log's entries up to `seq`.

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use hotline_persistence::MessageId;
 use hotline_persistence::journal::Seq;
-use hotline_persistence::tables::messages::Waiting;
+use hotline_persistence::tables::messages::OutboxEntry;
 
 use super::attempt::AttemptOutcome;
 use super::outgoing::Outgoing;
@@ -20,9 +20,9 @@ pub(super) enum Event {
         outgoing: Outgoing,
         seq: Option<Seq>,
     },
-    /// Messages were read from the tables, of which `limit` were requested; none: the read failed.
+    /// Up to `limit` entries were read from the tables; none: the read failed.
     Read {
-        messages: Option<Vec<Waiting>>,
+        entries: Option<Vec<OutboxEntry>>,
         limit: usize,
     },
     /// The failure of a message is durable, at or before this place in the log; none: it cannot be recorded.

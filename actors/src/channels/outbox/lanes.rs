@@ -50,7 +50,7 @@ impl Lanes {
     }
 
     /// The next message to send. It stays the first of its lane, and the lane is not used until it is scheduled again
-    /// or its first message is done.
+    /// or its first message is removed.
     pub(super) fn next(&mut self, now: Instant) -> Option<Outgoing> {
         while let Some(Reverse((at, contact))) = self.waiting.peek().copied()
             && at <= now
@@ -81,7 +81,7 @@ impl Lanes {
     }
 
     /// Removes the lane's first message. True: there is another, and the caller must schedule the lane.
-    pub(super) fn done(&mut self, contact: ContactId) -> bool {
+    pub(super) fn remove_first(&mut self, contact: ContactId) -> bool {
         let Some(lane) = self.lanes.get_mut(&contact) else { return false };
         lane.messages.pop_front();
         lane.failures = 0;
@@ -129,11 +129,11 @@ mod tests {
         lanes.schedule(ANA, later, now);
         assert_eq!((id(lanes.next(now)), lanes.next_at()), (None, Some(later)));
         assert_eq!(id(lanes.next(later)), Some(1));
-        assert!(lanes.done(ANA), "2 is next");
+        assert!(lanes.remove_first(ANA), "2 is next");
         assert_eq!(lanes.failed(ANA), 1, "another message begins anew");
         lanes.schedule(ANA, later, later);
         assert_eq!(id(lanes.next(later)), Some(2));
-        assert!(!lanes.done(ANA) && !lanes.done(BEN) && lanes.ids().is_empty());
+        assert!(!lanes.remove_first(ANA) && !lanes.remove_first(BEN) && lanes.ids().is_empty());
     }
 
     #[test]

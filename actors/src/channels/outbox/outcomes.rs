@@ -1,4 +1,4 @@
-//! How a sender handles the end of a call, a record or a read.
+//! The events of a sender: a call, a record or a read has ended.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use hotline_persistence::MessageId;
 use hotline_persistence::tables::channels;
 use hotline_persistence::tables::messages::{
-    self, DeliveryStatus, DeliveryStatusRow, MessageError, Unreadable, Waiting,
+    self, DeliveryStatus, DeliveryStatusRow, MessageError, OutboxEntry, UnsendableMessage,
 };
 use tokio::time::Instant;
 
@@ -37,7 +37,7 @@ impl ChannelSender {
                         self.state.failures = 0;
                         self.record(outgoing, decision);
                     }
-                    AttemptOutcome::Retry(failure) => self.reschedule(outgoing, version, failure),
+                    AttemptOutcome::Retry(failure) => self.handle_failure(outgoing, version, failure),
                 }
             }
             Event::Recorded { outgoing, seq } => {
@@ -50,25 +50,7 @@ impl ChannelSender {
                 }
                 self.finish(&outgoing);
             }
-            Event::Read { messages, limit } => {
-                let count = messages.as_ref().map(Vec::len);
-                let mut readable = Vec::with_capacity(count.unwrap_or_default());
-                for waiting in messages.into_iter().flatten() {
-                    match waiting {
-                        Waiting::Message(stored) => readable.push(Outgoing::from(*stored)),
-                        Waiting::Unreadable(message) => {
-                            let (company, id) = (message.company_id, message.id);
-                            tracing::error!(channel.id = %self.channel.1, company.id = %company, message.id = %id, "queued message is unreadable and was marked as failed");
-                            self.fail(message, MessageError::unreadable());
-                        }
-                        Waiting::Withdrawn(message, error) => self.fail(message, error),
-                    }
-                }
-                self.outbox.end_read(count, &readable, limit);
-                for outgoing in readable {
-                    self.add(outgoing);
-                }
-            }
+            Event::Read { entries, limit } => self.end_read(entries, limit),
             Event::FailureRecorded { id, seq } => {
                 if let Some(seq) = seq {
                     self.state.excluded_ids.remove(&id);
@@ -77,6 +59,27 @@ impl ChannelSender {
             }
             Event::ErrorSaved => {}
             Event::DirectoryChanged => self.state.watches_directory = false,
+        }
+    }
+
+    /// Adds the messages of a read to their lanes, and fails those that cannot be sent. `None`: the read failed.
+    fn end_read(&mut self, entries: Option<Vec<OutboxEntry>>, limit: usize) {
+        let count = entries.as_ref().map(Vec::len);
+        let mut sendable = Vec::with_capacity(count.unwrap_or_default());
+        for entry in entries.into_iter().flatten() {
+            match entry {
+                OutboxEntry::Message(message) => sendable.push(Outgoing::from(*message)),
+                OutboxEntry::Unreadable(message) => {
+                    let (company, id) = (message.company_id, message.id);
+                    tracing::error!(channel.id = %self.channel.1, company.id = %company, message.id = %id, "queued message is unreadable and was marked as failed");
+                    self.fail(message, MessageError::unreadable());
+                }
+                OutboxEntry::Withdrawn(message, error) => self.fail(message, error),
+            }
+        }
+        self.outbox.end_read(count, &sendable, limit);
+        for outgoing in sendable {
+            self.add(outgoing);
         }
     }
 
@@ -94,7 +97,7 @@ impl ChannelSender {
     }
 
     /// Fails a message that can never be sent, so that it blocks no other.
-    fn fail(&mut self, Unreadable { company_id, ticket_id, id }: Unreadable, error: MessageError) {
+    fn fail(&mut self, UnsendableMessage { company_id, ticket_id, id }: UnsendableMessage, error: MessageError) {
         // It must not be read again before the tables have the failure.
         self.state.excluded_ids.insert(id);
         let row = DeliveryStatusRow {
@@ -112,25 +115,26 @@ impl ChannelSender {
         );
     }
 
+    /// Removes a message whose outcome is recorded, and schedules the next one of its lane.
     fn finish(&mut self, outgoing: &Outgoing) {
         self.outbox.finish(outgoing);
-        if self.state.lanes.done(outgoing.contact()) {
+        if self.state.lanes.remove_first(outgoing.contact()) {
             self.schedule_by_limit(outgoing.contact());
         }
     }
 
     /// Reschedules or gives up a message that the provider did not accept.
-    fn reschedule(&mut self, outgoing: Outgoing, version: DateTime<Utc>, failure: SendFailure) {
+    fn handle_failure(&mut self, outgoing: Outgoing, version: DateTime<Utc>, failure: SendFailure) {
         let (contact, now) = (outgoing.contact(), Instant::now());
         if let SendFailure::TokenRefused { reason } = failure {
             self.state.lanes.schedule(contact, now, now);
-            self.block(version, reason);
+            self.disconnect(version, reason);
             return;
         }
-        let left = self.time_left(&outgoing);
-        if left.is_zero() {
+        let time_left = self.time_left(&outgoing);
+        if time_left.is_zero() {
             self.scope.attempts.count_given_up();
-            self.record(outgoing, Decision::given_up(failure));
+            self.record(outgoing, Decision::give_up(failure));
             return;
         }
         let (pause, after) = match failure {
@@ -152,7 +156,7 @@ impl ChannelSender {
             SendFailure::Failed(_) | SendFailure::TokenRefused { .. } => (Duration::ZERO, None),
         };
         // The pause is capped, so that a last attempt is made just before the message is given up.
-        let pause = pause.max(after.unwrap_or_default()).min(left);
+        let pause = pause.max(after.unwrap_or_default()).min(time_left);
         self.state.lanes.schedule(contact, now + pause, now);
     }
 
@@ -162,8 +166,9 @@ impl ChannelSender {
         self.options().give_up_after.saturating_sub(age)
     }
 
-    /// Stops sending with this version of the channel, and writes the reason into the channel's row.
-    fn block(&mut self, version: DateTime<Utc>, reason: String) {
+    /// Stops sending with this version of the channel, whose token was refused, and writes the reason into the channel's
+    /// row.
+    fn disconnect(&mut self, version: DateTime<Utc>, reason: String) {
         let Some(connected) = self.state.account.take_if(|connected| connected.version == version) else { return };
         self.state.refused_version = Some(version);
         let (base, channel) = (self.scope.base.clone(), self.channel);
@@ -179,7 +184,7 @@ impl ChannelSender {
                             .await
                             .map_err(|error| Refusal::Unavailable(error.to_string()))
                     };
-                    // Every error is retried until the tables have it.
+                    // Retried until it succeeds: any error is `Unavailable`.
                     let _ = while_unavailable(RETRY_PAUSE, save).await;
                     base.refresh(channel.0).await;
                 };
@@ -195,7 +200,7 @@ impl ChannelSender {
     /// Reads messages from the tables that are not in memory.
     pub(super) fn begin_read(&mut self) {
         let Some(request) = self.outbox.begin_read() else { return };
-        // Read before the query: entries flushed later are excluded needlessly, but none is wrongly included.
+        // Read before the query: outcomes flushed in between are excluded needlessly, but no message is sent twice.
         let flushed = self.scope.base.store.log.flushed();
         let mut known_ids = self.state.lanes.ids();
         known_ids.extend(self.state.recent_outcomes.unflushed(flushed));
@@ -205,13 +210,13 @@ impl ChannelSender {
         self.state.pending_events.push(
             async move {
                 let background = base.background.clone();
-                let read = background.spawn(async move { read(&base, channel, &known_ids, request).await }).await;
-                let read = read.unwrap_or_else(|error| Err(Refusal::Defect(error.to_string())));
-                if let Err(refusal) = &read {
+                let entries = background.spawn(async move { read(&base, channel, &known_ids, request).await }).await;
+                let entries = entries.unwrap_or_else(|error| Err(Refusal::Defect(error.to_string())));
+                if let Err(refusal) = &entries {
                     tracing::debug!(%refusal, "reading an outbox will be retried");
                     tokio::time::sleep(RETRY_PAUSE).await;
                 }
-                Event::Read { messages: read.ok(), limit: request.count }
+                Event::Read { entries: entries.ok(), limit: request.count }
             }
             .boxed(),
         );
@@ -219,13 +224,14 @@ impl ChannelSender {
 }
 
 /// The first queued messages except those in `known_ids`: the ones in memory, and those with a recent outcome that the
-/// tables may not have. The tables need not be current for this; they must only have the backlog.
+/// tables may not have. The tables need not be current; they must only have the messages that did not fit into memory,
+/// which were accepted up to `request.seq`.
 async fn read(
     base: &Base,
     channel: ChannelKey,
     known_ids: &[MessageId],
     request: ReadRequest,
-) -> Result<Vec<Waiting>, Refusal> {
+) -> Result<Vec<OutboxEntry>, Refusal> {
     base.store.log.reached(request.seq).await?;
     let limit = i64::try_from(request.count).unwrap_or(i64::MAX);
     Ok(messages::outbox(base.store.db(channel.0), channel.0, channel.1, known_ids, limit).await?)

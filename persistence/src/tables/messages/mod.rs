@@ -18,7 +18,7 @@ pub use content::{ChosenOption, ContentKind, MessageContent};
 pub(crate) use inbound::set_media;
 pub use inbound::{MediaRow, MessageRef, last_inbound_at, media_wanted, received, sent_until};
 pub use list::{MessageFilter, list};
-pub use outbox::{AddressedMessage, Unreadable, Waiting, by_provider_id, outbox, outboxes, withdrawn};
+pub use outbox::{AddressedMessage, OutboxEntry, UnsendableMessage, by_provider_id, outbox, outboxes, withdrawn};
 pub(crate) use progress::{ChangeCause, ChangedMessage, FailedMessage, failed, merge, not_failed, progress};
 pub use progress::{DeliveryStatus, DeliveryStatusRow, MessageError};
 pub use receipts::DeliveryReceipt;

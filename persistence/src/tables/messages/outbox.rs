@@ -20,7 +20,7 @@ pub struct AddressedMessage {
 
 /// A queued message that cannot be sent.
 #[derive(Clone, Copy, Debug, FromRow)]
-pub struct Unreadable {
+pub struct UnsendableMessage {
     pub company_id: CompanyId,
     pub ticket_id: TicketId,
     pub id: MessageId,
@@ -28,25 +28,25 @@ pub struct Unreadable {
 
 /// An entry of an outbox.
 #[derive(Clone, Debug)]
-pub enum Waiting {
+pub enum OutboxEntry {
     /// A message to send.
     Message(Box<AddressedMessage>),
     /// A message that can never be sent: this release cannot read its stored content.
-    Unreadable(Unreadable),
+    Unreadable(UnsendableMessage),
     /// One of a campaign that was canceled before it was sent, or whose contact has opted out, and why it is not sent.
-    Withdrawn(Unreadable, MessageError),
+    Withdrawn(UnsendableMessage, MessageError),
 }
 
-impl Waiting {
+impl OutboxEntry {
     fn of(row: &PgRow) -> sqlx::Result<Self> {
         if row.try_get("is_withdrawn")? {
-            return Unreadable::from_row(row)
+            return UnsendableMessage::from_row(row)
                 .map(|message| Self::Withdrawn(message, MessageError::campaign_canceled()));
         }
         if row.try_get("is_opted_out")? {
-            return Unreadable::from_row(row).map(|message| Self::Withdrawn(message, MessageError::opted_out()));
+            return UnsendableMessage::from_row(row).map(|message| Self::Withdrawn(message, MessageError::opted_out()));
         }
-        let unreadable = || Unreadable::from_row(row).map(Self::Unreadable);
+        let unreadable = || UnsendableMessage::from_row(row).map(Self::Unreadable);
         let Ok(addressed) = document::read::<AddressedMessage>(row) else { return unreadable() };
         let message = &addressed.message;
         let is_complete = match message.kind {
@@ -84,7 +84,7 @@ pub async fn outbox(
     channel: ChannelId,
     excluded: &[MessageId],
     limit: i64,
-) -> Result<Vec<Waiting>> {
+) -> Result<Vec<OutboxEntry>> {
     let rows = with_timeout(
         sqlx::query(
             "select m.*, c.number, m.source = 'campaign' and exists (select from campaign_recipients r
@@ -108,7 +108,7 @@ pub async fn outbox(
         .fetch_all(db),
     )
     .await?;
-    Ok(rows.iter().map(Waiting::of).collect::<sqlx::Result<_>>()?)
+    Ok(rows.iter().map(OutboxEntry::of).collect::<sqlx::Result<_>>()?)
 }
 
 /// Why a queued message of a campaign must not be sent: the campaign was canceled, or the contact has opted out. `None`: it
