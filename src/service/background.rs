@@ -29,7 +29,7 @@ pub(super) fn start(handles: &Handles, events: EventOptions) {
     engine.spawn(async move { run_partition_maintenance(store, events).await });
     let media = handles.app.media.clone();
     let retention = engine.retention.clone();
-    engine.spawn(async move { retention.keep(|| media.sweep_soon()).await });
+    engine.spawn(async move { retention.run(|| media.sweep_soon()).await });
     let app = handles.app.clone();
     engine.spawn(async move { app.media.run_sweep(&app.engine).await });
 }

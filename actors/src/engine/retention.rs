@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::events;
-use hotline_persistence::tables::retentions::{self, ExpiredConversation, Removed, Rule};
-use hotline_persistence::{CompanyId, ContactId, Database, Error, PlainTransaction, SessionId, TicketId};
+use hotline_persistence::tables::retentions::{self, ExpiredConversation, RemovedConversations, RetentionRule};
+use hotline_persistence::{CompanyId, ContactId, Database, Error, PlainChange, SessionId, TicketId};
 use parking_lot::Mutex;
 use tokio::time::MissedTickBehavior;
 
@@ -71,13 +71,13 @@ pub struct RetentionFigures {
 /// One run over a company, from the conversation that was closed longest ago.
 #[derive(Clone, Debug)]
 struct RetentionRun {
-    rule: Rule,
+    rule: RetentionRule,
     started_at: Instant,
     /// The last ticket that was examined.
     after: (DateTime<Utc>, TicketId),
     tickets_max: i64,
-    /// The closing time of the first ticket that was kept in this run.
-    oldest_kept: Option<DateTime<Utc>>,
+    /// The closing time of the first ticket that this run has skipped.
+    oldest_skipped: Option<DateTime<Utc>>,
     /// The closing time of the first ticket of the current step.
     oldest_examined: Option<DateTime<Utc>>,
     tickets: u64,
@@ -88,13 +88,13 @@ struct RetentionRun {
 }
 
 impl RetentionRun {
-    fn of(rule: Rule) -> Self {
+    fn of(rule: RetentionRule) -> Self {
         Self {
             rule,
             started_at: Instant::now(),
             after: (DateTime::UNIX_EPOCH, TicketId::new(0)),
             tickets_max: TICKETS_FIRST,
-            oldest_kept: None,
+            oldest_skipped: None,
             oldest_examined: None,
             tickets: 0,
             messages: 0,
@@ -104,24 +104,24 @@ impl RetentionRun {
     }
 
     /// The run to continue now: this one, a new one, or none yet.
-    fn next(&self, rule: Rule) -> Option<Self> {
+    fn next(&self, rule: RetentionRule) -> Option<Self> {
         match self.ended {
             _ if self.rule != rule => Some(Self::of(rule)),
             None => Some(self.clone()),
             Some(ended) if ended.elapsed() >= RUN_EVERY => {
-                Some(Self { oldest_kept: None, oldest_examined: self.oldest_kept, ..Self::of(rule) })
+                Some(Self { oldest_skipped: None, oldest_examined: self.oldest_skipped, ..Self::of(rule) })
             }
             Some(_) => None,
         }
     }
 
     /// Records the outcome of a step.
-    fn record_step(&mut self, due: &[ExpiredConversation], removed: &Removed) {
+    fn record_step(&mut self, due: &[ExpiredConversation], removed: &RemovedConversations) {
         if let Some(last) = due.last() {
             self.after = (last.closed_at, last.id);
         }
-        let kept_ticket = due.iter().find(|due| !removed.tickets.contains(&due.id));
-        self.oldest_kept = self.oldest_kept.or(kept_ticket.map(|due| due.closed_at));
+        let skipped = due.iter().find(|due| !removed.tickets.contains(&due.id));
+        self.oldest_skipped = self.oldest_skipped.or(skipped.map(|due| due.closed_at));
         self.tickets += removed.tickets.len() as u64;
         self.messages += removed.messages;
     }
@@ -129,7 +129,7 @@ impl RetentionRun {
     /// Halves the next step. A single ticket that fails is skipped until the next run, so that it blocks no other.
     fn record_failure(&mut self, due: &[ExpiredConversation]) {
         if self.tickets_max == 1 {
-            self.record_step(due, &Removed::default());
+            self.record_step(due, &RemovedConversations::default());
         }
         self.tickets_max = (self.tickets_max / 2).max(1);
     }
@@ -154,23 +154,23 @@ impl Retention {
         Self { base, contacts, tickets, sessions, runs: Mutex::default(), removed: AtomicU64::new(0) }
     }
 
-    /// Deletes expired conversations for the life of the process. Calls `files_left` when files have lost their
-    /// messages.
-    pub async fn keep(&self, files_left: impl Fn() + Send + Sync) {
+    /// Deletes expired conversations for the life of the process. Calls `on_orphaned_files` when files have lost
+    /// their messages.
+    pub async fn run(&self, on_orphaned_files: impl Fn() + Send + Sync) {
         let mut ticks = tokio::time::interval(self.base.options.sweep_every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
             let store = &self.base.store;
             match retentions::rules(&store.housekeeping, &store.ownership().of_slots()).await {
-                Ok(rules) => self.run_round(rules, &files_left).await,
+                Ok(rules) => self.run_round(rules, &on_orphaned_files).await,
                 Err(error) => tracing::debug!(%error, "could not read retention rules; will retry"),
             }
         }
     }
 
     /// Works on all companies that have something left, in turns, until the retention rules are due to be read again.
-    async fn run_round(&self, rules: Vec<Rule>, files_left: &(impl Fn() + Send + Sync)) {
+    async fn run_round(&self, rules: Vec<RetentionRule>, on_orphaned_files: &(impl Fn() + Send + Sync)) {
         self.runs.lock().retain(|company, _| rules.iter().any(|rule| rule.company_id == *company));
         let started_at = Instant::now();
         let mut rules_left = rules;
@@ -185,7 +185,7 @@ impl Retention {
                     .map_or_else(|| Some(RetentionRun::of(rule)), |run| run.next(rule));
                 let Some(run) = run else { continue };
                 let step_started_at = Instant::now();
-                match self.step(run, files_left).await {
+                match self.step(run, on_orphaned_files).await {
                     Ok(true) => {}
                     Ok(false) => has_more.push(rule),
                     Err(refusal) => {
@@ -200,7 +200,11 @@ impl Retention {
     }
 
     /// One step of a company; true when nothing is left.
-    async fn step(&self, mut run: RetentionRun, files_left: &(impl Fn() + Send + Sync)) -> Result<bool, Refusal> {
+    async fn step(
+        &self,
+        mut run: RetentionRun,
+        on_orphaned_files: &(impl Fn() + Send + Sync),
+    ) -> Result<bool, Refusal> {
         let (rule, company) = (run.rule, run.rule.company_id);
         let started_at = Instant::now();
         let db = self.base.reads().tables(company).await?;
@@ -211,7 +215,7 @@ impl Retention {
             let events = events::remove_old(db.heavy(), company, rule.days, EVENT_ROWS_MAX).await?;
             run.events += events;
             if events < EVENT_ROWS_MAX.unsigned_abs() {
-                retentions::note_run(db, &rule).await?;
+                retentions::record_run(db, &rule).await?;
                 run.ended = Some(Instant::now());
             }
         } else {
@@ -226,7 +230,7 @@ impl Retention {
                 }
             };
             if removed.files > 0 {
-                files_left();
+                on_orphaned_files();
             }
             self.removed.fetch_add(removed.tickets.len() as u64, Ordering::Relaxed);
             run.record_step(&due, &removed);
@@ -246,7 +250,11 @@ impl Retention {
     }
 
     /// Deletes those of these tickets that are due. None: the company's rule has changed meanwhile.
-    async fn remove(&self, rule: &Rule, due: &[ExpiredConversation]) -> Result<Option<Removed>, Refusal> {
+    async fn remove(
+        &self,
+        rule: &RetentionRule,
+        due: &[ExpiredConversation],
+    ) -> Result<Option<RemovedConversations>, Refusal> {
         let company = rule.company_id;
         let mut guards: HashMap<ContactId, DeletionGuard> = HashMap::new();
         for ExpiredConversation { contact_id, .. } in due {
@@ -272,7 +280,7 @@ impl Retention {
         if let Err(error) = commit(transaction).await {
             // The deletion may have been committed. The marks stay until that is known.
             let check = || async {
-                let check = retentions::settled(self.base.db(company), company, &removed.tickets).await;
+                let check = retentions::wait_for_outcome(self.base.db(company), company, &removed.tickets).await;
                 check.map_err(|error| Refusal::Unavailable(error.to_string()))
             };
             let _ = while_unavailable(RETRY_PAUSE, check).await;
@@ -313,7 +321,7 @@ impl Retention {
     pub fn figures(&self) -> RetentionFigures {
         let now = now();
         let due_since = |run: &RetentionRun| {
-            run.oldest_kept.into_iter().chain(run.oldest_examined).min().map(|closed_at| closed_at + run.rule.age())
+            run.oldest_skipped.into_iter().chain(run.oldest_examined).min().map(|closed_at| closed_at + run.rule.age())
         };
         let oldest = self.runs.lock().values().filter_map(due_since).min();
         let oldest_due = oldest.and_then(|since| (now - since).to_std().ok()).unwrap_or_default();
@@ -332,7 +340,8 @@ async fn commit(transaction: PlainTransaction) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    const RULE: Rule = Rule { company_id: CompanyId::new(1), days: 30, updated_at: DateTime::UNIX_EPOCH };
+    const RULE: RetentionRule =
+        RetentionRule { company_id: CompanyId::new(1), days: 30, updated_at: DateTime::UNIX_EPOCH };
 
     fn due(id: i64) -> ExpiredConversation {
         let closed_at = DateTime::from_timestamp(id, 0).unwrap_or_default();
@@ -340,12 +349,12 @@ mod tests {
     }
 
     #[test]
-    fn kept_tickets_are_skipped_and_a_long_step_shrinks_the_next() {
+    fn tickets_that_remain_are_skipped_and_a_long_step_shrinks_the_next() {
         let mut run = RetentionRun::of(RULE);
-        let removed = Removed { tickets: vec![TicketId::new(1)], ..Removed::default() };
+        let removed = RemovedConversations { tickets: vec![TicketId::new(1)], ..RemovedConversations::default() };
         run.record_step(&[due(1), due(2), due(3)], &removed);
-        run.record_step(&[due(4)], &Removed::default());
-        assert_eq!((run.after.1, run.oldest_kept, run.tickets), (TicketId::new(4), Some(due(2).closed_at), 1));
+        run.record_step(&[due(4)], &RemovedConversations::default());
+        assert_eq!((run.after.1, run.oldest_skipped, run.tickets), (TicketId::new(4), Some(due(2).closed_at), 1));
         run.adapt_size(STEP_TIME_LOW / 2);
         assert_eq!(run.tickets_max, 2 * TICKETS_FIRST);
         for _ in 0..20 {
@@ -367,7 +376,7 @@ mod tests {
         assert_eq!(run.next(RULE).map(|run| run.after.1), Some(TicketId::new(7)));
         run.ended = Some(Instant::now());
         assert!(run.next(RULE).is_none(), "it was looked at");
-        let again = Rule { updated_at: DateTime::UNIX_EPOCH + RULE.age(), ..RULE };
+        let again = RetentionRule { updated_at: DateTime::UNIX_EPOCH + RULE.age(), ..RULE };
         assert_eq!(run.next(again).map(|run| run.after.1), Some(TicketId::new(0)));
     }
 }

@@ -30,7 +30,7 @@ pub struct Retention {
     pub name: String,
     /// `None`: everything is kept.
     pub days: Option<i32>,
-    /// Conversations that are overdue and not deleted yet.
+    /// Conversations that are expired and not deleted yet.
     #[serde(rename = "pending")]
     pub due: i64,
     /// Conversations deleted so far.
@@ -47,14 +47,14 @@ const COLUMNS: &str = "select r.company_id as company, c.name, r.days, r.removed
 
 /// A company with a retention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
-pub struct Rule {
+pub struct RetentionRule {
     pub company_id: CompanyId,
     pub days: i32,
     /// When the retention was set.
     pub updated_at: DateTime<Utc>,
 }
 
-impl Rule {
+impl RetentionRule {
     /// The age at which a closed conversation is deleted.
     pub fn age(&self) -> TimeDelta {
         TimeDelta::days(self.days.into())
@@ -69,9 +69,9 @@ pub struct ExpiredConversation {
     pub closed_at: DateTime<Utc>,
 }
 
-/// Conversations that are deleted once the transaction commits.
+/// Conversations that the transaction has deleted, with everything that belongs to them.
 #[derive(Clone, Debug, Default)]
-pub struct Removed {
+pub struct RemovedConversations {
     /// Their tickets.
     pub tickets: Vec<TicketId>,
     /// Number of their messages.
@@ -105,7 +105,7 @@ pub async fn set(db: impl PgExecutor<'_>, company: CompanyId, days: Option<i32>)
 }
 
 /// The companies with a retention.
-pub async fn rules(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<Rule>> {
+pub async fn rules(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<RetentionRule>> {
     let holds = OfSlots::holds("company_id", 1);
     let rules = format!(
         "select company_id, days, updated_at from retentions where days is not null and {holds} order by company_id"
@@ -113,11 +113,11 @@ pub async fn rules(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<Rule>> 
     with_timeout(sqlx::query_as(AssertSqlSafe(rules)).bind(slots.numbers()).fetch_all(db)).await
 }
 
-/// Up to `limit` overdue conversations after a given one, by closing time. The database's clock decides, because all
+/// Up to `limit` expired conversations after a given one, by closing time. The database's clock decides, because all
 /// processes share it.
 pub async fn due(
     db: impl Database<'_>,
-    rule: &Rule,
+    rule: &RetentionRule,
     (closed_at, id): (DateTime<Utc>, TicketId),
     limit: i64,
 ) -> Result<Vec<ExpiredConversation>> {
@@ -130,20 +130,52 @@ pub async fn due(
     with_timeout(due.bind(rule.company_id).bind(rule.days).bind(closed_at).bind(id).bind(limit).fetch_all(db)).await
 }
 
-/// Deletes the overdue ones of these conversations with everything that belongs to them. Returns `None` if the
+/// Deletes the expired ones of these conversations with everything that belongs to them. Returns `None` if the
 /// company's retention has changed meanwhile. A conversation with a queued message or an active visitor's session
 /// stays.
 ///
 /// # Errors
 /// When the database cannot answer; then the transaction must be rolled back.
-pub async fn remove(db: &mut PgConnection, rule: &Rule, tickets: &[TicketId]) -> Result<Option<Removed>> {
+pub async fn remove(
+    db: &mut PgConnection,
+    rule: &RetentionRule,
+    tickets: &[TicketId],
+) -> Result<Option<RemovedConversations>> {
     let company = rule.company_id;
-    // Locked until the commit: once a longer retention was acknowledged, it is respected.
-    let days = sqlx::query_scalar("select days from retentions where company_id = $1 for update");
-    let days: Option<Option<i32>> = with_timeout(days.bind(company).fetch_optional(&mut *db)).await?;
-    if days.flatten() != Some(rule.days) {
+    if !lock_rule(db, rule).await? {
         return Ok(None);
     }
+    let conversations = remove_tickets(db, rule, tickets).await?;
+    let Some(last_close) = conversations.iter().map(|conversation| conversation.closed_at).max() else {
+        return Ok(Some(RemovedConversations::default()));
+    };
+    let tickets: Vec<TicketId> = conversations.iter().map(|conversation| conversation.id).collect();
+    let contacts: Vec<ContactId> = conversations.iter().map(|conversation| conversation.contact_id).collect();
+    let messages = remove_messages(db, company, &tickets).await?;
+    let last_event = remove_events(db, company, &tickets).await?;
+    cascades::forget_tickets(&mut *db, company, &tickets).await?;
+    let sessions = reduce_sessions(db, company, &contacts, &tickets).await?;
+    remove_schedules(db, company, &contacts, &messages.scheduled).await?;
+    let last_counted = [Some(last_close), messages.last_counted, last_event].into_iter().flatten().max();
+    count_removed(db, company, tickets.len(), last_counted).await?;
+    // Last, and as one statement: a trigger counts the results of campaigns, and locks them until the commit.
+    forget_campaign_messages(db, company, &messages.of_campaigns).await?;
+    Ok(Some(RemovedConversations { tickets, messages: messages.messages, files: messages.files, sessions }))
+}
+
+/// Whether this is still the company's rule. It is locked until the commit: once a longer retention was acknowledged,
+/// it is respected.
+async fn lock_rule(db: &mut PgConnection, rule: &RetentionRule) -> Result<bool> {
+    let days = sqlx::query_scalar("select days from retentions where company_id = $1 for update");
+    let days: Option<Option<i32>> = with_timeout(days.bind(rule.company_id).fetch_optional(db)).await?;
+    Ok(days.flatten() == Some(rule.days))
+}
+
+async fn remove_tickets(
+    db: &mut PgConnection,
+    rule: &RetentionRule,
+    tickets: &[TicketId],
+) -> Result<Vec<ExpiredConversation>> {
     // Without `offset 0` the planner would scan all active or queued rows for each ticket, because their indexes are
     // small.
     let delete = sqlx::query_as(
@@ -159,42 +191,59 @@ pub async fn remove(db: &mut PgConnection, rule: &Rule, tickets: &[TicketId]) ->
                  offset 0) m where m.status = 'queued')
          returning t.id, t.contact_id, t.closed_at",
     );
-    let removed: Vec<ExpiredConversation> =
-        with_timeout(delete.bind(company).bind(tickets).bind(rule.days).fetch_all(&mut *db)).await?;
-    let Some(last_close) = removed.iter().map(|due| due.closed_at).max() else { return Ok(Some(Removed::default())) };
-    let tickets: Vec<TicketId> = removed.iter().map(|due| due.id).collect();
-    let contacts: Vec<ContactId> = removed.iter().map(|due| due.contact_id).collect();
-    let messages = remove_messages(db, company, &tickets).await?;
-    let last_event = remove_events(db, company, &tickets).await?;
-    cascades::forget_tickets(&mut *db, company, &tickets).await?;
-    // The session itself proves that the webchat reaches the contact, and a claim marks whose contact it is, so both
-    // facts stay.
-    let sessions = sqlx::query_scalar(
+    with_timeout(delete.bind(rule.company_id).bind(tickets).bind(rule.days).fetch_all(db)).await
+}
+
+/// Removes the content of the tickets' sessions. That a session existed proves that the webchat reaches the contact, and
+/// a claim marks whose contact it is, so both facts stay.
+async fn reduce_sessions(
+    db: &mut PgConnection,
+    company: CompanyId,
+    contacts: &[ContactId],
+    tickets: &[TicketId],
+) -> Result<Vec<SessionId>> {
+    let update = sqlx::query_scalar(
         "update webchat_sessions set ticket_id = null, page = null, utm = null,
              claimed = case when claimed is not null then '{}'::jsonb end
          where company_id = $1 and contact_id = any ($2) and ticket_id = any ($3) returning id",
     );
-    let sessions = sessions.bind(company).bind(&contacts).bind(&tickets).fetch_all(&mut *db);
-    let sessions: Vec<SessionId> = with_timeout(sessions).await?;
+    with_timeout(update.bind(company).bind(contacts).bind(tickets).fetch_all(db)).await
+}
+
+async fn remove_schedules(
+    db: &mut PgConnection,
+    company: CompanyId,
+    contacts: &[ContactId],
+    messages: &[MessageId],
+) -> Result<()> {
     let delete =
         sqlx::query("delete from schedules where company_id = $1 and contact_id = any ($2) and message_id = any ($3)");
-    with_timeout(delete.bind(company).bind(&contacts).bind(&messages.scheduled).execute(&mut *db)).await?;
-    let last = [Some(last_close), messages.last, last_event].into_iter().flatten().max();
-    let count = sqlx::query(
+    with_timeout(delete.bind(company).bind(contacts).bind(messages).execute(db)).await.map(drop)
+}
+
+/// Counts deleted conversations. Reports can no longer be recounted up to the day of `last_counted`.
+async fn count_removed(
+    db: &mut PgConnection,
+    company: CompanyId,
+    count: usize,
+    last_counted: Option<DateTime<Utc>>,
+) -> Result<()> {
+    let update = sqlx::query(
         "update retentions set removed = removed + $2,
              counted_from = greatest(counted_from, date_trunc('day', $3::timestamptz, 'UTC') + interval '1 day')
          where company_id = $1",
     );
-    let number = i64::try_from(tickets.len()).unwrap_or(i64::MAX);
-    with_timeout(count.bind(company).bind(number).bind(last).execute(&mut *db)).await?;
-    // Last, and as one statement: a trigger counts the results of campaigns, and locks them until the commit.
-    if !messages.of_campaigns.is_empty() {
-        let update = sqlx::query(
-            "update campaign_recipients set message_id = null where company_id = $1 and message_id = any ($2)",
-        );
-        with_timeout(update.bind(company).bind(&messages.of_campaigns).execute(&mut *db)).await?;
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    with_timeout(update.bind(company).bind(count).bind(last_counted).execute(db)).await.map(drop)
+}
+
+async fn forget_campaign_messages(db: &mut PgConnection, company: CompanyId, messages: &[MessageId]) -> Result<()> {
+    if messages.is_empty() {
+        return Ok(());
     }
-    Ok(Some(Removed { tickets, messages: messages.messages, files: messages.files, sessions }))
+    let update =
+        sqlx::query("update campaign_recipients set message_id = null where company_id = $1 and message_id = any ($2)");
+    with_timeout(update.bind(company).bind(messages).execute(db)).await.map(drop)
 }
 
 /// The messages of deleted conversations.
@@ -203,9 +252,10 @@ struct RemovedMessages {
     messages: u64,
     files: u64,
     /// The time of the last message that reports count.
-    last: Option<DateTime<Utc>>,
-    /// Messages referenced by other rows.
+    last_counted: Option<DateTime<Utc>>,
+    /// Messages that recipients of campaigns refer to.
     of_campaigns: Vec<MessageId>,
+    /// Messages that schedules refer to.
     scheduled: Vec<MessageId>,
 }
 
@@ -232,7 +282,7 @@ async fn remove_messages(db: &mut PgConnection, company: CompanyId, tickets: &[T
         for message in &rows {
             removed.messages += 1;
             removed.files += u64::from(message.has_file);
-            removed.last = removed.last.max(message.counted_at);
+            removed.last_counted = removed.last_counted.max(message.counted_at);
             match message.source {
                 Source::Campaign => removed.of_campaigns.push(message.id),
                 Source::Schedule => removed.scheduled.push(message.id),
@@ -251,7 +301,7 @@ async fn remove_events(
     company: CompanyId,
     tickets: &[TicketId],
 ) -> Result<Option<DateTime<Utc>>> {
-    let mut last = None;
+    let mut last_counted = None;
     loop {
         let delete = sqlx::query_as(
             "with gone as (
@@ -261,22 +311,23 @@ async fn remove_events(
              select count(*), max(created_at) filter (where type in ('opened', 'closed', 'reopened')) from gone",
         );
         let delete = delete.bind(company).bind(tickets).bind(ROWS_MAX).fetch_one(&mut *db);
-        let (number, last_counted): (i64, Option<DateTime<Utc>>) = with_timeout(delete).await?;
-        last = last.max(last_counted);
-        if number == 0 {
-            return Ok(last);
+        let (count, counted_at): (i64, Option<DateTime<Utc>>) = with_timeout(delete).await?;
+        last_counted = last_counted.max(counted_at);
+        if count == 0 {
+            return Ok(last_counted);
         }
     }
 }
 
-/// Waits for transactions on these tickets whose outcome is unknown.
-pub async fn settled(db: impl Database<'_>, company: CompanyId, tickets: &[TicketId]) -> Result<()> {
+/// Waits until transactions that changed these tickets, and whose outcome is unknown, have ended: they hold locks on
+/// the rows.
+pub async fn wait_for_outcome(db: impl Database<'_>, company: CompanyId, tickets: &[TicketId]) -> Result<()> {
     let lock = sqlx::query("select id from tickets where company_id = $1 and id = any ($2) for share");
     with_timeout(lock.bind(company).bind(tickets).execute(db)).await.map(drop)
 }
 
 /// Records a complete run for a company, unless its retention was changed meanwhile.
-pub async fn note_run(db: impl PgExecutor<'_>, rule: &Rule) -> Result<()> {
+pub async fn record_run(db: impl PgExecutor<'_>, rule: &RetentionRule) -> Result<()> {
     let update = sqlx::query("update retentions set ran_at = now() where company_id = $1 and updated_at = $2");
     with_timeout(update.bind(rule.company_id).bind(rule.updated_at).execute(db)).await.map(drop)
 }
