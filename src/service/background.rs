@@ -24,7 +24,7 @@ pub(super) fn start(handles: &Handles, events: EventOptions) {
     let downloads = handles.hooks.downloads.clone();
     engine.spawn(async move { downloads.run_search().await });
     let inbound = engine.inbound.clone();
-    engine.spawn(async move { inbound.run_early_status_sweep().await });
+    engine.spawn(async move { inbound.run_sweep().await });
     let store = engine.store().clone();
     engine.spawn(async move { run_partition_maintenance(store, events).await });
     let media = handles.app.media.clone();

@@ -177,7 +177,7 @@ impl Inbound {
     }
 
     /// Applies early statuses from before a restart, and deletes expired ones, for the life of the process.
-    pub async fn run_early_status_sweep(self: &Arc<Self>) {
+    pub async fn run_sweep(self: &Arc<Self>) {
         let mut ticks = tokio::time::interval(SWEEP_EVERY);
         loop {
             ticks.tick().await;
