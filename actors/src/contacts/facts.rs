@@ -1,13 +1,14 @@
-//! What a command may have to know of its contact: what a channel reaches and accepts depends on it.
+//! Facts of a contact that decide whether a channel can reach it, and which messages the channel accepts.
 //!
-//! Three places know of it, each less than the next: the cache, the hot ticket, the tables. Each adds what it knows of
-//! the facts that are missing ([`RequiredFacts::missing_in`]), so the tables are read for the rest alone.
+//! They are looked up in the cache, then in the hot ticket, then in the tables. Each look-up adds some of the facts that
+//! are still missing ([`RequiredFacts::missing_in`]), so the tables are read only for the rest.
 
 use chrono::{DateTime, Utc};
 
 use crate::variables::ContactValues;
 
-/// When a contact last wrote on a channel, as far as known. Better knowledge compares greater, so `max` merges two.
+/// When a contact last wrote on a channel, as far as known. Later and more certain values compare greater, so `max`
+/// merges two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LastInbound {
     /// Not looked up.
@@ -20,12 +21,12 @@ pub enum LastInbound {
 }
 
 impl From<Option<DateTime<Utc>>> for LastInbound {
-    fn from(found: Option<DateTime<Utc>>) -> Self {
-        found.map_or(Self::Never, Self::At)
+    fn from(last_inbound: Option<DateTime<Utc>>) -> Self {
+        last_inbound.map_or(Self::Never, Self::At)
     }
 }
 
-/// What a command must know of its contact that the ticket may lack.
+/// The facts that a command requires of its contact; its ticket may lack them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequiredFacts {
     /// Whether a channel without phone numbers can reach the contact.
@@ -37,16 +38,17 @@ pub struct RequiredFacts {
 }
 
 impl RequiredFacts {
-    /// Those that are not among the known ones. Values of variables are in the tables alone.
-    pub(crate) fn missing_in(self, known: &ContactFacts) -> Self {
+    /// The required facts that `facts` lacks. Values of variables are always missing: only the tables have them, which
+    /// are read last.
+    pub(crate) fn missing_in(self, facts: &ContactFacts) -> Self {
         Self {
-            reachable: self.reachable && !known.reachable,
-            last_inbound: self.last_inbound && known.last_inbound == LastInbound::Unknown,
+            reachable: self.reachable && !facts.reachable,
+            last_inbound: self.last_inbound && facts.last_inbound == LastInbound::Unknown,
             values: self.values,
         }
     }
 
-    /// Whether a ticket may know some of them.
+    /// Whether a hot ticket may have some of them.
     pub(crate) fn has_ticket_facts(self) -> bool {
         self.reachable || self.last_inbound
     }
@@ -57,10 +59,10 @@ impl RequiredFacts {
     }
 }
 
-/// The loaded values that [`RequiredFacts`] asked for.
+/// The facts found so far; those not required remain at their defaults.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ContactFacts {
-    /// Whether a channel without phone numbers is known to reach the contact.
+    /// Whether a channel without phone numbers can reach the contact. False: it cannot, or this was not looked up.
     pub reachable: bool,
     /// When the contact last wrote on the channel.
     pub last_inbound: LastInbound,
@@ -69,7 +71,7 @@ pub struct ContactFacts {
 }
 
 impl ContactFacts {
-    /// Adds what a ticket knows of the required facts.
+    /// Adds the required ones of these facts, as of a ticket.
     pub(crate) fn add(&mut self, required: RequiredFacts, reachable: bool, last_inbound: LastInbound) {
         if required.reachable {
             self.reachable |= reachable;
@@ -85,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_is_not_missing_and_better_knowledge_wins() {
+    fn found_facts_are_no_longer_missing_and_the_latest_one_counts() {
         let all = RequiredFacts { reachable: true, last_inbound: true, values: true };
         let mut facts = ContactFacts::default();
         assert_eq!(all.missing_in(&facts), all);
@@ -96,7 +98,7 @@ mod tests {
         facts.add(all, false, LastInbound::At(DateTime::UNIX_EPOCH));
         assert_eq!((facts.reachable, facts.last_inbound), (true, LastInbound::At(DateTime::UNIX_EPOCH)));
         let missing = all.missing_in(&facts);
-        assert_eq!((missing.has_ticket_facts(), missing.is_empty()), (false, false), "values are never known before");
+        assert_eq!((missing.has_ticket_facts(), missing.is_empty()), (false, false), "values are always missing");
     }
 
     #[test]
