@@ -96,7 +96,7 @@ async fn run(
         .arg(new)
         .args(["--username", USER, "--encoding", "UTF8", "--locale", locale])
         // Safe because only PostgreSQL's user and root can reach the socket (see `socket`); a TCP port, if
-        // one is ever opened, rejects every connection.
+        // one is ever opened, rejects all connections.
         .args(["--auth-local", "trust", "--auth-host", "reject"])
         .arg("--no-instructions")
         .kill_on_drop(true);

@@ -1,14 +1,14 @@
 //! The private PostgreSQL cluster that Hotline runs when no database URL is given.
 //!
-//! One command must be enough to run Hotline, so this crate finds the PostgreSQL binaries, creates a
-//! cluster in `<data-dir>/postgres` once, starts it on a unix socket only, keeps it running and stops it
-//! with the process. The service, the command line, tests and benches all use it.
+//! One command must be enough to run Hotline, so this crate finds the PostgreSQL binaries, creates a cluster in
+//! `<data-dir>/postgres` once, starts it on a unix socket only, restarts it if it exits, and stops it with the process.
+//! The service, the command line, tests and benches all use it.
 //!
 //! One lock, `<data-dir>/postgres.lock`, decides who controls the cluster: its holder is the *owner*, the only process
 //! that may start, restart or stop it. All other processes are *guests* and only connect.
 //!
-//! It must never start a second postmaster on a cluster that has one, never remove a `postmaster.pid`
-//! whose process may be alive and ours, and never delete a cluster.
+//! It must never start a second postmaster on a cluster that has one, never remove a `postmaster.pid` whose process may
+//! be a running postmaster of the cluster, and never delete a cluster.
 
 #![warn(missing_docs)]
 
@@ -33,22 +33,22 @@ use std::path::PathBuf;
 pub use cluster::Cluster;
 pub use error::ClusterError;
 
-/// Environment variable naming the folder that holds `postgres` and `initdb`.
+/// Environment variable with the folder of `postgres` and `initdb`.
 pub const BINARIES_VARIABLE: &str = "HOTLINE_PG_BIN";
 
-/// Oldest major version Hotline's statements run on.
+/// Oldest major version of PostgreSQL that Hotline supports.
 const OLDEST_SUPPORTED: u32 = 15;
 
-/// Superuser of the cluster and name Hotline connects with.
+/// The superuser of the cluster, as whom Hotline connects.
 const USER: &str = "hotline";
 
-/// Database Hotline's tables are in.
+/// The database of Hotline's tables.
 const DATABASE: &str = "hotline";
 
-/// Connections a cluster accepts by default: Hotline's own pool and some room for `psql`.
+/// Default maximum number of connections: Hotline's pools, and some for `psql`.
 const DEFAULT_MAX_CONNECTIONS: u16 = 100;
 
-/// Connections of a cluster shared by many test processes, each with pools of its own.
+/// Maximum number of connections of a cluster that many test processes share, each with its own pools.
 const SHARED_MAX_CONNECTIONS: u16 = 400;
 
 /// Where a cluster is stored and how it is run.
@@ -56,20 +56,20 @@ const SHARED_MAX_CONNECTIONS: u16 = 400;
 pub struct ClusterOptions {
     /// Hotline's data folder; the cluster is in its `postgres` subfolder.
     pub data_dir: PathBuf,
-    /// Folder of `postgres` and `initdb` (`--pg-bin`); without it `HOTLINE_PG_BIN`, `PATH` and the usual
-    /// places are searched.
+    /// Folder of `postgres` and `initdb` (`--pg-bin`). `None`: `HOTLINE_PG_BIN`, `PATH` and the usual folders are
+    /// searched.
     pub binaries: Option<PathBuf>,
-    /// Whether commits survive a machine crash. False only for tests: the journal deletes segments because a commit was
-    /// confirmed.
+    /// Whether commits survive a crash of the machine. False only for tests, because the journal deletes its segments
+    /// once a commit is confirmed.
     pub fsync: bool,
-    /// Connections the server accepts.
+    /// Maximum number of connections.
     pub max_connections: u16,
     /// Further server settings; they override those chosen here.
     pub settings: Vec<(String, String)>,
 }
 
 impl ClusterOptions {
-    /// A cluster as the service runs it.
+    /// The options of the service.
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
         Self {
             data_dir: data_dir.into(),
@@ -85,7 +85,7 @@ impl ClusterOptions {
         self.data_dir.join(home::CLUSTER).symlink_metadata().is_ok()
     }
 
-    /// A cluster for tests and benches of everything but durability: no fsync, and room for many processes.
+    /// The options of tests and benches that do not test durability: no fsync, and connections for many processes.
     pub fn for_tests(data_dir: impl Into<PathBuf>) -> Self {
         // A copied database goes into the WAL as a whole, and compressing that takes longer than copying it.
         let settings = [("wal_compression", "off"), ("max_wal_size", "1GB")];

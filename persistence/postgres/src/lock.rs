@@ -16,8 +16,8 @@ const GUESTS_FILE: &str = "postgres.guests.lock";
 /// Interval between lock attempts: short compared with a start, cheap enough to poll.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long to wait for a service's lock before reporting it, since a service that was just told to stop, or a child
-/// between fork and exec, holds it for a moment longer.
+/// How long to wait for a service's lock before reporting it: a service that is stopping, or a child between fork and
+/// exec, holds it a little longer.
 const SERVICE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why the owner owns the cluster, for processes that find it locked.
@@ -55,7 +55,7 @@ impl OwnerLock {
         Ok(Some(Self { _file: file }))
     }
 
-    /// Takes the lock; waits for a passing holder, but not for a service.
+    /// Takes the lock; waits for a temporary owner, but not for a service.
     pub(super) async fn acquire(data_dir: &Path, role: OwnerRole, timeout: Duration) -> Result<Self, ClusterError> {
         let started_at = Instant::now();
         loop {

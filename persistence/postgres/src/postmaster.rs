@@ -70,7 +70,7 @@ impl Postmaster {
             .spawn()
             .map_err(ClusterError::io("run", &program))?;
         Ok(Self {
-            // `None` only after the child was waited for.
+            // It has an id until it was waited for.
             pid: child.id().unwrap_or_default(),
             child: Some(child),
             log_start,
@@ -121,11 +121,11 @@ impl Postmaster {
     fn signal(&mut self, signal: Signal, home: &Home) -> Result<(), ClusterError> {
         // Do not signal a child that was waited for, or an adopted process that exited: the id may belong to another
         // process by now.
-        let alive = match &self.child {
+        let is_running = match &self.child {
             Some(child) => child.id().is_some(),
             None => pid_file::is_postmaster_of(self.pid, &home.cluster),
         };
-        let Some(pid) = i32::try_from(self.pid).ok().filter(|pid| alive && *pid > 0) else {
+        let Some(pid) = i32::try_from(self.pid).ok().filter(|pid| is_running && *pid > 0) else {
             return Ok(());
         };
         match kill(Pid::from_raw(pid), signal) {
@@ -174,6 +174,7 @@ fn shared_buffers_mib() -> u64 {
     total_kib.map_or(DEFAULT, |kib| (kib / 1024 / 16).clamp(128, 1024))
 }
 
+/// The log, rotated if it is too large, and its size.
 fn open_log(path: &Path) -> Result<(File, u64), ClusterError> {
     let size = path.metadata().map_or(0, |metadata| metadata.len());
     let start = if size > LOG_MAX_BYTES {

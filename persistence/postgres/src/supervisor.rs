@@ -15,7 +15,7 @@ use super::lock::OwnerLock;
 use super::postmaster::Postmaster;
 use super::{ClusterError, ClusterOptions};
 
-/// Pause before the first restart: a single crash is over before callers give up.
+/// Pause before the first restart: short, so that a single crash is hardly noticed.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 
 /// Longest pause: once a full disk is cleared, that is detected within half a minute.
@@ -85,7 +85,7 @@ impl Supervisor {
         if let Ok(result) = joined {
             return result;
         }
-        // The task's runtime is gone; the postmaster may still be running.
+        // The task's runtime has ended; the postmaster may still be running.
         match Postmaster::find(home)? {
             Some(mut postmaster) => postmaster.shut_down(home).await,
             None => Ok(()),
@@ -154,7 +154,7 @@ impl RestartTask {
     }
 }
 
-/// Returns when a stop was requested; never if the sender is gone, which aborts the task instead.
+/// Returns when a stop was requested; never if the sender was dropped, which aborts the task instead.
 async fn stop_requested(stop: &mut watch::Receiver<bool>) {
     if stop.wait_for(|is_requested| *is_requested).await.is_err() {
         std::future::pending::<()>().await;

@@ -92,7 +92,7 @@ async fn a_pid_file_naming_an_unrelated_process_is_removed() {
     let cluster = Cluster::start(folder.options()).await.unwrap();
     cluster.stop().await.unwrap();
     let pid_file = cluster.cluster_dir().join("postmaster.pid");
-    // Run as PostgreSQL's own user; PostgreSQL would ignore any other user's process by itself.
+    // Run as PostgreSQL's own user, because PostgreSQL ignores the processes of other users.
     let unrelated =
         OsUser::choose(None).unwrap().command(Path::new("/bin/sleep")).arg("600").kill_on_drop(true).spawn().unwrap();
     let pid = unrelated.id().unwrap();
