@@ -119,18 +119,18 @@ pub enum Error {
         /// The maximum difference.
         maximum: Duration,
     },
-    /// A member of the cluster speaks a version of the messages between processes that this release does not understand,
-    /// or that cannot be understood there.
+    /// A member of the cluster and this release do not understand each other's version of the protocol between
+    /// processes.
     #[error(
-        "the process {node} of this cluster uses version {theirs} of the cluster protocol, and this release uses version {ours}; they may differ by one. Upgrade through the releases in between, or stop all processes first"
+        "the process {node} of this cluster uses version {version} of the cluster protocol, and this release uses version {own_version}; they may differ by one. Upgrade through the releases in between, or stop all processes first"
     )]
-    Foreign {
+    IncompatibleMember {
         /// The member's machine.
         node: String,
-        /// The version it speaks.
-        theirs: i32,
+        /// Its version of the protocol.
+        version: i32,
         /// The version of this release.
-        ours: i32,
+        own_version: i32,
     },
     /// The journal contains changes for another database.
     #[error("the journal {journal} contains changes of another database")]

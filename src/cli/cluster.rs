@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use hotline_persistence::PgPool;
-use hotline_persistence::cluster::lives::{self, SPEAKS};
+use hotline_persistence::cluster::lives::{self, PROTOCOL_VERSION};
 use hotline_persistence::cluster::{LEASE_TIME, LifeId, LifeRow, SLOTS, SealRow, SlotRow};
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ pub enum Command {
     Check,
 }
 
-/// The output of a process.
+/// A process, as the command prints it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ProcessRow {
@@ -35,7 +35,7 @@ struct ProcessRow {
     slots_incoming: usize,
     slots_outgoing: usize,
     cores: i32,
-    /// Since it was sent.
+    /// Milliseconds since the last heartbeat.
     last_heartbeat_ms: i64,
     draining: bool,
 }
@@ -48,48 +48,50 @@ struct Check {
     detail: String,
 }
 
-/// The state according to the tables.
-struct Cluster {
+/// The state of the cluster, as of its tables.
+struct ClusterState {
     lives: Vec<LifeRow>,
     slots: Vec<SlotRow>,
     seals: Vec<SealRow>,
 }
 
-impl Cluster {
+impl ClusterState {
     async fn read(db: &PgPool) -> Result<Self, Failure> {
         Ok(Self { lives: lives::all(db).await?, slots: lives::slots(db).await?, seals: lives::seals(db).await? })
     }
 
     fn process_rows(&self) -> Vec<ProcessRow> {
-        let count = |is: &dyn Fn(&SlotRow) -> bool| self.slots.iter().filter(|row| is(row)).count();
-        let row_of = |life: &LifeRow| {
-            let has = |of: Option<LifeId>| of == Some(life.life);
+        let count = |matches: &dyn Fn(&SlotRow) -> bool| self.slots.iter().filter(|slot| matches(slot)).count();
+        let process_row = |life: &LifeRow| {
+            let id = Some(life.life);
             ProcessRow {
                 node: life.node.clone(),
                 life: life.life.get(),
                 address: life.address.clone(),
-                slots: count(&|row| has(row.life)),
-                slots_incoming: count(&|row| has(row.next)),
-                slots_outgoing: count(&|row| has(row.life) && row.next.is_some()),
+                slots: count(&|slot| slot.life == id),
+                slots_incoming: count(&|slot| slot.next == id),
+                slots_outgoing: count(&|slot| slot.life == id && slot.next.is_some()),
                 cores: life.cores,
                 last_heartbeat_ms: life.beat_age_ms,
                 draining: life.draining,
             }
         };
-        self.lives.iter().map(row_of).collect()
+        self.lives.iter().map(process_row).collect()
     }
 
     fn checks(&self) -> Vec<Check> {
-        let is_there = |life: LifeId| self.lives.iter().any(|known| known.life == life);
-        let unserved = self.slots.iter().filter(|row| !row.life.is_some_and(is_there)).count();
+        let is_running = |id: LifeId| self.lives.iter().any(|life| life.life == id);
+        let unserved = self.slots.iter().filter(|slot| !slot.life.is_some_and(is_running)).count();
         let lease_ms = i64::try_from(LEASE_TIME.as_millis()).unwrap_or(i64::MAX);
-        let silent: Vec<&str> =
-            self.lives.iter().filter(|life| life.beat_age_ms > lease_ms).map(|life| life.node.as_str()).collect();
+        let nodes = |matches: &dyn Fn(&LifeRow) -> bool| {
+            let nodes: Vec<&str> =
+                self.lives.iter().filter(|life| matches(life)).map(|life| life.node.as_str()).collect();
+            if nodes.is_empty() { "none".to_owned() } else { nodes.join(", ") }
+        };
+        let is_late = |life: &LifeRow| life.beat_age_ms > lease_ms;
+        let is_incompatible = |life: &LifeRow| life.protocol_version != PROTOCOL_VERSION;
         let pending = self.seals.iter().filter(|seal| !seal.done).count();
         let candidates = self.lives.iter().filter(|life| !life.draining).count();
-        let foreign: Vec<&str> =
-            self.lives.iter().filter(|life| life.speaks != SPEAKS).map(|life| life.node.as_str()).collect();
-        let names = |names: &[&str]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         vec![
             Check {
                 name: "slots",
@@ -98,8 +100,8 @@ impl Cluster {
             },
             Check {
                 name: "heartbeats",
-                ok: silent.is_empty(),
-                detail: format!("older than {lease_ms} ms: {}", names(&silent)),
+                ok: !self.lives.iter().any(is_late),
+                detail: format!("older than {lease_ms} ms: {}", nodes(&is_late)),
             },
             Check {
                 name: "takeovers",
@@ -109,8 +111,8 @@ impl Cluster {
             Check { name: "capacity", ok: candidates > 0, detail: format!("{candidates} processes accept slots") },
             Check {
                 name: "releases",
-                ok: foreign.is_empty(),
-                detail: format!("incompatible with this release: {}", names(&foreign)),
+                ok: !self.lives.iter().any(is_incompatible),
+                detail: format!("incompatible with this release: {}", nodes(&is_incompatible)),
             },
         ]
     }
@@ -119,7 +121,7 @@ impl Cluster {
 pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
         Command::Status => {
-            let cluster = with_database(&global.database, async |db| Cluster::read(db).await).await?;
+            let cluster = with_database(&global.database, async |db| ClusterState::read(db).await).await?;
             let columns = [
                 "node",
                 "life",
@@ -134,36 +136,37 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
             global.output.many("processes", &columns, cluster.process_rows())
         }
         Command::Drain { node } => {
-            let drained = with_database(&global.database, async |db| {
-                let all = lives::all(db).await?;
-                let matching = all.iter().filter(|life| life.node == node || life.life.to_string() == node);
-                let matching: Vec<LifeId> = matching.map(|life| life.life).collect();
-                match matching.as_slice() {
-                    [] => return Err(format!("no such process: {node}; see `hotline cluster status`").into()),
-                    [life] if lives::drain(db, *life).await? => {}
-                    [_] => return Err(format!("the process {node} has ended").into()),
-                    _ => return Err(format!("several processes are named {node}; use the life number").into()),
-                }
-                let cluster = Cluster::read(db).await?;
-                Ok(cluster
-                    .process_rows()
-                    .into_iter()
-                    .find(|row| Some(row.life) == matching.first().map(|life| life.get())))
-            })
-            .await?;
-            match drained {
-                Some(row) => global.output.one(row),
-                None => Err(format!("the process {node} has ended").into()),
-            }
+            let drained = with_database(&global.database, async |db| drain(db, &node).await).await?;
+            global.output.one(drained)
         }
         Command::Check => {
-            let checks = with_database(&global.database, async |db| Ok(Cluster::read(db).await?.checks())).await?;
+            let checks = with_database(&global.database, async |db| Ok(ClusterState::read(db).await?.checks())).await?;
             let failed: Vec<&str> = checks.iter().filter(|check| !check.ok).map(|check| check.name).collect();
             let failed = failed.join(", ");
             global.output.many("checks", &["name", "ok", "detail"], checks)?;
             if failed.is_empty() { Ok(()) } else { Err(format!("failed checks: {failed}").into()) }
         }
     }
+}
+
+/// Drains the process with this node or life number.
+async fn drain(db: &PgPool, node: &str) -> Result<ProcessRow, Failure> {
+    let lives = lives::all(db).await?;
+    let matching = lives.iter().filter(|life| life.node == node || life.life.to_string() == node);
+    let matching: Vec<LifeId> = matching.map(|life| life.life).collect();
+    let [life] = matching.as_slice() else {
+        return Err(match matching.len() {
+            0 => format!("no such process: {node}; see `hotline cluster status`"),
+            _ => format!("several processes are named {node}; use the life number"),
+        }
+        .into());
+    };
+    let ended = || format!("the process {node} has ended");
+    if !lives::drain(db, *life).await? {
+        return Err(ended().into());
+    }
+    let processes = ClusterState::read(db).await?.process_rows();
+    Ok(processes.into_iter().find(|row| row.life == life.get()).ok_or_else(ended)?)
 }
 
 #[cfg(test)]
@@ -174,13 +177,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_thing_that_is_wrong_is_found() {
+    fn each_check_fails_for_its_own_reason() {
         let at = DateTime::UNIX_EPOCH;
-        let life = |number: i64, beat_age_ms: i64, draining: bool, speaks: i32| LifeRow {
+        let life = |number: i64, beat_age_ms: i64, draining: bool, protocol_version: i32| LifeRow {
             life: LifeId::new(number),
             node: format!("n{number}"),
             address: "n:1".to_owned(),
-            speaks,
+            protocol_version,
             draining,
             began_at: at,
             beat_at: at,
@@ -192,15 +195,15 @@ mod tests {
         };
         let seal = SealRow { life: LifeId::new(9), heir: LifeId::new(1), sealed_at: at, done: false };
         let failed = |lives: Vec<LifeRow>, slots: Vec<SlotRow>, seals: Vec<SealRow>| -> Vec<&str> {
-            let checks = Cluster { lives, slots, seals }.checks();
+            let checks = ClusterState { lives, slots, seals }.checks();
             checks.iter().filter(|check| !check.ok).map(|check| check.name).collect()
         };
-        let healthy = life(1, 400, false, SPEAKS);
+        let healthy = life(1, 400, false, PROTOCOL_VERSION);
         assert!(failed(vec![healthy.clone()], slots(Some(1)), vec![]).is_empty());
         assert_eq!(failed(vec![healthy.clone()], slots(None), vec![]), ["slots"]);
         assert_eq!(failed(vec![healthy.clone()], slots(Some(9)), vec![seal]), ["slots", "takeovers"]);
-        let late = life(2, 2_001, false, SPEAKS + 1);
+        let late = life(2, 2_001, false, PROTOCOL_VERSION + 1);
         assert_eq!(failed(vec![healthy, late], slots(Some(1)), vec![]), ["heartbeats", "releases"]);
-        assert_eq!(failed(vec![life(1, 0, true, SPEAKS)], slots(Some(1)), vec![]), ["capacity"]);
+        assert_eq!(failed(vec![life(1, 0, true, PROTOCOL_VERSION)], slots(Some(1)), vec![]), ["capacity"]);
     }
 }

@@ -65,7 +65,7 @@ mod tests {
             life: LifeId::new(number),
             node,
             address,
-            speaks: 1,
+            protocol_version: 1,
             draining: false,
             began_at: beat_at,
             beat_at,

@@ -132,7 +132,7 @@ mod tests {
             life: LifeId::new(number),
             node,
             address,
-            speaks: 1,
+            protocol_version: 1,
             draining,
             began_at: at,
             beat_at: at,

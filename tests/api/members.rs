@@ -104,13 +104,16 @@ async fn a_process_joins_nobody_it_does_not_understand_unless_that_one_is_over()
     let start = async || Service::start(options.settings(&folder, database.options.clone())).await;
     let other =
         "insert into lives (node, address, speaks, draining) values ('other', 'other:1', $1, true) returning life";
-    let other: i64 =
-        sqlx::query_scalar(other).bind(lives::SPEAKS + 2).fetch_one(&database.db).await.expect("another life");
+    let other: i64 = sqlx::query_scalar(other)
+        .bind(lives::PROTOCOL_VERSION + 2)
+        .fetch_one(&database.db)
+        .await
+        .expect("another life");
     // It beats for longer than a start takes.
     let beats = "insert into beats (life, at, cores) values ($1, now() + interval '1 hour', 1)";
     sqlx::query(beats).bind(other).execute(&database.db).await.expect("a beat");
     let refused = start().await.err().expect("they would not understand each other").to_string();
-    let versions = [lives::SPEAKS + 2, lives::SPEAKS].map(|version| format!("version {version}"));
+    let versions = [lives::PROTOCOL_VERSION + 2, lives::PROTOCOL_VERSION].map(|version| format!("version {version}"));
     for part in ["the process other", &versions[0], &versions[1]] {
         assert!(refused.contains(part), "{part}: {refused}");
     }
@@ -121,11 +124,11 @@ async fn a_process_joins_nobody_it_does_not_understand_unless_that_one_is_over()
 
     // The version after its own is understood.
     let near = "update lives set speaks = $1";
-    sqlx::query(near).bind(lives::SPEAKS + 1).execute(&database.db).await.expect("it speaks another version");
+    sqlx::query(near).bind(lives::PROTOCOL_VERSION + 1).execute(&database.db).await.expect("it speaks another version");
     start().await.expect("it starts").stop().await.expect("a clean stop");
 
     // Nobody has ended one that was killed.
-    sqlx::query(near).bind(lives::SPEAKS + 2).execute(&database.db).await.expect("it speaks another version");
+    sqlx::query(near).bind(lives::PROTOCOL_VERSION + 2).execute(&database.db).await.expect("it speaks another version");
     let old = "update beats set at = now() - interval '6 seconds'";
     sqlx::query(old).execute(&database.db).await.expect("an old beat");
     let service = start().await.expect("it starts");

@@ -17,13 +17,13 @@ use crate::error::with_timeout;
 use crate::journal::Seq;
 use crate::{Error, Result};
 
-/// The version of the messages between processes that this release speaks. It rises with a release whose messages the
-/// releases before do not understand.
-pub const SPEAKS: i32 = 1;
+/// This release's version of the protocol between processes. A release whose messages earlier ones do not understand
+/// increments it.
+pub const PROTOCOL_VERSION: i32 = 1;
 
-/// How far the versions of two members may be apart. Each release understands the version before its own, and uses that
-/// for members that speak it, so that processes can be upgraded one after the other.
-const SPEAKS_APART_MAX: i32 = 1;
+/// Maximum difference between the versions of two members. Each release understands the version before its own, and uses
+/// that for members of that version, so that processes can be upgraded one after the other.
+const VERSION_DIFFERENCE_MAX: i32 = 1;
 
 /// How old the last heartbeat of a life may be for it to keep others from joining: older than the 3 s after which a
 /// living member ends it. After an outage of all processes, no process has ended the earlier lives.
@@ -45,8 +45,9 @@ pub struct LifeRow {
     pub node: String,
     /// Host and port of its listener for the cluster.
     pub address: String,
-    /// The message version it understands.
-    pub speaks: i32,
+    /// Its version of the protocol between processes.
+    #[sqlx(rename = "speaks")]
+    pub protocol_version: i32,
     /// Whether it gives its slots away, or does not take any yet.
     pub draining: bool,
     /// When it began.
@@ -113,7 +114,7 @@ fn clock_difference(before: DateTime<Utc>, theirs: DateTime<Utc>, after: DateTim
 /// Begins a life and claims the database for the cluster: a process that wrote alone loses its ownership.
 ///
 /// # Errors
-/// [`Error::Foreign`] when a living member and this release do not understand each other; when the database cannot
+/// [`Error::IncompatibleMember`] when a living member and this release do not understand each other; when the database cannot
 /// answer.
 pub async fn begin(db: &PgPool, new: &NewLife) -> Result<LifeId> {
     let result = with_timeout(async {
@@ -122,16 +123,16 @@ pub async fn begin(db: &PgPool, new: &NewLife) -> Result<LifeId> {
         let epoch: i64 = sqlx::query_scalar("update ownership set epoch = epoch + 1 returning epoch")
             .fetch_one(&mut *transaction)
             .await?;
-        let foreign = "select node, speaks from lives join beats using (life)
+        let incompatible = "select node, speaks from lives join beats using (life)
             where abs(speaks - $1) > $2 and at > clock_timestamp() - make_interval(secs => $3) order by life limit 1";
-        let foreign: Option<(String, i32)> = sqlx::query_as(foreign)
-            .bind(SPEAKS)
-            .bind(SPEAKS_APART_MAX)
+        let incompatible: Option<(String, i32)> = sqlx::query_as(incompatible)
+            .bind(PROTOCOL_VERSION)
+            .bind(VERSION_DIFFERENCE_MAX)
             .bind(FOREIGN_BEAT_AGE_MAX.as_secs_f64())
             .fetch_optional(&mut *transaction)
             .await?;
-        if let Some((node, theirs)) = foreign {
-            return Ok(Err(Error::Foreign { node, theirs, ours: SPEAKS }));
+        if let Some((node, version)) = incompatible {
+            return Ok(Err(Error::IncompatibleMember { node, version, own_version: PROTOCOL_VERSION }));
         }
         let life: LifeId =
             // It takes no slots before it listens.
@@ -140,7 +141,7 @@ pub async fn begin(db: &PgPool, new: &NewLife) -> Result<LifeId> {
             )
                 .bind(&new.node)
                 .bind(&new.address)
-                .bind(SPEAKS)
+                .bind(PROTOCOL_VERSION)
                 .fetch_one(&mut *transaction)
                 .await?;
         sqlx::query("insert into beats (life, cores) values ($1, $2)")
