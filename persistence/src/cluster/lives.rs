@@ -97,8 +97,9 @@ pub(crate) fn begin_fenced(life: LifeId) -> String {
 /// [`Error::ClockDifference`]; when the database cannot answer.
 pub async fn check_clock(db: &PgPool) -> Result<()> {
     let before = Utc::now();
-    let theirs: DateTime<Utc> = with_timeout(sqlx::query_scalar("select clock_timestamp()").fetch_one(db)).await?;
-    let difference = clock_difference(before, theirs, Utc::now());
+    let database_time: DateTime<Utc> =
+        with_timeout(sqlx::query_scalar("select clock_timestamp()").fetch_one(db)).await?;
+    let difference = clock_difference(before, database_time, Utc::now());
     if difference > CLOCK_ERROR_MAX {
         return Err(Error::ClockDifference { difference, maximum: CLOCK_ERROR_MAX });
     }
@@ -106,8 +107,8 @@ pub async fn check_clock(db: &PgPool) -> Result<()> {
 }
 
 /// The minimum difference of two clocks, when one was read between two readings of the other.
-fn clock_difference(before: DateTime<Utc>, theirs: DateTime<Utc>, after: DateTime<Utc>) -> Duration {
-    let difference = (before - theirs).max(theirs - after).max(TimeDelta::zero());
+fn clock_difference(before: DateTime<Utc>, database_time: DateTime<Utc>, after: DateTime<Utc>) -> Duration {
+    let difference = (before - database_time).max(database_time - after).max(TimeDelta::zero());
     difference.to_std().unwrap_or_default()
 }
 
@@ -258,7 +259,7 @@ mod tests {
     #[test]
     fn the_clock_error_excludes_the_round_trip_to_the_server() {
         let at = |ms: i64| DateTime::UNIX_EPOCH + TimeDelta::milliseconds(ms);
-        for (before, theirs, after, difference_ms) in [
+        for (before, database_time, after, difference_ms) in [
             (0, 5, 10, 0),
             (0, 0, 0, 0),
             (1000, 400, 1010, 600),
@@ -266,9 +267,9 @@ mod tests {
             (0, 3_600_000, 10, 3_599_990),
         ] {
             assert_eq!(
-                clock_difference(at(before), at(theirs), at(after)),
+                clock_difference(at(before), at(database_time), at(after)),
                 Duration::from_millis(difference_ms),
-                "{before} {theirs} {after}"
+                "{before} {database_time} {after}"
             );
         }
     }
