@@ -86,7 +86,8 @@ pub struct Service {
     pub member: Option<Member>,
     /// How long a member still serves requests after it has announced its shutdown.
     notice: Duration,
-    cluster: Option<Cluster>,
+    /// The private PostgreSQL, if there is one.
+    postgres: Option<Cluster>,
     server: ServerHandle,
     server_task: JoinHandle<std::io::Result<()>>,
     directory_task: JoinHandle<()>,
@@ -107,19 +108,19 @@ impl Service {
             }
             sockets => sockets?,
         };
-        let (cluster, database) = match settings.database.clone() {
+        let (postgres, database) = match settings.database.clone() {
             Some(database) => (None, database),
             None => {
-                let cluster = Cluster::start(settings.cluster()).await?;
-                let database = cluster.connect_options();
-                (Some(cluster), database)
+                let postgres = Cluster::start(settings.postgres_options()).await?;
+                let database = postgres.connect_options();
+                (Some(postgres), database)
             }
         };
         match Self::start_on(&settings, sockets, database).await {
-            Ok(service) => Ok(Self { cluster, ..service }),
+            Ok(service) => Ok(Self { postgres, ..service }),
             Err(error) => {
-                if let Some(cluster) = cluster {
-                    cluster.stop().await?;
+                if let Some(postgres) = postgres {
+                    postgres.stop().await?;
                 }
                 Err(error)
             }
@@ -132,7 +133,7 @@ impl Service {
         sockets: BoundSockets,
         database: PgConnectOptions,
     ) -> Result<Self, ServiceError> {
-        let store = Store::open(settings.store(database), fail).await?;
+        let store = Store::open(settings.store_options(database), fail).await?;
         let directory = Directory::load(&store.housekeeping, &store.keys, settings.engine.reload_every).await?;
         let keys = match store.membership() {
             None => Keys::load(&store.housekeeping).await?,
@@ -206,7 +207,7 @@ impl Service {
             deliveries,
             member,
             notice: settings.cluster.as_ref().map_or(Duration::ZERO, |cluster| cluster.notice),
-            cluster: None,
+            postgres: None,
             server: server.handle(),
             server_task: tokio::spawn(server),
             directory_task,
@@ -247,8 +248,8 @@ impl Service {
             member.stop().await;
         }
         self.app.engine.stop();
-        if let Some(cluster) = self.cluster {
-            cluster.stop().await?;
+        if let Some(postgres) = self.postgres {
+            postgres.stop().await?;
         }
         Ok(flushed?)
     }
@@ -274,11 +275,6 @@ impl Service {
                 return;
             }
         }
-    }
-
-    /// The private PostgreSQL, if there is one.
-    pub fn cluster(&self) -> Option<&Cluster> {
-        self.cluster.as_ref()
     }
 }
 

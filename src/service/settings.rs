@@ -1,4 +1,4 @@
-//! The settings of the service.
+//! The settings of the service, and the options of its parts.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -20,14 +20,14 @@ use crate::web::connections::Limits;
 use crate::webhooks::WebhookOptions;
 use crate::{media, templates};
 
-/// Each is an option of the command line.
+/// The settings of the service, most of them options of the command line.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The address for HTTP; port 0 picks any.
     pub listen: SocketAddr,
     /// The folder of the journal and the private PostgreSQL.
     pub data_dir: PathBuf,
-    /// The database; `None`: a private one.
+    /// The database; `None`: a private PostgreSQL.
     pub database: Option<PgConnectOptions>,
     /// The file with the keys that seal secrets.
     pub key_file: PathBuf,
@@ -39,7 +39,7 @@ pub struct Settings {
     pub on_premise: bool,
     /// The journal's limits.
     pub journal: journal::Options,
-    /// The engine.
+    /// The options of the engine.
     pub engine: EngineOptions,
     /// Threads that serve HTTP.
     pub workers: usize,
@@ -63,9 +63,9 @@ pub struct Settings {
     pub templates: templates::Options,
     /// The storage of messages' files.
     pub media: media::Options,
-    /// Calls of the providers.
+    /// Calls to the providers.
     pub provider: ProviderOptions,
-    /// Calls of addresses outside the operator's control.
+    /// Calls to addresses outside the operator's control.
     pub outbound: OutboundOptions,
     /// Deliveries to webhooks.
     pub webhooks: WebhookOptions,
@@ -105,15 +105,16 @@ impl Default for EventOptions {
 
 impl Settings {
     /// The options of the private PostgreSQL.
-    pub(super) fn cluster(&self) -> ClusterOptions {
-        // Tables have no statistics before autovacuum runs, and PostgreSQL plans as if they were empty: listing the first import
-        // of a new installation by tag takes seconds. PostgreSQL's default interval of a minute is too long for that.
+    pub(super) fn postgres_options(&self) -> ClusterOptions {
+        // Tables have no statistics before autovacuum runs, and PostgreSQL plans as if they were empty: listing the first
+        // import of a new installation by tag takes seconds. PostgreSQL's default interval of a minute is too long for
+        // that.
         let settings = vec![("autovacuum_naptime".to_owned(), "5s".to_owned())];
         ClusterOptions { binaries: self.pg_bin.clone(), settings, ..ClusterOptions::new(&self.data_dir) }
     }
 
     /// The options of the store.
-    pub(super) fn store(&self, database: PgConnectOptions) -> StoreOptions {
+    pub(super) fn store_options(&self, database: PgConnectOptions) -> StoreOptions {
         StoreOptions {
             database,
             journal_dir: self.data_dir.join("journal"),
