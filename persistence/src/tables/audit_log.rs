@@ -5,7 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{FromRow, PgExecutor};
 
 use super::people::PersonId;
-use super::words;
+use super::text_enum;
 use crate::error::with_timeout;
 use crate::partitions::Partitions;
 use crate::select::{Page, PageRequest, Select};
@@ -20,7 +20,7 @@ pub const RETENTION_DAYS: i64 = 400;
 /// Partitions of about a month: dropping one is cheap.
 const MONTHS: Partitions = Partitions { table: "audit_log", span: TimeDelta::days(30) };
 
-words! {
+text_enum! {
     /// The kind of actor.
     ActorKind {
         /// A user of the company.

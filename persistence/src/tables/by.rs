@@ -6,10 +6,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::source::Source;
-use super::words;
+use super::text_enum;
 use crate::{ContactId, TokenId, UserId};
 
-words! {
+text_enum! {
     /// Who caused an event: a user, an integration by its token, a bot, the contact, or Hotline itself.
     ByKind { User = "user", Integration = "integration", Bot = "bot", Contact = "contact", System = "system" }
 }

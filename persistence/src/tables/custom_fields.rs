@@ -8,18 +8,18 @@ use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 use utoipa::ToSchema;
 
 use super::seen_cards::SeenCards;
-use super::words;
+use super::text_enum;
 use crate::document::Document;
 use crate::error::with_timeout;
 use crate::table::{self, COUNTED_MAX, Columns, Ordered, Stamps, Table, map_constraint};
 use crate::{CompanyId, Id, Result, noun};
 
-words! {
+text_enum! {
     /// The kind of record a custom field belongs to.
     Application { Contact = "contact", Card = "card" }
 }
 
-words! {
+text_enum! {
     /// The type of a custom field's values.
     CustomFieldType {
         Text = "text",

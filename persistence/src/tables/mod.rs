@@ -49,8 +49,8 @@ pub mod wrapup_categories;
 pub mod wrapup_types;
 pub(crate) mod zones;
 
-/// A text column with a fixed set of words: an enum here, checked by the type and by a constraint of the table.
-macro_rules! words {
+/// An enum that is stored as text. A constraint of the table allows only these words.
+macro_rules! text_enum {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:tt),+ $(,)? }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, sqlx::Type, utoipa::ToSchema)]
@@ -83,4 +83,4 @@ macro_rules! words {
         }
     };
 }
-pub(crate) use words;
+pub(crate) use text_enum;

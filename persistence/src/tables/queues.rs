@@ -4,11 +4,11 @@ use serde::Serialize;
 use sqlx::FromRow;
 use utoipa::ToSchema;
 
-use super::words;
+use super::text_enum;
 use crate::QueueId;
 use crate::table::{Stamps, Table, Unique};
 
-words! {
+text_enum! {
     /// How a queue's new tickets are assigned to its active users: not automatically, in turn, or to the one with the
     /// fewest open tickets.
     Distribution { Manual = "manual", RoundRobin = "round_robin", LeastBusy = "least_busy" }

@@ -2,12 +2,12 @@
 
 use sqlx::{AssertSqlSafe, FromRow};
 
-use super::words;
+use super::text_enum;
 use crate::cluster::OfSlots;
 use crate::error::with_timeout;
 use crate::{CompanyId, Database, Result};
 
-words! {
+text_enum! {
     /// A record with thousands of dependent rows.
     RemovedNoun { ContactList = "contact_list", Campaign = "campaign", Webhook = "webhook" }
 }

@@ -10,14 +10,14 @@ use sqlx::{FromRow, PgConnection, PgExecutor};
 use super::by::By;
 use super::messages::{MessageError, MessageRow};
 use super::source::Source;
-use super::words;
+use super::text_enum;
 use crate::cluster::OfSlots;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, QueueId, Result, ScheduleId, TokenId, UserId};
 
-words! {
+text_enum! {
     /// The status of a scheduled message.
     ScheduleStatus {
         /// It is not due yet.

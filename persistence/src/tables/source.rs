@@ -1,8 +1,8 @@
 //! The sources of changes.
 
-use super::words;
+use super::text_enum;
 
-words! {
+text_enum! {
     /// Who caused a change.
     Source {
         /// An integration, over this API.

@@ -6,13 +6,13 @@ use serde_json::Value;
 use sqlx::{FromRow, PgConnection};
 
 use super::source::Source;
-use super::words;
+use super::text_enum;
 use crate::copy;
 use crate::document::Document;
 use crate::select::{Page, PageRequest, Select};
 use crate::{CompanyId, Database, EventId, TicketId, TokenId, UserId};
 
-words! {
+text_enum! {
     /// The type of a ticket event.
     EventType {
         Opened = "opened",

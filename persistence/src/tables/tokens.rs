@@ -6,7 +6,7 @@ use sqlx::types::Json;
 use sqlx::{FromRow, PgExecutor, PgPool};
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::words;
+use super::text_enum;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::key::{hash, new_key};
@@ -49,7 +49,7 @@ impl Table for TokenRow {
     type Id = TokenId;
 }
 
-words! {
+text_enum! {
     /// Whether a token is valid.
     TokenStatus { Active = "active", Revoked = "revoked", Expired = "expired" }
 }

@@ -8,14 +8,14 @@ use serde_json::Value;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 
 use super::by::By;
-use super::words;
+use super::text_enum;
 use crate::cluster::OfSlots;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::key::KeyHash;
 use crate::{ChannelId, CompanyId, ContactId, Database, Result, SessionId, TicketId};
 
-words! {
+text_enum! {
     /// The status of a visitor session.
     SessionStatus { Active = "active", Ended = "ended" }
 }

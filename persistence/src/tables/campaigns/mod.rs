@@ -18,8 +18,8 @@ pub use recipients::{
 pub(crate) use recipients::{remove_of_contact, settle, update_recipients};
 
 use super::contact_lists::{ContactList, ContactListId};
-use super::events::{self, By, EventKind, NewEvent, Record, RecordSnapshot, acting};
-use super::words;
+use super::events::{self, By, EventKind, NewEvent, Record, ShownThen, acting};
+use super::text_enum;
 use crate::cluster::OfSlots;
 use crate::document::{self, Document};
 use crate::error::{allow_time, with_timeout, within};
@@ -33,7 +33,7 @@ const RECIPIENTS_TIME_MAX: Duration = Duration::from_secs(120);
 /// Recipients skipped per statement when a campaign is canceled: takes a tenth of a second.
 pub const SKIP_BATCH_SIZE: i64 = 5000;
 
-words! {
+text_enum! {
     /// The status of a campaign.
     CampaignStatus {
         /// Its time has not come.

@@ -14,10 +14,10 @@ use crate::document::Document;
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
 use crate::tables::messages::MessageError;
-use crate::tables::words;
+use crate::tables::text_enum;
 use crate::{CampaignId, CompanyId, ContactId, Database, MessageId, Result};
 
-words! {
+text_enum! {
     /// The status of a campaign's recipient.
     RecipientStatus {
         /// The message is not created yet, or the provider has not accepted it yet.

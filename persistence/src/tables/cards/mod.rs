@@ -28,7 +28,7 @@ use super::businesses::BusinessId;
 use super::card_origins::CardOriginId;
 use super::card_statuses::CardStatusId;
 use super::contacts::{self, ContactRow, CustomFieldValue};
-use super::words;
+use super::text_enum;
 use crate::document;
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
@@ -36,7 +36,7 @@ use crate::table::{Named, Span, Table};
 use crate::{Amount, CompanyId, ContactId, Database, PgConnection, Result, TicketId, UserId};
 pub use crate::{BoardId, BoardListId, CardId, ProductId};
 
-words! {
+text_enum! {
     /// Who created a card: the API, a user in the panel, a chatbot, or an automation.
     CardSource { Api = "api", User = "user", Bot = "bot", Automation = "automation" }
 }

@@ -15,8 +15,8 @@ pub use crate::sealed::Secret;
 pub use reseal::{ResealScope, reseal};
 pub use settings::{ChannelSettings, Position, PreChatField};
 
-use super::events::{self, EventKind, NewEvent, Record, RecordSnapshot};
-use super::words;
+use super::events::{self, EventKind, NewEvent, Record, ShownThen};
+use super::text_enum;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::key::new_key;
@@ -24,7 +24,7 @@ use crate::sealed::{self, KeyError, Keyring, Location};
 use crate::select::{Page, PageRequest, Select};
 use crate::{ChannelId, CompanyId, Database, Error, QueueId, Result, Timestamp};
 
-words! {
+text_enum! {
     /// The type of a channel. `whatsapp` is a phone channel; `messenger` and `instagram` are social channels.
     ChannelType {
         Whatsapp = "whatsapp",
@@ -34,7 +34,7 @@ words! {
     }
 }
 
-words! {
+text_enum! {
     /// Whether a channel delivers messages.
     ChannelStatus { Connected = "connected", Disconnected = "disconnected", Error = "error" }
 }

@@ -8,18 +8,18 @@ use serde_json::{Map, Value};
 use super::ChannelType;
 use crate::key::new_key;
 use crate::sealed::Secret;
-use crate::tables::words;
+use crate::tables::text_enum;
 use crate::{Error, Result};
 
 /// Number of identity secrets that are valid at the same time: the new one and its predecessor.
 const IDENTITY_SECRETS_MAX: usize = 2;
 
-words! {
+text_enum! {
     /// The side of the page where the widget opens.
     Position { Left = "left", Right = "right" }
 }
 
-words! {
+text_enum! {
     /// A field that a webchat asks for before the conversation.
     PreChatField { Name = "name", Email = "email", Number = "number" }
 }

@@ -1,8 +1,8 @@
 //! The types of events.
 
-use crate::tables::words;
+use crate::tables::text_enum;
 
-words! {
+text_enum! {
     // A type is added at the end and never removed: rows refer to types by their position here.
     /// The type of an event.
     EventKind {

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::MessageRow;
-use crate::tables::words;
+use crate::tables::text_enum;
 
-words! {
+text_enum! {
     /// The kind of a message's additional content.
     ContentKind { Reply = "reply" }
 }

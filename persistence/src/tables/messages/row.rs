@@ -7,15 +7,15 @@ use sqlx::FromRow;
 
 use crate::document::Document;
 use crate::tables::source::Source;
-use crate::tables::words;
+use crate::tables::text_enum;
 use crate::{ChannelId, CompanyId, ContactId, MessageId, SessionId, TicketId, TokenId, UserId};
 
-words! {
+text_enum! {
     /// The direction of a message.
     Direction { Inbound = "inbound", Outbound = "outbound", Internal = "internal" }
 }
 
-words! {
+text_enum! {
     /// The type of a message.
     MessageType {
         Text = "text",
@@ -26,7 +26,7 @@ words! {
     }
 }
 
-words! {
+text_enum! {
     /// The status of a message. It only moves forward; `failed` is final; inbound messages are `received`.
     MessageStatus {
         Queued = "queued",

@@ -7,10 +7,10 @@ use sqlx::{FromRow, PgConnection, PgExecutor};
 use super::PersonId;
 use crate::error::with_timeout;
 use crate::key::{hash, new_key};
-use crate::tables::words;
+use crate::tables::text_enum;
 use crate::{CompanyId, Error, Result};
 
-words! {
+text_enum! {
     /// The purpose of a link.
     LinkKind {
         /// To somebody new, for 7 days.

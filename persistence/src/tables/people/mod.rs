@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool};
 
-use super::words;
+use super::text_enum;
 use crate::error::with_timeout;
 use crate::{AdminId, CompanyId, Error, Result, UserId};
 
@@ -24,7 +24,7 @@ pub const STRANGERS: CompanyId = CompanyId::new(-1);
 /// Maximum memberships checked per sign-in with an e-mail: each has its own password, whose hash takes time.
 pub const MEMBERSHIPS_MAX: i64 = 10;
 
-words! {
+text_enum! {
     /// A language of the panel.
     Language { English = "en", Portuguese = "pt", Spanish = "es" }
 }

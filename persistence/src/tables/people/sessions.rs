@@ -9,8 +9,8 @@ use super::{Language, PersonId};
 use crate::document::{self, Document};
 use crate::error::with_timeout;
 use crate::key::{KeyHash, hash, new_key};
+use crate::tables::text_enum;
 use crate::tables::tokens::Permissions;
-use crate::tables::words;
 use crate::{CompanyId, Id, Result};
 
 /// The id of a session.
@@ -40,7 +40,7 @@ const WRONG_CODES_MAX: i16 = 5;
 /// Stored characters of a browser's user agent.
 const USER_AGENT_CHARACTERS_MAX: usize = 300;
 
-words! {
+text_enum! {
     /// The state of a sign-in.
     SessionState { SecondFactor = "second_factor", Open = "open" }
 }

@@ -14,10 +14,10 @@ pub(crate) use counts::{Counts, MessageCell, MessageCounts, TicketCell, TicketCo
 pub use read::{Figures, MessageFigures, TicketFigures, WrapupFigures, by_day, by_key, labels, total, wrapups};
 pub use rebuild::{Difference, rebuild};
 
-use super::words;
+use super::text_enum;
 use crate::Period;
 
-words! {
+text_enum! {
     /// What the figures of tickets and messages are grouped by.
     Dimension {
         /// All of the company together.
@@ -32,12 +32,12 @@ words! {
     }
 }
 
-words! {
+text_enum! {
     /// What figures of tickets are grouped by.
     TicketGrouping { Day = "day", Queue = "queue", Channel = "channel", User = "user" }
 }
 
-words! {
+text_enum! {
     /// What figures of messages are grouped by.
     MessageGrouping { Day = "day", Channel = "channel", User = "user", Type = "type" }
 }

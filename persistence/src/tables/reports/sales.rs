@@ -6,10 +6,10 @@ use chrono::{DateTime, Utc};
 use sqlx::{AssertSqlSafe, FromRow};
 
 use crate::error::with_timeout;
-use crate::tables::words;
+use crate::tables::text_enum;
 use crate::{Amount, BoardId, CompanyId, Database, Period, Result};
 
-words! {
+text_enum! {
     /// What sales are grouped by.
     SalesGrouping { Day = "day", User = "user", Origin = "origin", Product = "product" }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 
 use super::source::Source;
-use super::words;
+use super::text_enum;
 use super::zones::{self, ASSIGNED, UNASSIGNED, ZonedRow, ZonedTable};
 use crate::copy;
 use crate::document::{self, Document};
@@ -19,7 +19,7 @@ use crate::{
 
 pub use list::{TicketFilter, is_steady, list, list_steady};
 
-words! {
+text_enum! {
     /// The status of a ticket.
     TicketStatus { Open = "open", Closed = "closed" }
 }

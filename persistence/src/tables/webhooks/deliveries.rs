@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
-use super::super::words;
+use super::super::text_enum;
 use super::super::zones::{self, TimeColumn, ZoneFilter, ZonedRow, ZonedTable};
 use super::{Endpoint, WebhookId};
 use crate::clock;
@@ -15,7 +15,7 @@ use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
 use crate::{CompanyId, Database, Error, Result};
 
-words! {
+text_enum! {
     /// The status of a delivery.
     DeliveryStatus {
         /// It is tried, or will be.
