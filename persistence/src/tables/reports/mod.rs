@@ -1,4 +1,4 @@
-//! The figures of reports: counted as events happen, per quarter of an hour.
+//! The figures of reports: counted per quarter of an hour, as events happen.
 //!
 //! Only the persister writes them (`counts.rs`), together with the rows they are derived from; `rebuild` recounts them.
 
@@ -20,14 +20,14 @@ use crate::Period;
 text_enum! {
     /// What the figures of tickets and messages are grouped by.
     Dimension {
-        /// All of the company together.
+        /// The whole company, without grouping.
         Company = "company",
         Queue = "queue",
         Channel = "channel",
         User = "user",
         /// The type of a message.
         Type = "type",
-        /// Wrap-up types have a table of their own; only what they were called is kept by this word.
+        /// Only for the names of deleted wrap-up types: their figures have their own table.
         Wrapup = "wrapup",
     }
 }

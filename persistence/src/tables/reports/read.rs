@@ -86,8 +86,8 @@ pub async fn by_day<F: Figures>(
     )
     .await?;
     // Bucket 1 starts at the first bound.
-    let by_index = |row: Row<i32, F>| Some((usize::try_from(row.key).ok()?.checked_sub(1)?, row.figures));
-    Ok(rows.into_iter().filter_map(by_index).collect())
+    let with_index = |row: Row<i32, F>| Some((usize::try_from(row.key).ok()?.checked_sub(1)?, row.figures));
+    Ok(rows.into_iter().filter_map(with_index).collect())
 }
 
 /// The parts of a period: quarters before the first whole day, whole days, quarters after the last one.
@@ -119,7 +119,7 @@ impl PeriodParts {
     }
 }
 
-/// Condition for rows of any part, in a statement whose first two parameters are the company and another value.
+/// Condition for rows of any part of a period; its bounds are the third to eighth parameter of the statement.
 const IN_PARTS: &str = "(grain = 'quarter' and at >= $3 and at < $4
     or grain = 'day' and at >= $5 and at < $6
     or grain = 'quarter' and at >= $7 and at < $8)";
@@ -155,7 +155,7 @@ pub struct WrapupFigures {
     pub wrapup_type_id: WrapupTypeId,
     /// `None` if the type was deleted.
     pub category_id: Option<crate::tables::wrapup_categories::WrapupCategoryId>,
-    /// Its current or last name.
+    /// The type's name, or its last one if it was deleted.
     pub name: Option<String>,
     pub count: i64,
 }
