@@ -71,12 +71,12 @@ impl<'a> FieldPath<'a> {
         }
     }
 
-    /// A required word with a fixed value.
-    pub(super) fn word(&self, word: &str, errors: &mut Errors) {
+    /// A required text with only one allowed value.
+    pub(super) fn constant(&self, text: &str, errors: &mut Errors) {
         match self.value {
             None => errors.refuse(self, "is required"),
-            Some(value) if value == word => {}
-            Some(_) => errors.refuse(self, format!("must be one of {word}")),
+            Some(value) if value == text => {}
+            Some(_) => errors.refuse(self, format!("must be one of {text}")),
         }
     }
 

@@ -26,18 +26,19 @@ const ROW_ID_CHARACTERS_MAX: usize = 200;
 /// Maximum number of cards of a carousel.
 const CARDS_MAX: usize = 10;
 
-/// Maximum characters of a document's file name, as of every name.
+/// Maximum characters of a document's file name.
 const FILE_NAME_CHARACTERS_MAX: usize = 255;
 
-/// The kinds that a webchat can show.
+/// The kinds that a webchat supports.
 const SUPPORTED_KINDS: [&str; 5] = ["button", "list", "cta_url", "location_request_message", "carousel"];
 
 /// The kinds that exist only on other channels.
 pub(super) const UNSUPPORTED_KINDS: [&str; 7] =
     ["flow", "product", "product_list", "catalog_message", "address_message", "voice_call", "call_permission_request"];
 
-const MEDIA: [&str; 3] = ["image", "video", "document"];
-const TEXT_OR_MEDIA: [&str; 4] = ["text", "image", "video", "document"];
+/// The kinds of headers that contain a file, and of all headers.
+const MEDIA_KINDS: [&str; 3] = ["image", "video", "document"];
+const HEADER_KINDS: [&str; 4] = ["text", "image", "video", "document"];
 
 pub(super) fn check(interactive: &FieldPath<'_>, errors: &mut Errors) {
     let Some(interactive) = interactive.object(errors) else { return };
@@ -50,13 +51,14 @@ pub(super) fn check(interactive: &FieldPath<'_>, errors: &mut Errors) {
         "location_request_message" => location_request(interactive, errors),
         "carousel" => carousel(interactive, errors),
         name if UNSUPPORTED_KINDS.contains(&name) => errors.refuse(&kind, "does not exist on the webchat"),
+        // Reported by `text`.
         name if name.trim().is_empty() => {}
         _ => errors.refuse(&kind, format!("must be one of {}", SUPPORTED_KINDS.join(", "))),
     }
 }
 
 fn button(interactive: &FieldPath<'_>, errors: &mut Errors) {
-    header(interactive, &TEXT_OR_MEDIA, errors);
+    header(interactive, &HEADER_KINDS, errors);
     body(interactive, BODY_CHARACTERS_MAX, errors);
     footer(interactive, errors);
     if let Some(action) = interactive.at("action").object(errors) {
@@ -72,18 +74,18 @@ fn list(interactive: &FieldPath<'_>, errors: &mut Errors) {
     let Some(action) = action.object(errors) else { return };
     action.at("button").text(BUTTON_CHARACTERS_MAX, errors);
     let sections = action.at("sections");
-    let all = sections.objects_within(1..=SECTIONS_MAX, "sections", errors);
+    let section_objects = sections.objects_within(1..=SECTIONS_MAX, "sections", errors);
     let mut rows = Vec::new();
-    for section in &all {
+    for section in &section_objects {
         let title = section.at("title");
-        if all.len() > 1 {
+        if section_objects.len() > 1 {
             title.text(SECTION_TITLE_CHARACTERS_MAX, errors);
         } else {
             title.optional_text(SECTION_TITLE_CHARACTERS_MAX, errors);
         }
         rows.extend(section.at("rows").objects(errors));
     }
-    if !all.is_empty() && !(1..=ROWS_MAX).contains(&rows.len()) {
+    if !section_objects.is_empty() && !(1..=ROWS_MAX).contains(&rows.len()) {
         errors.refuse(&sections, format!("must have 1 to {ROWS_MAX} rows in total"));
         return;
     }
@@ -96,7 +98,7 @@ fn list(interactive: &FieldPath<'_>, errors: &mut Errors) {
 }
 
 fn link(interactive: &FieldPath<'_>, errors: &mut Errors) {
-    header(interactive, &TEXT_OR_MEDIA, errors);
+    header(interactive, &HEADER_KINDS, errors);
     body(interactive, BODY_CHARACTERS_MAX, errors);
     footer(interactive, errors);
     if let Some(action) = interactive.at("action").object(errors) {
@@ -112,12 +114,12 @@ fn location_request(interactive: &FieldPath<'_>, errors: &mut Errors) {
     body(interactive, BODY_CHARACTERS_MAX, errors);
     footer(interactive, errors);
     if let Some(action) = interactive.at("action").object(errors) {
-        action.at("name").word("send_location", errors);
+        action.at("name").constant("send_location", errors);
     }
 }
 
 fn carousel(interactive: &FieldPath<'_>, errors: &mut Errors) {
-    header(interactive, &TEXT_OR_MEDIA, errors);
+    header(interactive, &HEADER_KINDS, errors);
     body(interactive, BODY_CHARACTERS_MAX, errors);
     footer(interactive, errors);
     let action = interactive.at("action");
@@ -126,7 +128,7 @@ fn carousel(interactive: &FieldPath<'_>, errors: &mut Errors) {
     let mut ids = HashSet::new();
     for card in action.at("cards").objects_within(1..=CARDS_MAX, "cards", errors) {
         if let Some(header) = card.at("header").object(errors) {
-            media_or_text(header, &["image", "video"], errors);
+            header_content(header, &["image", "video"], errors);
         }
         body(&card, BODY_CHARACTERS_MAX, errors);
         let action = card.at("action");
@@ -144,7 +146,7 @@ fn carousel(interactive: &FieldPath<'_>, errors: &mut Errors) {
 /// Reply buttons; `kind` is the key of their content and also their type.
 fn buttons(action: &FieldPath<'_>, kind: &str, ids: &mut HashSet<String>, errors: &mut Errors) {
     for button in action.at("buttons").objects_within(1..=BUTTONS_MAX, "buttons", errors) {
-        button.at("type").word(kind, errors);
+        button.at("type").constant(kind, errors);
         let reply = button.at(kind);
         if let Some(reply) = reply.object(errors) {
             unique_id(reply, BUTTON_ID_CHARACTERS_MAX, ids, errors);
@@ -162,9 +164,9 @@ fn unique_id(option: &FieldPath<'_>, characters_max: usize, ids: &mut HashSet<St
     }
 }
 
-/// A button that opens a web page.
+/// The button of a link.
 fn link_button(action: &FieldPath<'_>, errors: &mut Errors) {
-    action.at("name").word("cta_url", errors);
+    action.at("name").constant("cta_url", errors);
     if let Some(parameters) = action.at("parameters").object(errors) {
         parameters.at("display_text").text(BUTTON_CHARACTERS_MAX, errors);
         parameters.at("url").url(errors);
@@ -191,18 +193,18 @@ fn header(part: &FieldPath<'_>, kinds: &[&str], errors: &mut Errors) {
     if header.is_present()
         && let Some(header) = header.object(errors)
     {
-        media_or_text(header, kinds, errors);
+        header_content(header, kinds, errors);
     }
 }
 
-fn media_or_text(header: &FieldPath<'_>, kinds: &[&str], errors: &mut Errors) {
+fn header_content(header: &FieldPath<'_>, kinds: &[&str], errors: &mut Errors) {
     let kind = header.at("type");
     let Some(name) = kind.text(usize::MAX, errors) else { return };
     if !kinds.contains(&name) {
         errors.refuse(&kind, format!("must be one of {}", kinds.join(", ")));
         return;
     }
-    if !MEDIA.contains(&name) {
+    if !MEDIA_KINDS.contains(&name) {
         header.at("text").text(HEADER_CHARACTERS_MAX, errors);
         return;
     }
