@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::field_path::{Errors, FieldPath};
+use super::field_value::{Errors, FieldPath};
 
 /// Maximum characters of a message's body, of a list's body, of a text header and of a footer.
 const BODY_CHARACTERS_MAX: usize = 1024;

@@ -1,7 +1,7 @@
 //! Validates interactive objects of the official cloud API for the webchat, with its limits. On other channels the
 //! provider validates them.
 
-mod field_path;
+mod field_value;
 mod kinds;
 #[cfg(test)]
 mod tests;
@@ -9,7 +9,7 @@ mod tests;
 use hotline_actors::FieldError;
 use serde_json::Value;
 
-use field_path::{Errors, FieldPath};
+use field_value::{Errors, FieldPath};
 
 /// Every error of an interactive object, with its path in the request body.
 pub fn check(interactive: &Value) -> Vec<FieldError> {
