@@ -1,4 +1,4 @@
-//! A value within an object, with its path for error messages.
+//! A value within a JSON object, with its path for error messages.
 
 use std::ops::RangeInclusive;
 
@@ -10,9 +10,9 @@ use crate::web_address;
 /// Maximum length of a URL: all browsers support this many characters.
 pub(super) const URL_CHARACTERS_MAX: usize = 2_000;
 
-/// A value, or none, with its path.
+/// A value, if it is present, with its path.
 #[derive(Clone, Debug)]
-pub(super) struct FieldPath<'a> {
+pub(super) struct FieldValue<'a> {
     value: Option<&'a Value>,
     path: String,
 }
@@ -22,8 +22,8 @@ pub(super) struct FieldPath<'a> {
 pub(super) struct Errors(Vec<FieldError>);
 
 impl Errors {
-    pub(super) fn refuse(&mut self, path: &FieldPath<'_>, reason: impl Into<String>) {
-        self.0.push(FieldError { field: path.path.clone(), reason: reason.into() });
+    pub(super) fn refuse(&mut self, field: &FieldValue<'_>, reason: impl Into<String>) {
+        self.0.push(FieldError { field: field.path.clone(), reason: reason.into() });
     }
 
     pub(super) fn into_fields(self) -> Vec<FieldError> {
@@ -31,7 +31,7 @@ impl Errors {
     }
 }
 
-impl<'a> FieldPath<'a> {
+impl<'a> FieldValue<'a> {
     pub(super) fn of(interactive: &'a Value) -> Self {
         Self { value: Some(interactive), path: "interactive".to_owned() }
     }
@@ -103,10 +103,10 @@ impl<'a> FieldPath<'a> {
                 return Vec::new();
             }
         };
-        let path = |(index, item)| Self { value: Some(item), path: format!("{}[{index}]", self.path) };
-        let mut paths: Vec<Self> = items.iter().enumerate().map(path).collect();
-        paths.retain(|path| path.object(errors).is_some());
-        paths
+        let field = |(index, item)| Self { value: Some(item), path: format!("{}[{index}]", self.path) };
+        let mut fields: Vec<Self> = items.iter().enumerate().map(field).collect();
+        fields.retain(|field| field.object(errors).is_some());
+        fields
     }
 
     /// The same with a required number of items.

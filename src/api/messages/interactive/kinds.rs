@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::field_value::{Errors, FieldPath};
+use super::field_value::{Errors, FieldValue};
 
 /// Maximum characters of a message's body, of a list's body, of a text header and of a footer.
 const BODY_CHARACTERS_MAX: usize = 1024;
@@ -40,7 +40,7 @@ pub(super) const UNSUPPORTED_KINDS: [&str; 7] =
 const MEDIA_KINDS: [&str; 3] = ["image", "video", "document"];
 const HEADER_KINDS: [&str; 4] = ["text", "image", "video", "document"];
 
-pub(super) fn check(interactive: &FieldPath<'_>, errors: &mut Errors) {
+pub(super) fn check(interactive: &FieldValue<'_>, errors: &mut Errors) {
     let Some(interactive) = interactive.object(errors) else { return };
     let kind = interactive.at("type");
     let Some(name) = kind.text(usize::MAX, errors) else { return };
@@ -57,7 +57,7 @@ pub(super) fn check(interactive: &FieldPath<'_>, errors: &mut Errors) {
     }
 }
 
-fn button(interactive: &FieldPath<'_>, errors: &mut Errors) {
+fn button(interactive: &FieldValue<'_>, errors: &mut Errors) {
     header(interactive, &HEADER_KINDS, errors);
     body(interactive, BODY_CHARACTERS_MAX, errors);
     footer(interactive, errors);
@@ -66,7 +66,7 @@ fn button(interactive: &FieldPath<'_>, errors: &mut Errors) {
     }
 }
 
-fn list(interactive: &FieldPath<'_>, errors: &mut Errors) {
+fn list(interactive: &FieldValue<'_>, errors: &mut Errors) {
     header(interactive, &["text"], errors);
     body(interactive, LIST_BODY_CHARACTERS_MAX, errors);
     footer(interactive, errors);
@@ -97,7 +97,7 @@ fn list(interactive: &FieldPath<'_>, errors: &mut Errors) {
     }
 }
 
-fn link(interactive: &FieldPath<'_>, errors: &mut Errors) {
+fn link(interactive: &FieldValue<'_>, errors: &mut Errors) {
     header(interactive, &HEADER_KINDS, errors);
     body(interactive, BODY_CHARACTERS_MAX, errors);
     footer(interactive, errors);
@@ -106,7 +106,7 @@ fn link(interactive: &FieldPath<'_>, errors: &mut Errors) {
     }
 }
 
-fn location_request(interactive: &FieldPath<'_>, errors: &mut Errors) {
+fn location_request(interactive: &FieldValue<'_>, errors: &mut Errors) {
     let header = interactive.at("header");
     if header.is_present() {
         errors.refuse(&header, "does not exist on a location request");
@@ -118,7 +118,7 @@ fn location_request(interactive: &FieldPath<'_>, errors: &mut Errors) {
     }
 }
 
-fn carousel(interactive: &FieldPath<'_>, errors: &mut Errors) {
+fn carousel(interactive: &FieldValue<'_>, errors: &mut Errors) {
     header(interactive, &HEADER_KINDS, errors);
     body(interactive, BODY_CHARACTERS_MAX, errors);
     footer(interactive, errors);
@@ -144,7 +144,7 @@ fn carousel(interactive: &FieldPath<'_>, errors: &mut Errors) {
 }
 
 /// Reply buttons; `kind` is the key of their content and also their type.
-fn buttons(action: &FieldPath<'_>, kind: &str, ids: &mut HashSet<String>, errors: &mut Errors) {
+fn buttons(action: &FieldValue<'_>, kind: &str, ids: &mut HashSet<String>, errors: &mut Errors) {
     for button in action.at("buttons").objects_within(1..=BUTTONS_MAX, "buttons", errors) {
         button.at("type").constant(kind, errors);
         let reply = button.at(kind);
@@ -155,7 +155,7 @@ fn buttons(action: &FieldPath<'_>, kind: &str, ids: &mut HashSet<String>, errors
     }
 }
 
-fn unique_id(option: &FieldPath<'_>, characters_max: usize, ids: &mut HashSet<String>, errors: &mut Errors) {
+fn unique_id(option: &FieldValue<'_>, characters_max: usize, ids: &mut HashSet<String>, errors: &mut Errors) {
     let id = option.at("id");
     if let Some(text) = id.text(characters_max, errors)
         && !ids.insert(text.to_owned())
@@ -165,7 +165,7 @@ fn unique_id(option: &FieldPath<'_>, characters_max: usize, ids: &mut HashSet<St
 }
 
 /// The button of a link.
-fn link_button(action: &FieldPath<'_>, errors: &mut Errors) {
+fn link_button(action: &FieldValue<'_>, errors: &mut Errors) {
     action.at("name").constant("cta_url", errors);
     if let Some(parameters) = action.at("parameters").object(errors) {
         parameters.at("display_text").text(BUTTON_CHARACTERS_MAX, errors);
@@ -173,13 +173,13 @@ fn link_button(action: &FieldPath<'_>, errors: &mut Errors) {
     }
 }
 
-fn body(part: &FieldPath<'_>, characters_max: usize, errors: &mut Errors) {
+fn body(part: &FieldValue<'_>, characters_max: usize, errors: &mut Errors) {
     if let Some(body) = part.at("body").object(errors) {
         body.at("text").text(characters_max, errors);
     }
 }
 
-fn footer(part: &FieldPath<'_>, errors: &mut Errors) {
+fn footer(part: &FieldValue<'_>, errors: &mut Errors) {
     let footer = part.at("footer");
     if footer.is_present()
         && let Some(footer) = footer.object(errors)
@@ -188,7 +188,7 @@ fn footer(part: &FieldPath<'_>, errors: &mut Errors) {
     }
 }
 
-fn header(part: &FieldPath<'_>, kinds: &[&str], errors: &mut Errors) {
+fn header(part: &FieldValue<'_>, kinds: &[&str], errors: &mut Errors) {
     let header = part.at("header");
     if header.is_present()
         && let Some(header) = header.object(errors)
@@ -197,7 +197,7 @@ fn header(part: &FieldPath<'_>, kinds: &[&str], errors: &mut Errors) {
     }
 }
 
-fn header_content(header: &FieldPath<'_>, kinds: &[&str], errors: &mut Errors) {
+fn header_content(header: &FieldValue<'_>, kinds: &[&str], errors: &mut Errors) {
     let kind = header.at("type");
     let Some(name) = kind.text(usize::MAX, errors) else { return };
     if !kinds.contains(&name) {

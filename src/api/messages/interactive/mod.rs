@@ -9,11 +9,11 @@ mod tests;
 use hotline_actors::FieldError;
 use serde_json::Value;
 
-use field_value::{Errors, FieldPath};
+use field_value::{Errors, FieldValue};
 
 /// Every error of an interactive object, with its path in the request body.
 pub fn check(interactive: &Value) -> Vec<FieldError> {
     let mut errors = Errors::default();
-    kinds::check(&FieldPath::of(interactive), &mut errors);
+    kinds::check(&FieldValue::of(interactive), &mut errors);
     errors.into_fields()
 }
