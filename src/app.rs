@@ -11,8 +11,8 @@ use crate::metrics::Metrics;
 use crate::templates::Templates;
 use crate::webhooks::Webhooks;
 
-/// The handles. The middleware has its own ([`crate::web::state::WebState`]), and so have the hooks and the visitor
-/// API.
+/// The state of the handlers. The middleware has its own ([`crate::web::state::WebState`]), as have the hooks and the
+/// webchats.
 pub struct App {
     /// The engine, which runs all actors.
     pub engine: Engine,

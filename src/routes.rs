@@ -60,7 +60,7 @@ pub struct Handles {
     pub shared_streams: Data<events::SharedStreams>,
     /// The state of the hooks.
     pub hooks: Data<Hooks>,
-    /// The state of the visitor API.
+    /// The limits of visitors.
     pub visitors: Data<Visitors>,
     /// The state of the panel.
     pub panel: Data<Panel>,
@@ -108,7 +108,7 @@ pub fn configure(handles: Handles) -> impl FnOnce(&mut ServiceConfig) {
             // Without a token every path responds with 401, so routes cannot be probed.
             .service(web::scope(API).wrap(from_fn(admit)).default_service(web::to(no_such_route)))
             .service(visitors::scope())
-            .configure(visitors::demo)
+            .configure(visitors::configure_demo)
             .default_service(web::to(no_such_route));
     }
 }

@@ -194,13 +194,13 @@ pub fn configure(services: &mut ServiceConfig) {
         let resources = of_scope.into_iter().map(PathEntry::into_resource);
         let path = format!("{PANEL_API}{scope}");
         if OPEN.contains(&scope.as_str()) {
-            let routes =
+            let scope =
                 web::scope(&path).wrap(from_fn(admission::admit_anyone)).default_service(web::to(no_such_route));
-            services.service(resources.fold(routes, |routes, resource| routes.service(resource)));
+            services.service(resources.fold(scope, |scope, resource| scope.service(resource)));
         } else {
-            let routes =
+            let scope =
                 web::scope(&path).wrap(from_fn(admission::admit_signed_in)).default_service(web::to(no_such_route));
-            services.service(resources.fold(routes, |routes, resource| routes.service(resource)));
+            services.service(resources.fold(scope, |scope, resource| scope.service(resource)));
         }
     }
     // Without a session every path answers 401, so routes cannot be probed.

@@ -53,7 +53,7 @@ pub struct Settings {
     pub per_page_max: i64,
     /// Wrong tokens per address and minute whose response states the reason; 0: no limit.
     pub wrong_tokens_per_minute: u32,
-    /// The visitor API.
+    /// The limits of visitors, and the times of their sockets.
     pub visitors: VisitorOptions,
     /// Whether events are stored, and for how long.
     pub events: EventOptions,

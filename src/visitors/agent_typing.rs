@@ -44,7 +44,7 @@ pub struct ActivityView {
     pub typing: bool,
 }
 
-/// The ticket in the path, extracted as the second of two segments.
+/// The ticket in a path below the webchat's, extracted as the second of two segments.
 type Path = actix_web::web::Path<(String, String)>;
 
 /// Documents the ticket's id, which follows the public key.

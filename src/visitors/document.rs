@@ -1,4 +1,4 @@
-//! The parts of the API document that all operations of the visitor API share.
+//! The parts of the API document that all operations on a webchat share.
 
 use serde_json::json;
 

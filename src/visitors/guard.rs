@@ -1,5 +1,5 @@
-//! The checks before a request to the visitor API is read: the webchat exists, its company is active, its settings
-//! allow the page, and the visitor's address does not exceed its rate.
+//! The checks of a webchat before a request is read: the webchat exists, its company is active, its settings allow the
+//! page, and the visitor's address does not exceed its rate.
 
 use std::future::{Ready, ready};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ use crate::web::{ApiError, ApiResult};
 /// allowed. Every request is checked in addition.
 const PREFLIGHT_AGE_S: &str = "600";
 
-/// The webchat that a request addresses.
+/// The webchat that a request addresses, once the request is admitted.
 #[derive(Clone)]
 pub struct Webchat {
     /// Its company's directory.
@@ -74,7 +74,7 @@ impl FromRequest for Webchat {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        // Only the guard inserts it, so a route without the guard cannot be served by accident.
+        // Only the guard sets it, so a route without the guard cannot be served by accident.
         ready(request.extensions().get::<Self>().cloned().ok_or_else(ApiError::not_found))
     }
 }
@@ -110,7 +110,7 @@ pub async fn admit<B: MessageBody + 'static>(
             Ok(()) => {
                 request.extensions_mut().insert(Tenant(webchat.company()));
                 request.extensions_mut().insert(webchat);
-                if !is_agent_path(request.match_info().unprocessed()) {
+                if !is_desk(request.match_info().unprocessed()) {
                     request.extensions_mut().insert(FromVisitor);
                 }
                 None
@@ -122,7 +122,7 @@ pub async fn admit<B: MessageBody + 'static>(
         Err(error) => Some(error.error_response()),
     };
     let mut response = match early_response {
-        // Changes are by the visitor, unless a company's token names another author.
+        // Changes of a visitor are recorded as theirs; an agent needs the company's own token.
         None => acting(By::ITS_CONTACT, next.call(request)).await?.map_into_left_body(),
         Some(answer) => request.into_response(answer).map_into_right_body(),
     };

@@ -1,4 +1,4 @@
-//! Limits of an address in the visitor API.
+//! Limits of visitors, by address.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const CATCH_UPS_MAX: usize = 8;
 /// Sockets of one company that wait for that. Each is open already, so waiting needs almost no memory.
 const CATCH_UPS_WAITING_MAX: usize = 100_000;
 
-/// The settings of the visitor API; each is an option of the command line.
+/// The limits of visitors, and the times of their sockets; each is an option of the command line.
 #[derive(Clone, Copy, Debug)]
 pub struct VisitorOptions {
     /// Sessions an address may open per minute; 0, here and below: no limit.
@@ -79,7 +79,7 @@ pub enum RequestKind {
 
 type Limiter = RateLimiter<Address, DefaultKeyedStateStore<Address>, LimitClock, StateInformationMiddleware>;
 
-/// The remaining allowance of every address.
+/// The limits of visitors: the remaining allowance of every address.
 pub struct Visitors {
     /// The settings.
     pub options: VisitorOptions,

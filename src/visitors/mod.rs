@@ -1,5 +1,5 @@
-//! The visitor API, `/webchat/{publicKey}`: the endpoints of one webchat for visitors' browsers, and the socket that
-//! pushes to them. `docs/webchat.md` describes the protocol.
+//! The API of a webchat, `/webchat/{publicKey}`: its endpoints for visitors' browsers, and the socket that pushes to
+//! them. `docs/webchat.md` describes the protocol.
 //!
 //! A browser never has a company's token. Its access depends on three things: the channel's public key, which is not
 //! secret; the origin of the page, which the browser asserts; and the token of its own session.
@@ -38,12 +38,12 @@ use crate::web::admission::auth::admit;
 use crate::web::response::methods::no_such_route;
 use crate::web::response::schema::Schemas;
 
-/// The tag of the visitor API.
+/// The tag of these operations.
 const TAG: &str = "visitors";
 
-/// Every path of the visitor API.
-#[rustfmt::skip] // One line a path.
-fn paths_of(table: &mut Table<'_>) {
+/// Adds every path of a webchat.
+#[rustfmt::skip] // One line per path.
+fn add_paths(table: &mut Table<'_>) {
     table
         .at(paths::SCRIPT).get("getWidget", script::show, "Load the widget")
         .at("/config").get("getWidgetConfig", config::show, "Get the widget's configuration")
@@ -56,20 +56,20 @@ fn paths_of(table: &mut Table<'_>) {
         .at("/tickets/{ticketId}/typing").get("getVisitorActivity", agent_typing::show, "Get the visitor's activity").post("showAgentTyping", agent_typing::show_typing, "Show that an agent is typing");
 }
 
-/// The part of a path that its scope covers.
+/// The prefix of a path that belongs to its scope.
 fn scope_of(path: &str) -> &str {
     if path.starts_with(paths::AGENT_PATHS) { paths::AGENT_PATHS } else { "" }
 }
 
-/// The operations of the visitor API, for visitors and agents; the schemas they refer to are added to `schemas`.
+/// The operations of visitors and agents on a webchat; the schemas they refer to are added to `schemas`.
 pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     let mut table = Table::outside_api(schemas, TAG, scope_of);
-    paths_of(&mut table);
-    let operations = table.finish().into_iter().flat_map(|at| at.operations);
+    add_paths(&mut table);
+    let operations = table.finish().into_iter().flat_map(|path| path.operations);
     operations.map(|operation| Operation { path: format!("{PATH}{}", operation.path), ..operation }).collect()
 }
 
-/// The routes of the visitor API.
+/// The routes of a webchat.
 pub fn scope() -> Scope<
     impl ServiceFactory<
         ServiceRequest,
@@ -81,23 +81,23 @@ pub fn scope() -> Scope<
 > {
     let mut schemas = Schemas::new();
     let mut table = Table::outside_api(&mut schemas, TAG, scope_of);
-    paths_of(&mut table);
-    let mut visitor_scope = web::scope(PATH).wrap(from_fn(guard::admit));
-    let mut agent_scope = web::scope(paths::AGENT_PATHS).wrap(from_fn(admit)).default_service(web::to(no_such_route));
-    for at in table.finish() {
-        let access = at.operations.first().map(|operation| operation.access);
+    add_paths(&mut table);
+    let mut webchat = web::scope(PATH).wrap(from_fn(guard::admit));
+    let mut desk = web::scope(paths::DESK).wrap(from_fn(admit)).default_service(web::to(no_such_route));
+    for path in table.finish() {
+        let access = path.operations.first().map(|operation| operation.access);
         match access {
-            Some(Access::Company) => agent_scope = agent_scope.service(at.into_resource()),
+            Some(Access::Company) => desk = desk.service(path.into_resource()),
             Some(Access::Visitor) => {
-                visitor_scope = visitor_scope.service(at.into_resource().wrap(from_fn(visitor::authenticate)));
+                webchat = webchat.service(path.into_resource().wrap(from_fn(visitor::authenticate)))
             }
-            _ => visitor_scope = visitor_scope.service(at.into_resource()),
+            _ => webchat = webchat.service(path.into_resource()),
         }
     }
-    visitor_scope.service(agent_scope).default_service(web::to(no_such_route))
+    webchat.service(desk).default_service(web::to(no_such_route))
 }
 
-/// The demo's page; it responds with 404 unless this is a demo.
-pub fn demo(services: &mut web::ServiceConfig) {
+/// Configures the demo's page, which responds with 404 unless this is a demo.
+pub fn configure_demo(services: &mut web::ServiceConfig) {
     demo::configure(services);
 }

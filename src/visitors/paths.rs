@@ -1,13 +1,13 @@
-//! The paths of the visitor API.
+//! The paths of a webchat.
 
-/// The prefix of every path.
+/// The path of a webchat.
 pub const PATH: &str = "/webchat/{publicKey}";
 
-/// The prefix, below [`PATH`], of the paths for agents, who have a company's token.
-pub const AGENT_PATHS: &str = "/tickets";
+/// The prefix of agents' paths, below the path of the webchat.
+pub const DESK: &str = "/tickets";
 
-/// The widget's script, below [`PATH`].
+/// Path of the widget's script, below the path of the webchat.
 pub const SCRIPT: &str = "/widget.js";
 
-/// The visitor's socket, below [`PATH`].
+/// Path of the socket, below the path of the webchat.
 pub const SOCKET: &str = "/socket";

@@ -37,7 +37,7 @@ pub enum Access {
 pub struct Operation {
     /// `GET`, `POST`, `PUT` or `DELETE`.
     pub method: &'static str,
-    /// The prefix of the path, such as `/api/v1`.
+    /// The prefix of the path: `/api/v1`, `/panel/api/v1`, or none.
     pub prefix: &'static str,
     /// The path after the prefix.
     pub path: String,

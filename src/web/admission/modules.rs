@@ -32,7 +32,7 @@ pub const MODULES: &[&str] = &[
 /// The module that a path belongs to.
 pub fn module_of(path: &str) -> Option<&'static str> {
     if path.starts_with("/webchat/") {
-        // The only paths of the visitor API that take a company's token.
+        // The only paths of a webchat that take a company's token.
         return Some("tickets");
     }
     let noun = path.strip_prefix(PANEL_API).or_else(|| path.strip_prefix(API))?.strip_prefix('/')?.split('/').next()?;
