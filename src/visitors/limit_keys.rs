@@ -1,10 +1,10 @@
-//! How many addresses and sessions the limits track, and for how long.
+//! The memory of visitors' limits: how many keys (addresses or sessions) each limit tracks, and for how long.
 
 use std::time::Duration;
 
-/// How often addresses with full allowances are removed.
+/// How often keys with full allowances are removed.
 pub(super) const CLEANUP_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Maximum number of addresses per kind of request, some 64 bytes each. More within [`CLEANUP_INTERVAL`] are a flood, and
-/// new ones must wait until others are removed.
+/// Maximum number of keys of a limit, some 64 bytes each. So many within [`CLEANUP_INTERVAL`] are a flood: until the next
+/// clean-up all requests are refused.
 pub(super) const KEYS_MAX: usize = 200_000;

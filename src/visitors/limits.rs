@@ -183,7 +183,7 @@ impl Visitors {
         loop {
             clock.tick().await;
             for limiter in
-                [&self.sessions, &self.messages, &self.others].into_iter().filter_map(|it| it.limiter.as_ref())
+                [&self.sessions, &self.messages, &self.others].into_iter().filter_map(|limit| limit.limiter.as_ref())
             {
                 limiter.retain_recent();
                 limiter.shrink_to_fit();

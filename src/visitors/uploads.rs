@@ -14,7 +14,7 @@ use governor::{Quota, RateLimiter};
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{CompanyId, SessionId};
 
-use super::limit_keys::KEYS_MAX;
+use super::limit_keys::{CLEANUP_INTERVAL, KEYS_MAX};
 use crate::web::admission::rate::{LimitClock, RateExceeded};
 use crate::web::connections::origin::Address;
 
@@ -66,7 +66,7 @@ impl<K: Clone + std::hash::Hash + Eq> UploadLimit<K> {
     fn take(&self, key: &K, units: NonZeroU32) -> Result<(), RateExceeded> {
         let Some(limiter) = &self.limiter else { return Ok(()) };
         if limiter.len() >= KEYS_MAX {
-            return Err(RateExceeded::after(self.mib_per_hour, super::limit_keys::CLEANUP_INTERVAL));
+            return Err(RateExceeded::after(self.mib_per_hour, CLEANUP_INTERVAL));
         }
         match limiter.check_key_n(key, units) {
             Ok(Ok(())) => Ok(()),
@@ -84,7 +84,8 @@ impl<K: Clone + std::hash::Hash + Eq> UploadLimit<K> {
     }
 }
 
-/// As [`UploadLimit`], for companies: each has its own limiter, which can be dropped. There are no more limiters than companies.
+/// As [`UploadLimit`], for companies: each has its own limiter, which can be dropped. There are no more limiters than
+/// companies.
 struct CompanyLimit {
     mib_per_hour: u32,
     quota: Option<Quota>,
