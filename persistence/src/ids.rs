@@ -81,14 +81,14 @@ impl<N> Id<N> {
     fn description() -> String {
         let name = Self::type_name();
         let article = if name.starts_with(['A', 'E', 'I', 'O']) { "an" } else { "a" };
-        let mut words = format!("The id of {article}");
+        let mut description = format!("The id of {article}");
         for character in name.trim_end_matches("Id").chars() {
             if character.is_ascii_uppercase() {
-                words.push(' ');
+                description.push(' ');
             }
-            words.push(character.to_ascii_lowercase());
+            description.push(character.to_ascii_lowercase());
         }
-        words + "."
+        description + "."
     }
 }
 
@@ -185,7 +185,7 @@ impl<'r, N> Decode<'r, Postgres> for Id<N> {
 }
 
 impl<N> utoipa::PartialSchema for Id<N> {
-    #[expect(deprecated, reason = "`example` is the word that generators of clients know")]
+    #[expect(deprecated, reason = "generators of clients read only `example`")]
     fn schema() -> RefOr<Schema> {
         let format = SchemaFormat::KnownFormat(KnownFormat::Int64);
         let number = ObjectBuilder::new().schema_type(SchemaType::Integer).format(Some(format));
@@ -206,8 +206,8 @@ impl<N> utoipa::ToSchema for Id<N> {
 #[sqlx(transparent)]
 pub struct SessionId(pub String);
 
-impl std::fmt::Display for SessionId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
@@ -222,14 +222,14 @@ impl SessionId {
     }
 }
 
-impl std::str::FromStr for SessionId {
+impl FromStr for SessionId {
     type Err = ();
 
-    /// Accepts any text with the form of a session id; others need no lookup.
+    /// Accepts every text that has the form of a session id; for others no query is needed.
     fn from_str(text: &str) -> Result<Self, ()> {
         let random = text.strip_prefix(Self::PREFIX).ok_or(())?;
-        let is_one = random.len() == KEY_CHARACTERS && random.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        if is_one { Ok(Self(text.to_owned())) } else { Err(()) }
+        let is_valid = random.len() == KEY_CHARACTERS && random.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if is_valid { Ok(Self(text.to_owned())) } else { Err(()) }
     }
 }
 

@@ -121,6 +121,6 @@ fn provider_url(text: &str) -> Result<String, String> {
 
 /// A single path segment.
 fn version(text: &str) -> Result<String, String> {
-    let is_one = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte));
-    if is_one { Ok(text.to_owned()) } else { Err("must consist of letters, digits, `.`, `-` and `_`".to_owned()) }
+    let is_valid = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte));
+    if is_valid { Ok(text.to_owned()) } else { Err("must consist of letters, digits, `.`, `-` and `_`".to_owned()) }
 }

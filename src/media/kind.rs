@@ -154,8 +154,8 @@ fn is_type(text: &str) -> bool {
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte);
         !word.is_empty() && word.bytes().all(is_allowed)
     };
-    let is_one = text.split_once('/').is_some_and(|(kind, rest)| is_word(kind) && is_word(rest));
-    is_one && text.len() <= TYPE_CHARACTERS_MAX
+    let is_pair = text.split_once('/').is_some_and(|(kind, rest)| is_word(kind) && is_word(rest));
+    is_pair && text.len() <= TYPE_CHARACTERS_MAX
 }
 
 /// Whether the name has an extension.
