@@ -1,5 +1,5 @@
-//! Permission profiles: what a user may do. Plain; read-only over the API, written at the panel and on the command
-//! line.
+//! Permission profiles: what a user may do. They are plain; the API only reads them, and the panel and the command line
+//! write them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

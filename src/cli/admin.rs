@@ -64,7 +64,7 @@ pub struct ResetPassword {
     remove_second_factor: bool,
 }
 
-/// The output of a created administrator.
+/// A created or changed administrator, as the command prints it.
 #[derive(Serialize)]
 struct AdminWithPassword {
     #[serde(flatten)]
@@ -82,8 +82,8 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
             global.output.many("admins", &["id", "email", "name", "secondFactor", "lastSeenAt", "createdAt"], all)
         }
         Command::Show { email } => {
-            let found = with_database(&global.database, async |db| Ok(admins::all(db, Some(&email)).await?)).await?;
-            global.output.one(found.first().ok_or_else(|| format!("no such administrator: {email}"))?)
+            let matching = with_database(&global.database, async |db| Ok(admins::all(db, Some(&email)).await?)).await?;
+            global.output.one(matching.first().ok_or_else(|| format!("no such administrator: {email}"))?)
         }
         Command::Delete { email } => {
             let removed = with_database(&global.database, async |db| {
@@ -98,23 +98,23 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
 impl Create {
     async fn run(self, global: &GlobalArgs) -> Result<(), Failure> {
         let email = SignInEmail::from_text(&self.email).map_err(|reason| format!("the e-mail {reason}"))?.0;
-        let (hash, generated) = password(self.password_stdin, &email)?;
-        let created = with_new_database(&global.database, async |db| {
-            let work = async || match admins::insert(db, &email, &hash).await {
+        let (hash, generated) = hash_password(self.password_stdin, &email)?;
+        let row = with_new_database(&global.database, async |db| {
+            let insert = async || match admins::insert(db, &email, &hash).await {
                 Err(Error::Taken(_)) => Err(format!("the administrator {email} already exists").into()),
                 created => Ok(created?),
             };
-            AuditedAction::of_installation("createAdmin").run(db, work, target).await
+            AuditedAction::of_installation("createAdmin").run(db, insert, target).await
         });
-        global.output.one(AdminWithPassword { row: created.await?, password: generated })
+        global.output.one(AdminWithPassword { row: row.await?, password: generated })
     }
 }
 
 impl ResetPassword {
     async fn run(self, global: &GlobalArgs) -> Result<(), Failure> {
-        let (hash, generated) = password(self.password_stdin, &self.email)?;
-        let reset = with_database(&global.database, async |db| {
-            let work = async || {
+        let (hash, generated) = hash_password(self.password_stdin, &self.email)?;
+        let row = with_database(&global.database, async |db| {
+            let reset = async || {
                 let mut transaction = db.begin().await?;
                 let row = match admins::reset(&mut transaction, &self.email, &hash, self.remove_second_factor).await {
                     Err(Error::NotFound(_)) => {
@@ -125,9 +125,9 @@ impl ResetPassword {
                 transaction.commit().await?;
                 Ok(row)
             };
-            AuditedAction::of_installation("resetAdmin").run(db, work, target).await
+            AuditedAction::of_installation("resetAdmin").run(db, reset, target).await
         });
-        global.output.one(AdminWithPassword { row: reset.await?, password: generated })
+        global.output.one(AdminWithPassword { row: row.await?, password: generated })
     }
 }
 
@@ -146,12 +146,12 @@ fn target(row: &AdminRow) -> Target {
     Target::named(row.id, &row.email)
 }
 
-/// The hash of a password, and the password itself if it was generated.
-fn password(is_chosen: bool, email: &str) -> Result<(String, Option<String>), Failure> {
-    let password = if is_chosen { read_password()? } else { Password::random() };
+/// The hash of a password that is read from standard input or generated, and the password itself if it was generated.
+fn hash_password(from_stdin: bool, email: &str) -> Result<(String, Option<String>), Failure> {
+    let password = if from_stdin { read_password()? } else { Password::random() };
     password.check_owner(email, "").map_err(|reason| format!("the password {reason}"))?;
     let hash = password.hash().map_err(|error| format!("the password cannot be hashed: {error}"))?;
-    Ok((hash, (!is_chosen).then(|| password.as_str().to_owned())))
+    Ok((hash, (!from_stdin).then(|| password.as_str().to_owned())))
 }
 
 fn read_password() -> Result<Password, Failure> {

@@ -1,4 +1,4 @@
-//! The people who sign in to the demo's panel: an administrator of the installation and an agent, with passwords
+//! The people who sign in to the demo's panel: an administrator of the installation and an agent. Their passwords are
 //! generated at each start.
 
 use hotline_persistence::password::Password;
@@ -15,7 +15,7 @@ const ADMIN: &str = "admin@demo.example";
 /// The agent's e-mail, one of those that the seed creates.
 pub(super) const AGENT: &str = "ana@demo.example";
 
-/// E-mails and passwords.
+/// Their e-mails and passwords.
 pub(super) struct People {
     pub(super) admin: (&'static str, String),
     pub(super) agent: (&'static str, String),
@@ -26,7 +26,7 @@ pub(super) async fn prepare(app: &App, company: CompanyId) -> Result<People, Fai
     let db = &app.engine.store().housekeeping;
     let (password, hash) = random_password()?;
     match admins::insert(db, ADMIN, &hash).await {
-        Err(Error::Taken(_)) => reset(db, &hash).await?,
+        Err(Error::Taken(_)) => reset_admin(db, &hash).await?,
         result => drop(result?),
     }
     let admin = (ADMIN, password);
@@ -40,12 +40,13 @@ pub(super) async fn prepare(app: &App, company: CompanyId) -> Result<People, Fai
     Ok(People { admin, agent: (AGENT, password) })
 }
 
-async fn reset(db: &PgPool, hash: &str) -> Result<(), Failure> {
+async fn reset_admin(db: &PgPool, hash: &str) -> Result<(), Failure> {
     let mut transaction = db.begin().await?;
     admins::reset(&mut transaction, ADMIN, hash, false).await?;
     Ok(transaction.commit().await?)
 }
 
+/// A password and its hash.
 fn random_password() -> Result<(String, String), Failure> {
     let password = Password::random();
     let hash = password.hash().map_err(|error| format!("a password cannot be hashed: {error}"))?;

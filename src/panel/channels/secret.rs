@@ -1,4 +1,4 @@
-//! Rotating a webchat's identity secret.
+//! Rotates a webchat's identity secret.
 
 use std::borrow::Cow;
 
@@ -63,9 +63,9 @@ pub async fn rotate_secret(
     once: Idempotency,
 ) -> ApiResult<Confidential<Json<IdentitySecret>>> {
     let company = administrator.company;
-    let rotate = once.transaction(app.db(company), async |db| {
+    let response = once.transaction(app.db(company), async |db| {
         let mut created = None;
-        let rotation = |row: &mut ChannelRow, settings: &mut ChannelSettings| -> ApiResult<()> {
+        let rotate = |row: &mut ChannelRow, settings: &mut ChannelSettings| -> ApiResult<()> {
             if row.kind != ChannelType::Webchat {
                 let details = json!({"state": row.kind, "reason": "type"});
                 return Err(ApiError::conflict("only webchat channels have an identity secret", details));
@@ -75,10 +75,10 @@ pub async fn rotate_secret(
                 Some(IdentitySecret { identity_secret: secret.0, identity_secrets: settings.identity_secrets.len() });
             Ok(())
         };
-        update_row(db, &app, (company, id.0), rotation).await?;
+        change(db, &app, (company, id.0), rotate).await?;
         created
             .map(|created| Confidential(Json::of(created)))
             .ok_or_else(|| ApiError::internal("no secret was created"))
     });
-    refresh_after(&app, company, rotate).await
+    refresh_after(&app, company, response).await
 }
