@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::figures::Round;
 use crate::generator::Load;
 use crate::machine::Machine;
-use crate::options::{Against, Shared};
+use crate::options::{AgainstArgs, SharedArgs};
 use crate::outcome::Outcome;
 use crate::scenario::{Scenario, Server};
 use crate::service::Binary;
@@ -17,7 +17,7 @@ use crate::stage::Stage;
 
 /// What one scenario came to.
 #[derive(Clone, Debug, Serialize)]
-pub struct Beside {
+pub struct BuildComparison {
     pub scenario: Scenario,
     pub per_second: f64,
     pub other_per_second: f64,
@@ -45,16 +45,16 @@ impl Spread {
 
 /// What `load against` has measured.
 #[derive(Debug, Serialize)]
-pub struct Measured {
+pub struct AgainstResult {
     pub machine: Machine,
     pub other: String,
     pub seconds: u64,
     pub turns: u64,
     pub connections: u32,
-    pub beside: Vec<Beside>,
+    pub beside: Vec<BuildComparison>,
 }
 
-pub async fn run(shared: &Shared, options: &Against) -> Outcome<Measured> {
+pub async fn run(shared: &SharedArgs, options: &AgainstArgs) -> Outcome<AgainstResult> {
     let chosen = if options.scenarios.is_empty() { Scenario::ALL.to_vec() } else { options.scenarios.clone() };
     let uses_pool = chosen.iter().any(|scenario| scenario.uses_up());
     let pool = if uses_pool { options.pool } else { 0 };
@@ -65,7 +65,7 @@ pub async fn run(shared: &Shared, options: &Against) -> Outcome<Measured> {
     for scenario in Scenario::ALL {
         let measured = match scenario {
             Scenario::Open if uses_pool => pair.open_and_close().await?,
-            // Measured with opening, or at a rate that is not what is asked here.
+            // Measured with opening, or at a fixed rate, where both builds reach the same.
             Scenario::Open | Scenario::Close | Scenario::HalfLoad | Scenario::Offered => continue,
             _ if chosen.contains(&scenario) => vec![pair.in_turn(scenario).await?],
             _ => continue,
@@ -84,7 +84,7 @@ pub async fn run(shared: &Shared, options: &Against) -> Outcome<Measured> {
     let machine = Machine::here(ours.postgres_version().await?)?;
     ours.clear().await?;
     other.clear().await?;
-    Ok(Measured {
+    Ok(AgainstResult {
         machine,
         other: options.other.display().to_string(),
         seconds: options.seconds,
@@ -97,11 +97,11 @@ pub async fn run(shared: &Shared, options: &Against) -> Outcome<Measured> {
 /// The two, ours first.
 struct Pair<'a> {
     stages: [&'a Stage; 2],
-    options: &'a Against,
+    options: &'a AgainstArgs,
 }
 
 impl Pair<'_> {
-    async fn in_turn(&self, scenario: Scenario) -> Outcome<Beside> {
+    async fn in_turn(&self, scenario: Scenario) -> Outcome<BuildComparison> {
         let mut rounds = [Vec::new(), Vec::new()];
         // The first turn opens connections and fills caches.
         for turn in 0..=self.options.turns {
@@ -116,11 +116,11 @@ impl Pair<'_> {
                 }
             }
         }
-        Ok(beside(scenario, &rounds))
+        Ok(compare(scenario, &rounds))
     }
 
     /// Each turn opens a ticket for as many contacts as it gets to, and then closes as many of these as it gets to.
-    async fn open_and_close(&self) -> Outcome<Vec<Beside>> {
+    async fn open_and_close(&self) -> Outcome<Vec<BuildComparison>> {
         let (mut opening, mut closing) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
         for turn in 0..=self.options.turns {
             for which in order(turn) {
@@ -134,7 +134,7 @@ impl Pair<'_> {
                 }
             }
         }
-        Ok(vec![beside(Scenario::Open, &opening), beside(Scenario::Close, &closing)])
+        Ok(vec![compare(Scenario::Open, &opening), compare(Scenario::Close, &closing)])
     }
 
     async fn measure(&self, stage: &Stage, scenario: Scenario, contacts: &[i64], closing: &[i64]) -> Outcome<Round> {
@@ -157,12 +157,12 @@ fn order(turn: u64) -> [usize; 2] {
     if turn.is_multiple_of(2) { [0, 1] } else { [1, 0] }
 }
 
-fn beside(scenario: Scenario, rounds: &[Vec<Round>; 2]) -> Beside {
+fn compare(scenario: Scenario, rounds: &[Vec<Round>; 2]) -> BuildComparison {
     let of = |ratio: fn(&Round) -> f64| {
         Spread::of(rounds[0].iter().zip(&rounds[1]).map(|(ours, other)| ratio(ours) / ratio(other)).collect())
     };
     let reached = |rounds: &[Round]| Spread::of(rounds.iter().map(|round| round.counted.per_second()).collect()).median;
-    Beside {
+    BuildComparison {
         scenario,
         per_second: reached(&rounds[0]),
         other_per_second: reached(&rounds[1]),

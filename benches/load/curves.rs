@@ -9,7 +9,7 @@ use crate::disk::Sync;
 use crate::figures::Round;
 use crate::generator::Load;
 use crate::machine::Machine;
-use crate::options::{Curves, Grown, Shared};
+use crate::options::{CurvesArgs, GrownArgs, SharedArgs};
 use crate::outcome::Outcome;
 use crate::scenario::{Scenario, Server};
 use crate::service::Binary;
@@ -50,7 +50,7 @@ pub struct Point {
 
 /// Everything `load curves` has measured.
 #[derive(Clone, Debug, Serialize)]
-pub struct Curved {
+pub struct CurvesResult {
     pub machine: Machine,
     pub seconds: u64,
     pub tickets: usize,
@@ -58,7 +58,7 @@ pub struct Curved {
     pub points: Vec<Point>,
 }
 
-impl Curved {
+impl CurvesResult {
     /// The most a server has answered.
     pub fn most(&self, scenario: Scenario, server: Server) -> f64 {
         let is_it = |point: &&Point| point.scenario == scenario && point.server == server && point.rows.is_none();
@@ -67,9 +67,9 @@ impl Curved {
     }
 }
 
-pub async fn run(shared: &Shared, options: &Curves) -> Outcome<Curved> {
+pub async fn run(shared: &SharedArgs, options: &CurvesArgs) -> Outcome<CurvesResult> {
     let stage = Stage::set(&Binary::measured()?, shared.tickets, 0, None).await?;
-    let mut curved = Curved {
+    let mut curved = CurvesResult {
         machine: Machine::here(stage.postgres_version().await?)?,
         seconds: options.seconds,
         tickets: shared.tickets,
@@ -98,7 +98,7 @@ pub async fn run(shared: &Shared, options: &Curves) -> Outcome<Curved> {
     }
     stage.clear().await?;
     for messages in &options.messages {
-        let stage = Stage::set(&Binary::measured()?, shared.tickets, 0, Some(&Grown::with(*messages))).await?;
+        let stage = Stage::set(&Binary::measured()?, shared.tickets, 0, Some(&GrownArgs::with(*messages))).await?;
         for scenario in BY_ROWS {
             for server in scenario.servers() {
                 let point = measure(&stage, scenario, *server, BY_ROWS_CONNECTIONS, time, None).await?;

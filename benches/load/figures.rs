@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::disk::Sync;
-use crate::generator::Counted;
+use crate::generator::LoadCounts;
 use crate::machine::Machine;
 use crate::scenario::{OFFERED, Scenario, Server};
 use crate::usage::{Cpu, Memory};
@@ -22,7 +22,7 @@ const MIX_P99_MS_MAX: f64 = 60.0;
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Round {
     #[serde(flatten)]
-    pub counted: Counted,
+    pub counted: LoadCounts,
     pub cpu: Cpu,
     /// At its end.
     pub memory: Memory,
@@ -198,7 +198,7 @@ pub mod tests {
     /// A measurement of so many requests a second, one a round.
     pub fn measure(scenario: Scenario, server: Server, rates: &[u64], p99_us: u64) -> Measure {
         let round = |rate: &u64| Round {
-            counted: Counted {
+            counted: LoadCounts {
                 requests: *rate,
                 seconds: 1.0,
                 bytes: 0,

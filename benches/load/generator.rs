@@ -38,7 +38,7 @@ pub struct Load<'a> {
 
 /// What it counted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Counted {
+pub struct LoadCounts {
     /// Answers.
     pub requests: u64,
     pub seconds: f64,
@@ -66,7 +66,7 @@ impl Errors {
     }
 }
 
-impl Counted {
+impl LoadCounts {
     pub fn per_second(&self) -> f64 {
         self.requests as f64 / self.seconds
     }
@@ -78,7 +78,7 @@ impl Counted {
 
 impl Load<'_> {
     /// Asks for as long as it was told, or until its subjects are used up.
-    pub async fn run(&self) -> Outcome<Counted> {
+    pub async fn run(&self) -> Outcome<LoadCounts> {
         let scripts = machine::sources().join("benches/load/lua");
         let mut command = Command::new("wrk");
         command
@@ -100,7 +100,7 @@ impl Load<'_> {
         };
         let output = command.output().await.map_err(|error| format!("wrk: {error}; on Debian: apt-get install wrk"))?;
         let said = String::from_utf8_lossy(&output.stdout);
-        let counted = output.status.success().then(|| Counted::parse(&said)).flatten();
+        let counted = output.status.success().then(|| LoadCounts::parse(&said)).flatten();
         counted.ok_or_else(|| format!("wrk did not report: {said}{}", String::from_utf8_lossy(&output.stderr)).into())
     }
 }
@@ -113,8 +113,8 @@ mod tests {
     fn the_report_is_found_among_what_wrk_prints() {
         let printed = "Running 2s test\n  1 threads\n\nLOAD {\"requests\":10,\"seconds\":2.0,\"bytes\":99,\"p50_us\":1,\
             \"p99_us\":2,\"max_us\":3,\"errors\":{\"status\":1,\"connect\":0,\"read\":0,\"write\":0,\"timeout\":2}}\n";
-        let counted = Counted::parse(printed);
+        let counted = LoadCounts::parse(printed);
         assert!(counted.is_some_and(|counted| counted.per_second() == 5.0 && counted.errors.total() == 3));
-        assert_eq!(Counted::parse("Running 2s test\n"), None);
+        assert_eq!(LoadCounts::parse("Running 2s test\n"), None);
     }
 }

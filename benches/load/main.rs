@@ -1,10 +1,14 @@
 //! The whole service under load, beside yardsticks that are measured in the same run: `make load`.
 //!
-//! `load run` measures requests a second, latencies, CPU and memory of each scenario; `load curves` how they go with the
-//! number of connections and the rate that is offered; `load soak` ten minutes of the mix; `load memory` what a hot ticket
-//! and a hot session cost; `load grown` all of it on a database that has been in use for a year; `load against` what a
-//! change costs, beside a build without it; `load cluster` what more processes give. `docs/benchmarks.md` says how, and what
-//! the figures do not say.
+//! - `load run` measures requests per second, latency, CPU and memory of each scenario.
+//! - `load curves` measures throughput and latency by the number of connections, the offered rate and the rows.
+//! - `load soak` runs the mix for ten minutes.
+//! - `load memory` measures the memory of a hot ticket and of a hot session.
+//! - `load grown` measures lists, reports and scenarios on a database with a year of data.
+//! - `load against` compares this build with another one.
+//! - `load cluster` measures one to three processes on one database.
+//!
+//! `docs/benchmarks.md` describes the method, and what the figures do not show.
 
 mod against;
 mod answers;
@@ -37,23 +41,23 @@ use mimalloc::MiMalloc;
 use options::{Arguments, Command};
 use outcome::Outcome;
 
-/// As in the service, so that the yardsticks have no other.
+/// The allocator of the service, so that the yardsticks use the same.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let ended = match &arguments.command {
+    let result = match &arguments.command {
         Some(Command::Yardstick { settings }) => yardstick::serve(settings),
         command => actix_rt::System::new().block_on(async {
-            // What was started is stopped by being dropped.
+            // Processes that were started are stopped when they are dropped.
             tokio::select! {
-                ended = drive(&arguments, command.as_ref()) => ended,
+                result = run_command(&arguments, command.as_ref()) => result,
                 _ = tokio::signal::ctrl_c() => Err("interrupted".into()),
             }
         }),
     };
-    match ended {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("load: {failure}");
@@ -62,7 +66,7 @@ fn main() -> ExitCode {
     }
 }
 
-async fn drive(arguments: &Arguments, command: Option<&Command>) -> Outcome<()> {
+async fn run_command(arguments: &Arguments, command: Option<&Command>) -> Outcome<()> {
     let shared = &arguments.shared;
     let keep = shared.keep;
     match command {
@@ -70,11 +74,11 @@ async fn drive(arguments: &Arguments, command: Option<&Command>) -> Outcome<()> 
         Some(Command::Soak(options)) => report::soak(&soak::run(shared, options).await?, keep),
         Some(Command::Against(options)) => report::against(&against::run(shared, options).await?, keep),
         Some(Command::Cluster(options)) => report::cluster(&cluster::run(shared, options).await?, keep),
-        Some(Command::Grown(options)) => grown::run(shared, options, |measured| report::grown(measured, keep)).await,
+        Some(Command::Grown(options)) => grown::run(shared, options, |result| report::grown(result, keep)).await,
         Some(Command::Memory(options)) => report::memory(&memory::run(options).await?, keep),
         Some(Command::Run(options)) => report::throughput(&run::run(shared, options).await?, keep),
         Some(Command::Yardstick { .. }) | None => {
-            report::throughput(&run::run(shared, &options::Run::default()).await?, keep)
+            report::throughput(&run::run(shared, &options::RunArgs::default()).await?, keep)
         }
     }
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::figures::Verdict;
 use crate::machine::Machine;
-use crate::options::Memory;
+use crate::options::MemoryArgs;
 use crate::outcome::Outcome;
 use crate::seed::{Api, Company};
 use crate::service::{Binary, NEVER_S, Service};
@@ -81,7 +81,7 @@ pub struct Cost {
 
 /// What became of many that nobody used any more.
 #[derive(Debug, Serialize)]
-pub struct Retired {
+pub struct RetireResult {
     pub hot_before: f64,
     pub hot_after: f64,
     pub before_bytes: u64,
@@ -91,32 +91,32 @@ pub struct Retired {
 
 /// What `load memory` has measured.
 #[derive(Debug, Serialize)]
-pub struct Measured {
+pub struct MemoryResult {
     pub machine: Machine,
     pub few: usize,
     pub many: usize,
     pub costs: Vec<Cost>,
-    pub retired: Retired,
+    pub retired: RetireResult,
 }
 
-pub async fn run(options: &Memory) -> Outcome<Measured> {
+pub async fn run(options: &MemoryArgs) -> Outcome<MemoryResult> {
     let folder = stage::folder()?;
     let folder = folder.path();
     let (few, many) = (0..options.few, options.few..options.few + options.many);
     let (company, machine) = seed(folder, options).await?;
     let mut costs = Vec::new();
     for kind in [Kind::Tickets, Kind::Sessions] {
-        let few_bytes = heated(folder, &company, kind, few.clone(), options.many).await?;
-        let many_bytes = heated(folder, &company, kind, many.clone(), options.many).await?;
+        let few_bytes = measure_hot(folder, &company, kind, few.clone(), options.many).await?;
+        let many_bytes = measure_hot(folder, &company, kind, many.clone(), options.many).await?;
         let each_bytes = (many_bytes as f64 - few_bytes as f64) / (options.many as f64 - options.few as f64);
         eprintln!("a hot {}: {each_bytes:.0} bytes", kind.title());
         costs.push(Cost { kind, few_bytes, many_bytes, each_bytes });
     }
     let retired = retire(folder, &company, many).await?;
-    Ok(Measured { machine, few: options.few, many: options.many, costs, retired })
+    Ok(MemoryResult { machine, few: options.few, many: options.many, costs, retired })
 }
 
-async fn seed(folder: &Path, options: &Memory) -> Outcome<(Company, Machine)> {
+async fn seed(folder: &Path, options: &MemoryArgs) -> Outcome<(Company, Machine)> {
     let service = Service::start(&Binary::measured()?, folder, NEVER_S)?;
     let (mut company, api) = Company::create(&service).await?;
     let first = company.channel;
@@ -131,20 +131,26 @@ async fn seed(folder: &Path, options: &Memory) -> Outcome<(Company, Machine)> {
     Ok((company, Machine::here(version)?))
 }
 
-/// Memory of a fresh process in which these are hot, after so many requests.
-async fn heated(folder: &Path, company: &Company, kind: Kind, range: Range<usize>, requests: usize) -> Outcome<u64> {
+/// Memory of a fresh process in which these are hot, after this many requests.
+async fn measure_hot(
+    folder: &Path,
+    company: &Company,
+    kind: Kind,
+    range: Range<usize>,
+    requests: usize,
+) -> Outcome<u64> {
     let service = Service::start(&Binary::measured()?, folder, NEVER_S)?;
-    heat(&Api::new(&service, &company.key)?, company, kind, range.clone(), requests).await?;
+    make_hot(&Api::new(&service, &company.key)?, company, kind, range.clone(), requests).await?;
     let hot = figure(&service, kind).await?;
     if hot != range.len() as f64 {
         return Err(format!("{hot} are hot, not {}", range.len()).into());
     }
-    let bytes = still(&service).await?;
+    let bytes = wait_for_steady_memory(&service).await?;
     service.stop()?;
     Ok(bytes)
 }
 
-async fn heat(api: &Api, company: &Company, kind: Kind, range: Range<usize>, requests: usize) -> Outcome<()> {
+async fn make_hot(api: &Api, company: &Company, kind: Kind, range: Range<usize>, requests: usize) -> Outcome<()> {
     stream::iter(range.cycle().take(requests).map(Ok))
         .try_for_each_concurrent(AT_ONCE, |index| async move {
             let (method, path) = kind.request(company, index);
@@ -160,10 +166,10 @@ async fn heat(api: &Api, company: &Company, kind: Kind, range: Range<usize>, req
 }
 
 /// Many are hot, and nobody asks for them any more.
-async fn retire(folder: &Path, company: &Company, many: Range<usize>) -> Outcome<Retired> {
+async fn retire(folder: &Path, company: &Company, many: Range<usize>) -> Outcome<RetireResult> {
     let service = Service::start(&Binary::measured()?, folder, IDLE_AFTER_S)?;
     let api = Api::new(&service, &company.key)?;
-    heat(&api, company, Kind::Tickets, many.clone(), many.len()).await?;
+    make_hot(&api, company, Kind::Tickets, many.clone(), many.len()).await?;
     let began = Instant::now();
     let hot_before = figure(&service, Kind::Tickets).await?;
     let before_bytes = usage::resident(service.pid())?;
@@ -173,9 +179,9 @@ async fn retire(folder: &Path, company: &Company, many: Range<usize>) -> Outcome
         hot_after = figure(&service, Kind::Tickets).await?;
     }
     let seconds = began.elapsed().as_secs_f64();
-    let after_bytes = still(&service).await?;
+    let after_bytes = wait_for_steady_memory(&service).await?;
     service.stop()?;
-    Ok(Retired { hot_before, hot_after, before_bytes, after_bytes, seconds })
+    Ok(RetireResult { hot_before, hot_after, before_bytes, after_bytes, seconds })
 }
 
 async fn figure(service: &Service, kind: Kind) -> Outcome<f64> {
@@ -183,7 +189,7 @@ async fn figure(service: &Service, kind: Kind) -> Outcome<f64> {
 }
 
 /// Resident bytes, once they stand still.
-async fn still(service: &Service) -> Outcome<u64> {
+async fn wait_for_steady_memory(service: &Service) -> Outcome<u64> {
     let mut last = usage::resident(service.pid())?;
     for _ in 0..STILL_LOOKS_MAX {
         tokio::time::sleep(STILL_INTERVAL).await;
@@ -196,7 +202,7 @@ async fn still(service: &Service) -> Outcome<u64> {
     Err("the memory does not come to rest".into())
 }
 
-impl Measured {
+impl MemoryResult {
     pub fn verdicts(&self) -> Vec<Verdict> {
         let ticket = self.costs.iter().filter(|cost| cost.kind == Kind::Tickets).map(|cost| Verdict {
             what: "a hot, idle ticket".to_owned(),

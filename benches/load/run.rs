@@ -7,7 +7,7 @@ use crate::disk::Sync;
 use crate::figures::{Measure, Throughput};
 use crate::generator::Load;
 use crate::machine::Machine;
-use crate::options::{Run, Shared};
+use crate::options::{RunArgs, SharedArgs};
 use crate::outcome::Outcome;
 use crate::scenario::{OFFERED, Scenario, Server};
 use crate::service::Binary;
@@ -16,12 +16,12 @@ use crate::stage::Stage;
 /// Asked for before it counts: connections, caches, the first growth of buffers.
 const WARM_UP_S: u64 = 2;
 
-pub async fn run(shared: &Shared, options: &Run) -> Outcome<Throughput> {
+pub async fn run(shared: &SharedArgs, options: &RunArgs) -> Outcome<Throughput> {
     let chosen = if options.scenarios.is_empty() { Scenario::ALL.to_vec() } else { options.scenarios.clone() };
     let uses_pool = chosen.iter().any(|scenario| scenario.uses_up());
     let pool = if uses_pool { options.pool } else { 0 };
     let stage = Stage::set(&Binary::measured()?, shared.tickets, pool, None).await?;
-    let mut measuring = Measuring {
+    let mut runner = Runner {
         time: Duration::from_secs(options.seconds),
         rounds: options.rounds,
         run: Throughput {
@@ -38,30 +38,30 @@ pub async fn run(shared: &Shared, options: &Run) -> Outcome<Throughput> {
         for connections in options.connections.iter().copied() {
             match scenario {
                 // Opening leaves what closing needs: they are measured together.
-                Scenario::Open if uses_pool => measuring.open_and_close(connections).await?,
+                Scenario::Open if uses_pool => runner.open_and_close(connections).await?,
                 Scenario::Open | Scenario::Close => {}
                 // Once, with the most connections.
                 Scenario::HalfLoad | Scenario::Offered if options.connections.iter().max() != Some(&connections) => {}
-                Scenario::HalfLoad if chosen.contains(&scenario) => measuring.half_load(connections).await?,
-                Scenario::Offered if chosen.contains(&scenario) => measuring.offered(connections).await?,
-                _ if chosen.contains(&scenario) => measuring.in_turn(scenario, connections).await?,
+                Scenario::HalfLoad if chosen.contains(&scenario) => runner.half_load(connections).await?,
+                Scenario::Offered if chosen.contains(&scenario) => runner.offered(connections).await?,
+                _ if chosen.contains(&scenario) => runner.in_turn(scenario, connections).await?,
                 _ => {}
             }
         }
     }
-    let Measuring { stage, run, .. } = measuring;
+    let Runner { stage, run, .. } = runner;
     stage.clear().await?;
     Ok(run)
 }
 
-struct Measuring {
+struct Runner {
     stage: Stage,
     time: Duration,
     rounds: u64,
     run: Throughput,
 }
 
-impl Measuring {
+impl Runner {
     fn load<'a>(&self, scenario: Scenario, server: Server, connections: u32, subjects: &'a Path) -> Load<'a> {
         let address = self.stage.address(server);
         Load { scenario, server, address, subjects, connections, time: self.time, rate: None }

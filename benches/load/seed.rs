@@ -90,9 +90,9 @@ pub struct Company {
 impl Company {
     /// Makes it; no contacts yet.
     pub async fn create(service: &Service) -> Outcome<(Self, Api)> {
-        let id = number(&service.tell(&["company", "create", "Load"])?, "id")?;
+        let id = number(&service.run_command(&["company", "create", "Load"])?, "id")?;
         let company = id.to_string();
-        let token = service.tell(&["token", "create", "--company", &company, "--name", "load", "--all"])?;
+        let token = service.run_command(&["token", "create", "--company", &company, "--name", "load", "--all"])?;
         let key = text(&token, "key")?;
         let api = Api::new(service, &key)?;
         wait_until_seen(&api, "/queues").await?;
@@ -123,7 +123,7 @@ impl Company {
         let (company, queue) = (self.id.to_string(), self.queue.to_string());
         let create =
             ["channel", "create", "--company", &company, "--type", "webchat", "--name", name, "--queue", &queue];
-        let channel = number(&service.tell(&create)?, "id")?;
+        let channel = number(&service.run_command(&create)?, "id")?;
         wait_until_seen(api, &format!("/channels/{channel}")).await?;
         Ok(channel)
     }

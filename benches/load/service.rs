@@ -82,9 +82,9 @@ impl Service {
     }
 
     /// Runs a command of its binary on its folder.
-    pub fn tell(&self, arguments: &[&str]) -> Outcome<Value> {
+    pub fn run_command(&self, arguments: &[&str]) -> Outcome<Value> {
         let database = self.database.iter().map(String::as_str);
-        self.binary.tell(&self.folder, &arguments.iter().copied().chain(database).collect::<Vec<_>>())
+        self.binary.run_command(&self.folder, &arguments.iter().copied().chain(database).collect::<Vec<_>>())
     }
 
     /// The figures it shows of itself.
@@ -165,7 +165,7 @@ impl Binary {
     }
 
     /// Runs a command that ends, and reads its answer.
-    pub fn tell(&self, folder: &Path, arguments: &[&str]) -> Outcome<Value> {
+    pub fn run_command(&self, folder: &Path, arguments: &[&str]) -> Outcome<Value> {
         let output = self.command(folder, arguments)?.arg("--json").output()?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);

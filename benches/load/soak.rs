@@ -10,7 +10,7 @@ use sqlx::FromRow;
 use crate::figures::{Round, Verdict};
 use crate::generator::Load;
 use crate::machine::Machine;
-use crate::options::{Shared, Soak};
+use crate::options::{SharedArgs, SoakArgs};
 use crate::outcome::Outcome;
 use crate::scenario::{Scenario, Server};
 use crate::service::Binary;
@@ -45,7 +45,7 @@ pub struct Sample {
 
 /// What `load soak` has measured.
 #[derive(Debug, Serialize)]
-pub struct Soaked {
+pub struct SoakResult {
     pub machine: Machine,
     pub seconds: u64,
     pub connections: u32,
@@ -70,7 +70,7 @@ pub struct Table {
     pub vacuumed: i64,
 }
 
-pub async fn run(shared: &Shared, options: &Soak) -> Outcome<Soaked> {
+pub async fn run(shared: &SharedArgs, options: &SoakArgs) -> Outcome<SoakResult> {
     let stage = Stage::set(&Binary::measured()?, shared.tickets, 0, None).await?;
     let subjects = stage.subjects(&[], &[])?;
     let load = Load {
@@ -97,7 +97,7 @@ pub async fn run(shared: &Shared, options: &Soak) -> Outcome<Soaked> {
     let tables = tables(&stage.db).await?;
     let machine = Machine::here(stage.postgres_version().await?)?;
     stage.clear().await?;
-    Ok(Soaked {
+    Ok(SoakResult {
         machine,
         seconds: options.seconds,
         connections: options.connections,
@@ -137,7 +137,7 @@ async fn tables(db: &PgPool) -> Outcome<Vec<Table>> {
     Ok(sqlx::query_as(statement).bind(TABLES).fetch_all(db).await?)
 }
 
-impl Soaked {
+impl SoakResult {
     pub fn verdicts(&self) -> Vec<Verdict> {
         let half = &self.samples[self.samples.len() / 2..];
         let points: Vec<(f64, f64)> =

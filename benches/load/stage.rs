@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::answers::Answers;
 use crate::figures::Round;
 use crate::generator::Load;
-use crate::options::Grown;
+use crate::options::GrownArgs;
 use crate::outcome::{Failure, Outcome};
 use crate::scenario::Server;
 use crate::seed::{Api, Company};
@@ -70,7 +70,7 @@ pub async fn postgres(folder: &Path) -> Outcome<Cluster> {
 
 impl Stage {
     /// Starts and seeds it all. `pool_size`: how many contacts without a ticket; `grown`: what a year of use has left.
-    pub async fn set(binary: &Binary, tickets: usize, pool_size: usize, grown: Option<&Grown>) -> Outcome<Self> {
+    pub async fn set(binary: &Binary, tickets: usize, pool_size: usize, grown: Option<&GrownArgs>) -> Outcome<Self> {
         let folder = folder()?;
         let began = Instant::now();
         // Actors stay hot for the whole run: which of them are is no accident then.

@@ -16,9 +16,9 @@ use serde::Serialize;
 
 use self::member::{Member, Shared as Common};
 use crate::figures::Verdict;
-use crate::generator::{Counted, Load};
+use crate::generator::{Load, LoadCounts};
 use crate::machine::Machine;
-use crate::options::{Cluster, Shared};
+use crate::options::{ClusterArgs, SharedArgs};
 use crate::outcome::Outcome;
 use crate::scenario::{Scenario, Server};
 use crate::seed::Company;
@@ -61,7 +61,7 @@ pub struct Round {
 
 /// What `load cluster` has measured.
 #[derive(Debug, Serialize)]
-pub struct Measured {
+pub struct ClusterResult {
     pub machine: Machine,
     pub seconds: u64,
     pub connections: u32,
@@ -73,7 +73,7 @@ pub struct Measured {
     pub elsewhere: Vec<Round>,
 }
 
-impl Measured {
+impl ClusterResult {
     /// The median of a figure.
     pub fn median(rounds: &[Round], scenario: Scenario, nodes: usize, figure: impl Fn(&Round) -> f64) -> f64 {
         let of = |round: &&Round| round.scenario == scenario && round.nodes == nodes;
@@ -117,7 +117,7 @@ impl Measured {
     }
 }
 
-pub async fn run(shared: &Shared, options: &Cluster) -> Outcome<Measured> {
+pub async fn run(shared: &SharedArgs, options: &ClusterArgs) -> Outcome<ClusterResult> {
     let binary = Binary::measured()?;
     let folder = stage::folder()?;
     std::fs::create_dir(folder.path().join("media"))?;
@@ -156,7 +156,7 @@ pub async fn run(shared: &Shared, options: &Cluster) -> Outcome<Measured> {
             }
         }
     }
-    let measured = Measured {
+    let measured = ClusterResult {
         machine: Machine::here(sqlx::query_scalar("show server_version").fetch_one(&room.db).await?)?,
         seconds: options.seconds,
         connections: options.connections,
@@ -282,7 +282,7 @@ impl Room<'_> {
         let round = Round {
             scenario,
             nodes: self.members.len(),
-            per_second: counted.iter().map(Counted::per_second).sum(),
+            per_second: counted.iter().map(LoadCounts::per_second).sum(),
             p50_us: counted.iter().map(|counted| counted.p50_us).max().unwrap_or_default(),
             p99_us: counted.iter().map(|counted| counted.p99_us).max().unwrap_or_default(),
             hotline_us: us(hotline_after - hotline),
@@ -312,7 +312,7 @@ impl Room<'_> {
         tickets: &[(i64, &str)],
         doors: &[usize],
         time: Duration,
-    ) -> Outcome<Vec<Counted>> {
+    ) -> Outcome<Vec<LoadCounts>> {
         let mut loads = Vec::new();
         for door in doors {
             // Each begins at another one, so that they do not meet at the same ticket all the time.

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::figures::Verdict;
 use crate::generator::Load;
 use crate::machine::Machine;
-use crate::options::{Grown, Shared};
+use crate::options::{GrownArgs, SharedArgs};
 use crate::outcome::Outcome;
 use crate::scenario::{Scenario, Server};
 use crate::service::Binary;
@@ -36,7 +36,7 @@ const WRITING_TIME_MAX: Duration = Duration::from_secs(3 * 3600);
 
 /// One request, asked several times.
 #[derive(Clone, Debug, Serialize)]
-pub struct Asked {
+pub struct RequestTimes {
     pub path: String,
     pub aim_ms: f64,
     pub p50_ms: f64,
@@ -45,7 +45,7 @@ pub struct Asked {
     pub refused: Vec<u16>,
 }
 
-impl Asked {
+impl RequestTimes {
     pub fn is_met(&self) -> bool {
         self.refused.is_empty() && self.p95_ms <= self.aim_ms
     }
@@ -53,7 +53,7 @@ impl Asked {
 
 /// A scenario on both databases.
 #[derive(Clone, Debug, Serialize)]
-pub struct Compared {
+pub struct ScenarioComparison {
     pub scenario: Scenario,
     pub empty_per_second: f64,
     pub grown_per_second: f64,
@@ -61,7 +61,7 @@ pub struct Compared {
 
 /// What `load grown` has measured.
 #[derive(Debug, Serialize)]
-pub struct Measured {
+pub struct GrownResult {
     pub machine: Machine,
     pub contacts: i64,
     pub tickets: i64,
@@ -71,15 +71,15 @@ pub struct Measured {
     pub percent: i64,
     pub rounds: u64,
     pub sends_per_second: f64,
-    pub asked: Vec<Asked>,
-    pub compared: Vec<Compared>,
+    pub asked: Vec<RequestTimes>,
+    pub compared: Vec<ScenarioComparison>,
 }
 
-impl Measured {
+impl GrownResult {
     pub fn verdicts(&self) -> Vec<Verdict> {
         // None where none was asked for (`--only`).
-        let of = |title: &str, is_one: &dyn Fn(&str) -> bool| {
-            let these: Vec<&Asked> = self.asked.iter().filter(|asked| is_one(&asked.path)).collect();
+        let of = |title: &str, matches: &dyn Fn(&str) -> bool| {
+            let these: Vec<&RequestTimes> = self.asked.iter().filter(|asked| matches(&asked.path)).collect();
             let met = these.iter().filter(|asked| asked.is_met()).count();
             these.first().map(|one| Verdict {
                 what: title.to_owned(),
@@ -112,7 +112,11 @@ impl Measured {
 }
 
 /// Passes what it has measured to `report`, also before the scenarios: they may fail, and what is before took long.
-pub async fn run(shared: &Shared, options: &Grown, report: impl Fn(&Measured) -> Outcome<()>) -> Outcome<()> {
+pub async fn run(
+    shared: &SharedArgs,
+    options: &GrownArgs,
+    report: impl Fn(&GrownResult) -> Outcome<()>,
+) -> Outcome<()> {
     let stage = Stage::set(&Binary::measured()?, shared.tickets, options.pool, Some(options)).await?;
     let mut requests = requests::lists(&stage.db, &stage.company, LIST_MS_MAX).await?;
     requests.extend(requests::reports(REPORT_MS_MAX, DASHBOARD_MS_MAX)?);
@@ -135,7 +139,7 @@ pub async fn run(shared: &Shared, options: &Grown, report: impl Fn(&Measured) ->
     };
     stage.settle().await?;
     let machine = Machine::here(stage.postgres_version().await?)?;
-    let mut measured = Measured {
+    let mut measured = GrownResult {
         machine,
         contacts: options.contacts,
         tickets: options.conversations,
@@ -156,7 +160,7 @@ pub async fn run(shared: &Shared, options: &Grown, report: impl Fn(&Measured) ->
 }
 
 /// Asks for each in turn, so that an unquiet minute falls on all of them.
-async fn ask(stage: &Stage, requests: &[Request], rounds: u64) -> Outcome<Vec<Asked>> {
+async fn ask(stage: &Stage, requests: &[Request], rounds: u64) -> Outcome<Vec<RequestTimes>> {
     eprintln!("{} requests, {rounds} times each", requests.len());
     let mut times = vec![Vec::new(); requests.len()];
     let mut refused = vec![Vec::new(); requests.len()];
@@ -179,13 +183,13 @@ async fn ask(stage: &Stage, requests: &[Request], rounds: u64) -> Outcome<Vec<As
     let shown = requests.iter().zip(times).zip(refused).map(|((request, mut times), refused)| {
         times.sort_by(f64::total_cmp);
         let at = |share: f64| times[((times.len() as f64 * share).ceil() as usize).clamp(1, times.len()) - 1];
-        Asked { path: request.path.clone(), aim_ms: request.aim_ms, p50_ms: at(0.5), p95_ms: at(0.95), refused }
+        RequestTimes { path: request.path.clone(), aim_ms: request.aim_ms, p50_ms: at(0.5), p95_ms: at(0.95), refused }
     });
     Ok(shown.collect())
 }
 
 /// The scenarios on this database and on an empty one, in turn.
-async fn compare(shared: &Shared, options: &Grown, grown: &Stage) -> Outcome<Vec<Compared>> {
+async fn compare(shared: &SharedArgs, options: &GrownArgs, grown: &Stage) -> Outcome<Vec<ScenarioComparison>> {
     let empty = Stage::set(&Binary::measured()?, shared.tickets, options.pool, None).await?;
     let mut compared = Vec::new();
     for scenario in Scenario::ALL {
@@ -220,7 +224,7 @@ async fn compare(shared: &Shared, options: &Grown, grown: &Stage) -> Outcome<Vec
             reached[reached.len() / 2]
         });
         eprintln!("{:<20} empty {empty_per_second:>8.0}/s  grown {grown_per_second:>8.0}/s", scenario.title());
-        compared.push(Compared { scenario, empty_per_second, grown_per_second });
+        compared.push(ScenarioComparison { scenario, empty_per_second, grown_per_second });
     }
     empty.clear().await?;
     Ok(compared)

@@ -5,7 +5,7 @@ use std::time::Instant;
 use hotline_persistence::PgPool;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
-use crate::options::Grown;
+use crate::options::GrownArgs;
 use crate::outcome::Outcome;
 use crate::seed::Company;
 
@@ -20,7 +20,7 @@ const INDEX_MEMORY: &str = "1GB";
 
 /// Puts the rows of all companies into the tables, of which `company` gets its share. The service must not run: it would not
 /// know of the ids that are used up.
-pub async fn fill(db: &PgPool, company: &Company, options: &Grown) -> Outcome<()> {
+pub async fn fill(db: &PgPool, company: &Company, options: &GrownArgs) -> Outcome<()> {
     let mut db = db.acquire().await?;
     let db: &mut PgConnection = &mut db;
     // Neither triggers nor foreign keys: these rows are well.

@@ -8,7 +8,7 @@ use hotline_postgres::{Cluster, ClusterOptions};
 use serde_json::json;
 
 use super::rows::fill;
-use crate::options::Grown;
+use crate::options::GrownArgs;
 use crate::outcome::Outcome;
 use crate::seed::{Api, Company};
 use crate::service::{Binary, NEVER_S, Service};
@@ -17,7 +17,7 @@ use crate::service::{Binary, NEVER_S, Service};
 const COMPANY: &str = "company.json";
 
 /// A service on a database with a year of use in it: made now, or the one that was kept.
-pub async fn start(binary: &Binary, folder: &Path, options: &Grown) -> Outcome<(Service, Company, Api)> {
+pub async fn start(binary: &Binary, folder: &Path, options: &GrownArgs) -> Outcome<(Service, Company, Api)> {
     let kept = options.keep_in.as_deref();
     let company = match kept.filter(|kept| kept.join(COMPANY).exists()) {
         Some(kept) => {
@@ -51,13 +51,13 @@ fn copy(from: &Path, to: &Path) -> Outcome<()> {
     if copied.success() { Ok(()) } else { Err(format!("{} is not copied", from.display()).into()) }
 }
 
-async fn grow(binary: &Binary, folder: &Path, company: &Company, options: &Grown) -> Outcome<()> {
+async fn grow(binary: &Binary, folder: &Path, company: &Company, options: &GrownArgs) -> Outcome<()> {
     let cluster = Cluster::open(ClusterOptions::new(folder)).await?;
     let db = hotline_persistence::pool::connect(cluster.connect_options());
     fill(&db, company, options).await?;
     db.close().await;
     let began = Instant::now();
-    let rebuilt = binary.tell(folder, &["reports", "rebuild"])?;
+    let rebuilt = binary.run_command(folder, &["reports", "rebuild"])?;
     let count = rebuilt["companies"].as_array().map_or(0, Vec::len);
     eprintln!("the figures of {count} companies: {:.0?}", began.elapsed());
     Ok(cluster.stop().await?)

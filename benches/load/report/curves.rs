@@ -2,7 +2,7 @@
 
 use plotters::prelude::*;
 
-use crate::curves::{BY_ROWS, Curved, Point};
+use crate::curves::{BY_ROWS, CurvesResult, Point};
 use crate::outcome::Outcome;
 use crate::scenario::{Scenario, Server};
 
@@ -14,7 +14,7 @@ const LEGEND: u32 = 190;
 /// A curve of one server: its name, its colour, its points.
 type Line<'a> = (&'a str, RGBColor, Vec<(f64, f64)>);
 
-pub fn plot(curved: &Curved) -> Outcome<String> {
+pub fn plot(curved: &CurvesResult) -> Outcome<String> {
     let mut svg = String::new();
     {
         let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
@@ -51,7 +51,11 @@ pub fn plot(curved: &Curved) -> Outcome<String> {
 }
 
 /// The line of each server: where `place` puts its points, of those it puts anywhere.
-fn lines(curved: &Curved, scenario: Scenario, place: impl Fn(&Point) -> Option<(f64, f64)>) -> Vec<Line<'static>> {
+fn lines(
+    curved: &CurvesResult,
+    scenario: Scenario,
+    place: impl Fn(&Point) -> Option<(f64, f64)>,
+) -> Vec<Line<'static>> {
     let colors = [
         (Server::Hotline, RGBColor(15, 118, 110)),
         (Server::Bare, RGBColor(148, 163, 184)),
@@ -140,7 +144,7 @@ mod tests {
                 }
             }
         }
-        let curved = Curved { machine: run.machine, seconds: 1, tickets: 10, sync: run.sync, points };
+        let curved = CurvesResult { machine: run.machine, seconds: 1, tickets: 10, sync: run.sync, points };
         assert_eq!(curved.most(Scenario::Send, Server::Hotline), 9000.0);
         let svg = plot(&curved).expect("a picture");
         assert_eq!(svg.matches("(b) transaction").count(), 3, "reads and lists have no (b)");

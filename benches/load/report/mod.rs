@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::curves::Curved;
+use crate::curves::CurvesResult;
 use crate::figures::Throughput;
-use crate::memory::Measured;
+use crate::memory::MemoryResult;
 use crate::outcome::Outcome;
-use crate::soak::Soaked;
+use crate::soak::SoakResult;
 use crate::{against, cluster, grown, machine};
 
 pub fn throughput(run: &Throughput, keep: bool) -> Outcome<()> {
@@ -21,28 +21,28 @@ pub fn throughput(run: &Throughput, keep: bool) -> Outcome<()> {
     report.write(run, keep)
 }
 
-pub fn curves(curved: &Curved, keep: bool) -> Outcome<()> {
+pub fn curves(curved: &CurvesResult, keep: bool) -> Outcome<()> {
     Report { name: "curves", text: table::curves(curved), plot: Some(curves::plot(curved)?) }.write(curved, keep)
 }
 
-pub fn soak(soaked: &Soaked, keep: bool) -> Outcome<()> {
+pub fn soak(soaked: &SoakResult, keep: bool) -> Outcome<()> {
     let report = Report { name: "soak", text: table::soak(soaked), plot: Some(plot::soak(soaked)) };
     report.write(soaked, keep)
 }
 
-pub fn memory(measured: &Measured, keep: bool) -> Outcome<()> {
+pub fn memory(measured: &MemoryResult, keep: bool) -> Outcome<()> {
     Report { name: "memory", text: table::memory(measured), plot: None }.write(measured, keep)
 }
 
-pub fn against(measured: &against::Measured, keep: bool) -> Outcome<()> {
+pub fn against(measured: &against::AgainstResult, keep: bool) -> Outcome<()> {
     Report { name: "against", text: table::against(measured), plot: None }.write(measured, keep)
 }
 
-pub fn cluster(measured: &cluster::Measured, keep: bool) -> Outcome<()> {
+pub fn cluster(measured: &cluster::ClusterResult, keep: bool) -> Outcome<()> {
     Report { name: "cluster", text: table::cluster(measured), plot: None }.write(measured, keep)
 }
 
-pub fn grown(measured: &grown::Measured, keep: bool) -> Outcome<()> {
+pub fn grown(measured: &grown::GrownResult, keep: bool) -> Outcome<()> {
     Report { name: "grown", text: table::grown(measured), plot: None }.write(measured, keep)
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::figures::{Measure, Throughput};
 use crate::scenario::Server;
-use crate::soak::Soaked;
+use crate::soak::SoakResult;
 
 const WIDTH: f64 = 960.0;
 /// Where labels end and figures begin, and where figures end.
@@ -153,7 +153,7 @@ fn label(measure: &Measure) -> String {
 /// Height of a curve.
 const CURVE: f64 = 180.0;
 
-pub fn soak(soaked: &Soaked) -> String {
+pub fn soak(soaked: &SoakResult) -> String {
     let mut svg = Svg::new();
     let mib = |bytes: u64| bytes as f64 / 1024.0 / 1024.0;
     let points = |figure: &dyn Fn(&crate::soak::Sample) -> f64| -> Vec<(f64, f64)> {

@@ -1,11 +1,11 @@
 //! The figures as Markdown.
 
 use crate::cluster::{self, Round};
-use crate::curves::Curved;
+use crate::curves::CurvesResult;
 use crate::figures::{Measure, Throughput, Verdict};
-use crate::memory::Measured;
+use crate::memory::MemoryResult;
 use crate::scenario::{Scenario, Server};
-use crate::soak::Soaked;
+use crate::soak::SoakResult;
 use crate::{against, grown};
 
 /// Lists that are shown, of those that took longest.
@@ -51,7 +51,7 @@ pub fn throughput(run: &Throughput) -> String {
     text
 }
 
-pub fn curves(curved: &Curved) -> String {
+pub fn curves(curved: &CurvesResult) -> String {
     let head = format!(
         "{}\n\nOnce {} s each, {} tickets. One append of 4 KiB and its sync, with the disk to itself: p50 {} ms, p99 {} ms.\n\n",
         curved.machine.line(),
@@ -121,7 +121,7 @@ fn row(run: &Throughput, measure: &Measure) -> Vec<String> {
     ]
 }
 
-pub fn soak(soaked: &Soaked) -> String {
+pub fn soak(soaked: &SoakResult) -> String {
     let round = &soaked.round;
     let mut text = format!(
         "{}\n\n{} s of the mix over {} connections, {} tickets: {:.0} requests a second, p50 {} ms, p99 {} ms, {} \
@@ -180,7 +180,7 @@ pub fn soak(soaked: &Soaked) -> String {
     text
 }
 
-pub fn memory(measured: &Measured) -> String {
+pub fn memory(measured: &MemoryResult) -> String {
     let retired = &measured.retired;
     let mut text = format!("{}\n\n", measured.machine.line());
     text.push_str(&verdicts(&measured.verdicts()));
@@ -208,7 +208,7 @@ pub fn memory(measured: &Measured) -> String {
     text
 }
 
-pub fn grown(measured: &grown::Measured) -> String {
+pub fn grown(measured: &grown::GrownResult) -> String {
     let mut text = format!(
         "{}\n\n{} messages, {} tickets and {} contacts of {} companies, of which the one that asks has {} %; {} sends a \
          second beside the lists and reports, each asked {} times.\n\n",
@@ -226,7 +226,7 @@ pub fn grown(measured: &grown::Measured) -> String {
     slowest.sort_by(|one, other| other.p95_ms.total_cmp(&one.p95_ms));
     text.push_str("\nThe reports, and the slowest lists:\n\n");
     let is_list =
-        |asked: &&grown::Asked| !asked.path.starts_with("/reports/") && !asked.path.starts_with("/dashboards/");
+        |asked: &&grown::RequestTimes| !asked.path.starts_with("/reports/") && !asked.path.starts_with("/dashboards/");
     let shown =
         measured.asked.iter().filter(|asked| !is_list(asked)).chain(slowest.iter().filter(is_list).take(SLOWEST));
     text.push_str(&table(
@@ -248,7 +248,7 @@ pub fn grown(measured: &grown::Measured) -> String {
     text
 }
 
-pub fn against(measured: &against::Measured) -> String {
+pub fn against(measured: &against::AgainstResult) -> String {
     let mut text = format!(
         "{}\n\nThis build beside {}: {} turns of {} s each, {} connections. A ratio is the median of those of each pair of turns, \
          with what half of them lie between.\n\n",
@@ -274,7 +274,7 @@ pub fn against(measured: &against::Measured) -> String {
     text
 }
 
-pub fn cluster(measured: &cluster::Measured) -> String {
+pub fn cluster(measured: &cluster::ClusterResult) -> String {
     let mut text = format!(
         "{}\n\nOne to three processes, each with {} % of a processor, {} companies, {} connections in all: medians of {} measurements \
          of {} s. Each process is asked for all companies alike.\n\n",
@@ -288,7 +288,7 @@ pub fn cluster(measured: &cluster::Measured) -> String {
     text.push_str(&verdicts(&measured.verdicts()));
     text.push('\n');
     let row = |rounds: &[Round], what: String, scenario: Scenario, nodes: usize, scale: String| {
-        let median = |figure: fn(&Round) -> f64| cluster::Measured::median(rounds, scenario, nodes, figure);
+        let median = |figure: fn(&Round) -> f64| cluster::ClusterResult::median(rounds, scenario, nodes, figure);
         vec![
             scenario.title().to_owned(),
             what,
