@@ -1,6 +1,6 @@
-//! `load against`: this build of Hotline and another one, in short turns. A shared machine is another one from minute to
-//! minute, and two runs tell more of that than of the code; of two turns a second apart each ratio is about the code, and
-//! the median of many says by how much.
+//! `load against`: compares this build of Hotline with another one, in short alternating turns. The speed of a shared
+//! machine changes from minute to minute, so two long runs would compare the machine; two turns a second apart compare the
+//! code, and the median of many such pairs is reported.
 
 use std::time::Duration;
 
@@ -15,19 +15,19 @@ use crate::scenario::{Scenario, Server};
 use crate::service::Binary;
 use crate::stage::Stage;
 
-/// What one scenario came to.
+/// The comparison of one scenario.
 #[derive(Clone, Debug, Serialize)]
 pub struct BuildComparison {
     pub scenario: Scenario,
     pub per_second: f64,
     pub other_per_second: f64,
-    /// Requests a second of this build, of the other's: of each pair of turns.
+    /// Throughput of this build divided by that of the other one, for each pair of turns.
     pub ratio: Spread,
-    /// Processor time of Hotline and PostgreSQL for a request, of the other's.
+    /// Processor time per request of Hotline and PostgreSQL, likewise.
     pub cpu: Spread,
 }
 
-/// The middle of many figures, and what half of them lie between.
+/// The median and the quartiles of some figures.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
     pub low: f64,
@@ -43,7 +43,7 @@ impl Spread {
     }
 }
 
-/// What `load against` has measured.
+/// The result of `load against`.
 #[derive(Debug, Serialize)]
 pub struct AgainstResult {
     pub machine: Machine,
@@ -63,23 +63,23 @@ pub async fn run(shared: &SharedArgs, options: &AgainstArgs) -> Outcome<AgainstR
     let pair = Pair { stages: [&ours, &other], options };
     let mut beside = Vec::new();
     for scenario in Scenario::ALL {
-        let measured = match scenario {
+        let comparisons = match scenario {
             Scenario::Open if uses_pool => pair.open_and_close().await?,
             // Measured with opening, or at a fixed rate, where both builds reach the same.
             Scenario::Open | Scenario::Close | Scenario::HalfLoad | Scenario::Offered => continue,
             _ if chosen.contains(&scenario) => vec![pair.in_turn(scenario).await?],
             _ => continue,
         };
-        for one in &measured {
+        for comparison in &comparisons {
             eprintln!(
                 "{:<20} {:.3} of the other's ({:.3} to {:.3})",
-                one.scenario.title(),
-                one.ratio.median,
-                one.ratio.low,
-                one.ratio.high
+                comparison.scenario.title(),
+                comparison.ratio.median,
+                comparison.ratio.low,
+                comparison.ratio.high
             );
         }
-        beside.extend(measured);
+        beside.extend(comparisons);
     }
     let machine = Machine::here(ours.postgres_version().await?)?;
     ours.clear().await?;
@@ -94,7 +94,7 @@ pub async fn run(shared: &SharedArgs, options: &AgainstArgs) -> Outcome<AgainstR
     })
 }
 
-/// The two, ours first.
+/// The two builds, this one first.
 struct Pair<'a> {
     stages: [&'a Stage; 2],
     options: &'a AgainstArgs,
@@ -119,7 +119,7 @@ impl Pair<'_> {
         Ok(compare(scenario, &rounds))
     }
 
-    /// Each turn opens a ticket for as many contacts as it gets to, and then closes as many of these as it gets to.
+    /// Each turn opens tickets until its time is over, and then closes as many of them as its time allows.
     async fn open_and_close(&self) -> Outcome<Vec<BuildComparison>> {
         let (mut opening, mut closing) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
         for turn in 0..=self.options.turns {
@@ -152,7 +152,7 @@ impl Pair<'_> {
     }
 }
 
-/// Who comes first changes, so that what a turn leaves behind falls on both.
+/// The first build alternates, so that the effects of a turn on the next one concern both.
 fn order(turn: u64) -> [usize; 2] {
     if turn.is_multiple_of(2) { [0, 1] } else { [1, 0] }
 }
@@ -161,11 +161,12 @@ fn compare(scenario: Scenario, rounds: &[Vec<Round>; 2]) -> BuildComparison {
     let of = |ratio: fn(&Round) -> f64| {
         Spread::of(rounds[0].iter().zip(&rounds[1]).map(|(ours, other)| ratio(ours) / ratio(other)).collect())
     };
-    let reached = |rounds: &[Round]| Spread::of(rounds.iter().map(|round| round.counted.per_second()).collect()).median;
+    let per_second =
+        |rounds: &[Round]| Spread::of(rounds.iter().map(|round| round.counted.per_second()).collect()).median;
     BuildComparison {
         scenario,
-        per_second: reached(&rounds[0]),
-        other_per_second: reached(&rounds[1]),
+        per_second: per_second(&rounds[0]),
+        other_per_second: per_second(&rounds[1]),
         ratio: of(|round| round.counted.per_second()),
         cpu: of(|round| (round.cpu.hotline_s + round.cpu.postgres_s) / round.counted.requests as f64),
     }
@@ -176,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_middle_of_many_figures_and_what_half_of_them_lie_between() {
+    fn a_spread_is_the_median_and_the_quartiles() {
         let spread = Spread::of(vec![1.1, 0.8, 1.0, 0.9, 5.0]);
         assert_eq!(spread, Spread { low: 0.9, median: 1.0, high: 1.1 });
         assert_eq!(Spread::of(vec![2.0]), Spread { low: 2.0, median: 2.0, high: 2.0 });

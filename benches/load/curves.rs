@@ -1,5 +1,4 @@
-//! `load curves`: throughput against connections and against the rows there are, latency against the rate that is offered, each
-//! server beside the others.
+//! `load curves`: throughput by connections and by rows, and latency by offered rate, of each server.
 
 use std::time::Duration;
 
@@ -15,24 +14,24 @@ use crate::scenario::{Scenario, Server};
 use crate::service::Binary;
 use crate::stage::Stage;
 
-/// How many callers there are, each with one request at a time.
+/// Numbers of connections, each with one request at a time.
 const CONNECTIONS: [u32; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
-/// What is asked by so many.
+/// The scenarios measured with these.
 const SCENARIOS: [Scenario; 2] = [Scenario::Send, Scenario::Read];
 
-/// Parts of the most Hotline has answered that are offered.
+/// The offered rates, as parts of Hotline's maximum throughput.
 const PARTS: [f64; 7] = [0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8];
 
-/// Callers that a rate is offered with.
+/// Connections with which a rate is offered.
 const PACED_CONNECTIONS: u32 = 128;
 
-/// What is asked of databases that differ in size, and by how many callers.
+/// The scenarios measured on databases of different sizes, and their connections.
 pub const BY_ROWS: [Scenario; 2] = [Scenario::Send, Scenario::List100];
 const BY_ROWS_CONNECTIONS: u32 = 32;
 
-/// A server is offered no more than this part of what it has answered: beyond it only the queue grows.
-const OFFERED_MOST: f64 = 0.9;
+/// Maximum offered rate, as a part of the server's maximum throughput: beyond it only the queue grows.
+const OFFERED_RATIO_MAX: f64 = 0.9;
 
 /// One point of a curve.
 #[derive(Clone, Debug, Serialize)]
@@ -40,15 +39,15 @@ pub struct Point {
     pub scenario: Scenario,
     pub server: Server,
     pub connections: u32,
-    /// Requests a second that were offered; none: as many as were answered.
+    /// Offered requests per second; none: as many as are answered.
     pub offered: Option<f64>,
-    /// Messages that were there before; none: those of the tickets that are asked for.
+    /// Messages of the database at the start; none: only those of the tickets used.
     pub rows: Option<i64>,
     #[serde(flatten)]
     pub round: Round,
 }
 
-/// Everything `load curves` has measured.
+/// The result of `load curves`.
 #[derive(Clone, Debug, Serialize)]
 pub struct CurvesResult {
     pub machine: Machine,
@@ -59,17 +58,17 @@ pub struct CurvesResult {
 }
 
 impl CurvesResult {
-    /// The most a server has answered.
-    pub fn most(&self, scenario: Scenario, server: Server) -> f64 {
-        let is_it = |point: &&Point| point.scenario == scenario && point.server == server && point.rows.is_none();
-        let points = self.points.iter().filter(is_it);
+    /// A server's maximum throughput.
+    pub fn max_per_second(&self, scenario: Scenario, server: Server) -> f64 {
+        let matches = |point: &&Point| point.scenario == scenario && point.server == server && point.rows.is_none();
+        let points = self.points.iter().filter(matches);
         points.map(|point| point.round.counted.per_second()).fold(0.0, f64::max)
     }
 }
 
 pub async fn run(shared: &SharedArgs, options: &CurvesArgs) -> Outcome<CurvesResult> {
     let stage = Stage::set(&Binary::measured()?, shared.tickets, 0, None).await?;
-    let mut curved = CurvesResult {
+    let mut result = CurvesResult {
         machine: Machine::here(stage.postgres_version().await?)?,
         seconds: options.seconds,
         tickets: shared.tickets,
@@ -81,19 +80,19 @@ pub async fn run(shared: &SharedArgs, options: &CurvesArgs) -> Outcome<CurvesRes
         for connections in CONNECTIONS {
             for server in scenario.servers() {
                 let point = measure(&stage, scenario, *server, connections, time, None).await?;
-                curved.points.push(point);
+                result.points.push(point);
             }
         }
     }
-    let most = curved.most(Scenario::Send, Server::Hotline);
+    let max_per_second = result.max_per_second(Scenario::Send, Server::Hotline);
     for part in PARTS {
         for server in Scenario::Offered.servers() {
-            let rate = most * part;
-            if rate > curved.most(Scenario::Send, *server) * OFFERED_MOST {
+            let rate = max_per_second * part;
+            if rate > result.max_per_second(Scenario::Send, *server) * OFFERED_RATIO_MAX {
                 continue;
             }
             let point = measure(&stage, Scenario::Offered, *server, PACED_CONNECTIONS, time, Some(rate)).await?;
-            curved.points.push(point);
+            result.points.push(point);
         }
     }
     stage.clear().await?;
@@ -102,12 +101,12 @@ pub async fn run(shared: &SharedArgs, options: &CurvesArgs) -> Outcome<CurvesRes
         for scenario in BY_ROWS {
             for server in scenario.servers() {
                 let point = measure(&stage, scenario, *server, BY_ROWS_CONNECTIONS, time, None).await?;
-                curved.points.push(Point { rows: Some(*messages), ..point });
+                result.points.push(Point { rows: Some(*messages), ..point });
             }
         }
         stage.clear().await?;
     }
-    Ok(curved)
+    Ok(result)
 }
 
 async fn measure(

@@ -1,4 +1,4 @@
-//! What was measured, and what it means for the aims.
+//! The measurements of `load run`, and whether they meet the aims.
 
 use serde::Serialize;
 
@@ -11,26 +11,26 @@ use crate::usage::{Cpu, Memory};
 /// The 99th percentile of a send at half load is at most this many times that of (a), plus one sync of the disk.
 const HALF_LOAD_TIMES_MAX: f64 = 3.0;
 
-/// The 99th percentile of a send, where the same rate is offered to all, is at most this part of that of (b).
+/// The 99th percentile of a send at the same rate for all servers is at most this part of that of (b).
 const OFFERED_PART_MAX: f64 = 0.2;
 
 /// The 99th percentile of the mix with this many connections, in milliseconds.
 const MIX_CONNECTIONS: u32 = 128;
 const MIX_P99_MS_MAX: f64 = 60.0;
 
-/// One run of the generator, and what was used meanwhile.
+/// One run of the generator, and the resources used meanwhile.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Round {
     #[serde(flatten)]
     pub counted: LoadCounts,
     pub cpu: Cpu,
-    /// At its end.
+    /// Memory at its end.
     pub memory: Memory,
-    /// Seconds after its end until the tables held all of it.
+    /// Seconds from its end until the tables had everything.
     pub behind_s: f64,
 }
 
-/// One server under one scenario, round by round.
+/// The rounds of one server in one scenario.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measure {
     pub scenario: Scenario,
@@ -58,7 +58,7 @@ impl Measure {
     }
 }
 
-/// Everything `load run` has measured.
+/// The result of `load run`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Throughput {
     pub machine: Machine,
@@ -69,7 +69,7 @@ pub struct Throughput {
     pub measures: Vec<Measure>,
 }
 
-/// An aim, and what came of it.
+/// An aim, and whether it is met.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
     pub what: String,
@@ -85,17 +85,17 @@ impl Throughput {
         })
     }
 
-    /// How many times the requests a second of a yardstick Hotline answered: the median of the rounds, each compared
-    /// with its neighbour in time.
+    /// Hotline's throughput divided by that of a yardstick: the median over pairs of rounds that were measured one after
+    /// the other.
     pub fn ratio(&self, scenario: Scenario, server: Server, connections: u32) -> Option<f64> {
-        // Where a rate is offered, all are asked the same.
+        // At a fixed rate the throughputs are equal.
         let hotline = self.find(scenario, Server::Hotline, connections).filter(|_| !is_paced(scenario))?;
         let yardstick = self.find(scenario, server, connections)?;
         let pairs = hotline.rounds.iter().zip(&yardstick.rounds);
         Some(median(pairs.map(|(one, other)| one.counted.per_second() / other.counted.per_second()).collect()))
     }
 
-    /// Every aim that something was measured for.
+    /// The verdicts on all aims that were measured.
     pub fn verdicts(&self) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
         for measure in self.measures.iter().filter(|measure| measure.server == Server::Hotline) {
@@ -109,7 +109,7 @@ impl Throughput {
                     is_met: ratio >= aim.at_least,
                 });
             }
-            verdicts.extend(self.beside_own(measure));
+            verdicts.extend(self.compare_own(measure));
             verdicts.extend(self.half_load(measure));
             verdicts.extend(self.offered(measure));
             verdicts.extend(mix(measure));
@@ -117,8 +117,8 @@ impl Throughput {
         verdicts
     }
 
-    /// Beside another scenario of Hotline's, with as many connections.
-    fn beside_own(&self, measure: &Measure) -> Option<Verdict> {
+    /// Compares with another scenario of Hotline's, with as many connections.
+    fn compare_own(&self, measure: &Measure) -> Option<Verdict> {
         let aim = measure.scenario.own_aim()?;
         let other = self.find(aim.scenario, Server::Hotline, measure.connections)?;
         let ratio = measure.per_second() / other.per_second();
@@ -166,7 +166,7 @@ impl Throughput {
     }
 }
 
-/// Whether requests come at a rate, whoever serves them.
+/// Whether the scenario has a fixed rate.
 fn is_paced(scenario: Scenario) -> bool {
     matches!(scenario, Scenario::HalfLoad | Scenario::Offered)
 }
@@ -184,7 +184,7 @@ fn mix(measure: &Measure) -> Option<Verdict> {
     })
 }
 
-/// The middle one; of an even number the upper.
+/// The median; of an even number of figures, the upper one of the middle two.
 pub fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
@@ -195,7 +195,7 @@ pub mod tests {
     use super::*;
     use crate::generator::Errors;
 
-    /// A measurement of so many requests a second, one a round.
+    /// A measurement with these requests per second, one for each round.
     pub fn measure(scenario: Scenario, server: Server, rates: &[u64], p99_us: u64) -> Measure {
         let round = |rate: &u64| Round {
             counted: LoadCounts {
@@ -253,7 +253,7 @@ pub mod tests {
     }
 
     #[test]
-    fn what_is_aimed_at_beside_a_send_is_compared_with_it() {
+    fn aims_relative_to_a_send_are_compared_with_it() {
         let run = throughput(vec![
             measure(Scenario::Send, Server::Hotline, &[1000], 10),
             measure(Scenario::SendKeyed, Server::Hotline, &[840], 10),
@@ -269,7 +269,7 @@ pub mod tests {
     }
 
     #[test]
-    fn half_load_is_three_times_the_bare_and_a_sync() {
+    fn the_aim_at_half_load_is_three_times_the_bare_handler_and_a_sync() {
         let run = |p99_us| {
             throughput(vec![
                 measure(Scenario::HalfLoad, Server::Hotline, &[100], p99_us),

@@ -13,13 +13,13 @@ use crate::machine;
 use crate::outcome::Outcome;
 use crate::scenario::{Scenario, Server};
 
-/// What the script's last line begins with.
+/// The prefix of the script's last line.
 const MARK: &str = "LOAD ";
 
-/// An answer that takes longer is an error. Far above any that is well, so that latencies are whole.
+/// A response that takes longer is an error. Far above any regular one, so that latencies are complete.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Tells each run apart from those before it: idempotency keys and client ids are made of it.
+/// The number of the next run: idempotency keys and client ids contain it, so that they differ between runs.
 static RUNS: AtomicU64 = AtomicU64::new(1);
 
 /// One run of the generator.
@@ -28,18 +28,18 @@ pub struct Load<'a> {
     pub scenario: Scenario,
     pub server: Server,
     pub address: SocketAddr,
-    /// Where the ids are that it works on.
+    /// The file with the ids that it uses.
     pub subjects: &'a Path,
     pub connections: u32,
     pub time: Duration,
-    /// Requests a second; none: as many as are answered.
+    /// Offered requests per second; none: as many as are answered.
     pub rate: Option<f64>,
 }
 
-/// What it counted.
+/// The counts of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadCounts {
-    /// Answers.
+    /// Number of responses.
     pub requests: u64,
     pub seconds: f64,
     pub bytes: u64,
@@ -49,10 +49,10 @@ pub struct LoadCounts {
     pub errors: Errors,
 }
 
-/// What went wrong, by where.
+/// Numbers of errors, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Errors {
-    /// Answers that are no success.
+    /// Responses without success.
     pub status: u64,
     pub connect: u64,
     pub read: u64,
@@ -77,7 +77,7 @@ impl LoadCounts {
 }
 
 impl Load<'_> {
-    /// Asks for as long as it was told, or until its subjects are used up.
+    /// Sends requests until its time is over or its subjects are used up.
     pub async fn run(&self) -> Outcome<LoadCounts> {
         let scripts = machine::sources().join("benches/load/lua");
         let mut command = Command::new("wrk");
@@ -99,9 +99,9 @@ impl Load<'_> {
             None => command.env_remove("HOTLINE_LOAD_RATE"),
         };
         let output = command.output().await.map_err(|error| format!("wrk: {error}; on Debian: apt-get install wrk"))?;
-        let said = String::from_utf8_lossy(&output.stdout);
-        let counted = output.status.success().then(|| LoadCounts::parse(&said)).flatten();
-        counted.ok_or_else(|| format!("wrk did not report: {said}{}", String::from_utf8_lossy(&output.stderr)).into())
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let counted = output.status.success().then(|| LoadCounts::parse(&stdout)).flatten();
+        counted.ok_or_else(|| format!("wrk did not report: {stdout}{}", String::from_utf8_lossy(&output.stderr)).into())
     }
 }
 
@@ -110,10 +110,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_report_is_found_among_what_wrk_prints() {
-        let printed = "Running 2s test\n  1 threads\n\nLOAD {\"requests\":10,\"seconds\":2.0,\"bytes\":99,\"p50_us\":1,\
+    fn the_report_is_found_in_the_output_of_wrk() {
+        let output = "Running 2s test\n  1 threads\n\nLOAD {\"requests\":10,\"seconds\":2.0,\"bytes\":99,\"p50_us\":1,\
             \"p99_us\":2,\"max_us\":3,\"errors\":{\"status\":1,\"connect\":0,\"read\":0,\"write\":0,\"timeout\":2}}\n";
-        let counted = LoadCounts::parse(printed);
+        let counted = LoadCounts::parse(output);
         assert!(counted.is_some_and(|counted| counted.per_second() == 5.0 && counted.errors.total() == 3));
         assert_eq!(LoadCounts::parse("Running 2s test\n"), None);
     }

@@ -1,8 +1,9 @@
-//! `load memory`: what a hot ticket and a hot visitor session cost, everything included, and whether they make room.
+//! `load memory`: the memory of a hot ticket and of a hot visitor session, everything included, and whether idle ones are
+//! freed.
 //!
-//! Two fresh processes on the same tables: one makes few of them hot, the other many, with the same number of requests:
-//! the few are asked again and again. What differs between the two is what so many more cost. The few and the many are
-//! on channels of their own, since a channel keeps who talks in which ticket.
+//! Two fresh processes use the same tables and answer the same number of requests: one for a few records, the other for
+//! many. The difference of their memory, divided by that of the numbers, is the memory of one. The few and the many are on
+//! separate channels, because a channel has the conversations of all its contacts in memory.
 
 use std::ops::Range;
 use std::path::Path;
@@ -24,19 +25,19 @@ use crate::{stage, usage};
 const TICKET_BYTES_MAX: f64 = 1800.0;
 
 /// Seconds after which the last process' actors are idle: longer than it takes to make them hot. And how long they may
-/// take to make room.
+/// take to end.
 const IDLE_AFTER_S: u64 = 60;
 const RETIRE_TIME_MAX: Duration = Duration::from_secs(180);
 
-/// Requests at once: few, so that what they need themselves does not count.
+/// Concurrent requests: few, so that their own memory does not count.
 const AT_ONCE: usize = 8;
 
-/// Looks at the memory until it stands still, and how still that is.
-const STILL_INTERVAL: Duration = Duration::from_secs(1);
-const STILL_LOOKS_MAX: usize = 30;
-const STILL_BYTES: u64 = 256 * 1024;
+/// How often memory is read until it is steady, and the maximum difference of two steady values.
+const STEADY_INTERVAL: Duration = Duration::from_secs(1);
+const STEADY_READS_MAX: usize = 30;
+const STEADY_BYTES: u64 = 256 * 1024;
 
-/// Those that are made hot.
+/// The kind of the records that are made hot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -68,18 +69,18 @@ impl Kind {
     }
 }
 
-/// One kind, few and many.
+/// The memory of one kind.
 #[derive(Debug, Serialize)]
 pub struct Cost {
     pub kind: Kind,
-    /// Resident with few hot, and with many.
+    /// Resident memory with few hot, and with many.
     pub few_bytes: u64,
     pub many_bytes: u64,
-    /// Of one of them.
+    /// Memory of one of them.
     pub each_bytes: f64,
 }
 
-/// What became of many that nobody used any more.
+/// The effect of retiring many idle tickets.
 #[derive(Debug, Serialize)]
 pub struct RetireResult {
     pub hot_before: f64,
@@ -89,7 +90,7 @@ pub struct RetireResult {
     pub seconds: f64,
 }
 
-/// What `load memory` has measured.
+/// The result of `load memory`.
 #[derive(Debug, Serialize)]
 pub struct MemoryResult {
     pub machine: Machine,
@@ -165,20 +166,20 @@ async fn make_hot(api: &Api, company: &Company, kind: Kind, range: Range<usize>,
         .await
 }
 
-/// Many are hot, and nobody asks for them any more.
+/// Makes many tickets hot, and waits until they are retired as idle.
 async fn retire(folder: &Path, company: &Company, many: Range<usize>) -> Outcome<RetireResult> {
     let service = Service::start(&Binary::measured()?, folder, IDLE_AFTER_S)?;
     let api = Api::new(&service, &company.key)?;
     make_hot(&api, company, Kind::Tickets, many.clone(), many.len()).await?;
-    let began = Instant::now();
+    let started_at = Instant::now();
     let hot_before = figure(&service, Kind::Tickets).await?;
     let before_bytes = usage::resident(service.pid())?;
     let mut hot_after = hot_before;
-    while hot_after > 0.0 && began.elapsed() < RETIRE_TIME_MAX {
-        tokio::time::sleep(STILL_INTERVAL).await;
+    while hot_after > 0.0 && started_at.elapsed() < RETIRE_TIME_MAX {
+        tokio::time::sleep(STEADY_INTERVAL).await;
         hot_after = figure(&service, Kind::Tickets).await?;
     }
-    let seconds = began.elapsed().as_secs_f64();
+    let seconds = started_at.elapsed().as_secs_f64();
     let after_bytes = wait_for_steady_memory(&service).await?;
     service.stop()?;
     Ok(RetireResult { hot_before, hot_after, before_bytes, after_bytes, seconds })
@@ -188,18 +189,18 @@ async fn figure(service: &Service, kind: Kind) -> Outcome<f64> {
     service.figures(&hotline::tls::client().build()?).await?.value(kind.figure())
 }
 
-/// Resident bytes, once they stand still.
+/// Resident bytes, once they are steady.
 async fn wait_for_steady_memory(service: &Service) -> Outcome<u64> {
-    let mut last = usage::resident(service.pid())?;
-    for _ in 0..STILL_LOOKS_MAX {
-        tokio::time::sleep(STILL_INTERVAL).await;
-        let now = usage::resident(service.pid())?;
-        if now.abs_diff(last) < STILL_BYTES {
-            return Ok(now);
+    let mut previous = usage::resident(service.pid())?;
+    for _ in 0..STEADY_READS_MAX {
+        tokio::time::sleep(STEADY_INTERVAL).await;
+        let current = usage::resident(service.pid())?;
+        if current.abs_diff(previous) < STEADY_BYTES {
+            return Ok(current);
         }
-        last = now;
+        previous = current;
     }
-    Err("the memory does not come to rest".into())
+    Err("the memory does not become steady".into())
 }
 
 impl MemoryResult {

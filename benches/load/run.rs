@@ -1,4 +1,4 @@
-//! `load run`: every scenario, at every number of connections, Hotline and its yardsticks in turn.
+//! `load run`: every scenario with every number of connections, alternating between Hotline and its yardsticks.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::scenario::{OFFERED, Scenario, Server};
 use crate::service::Binary;
 use crate::stage::Stage;
 
-/// Asked for before it counts: connections, caches, the first growth of buffers.
+/// Seconds of load before a measurement: opens connections, fills caches and grows buffers.
 const WARM_UP_S: u64 = 2;
 
 pub async fn run(shared: &SharedArgs, options: &RunArgs) -> Outcome<Throughput> {
@@ -37,7 +37,7 @@ pub async fn run(shared: &SharedArgs, options: &RunArgs) -> Outcome<Throughput> 
     for scenario in Scenario::ALL {
         for connections in options.connections.iter().copied() {
             match scenario {
-                // Opening leaves what closing needs: they are measured together.
+                // Closing needs the tickets that opening leaves: they are measured together.
                 Scenario::Open if uses_pool => runner.open_and_close(connections).await?,
                 Scenario::Open | Scenario::Close => {}
                 // Once, with the most connections.
@@ -54,6 +54,7 @@ pub async fn run(shared: &SharedArgs, options: &RunArgs) -> Outcome<Throughput> 
     Ok(run)
 }
 
+/// Measures the scenarios on one stage.
 struct Runner {
     stage: Stage,
     time: Duration,
@@ -69,36 +70,36 @@ impl Runner {
 
     async fn in_turn(&mut self, scenario: Scenario, connections: u32) -> Outcome<()> {
         let subjects = self.stage.subjects(&[], &[])?;
-        let mut measures = begin(scenario, connections);
+        let mut measures = empty_measures(scenario, connections);
         for measure in &measures {
             let load = self.load(scenario, measure.server, connections, &subjects);
             let time = self.time.min(Duration::from_secs(WARM_UP_S));
             self.stage.measure(&Load { time, ..load }).await?;
-            self.tidy(scenario, measure.server).await?;
+            self.reset(scenario, measure.server).await?;
         }
         for _ in 0..self.rounds {
             for measure in &mut measures {
                 let load = self.load(scenario, measure.server, connections, &subjects);
                 measure.rounds.push(self.stage.measure(&load).await?);
-                self.tidy(scenario, measure.server).await?;
+                self.reset(scenario, measure.server).await?;
             }
         }
-        self.keep(measures);
+        self.add(measures);
         Ok(())
     }
 
-    /// The mix begins with open tickets.
-    async fn tidy(&self, scenario: Scenario, server: Server) -> Outcome<()> {
+    /// Reopens the tickets that the mix has closed.
+    async fn reset(&self, scenario: Scenario, server: Server) -> Outcome<()> {
         match (scenario, server) {
             (Scenario::Mix, Server::Hotline) => self.stage.reopen_changed().await,
             _ => Ok(()),
         }
     }
 
-    /// Each round opens a ticket for as many contacts as it gets to, and then closes as many of these as it gets to.
+    /// Each round opens tickets until its time is over, and then closes as many of them as its time allows.
     async fn open_and_close(&mut self, connections: u32) -> Outcome<()> {
-        let mut opening = begin(Scenario::Open, connections);
-        let mut closing = begin(Scenario::Close, connections);
+        let mut opening = empty_measures(Scenario::Open, connections);
+        let mut closing = empty_measures(Scenario::Close, connections);
         for _ in 0..self.rounds {
             for (open, close) in opening.iter_mut().zip(&mut closing) {
                 let server = open.server;
@@ -115,44 +116,44 @@ impl Runner {
             }
             self.stage.close_opened().await?;
         }
-        self.keep(opening);
-        self.keep(closing);
+        self.add(opening);
+        self.add(closing);
         Ok(())
     }
 
-    /// Sends at half the rate Hotline has reached, to Hotline and to (a) alike.
+    /// Sends at half of Hotline's throughput, to Hotline and to (a).
     async fn half_load(&mut self, connections: u32) -> Outcome<()> {
         let subjects = self.stage.subjects(&[], &[])?;
-        let reached = match self.run.find(Scenario::Send, Server::Hotline, connections) {
+        let per_second = match self.run.find(Scenario::Send, Server::Hotline, connections) {
             Some(measure) => measure.per_second(),
             None => {
                 let load = self.load(Scenario::Send, Server::Hotline, connections, &subjects);
                 self.stage.measure(&load).await?.counted.per_second()
             }
         };
-        self.paced(Scenario::HalfLoad, connections, reached / 2.0).await
+        self.paced(Scenario::HalfLoad, connections, per_second / 2.0).await
     }
 
-    /// Sends at a rate that everybody reaches.
+    /// Sends at a rate that all servers reach.
     async fn offered(&mut self, connections: u32) -> Outcome<()> {
         self.paced(Scenario::Offered, connections, OFFERED).await
     }
 
     async fn paced(&mut self, scenario: Scenario, connections: u32, rate: f64) -> Outcome<()> {
         let subjects = self.stage.subjects(&[], &[])?;
-        let mut measures = begin(scenario, connections);
+        let mut measures = empty_measures(scenario, connections);
         for _ in 0..self.rounds {
             for measure in &mut measures {
                 let load = self.load(scenario, measure.server, connections, &subjects);
                 measure.rounds.push(self.stage.measure(&Load { rate: Some(rate), ..load }).await?);
             }
         }
-        self.keep(measures);
+        self.add(measures);
         Ok(())
     }
 
-    /// Shows what was measured as soon as it is there.
-    fn keep(&mut self, measures: Vec<Measure>) {
+    /// Adds measurements to the result, and prints them.
+    fn add(&mut self, measures: Vec<Measure>) {
         for measure in &measures {
             eprintln!(
                 "{:<20} {:>4}  {:<16} {:>9.0}/s  p50 {:>8.2} ms  p99 {:>8.2} ms",
@@ -168,7 +169,7 @@ impl Runner {
     }
 }
 
-fn begin(scenario: Scenario, connections: u32) -> Vec<Measure> {
-    let begun = |server: &Server| Measure { scenario, server: *server, connections, rounds: Vec::new() };
-    scenario.servers().iter().map(begun).collect()
+fn empty_measures(scenario: Scenario, connections: u32) -> Vec<Measure> {
+    let measure = |server: &Server| Measure { scenario, server: *server, connections, rounds: Vec::new() };
+    scenario.servers().iter().map(measure).collect()
 }

@@ -16,7 +16,7 @@ pub struct Service {
     child: Child,
     binary: Binary,
     folder: PathBuf,
-    /// Options that say where its database is, for commands beside it; none: in its folder.
+    /// Options of its database, for commands on it; none: in its folder.
     database: Vec<String>,
     pub address: SocketAddr,
     pub metrics: SocketAddr,
@@ -32,14 +32,14 @@ pub const NEVER_S: u64 = 24 * 3600;
 const OPTIONS: [&str; 6] = ["--listen", "127.0.0.1:0", "--rate-per-minute", "0", "--session-idle-after-s", "86400"];
 
 impl Service {
-    /// Starts, and answers when it is ready.
+    /// Starts, and returns when it is ready.
     pub fn start(binary: &Binary, folder: &Path, idle_after_s: u64) -> Outcome<Self> {
         Self::start_on(binary, folder, &[], &["--idle-after-s".to_owned(), idle_after_s.to_string()])
     }
 
     /// Starts on a database that others use as well.
     pub fn start_on(binary: &Binary, folder: &Path, database: &[String], options: &[String]) -> Outcome<Self> {
-        // The listener of the figures tells nobody its port, so it is given one that was free just now.
+        // The listener of the metrics does not print its port, so it gets one that was just free.
         let metrics = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let log = std::fs::File::create(folder.join("service.log"))?;
         let mut child = binary
@@ -67,7 +67,7 @@ impl Service {
         self.child.id()
     }
 
-    /// Asks it to end, and fails when it did not flush everything.
+    /// Stops it, and fails if it did not flush everything.
     pub fn stop(mut self) -> Outcome<()> {
         self.terminate()?;
         let status = self.child.wait()?;
@@ -87,7 +87,7 @@ impl Service {
         self.binary.run_command(&self.folder, &arguments.iter().copied().chain(database).collect::<Vec<_>>())
     }
 
-    /// The figures it shows of itself.
+    /// Its metrics.
     pub async fn figures(&self, http: &reqwest::Client) -> Outcome<Figures> {
         let text =
             http.get(format!("http://{}/metrics", self.metrics)).send().await?.error_for_status()?.text().await?;
@@ -106,7 +106,7 @@ impl Drop for Service {
     }
 }
 
-/// What `/metrics` said.
+/// The response of `/metrics`.
 pub struct Figures(String);
 
 impl Figures {

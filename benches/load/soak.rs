@@ -1,4 +1,4 @@
-//! `load soak`: the mix for long, as fast as it goes. Memory must stop growing, and the tables must keep up.
+//! `load soak`: the mix for a long time, at full speed. Memory must stop growing, and the tables must keep up.
 
 use std::pin::pin;
 use std::time::{Duration, Instant};
@@ -16,34 +16,34 @@ use crate::scenario::{Scenario, Server};
 use crate::service::Binary;
 use crate::stage::Stage;
 
-/// How often is looked, and how many looks make a sample.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-const LOOKS_A_SAMPLE: usize = 5;
+/// Interval between reads of the figures, and reads per sample.
+const READ_INTERVAL: Duration = Duration::from_secs(1);
+const READS_PER_SAMPLE: usize = 5;
 
-/// Growth of memory in a minute, as a part of what there is, at which it counts as steady: half a percent is what
-/// buffers and the allocator move about by themselves. Taken over the second half.
-const GROWTH_A_MINUTE_MAX: f64 = 0.005;
+/// Maximum growth of steady memory per minute, as a part of it, over the second half: buffers and the allocator vary by
+/// half a percent.
+const GROWTH_PER_MINUTE_MAX: f64 = 0.005;
 
-/// How old the oldest change may be that is not in the tables.
+/// Maximum age, in seconds, of a change that is not in the tables.
 const LAG_MAX_S: f64 = 1.0;
 
-/// Tables that are looked into at the end, the largest first.
+/// Number of tables that are examined at the end, the largest first.
 const TABLES: i64 = 12;
 
-/// How things stood at one moment.
+/// The figures at one time.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Sample {
     pub at_s: f64,
     pub hotline_bytes: u64,
     pub postgres_bytes: u64,
-    /// The most that was seen since the sample before.
+    /// The maximum since the previous sample.
     pub lag_s_max: f64,
     pub pending_max: f64,
     pub hot_tickets: f64,
     pub hot_sessions: f64,
 }
 
-/// What `load soak` has measured.
+/// The result of `load soak`.
 #[derive(Debug, Serialize)]
 pub struct SoakResult {
     pub machine: Machine,
@@ -56,17 +56,17 @@ pub struct SoakResult {
     pub tables: Vec<Table>,
 }
 
-/// What a table's pages hold, as `pgstattuple` finds it.
+/// The content of a table's pages, according to `pgstattuple`.
 #[derive(Clone, Debug, Serialize, FromRow)]
 pub struct Table {
     pub name: String,
     pub bytes: i64,
     pub index_bytes: i64,
-    /// Of the table's bytes, in percent: rows, rows nobody sees any more, and room for others.
+    /// Shares of the table's bytes, in percent: live rows, dead rows and free space.
     pub live_percent: f64,
     pub dead_percent: f64,
     pub free_percent: f64,
-    /// How often autovacuum has been there.
+    /// Number of runs of autovacuum.
     pub vacuumed: i64,
 }
 
@@ -85,9 +85,9 @@ pub async fn run(shared: &SharedArgs, options: &SoakArgs) -> Outcome<SoakResult>
     let mut samples = Vec::new();
     let round = {
         let mut measured = pin!(stage.measure(&load));
-        let began = Instant::now();
+        let started_at = Instant::now();
         loop {
-            let sample = pin!(sample(&stage, began));
+            let sample = pin!(sample(&stage, started_at));
             tokio::select! {
                 round = &mut measured => break round?,
                 sample = sample => samples.push(sample?),
@@ -108,16 +108,16 @@ pub async fn run(shared: &SharedArgs, options: &SoakArgs) -> Outcome<SoakResult>
     })
 }
 
-async fn sample(stage: &Stage, began: Instant) -> Outcome<Sample> {
+async fn sample(stage: &Stage, started_at: Instant) -> Outcome<Sample> {
     let (mut lag_s_max, mut pending_max) = (0.0_f64, 0.0_f64);
-    for _ in 0..LOOKS_A_SAMPLE {
-        tokio::time::sleep(LOOK_INTERVAL).await;
+    for _ in 0..READS_PER_SAMPLE {
+        tokio::time::sleep(READ_INTERVAL).await;
         lag_s_max = lag_s_max.max(stage.figure("hotline_flush_lag_seconds").await?);
         pending_max = pending_max.max(stage.figure("hotline_flush_pending_entries").await?);
     }
     let memory = stage.watched.memory()?;
     Ok(Sample {
-        at_s: began.elapsed().as_secs_f64(),
+        at_s: started_at.elapsed().as_secs_f64(),
         hotline_bytes: memory.hotline_bytes,
         postgres_bytes: memory.postgres_bytes,
         lag_s_max,
@@ -148,9 +148,9 @@ impl SoakResult {
         vec![
             Verdict {
                 what: "memory, over the second half".to_owned(),
-                aim: format!("grows by at most {:.1} % a minute", GROWTH_A_MINUTE_MAX * 100.0),
+                aim: format!("grows by at most {:.1} % a minute", GROWTH_PER_MINUTE_MAX * 100.0),
                 measured: format!("{:+.2} % a minute of {:.0} MiB", growth * 100.0, mean / 1024.0 / 1024.0),
-                is_met: growth <= GROWTH_A_MINUTE_MAX,
+                is_met: growth <= GROWTH_PER_MINUTE_MAX,
             },
             Verdict {
                 what: "the tables".to_owned(),
@@ -162,7 +162,7 @@ impl SoakResult {
     }
 }
 
-/// The straight line that fits best: how much it rises for one step to the right.
+/// The slope of the regression line.
 fn slope(points: &[(f64, f64)]) -> f64 {
     let count = points.len() as f64;
     let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / count, y + point.1 / count));
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_through_noise_has_its_slope() {
+    fn noise_does_not_change_the_slope() {
         let points: Vec<(f64, f64)> =
             (0..100).map(|x| (f64::from(x), 3.0 * f64::from(x) + if x % 2 == 0 { 0.5 } else { -0.5 })).collect();
         assert!((slope(&points) - 3.0).abs() < 0.01);

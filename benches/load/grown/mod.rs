@@ -1,5 +1,5 @@
-//! `load grown`: a database that has been in use for a year. Every filter of every list, every report, with sends beside
-//! them; and the scenarios of `load run`, in turn with the same on an empty database.
+//! `load grown`: a database with a year of data. Measures every filter of every list and every report, with concurrent
+//! sends; and the scenarios of `load run`, alternating with an empty database.
 
 mod requests;
 mod rows;
@@ -25,23 +25,23 @@ const LIST_MS_MAX: f64 = 50.0;
 const REPORT_MS_MAX: f64 = 100.0;
 const DASHBOARD_MS_MAX: f64 = 20.0;
 
-/// Requests a second on the grown database, of those on the empty one.
+/// Minimum throughput on the grown database, as a part of that on the empty one.
 const SCENARIO_RATIO_MIN: f64 = 0.9;
 
-/// Connections of the sends beside the requests that are measured.
+/// Connections of the concurrent sends.
 const WRITERS: u32 = 8;
 
-/// Longer than all requests take: the sends are ended when these are.
+/// Longer than all requests take: the sends are stopped after these.
 const WRITING_TIME_MAX: Duration = Duration::from_secs(3 * 3600);
 
-/// One request, asked several times.
+/// The times of a request that was sent repeatedly.
 #[derive(Clone, Debug, Serialize)]
 pub struct RequestTimes {
     pub path: String,
     pub aim_ms: f64,
     pub p50_ms: f64,
     pub p95_ms: f64,
-    /// Statuses that were no success.
+    /// Statuses of failed responses.
     pub refused: Vec<u16>,
 }
 
@@ -51,7 +51,7 @@ impl RequestTimes {
     }
 }
 
-/// A scenario on both databases.
+/// The throughput of a scenario on both databases.
 #[derive(Clone, Debug, Serialize)]
 pub struct ScenarioComparison {
     pub scenario: Scenario,
@@ -59,7 +59,7 @@ pub struct ScenarioComparison {
     pub grown_per_second: f64,
 }
 
-/// What `load grown` has measured.
+/// The result of `load grown`.
 #[derive(Debug, Serialize)]
 pub struct GrownResult {
     pub machine: Machine,
@@ -67,7 +67,7 @@ pub struct GrownResult {
     pub tickets: i64,
     pub messages: i64,
     pub companies: i64,
-    /// How much of all this the one company has that is measured.
+    /// The share of all of these that the measured company has.
     pub percent: i64,
     pub rounds: u64,
     pub sends_per_second: f64,
@@ -77,23 +77,23 @@ pub struct GrownResult {
 
 impl GrownResult {
     pub fn verdicts(&self) -> Vec<Verdict> {
-        // None where none was asked for (`--only`).
-        let of = |title: &str, matches: &dyn Fn(&str) -> bool| {
-            let these: Vec<&RequestTimes> = self.asked.iter().filter(|asked| matches(&asked.path)).collect();
-            let met = these.iter().filter(|asked| asked.is_met()).count();
-            these.first().map(|one| Verdict {
+        // None if `--only` excludes all of its requests.
+        let verdict = |title: &str, matches: &dyn Fn(&str) -> bool| {
+            let requests: Vec<&RequestTimes> = self.asked.iter().filter(|times| matches(&times.path)).collect();
+            let met = requests.iter().filter(|times| times.is_met()).count();
+            requests.first().map(|first| Verdict {
                 what: title.to_owned(),
-                aim: format!("each within {} ms at p95", one.aim_ms),
-                measured: format!("{met} of {}", these.len()),
-                is_met: met == these.len(),
+                aim: format!("each within {} ms at p95", first.aim_ms),
+                measured: format!("{met} of {}", requests.len()),
+                is_met: met == requests.len(),
             })
         };
         let is_report = |path: &str| path.starts_with("/reports/");
         let is_dashboard = |path: &str| path.starts_with("/dashboards/");
         let mut verdicts: Vec<Verdict> = [
-            of("pages of lists", &|path| !is_report(path) && !is_dashboard(path)),
-            of("reports", &is_report),
-            of("dashboards", &is_dashboard),
+            verdict("pages of lists", &|path| !is_report(path) && !is_dashboard(path)),
+            verdict("reports", &is_report),
+            verdict("dashboards", &is_dashboard),
         ]
         .into_iter()
         .flatten()
@@ -111,7 +111,7 @@ impl GrownResult {
     }
 }
 
-/// Passes what it has measured to `report`, also before the scenarios: they may fail, and what is before took long.
+/// Also reports before the scenarios: they may fail, and the requests before them take long.
 pub async fn run(
     shared: &SharedArgs,
     options: &GrownArgs,
@@ -134,7 +134,7 @@ pub async fn run(
         rate: Some(options.sends_per_second),
     };
     let asked = tokio::select! {
-        asked = ask(&stage, &requests, options.rounds) => asked?,
+        asked = measure_requests(&stage, &requests, options.rounds) => asked?,
         written = writing.run() => return Err(format!("the sends ended first: {written:?}").into()),
     };
     stage.settle().await?;
@@ -159,47 +159,47 @@ pub async fn run(
     report(&measured)
 }
 
-/// Asks for each in turn, so that an unquiet minute falls on all of them.
-async fn ask(stage: &Stage, requests: &[Request], rounds: u64) -> Outcome<Vec<RequestTimes>> {
+/// Sends all of them in each round, so that a slow minute of the machine affects all alike.
+async fn measure_requests(stage: &Stage, requests: &[Request], rounds: u64) -> Outcome<Vec<RequestTimes>> {
     eprintln!("{} requests, {rounds} times each", requests.len());
     let mut times = vec![Vec::new(); requests.len()];
     let mut refused = vec![Vec::new(); requests.len()];
-    // Once before it counts: connections and plans.
+    // The first round only opens connections and prepares statements.
     for round in 0..=rounds {
         for (index, request) in requests.iter().enumerate() {
-            let began = Instant::now();
+            let started_at = Instant::now();
             let response = stage.api.send(Method::GET, &request.path, None).await?;
             let status = response.status();
             response.bytes().await?;
             if round == 0 {
                 continue;
             }
-            times[index].push(began.elapsed().as_secs_f64() * 1e3);
+            times[index].push(started_at.elapsed().as_secs_f64() * 1e3);
             if !status.is_success() {
                 refused[index].push(status.as_u16());
             }
         }
     }
-    let shown = requests.iter().zip(times).zip(refused).map(|((request, mut times), refused)| {
+    let results = requests.iter().zip(times).zip(refused).map(|((request, mut times), refused)| {
         times.sort_by(f64::total_cmp);
         let at = |share: f64| times[((times.len() as f64 * share).ceil() as usize).clamp(1, times.len()) - 1];
         RequestTimes { path: request.path.clone(), aim_ms: request.aim_ms, p50_ms: at(0.5), p95_ms: at(0.95), refused }
     });
-    Ok(shown.collect())
+    Ok(results.collect())
 }
 
-/// The scenarios on this database and on an empty one, in turn.
+/// Measures the scenarios on this database and on an empty one, alternating.
 async fn compare(shared: &SharedArgs, options: &GrownArgs, grown: &Stage) -> Outcome<Vec<ScenarioComparison>> {
     let empty = Stage::set(&Binary::measured()?, shared.tickets, options.pool, None).await?;
     let mut compared = Vec::new();
     for scenario in Scenario::ALL {
-        // They measure something else, or need what the one before has left.
+        // A fixed rate measures latency, and closing needs the tickets that opening leaves.
         if matches!(scenario, Scenario::HalfLoad | Scenario::Close) {
             continue;
         }
-        let mut reached = [Vec::new(), Vec::new()];
+        let mut rates = [Vec::new(), Vec::new()];
         for _ in 0..options.scenario_rounds {
-            for (stage, reached) in [&empty, grown].into_iter().zip(&mut reached) {
+            for (stage, rates) in [&empty, grown].into_iter().zip(&mut rates) {
                 let contacts = if scenario == Scenario::Open { stage.pool.as_slice() } else { &[] };
                 let subjects = stage.subjects(contacts, &[])?;
                 let load = Load {
@@ -211,7 +211,7 @@ async fn compare(shared: &SharedArgs, options: &GrownArgs, grown: &Stage) -> Out
                     time: Duration::from_secs(options.seconds),
                     rate: None,
                 };
-                reached.push(stage.measure(&load).await?.counted.per_second());
+                rates.push(stage.measure(&load).await?.counted.per_second());
                 match scenario {
                     Scenario::Open => stage.close_opened().await?,
                     Scenario::Mix => stage.reopen_changed().await?,
@@ -219,9 +219,9 @@ async fn compare(shared: &SharedArgs, options: &GrownArgs, grown: &Stage) -> Out
                 }
             }
         }
-        let [empty_per_second, grown_per_second] = reached.map(|mut reached| {
-            reached.sort_by(f64::total_cmp);
-            reached[reached.len() / 2]
+        let [empty_per_second, grown_per_second] = rates.map(|mut rates| {
+            rates.sort_by(f64::total_cmp);
+            rates[rates.len() / 2]
         });
         eprintln!("{:<20} empty {empty_per_second:>8.0}/s  grown {grown_per_second:>8.0}/s", scenario.title());
         compared.push(ScenarioComparison { scenario, empty_per_second, grown_per_second });

@@ -1,4 +1,4 @@
-//! The start of a service on a database with a year of use in it.
+//! The start of a service on a database with a year of data.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,15 +13,15 @@ use crate::outcome::Outcome;
 use crate::seed::{Api, Company};
 use crate::service::{Binary, NEVER_S, Service};
 
-/// Where the company is noted that a kept database was grown for.
+/// The file, beside a stored database, with the company whose data was generated.
 const COMPANY: &str = "company.json";
 
-/// A service on a database with a year of use in it: made now, or the one that was kept.
+/// Starts a service on a database with a year of data: a stored one, or a new one.
 pub async fn start(binary: &Binary, folder: &Path, options: &GrownArgs) -> Outcome<(Service, Company, Api)> {
-    let kept = options.keep_in.as_deref();
-    let company = match kept.filter(|kept| kept.join(COMPANY).exists()) {
-        Some(kept) => {
-            copy(kept, folder)?;
+    let stored = options.keep_in.as_deref();
+    let company = match stored.filter(|stored| stored.join(COMPANY).exists()) {
+        Some(stored) => {
+            copy(stored, folder)?;
             serde_json::from_slice(&std::fs::read(folder.join(COMPANY))?)?
         }
         None => {
@@ -29,12 +29,12 @@ pub async fn start(binary: &Binary, folder: &Path, options: &GrownArgs) -> Outco
             let (company, api) = Company::create(&service).await?;
             let webhook = json!({"url": "https://crm.example/hotline", "active": false});
             api.post("/webhooks", webhook).await?;
-            // The service would not know of the ids that are used up.
+            // A running service would not notice that ids are used.
             service.stop()?;
             grow(binary, folder, &company, options).await?;
-            if let Some(kept) = kept {
+            if let Some(stored) = stored {
                 std::fs::write(folder.join(COMPANY), serde_json::to_vec(&company)?)?;
-                copy(folder, kept)?;
+                copy(folder, stored)?;
             }
             company
         }
@@ -44,11 +44,11 @@ pub async fn start(binary: &Binary, folder: &Path, options: &GrownArgs) -> Outco
     Ok((service, company, api))
 }
 
-/// Copies what a folder holds, with its owners: PostgreSQL looks at them.
+/// Copies the content of a folder, with its owners, which PostgreSQL checks.
 fn copy(from: &Path, to: &Path) -> Outcome<()> {
     std::fs::create_dir_all(to)?;
-    let copied = Command::new("cp").arg("-a").arg(from.join(".")).arg(to).status()?;
-    if copied.success() { Ok(()) } else { Err(format!("{} is not copied", from.display()).into()) }
+    let status = Command::new("cp").arg("-a").arg(from.join(".")).arg(to).status()?;
+    if status.success() { Ok(()) } else { Err(format!("{} could not be copied", from.display()).into()) }
 }
 
 async fn grow(binary: &Binary, folder: &Path, company: &Company, options: &GrownArgs) -> Outcome<()> {
@@ -56,9 +56,9 @@ async fn grow(binary: &Binary, folder: &Path, company: &Company, options: &Grown
     let db = hotline_persistence::pool::connect(cluster.connect_options());
     fill(&db, company, options).await?;
     db.close().await;
-    let began = Instant::now();
+    let started_at = Instant::now();
     let rebuilt = binary.run_command(folder, &["reports", "rebuild"])?;
     let count = rebuilt["companies"].as_array().map_or(0, Vec::len);
-    eprintln!("the figures of {count} companies: {:.0?}", began.elapsed());
+    eprintln!("the figures of {count} companies: {:.0?}", started_at.elapsed());
     Ok(cluster.stop().await?)
 }

@@ -145,7 +145,7 @@ mod tests {
             }
         }
         let curved = CurvesResult { machine: run.machine, seconds: 1, tickets: 10, sync: run.sync, points };
-        assert_eq!(curved.most(Scenario::Send, Server::Hotline), 9000.0);
+        assert_eq!(curved.max_per_second(Scenario::Send, Server::Hotline), 9000.0);
         let svg = plot(&curved).expect("a picture");
         assert_eq!(svg.matches("(b) transaction").count(), 3, "reads and lists have no (b)");
         assert_eq!(svg.matches("(a) bare handler").count(), 4);
