@@ -102,7 +102,7 @@ impl<R: Send + 'static> ReplyTo<R> {
     pub(crate) fn send(mut self, outcome: Outcome<R>) {
         match self.queue.take() {
             Some(queue) if !queue.is_current() => queue.push(Box::new(Reply { to: self.to, outcome })),
-            // The receiver is dropped if the caller was cancelled.
+            // The receiver was dropped if the caller was cancelled.
             _ => drop(self.to.send(outcome)),
         }
     }
@@ -134,7 +134,7 @@ struct Reply<R> {
 impl<R: Send> Deliver for Reply<R> {
     fn deliver(self: Box<Self>) {
         let Self { to, outcome } = *self;
-        // The receiver is dropped if the caller was cancelled.
+        // The receiver was dropped if the caller was cancelled.
         let _ = to.send(outcome);
     }
 }
@@ -160,7 +160,7 @@ impl<R: Send + 'static> Waiter for DurableReply<R> {
 impl<R: Send> Deliver for DurableReply<R> {
     fn deliver(self: Box<Self>) {
         let Reply { to, outcome } = self.reply;
-        // The receiver is dropped if the caller was cancelled.
+        // The receiver was dropped if the caller was cancelled.
         let _ = to.send(outcome);
     }
 }

@@ -7,7 +7,9 @@ use tokio::sync::oneshot;
 
 use crate::{Error, Result};
 
-/// Is notified of the outcome of one entry, on the thread that makes all entries durable: it must be quick and must not
+/// Waits for one entry.
+///
+/// It is called on the thread that makes entries durable, which serves all companies: it must be quick and must not
 /// panic.
 pub trait Waiter: Send {
     /// `is_durable`: the entry is durable. Otherwise the log has stopped, and whether the entry was stored is unknown.
@@ -69,9 +71,9 @@ pub fn log_stopped() -> Error {
 struct ChannelWaiter(oneshot::Sender<bool>);
 
 impl Waiter for ChannelWaiter {
-    fn wake(self: Box<Self>, is_durable: bool) {
-        // The future may have been dropped.
-        let _ = self.0.send(is_durable);
+    fn wake(self: Box<Self>, durable: bool) {
+        // The caller may have been cancelled.
+        let _ = self.0.send(durable);
     }
 }
 

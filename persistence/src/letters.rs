@@ -83,7 +83,7 @@ pub fn is_blank(text: &str) -> bool {
     text.chars().all(is_invisible)
 }
 
-/// Whether a character shows nothing by itself: blanks, format characters, and letters that are drawn as blanks. Some of
+/// Whether a character alone is invisible: blanks, format characters, and letters that are drawn as blanks. Some of
 /// them matter between others: joiners, variation selectors, and the tags of a flag.
 ///
 /// <https://www.unicode.org/Public/UCD/latest/ucd/DerivedCoreProperties.txt> (`Default_Ignorable_Code_Point`)

@@ -93,7 +93,7 @@ impl fmt::Debug for Password {
 }
 
 impl Password {
-    /// Validates a new password.
+    /// Validates a password that a person chose.
     ///
     /// # Errors
     /// The violated rule, as a phrase that follows the field's name.

@@ -125,7 +125,7 @@ fn pool(connections: u32, options: PgConnectOptions) -> PgPool {
 }
 
 /// Server-side limit for a request's statement: a second longer than its caller waits
-/// ([`crate::error::STATEMENT_TIME_MAX`]). It stops statements whose caller has gone, and releases their locks.
+/// ([`crate::error::STATEMENT_TIME_MAX`]). It stops statements whose caller was cancelled, and releases their locks.
 pub(crate) const STATEMENT_TIMEOUT: (&str, &str) = ("statement_timeout", "6s");
 
 /// Plans lists for their actual parameters. The generic plan, which PostgreSQL may choose after five executions, cannot
@@ -230,7 +230,7 @@ async fn lock_for_writing(connection: &mut PgConnection, claim: &WriterClaim) ->
     if is_locked {
         return Ok(());
     }
-    // Either the server has not yet noticed that our connection, or that of a killed process, is gone; then the pool
+    // Either the server has not yet noticed that our connection, or that of a killed process, has ended; then the pool
     // retries until its timeout. Or another process took over while we were disconnected.
     let claimed = claim.epoch.load(Ordering::Acquire);
     if claimed != 0 {
@@ -281,7 +281,7 @@ pub async fn reach(options: &PgConnectOptions) -> Result<()> {
     failure.map_or(Ok(()), |reason| Err(Error::Unreachable { place: address(options), reason }))
 }
 
-/// How long a start waits for the writer of a killed process to be gone: PostgreSQL ends its connection after the
+/// How long a start waits for the end of a killed process' writer: PostgreSQL ends its connection after the
 /// statement that it is executing, which may be a large flush with its sync on a busy disk.
 const PREDECESSOR_TIME_MAX: Duration = Duration::from_secs(10);
 

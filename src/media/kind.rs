@@ -214,7 +214,7 @@ mod tests {
         is(NOISE, "Application/X-Thing; v=1", "a.bin", "application/x-thing");
         is(NOISE, "application/octet-stream", "a.mp3", "audio/mpeg");
         is(NOISE, "", "a.PDF", "application/pdf");
-        // These cannot be recognized by a few bytes.
+        // These cannot be recognized by their first bytes.
         is(NOISE, "image/x-raw", "", "image/x-raw");
         for (mime_type, file_name) in [
             ("application/octet-stream", "backup.dat"),

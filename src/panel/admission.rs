@@ -102,8 +102,8 @@ async fn session_of(request: &HttpRequest, state: &State) -> ApiResult<Option<Ar
 /// Identifies the person who has signed in.
 ///
 /// # Errors
-/// `401` when there is no session.
-async fn identify(request: &HttpRequest, state: &State) -> ApiResult<Arc<SignedInPerson>> {
+/// `401` when no person has signed in.
+async fn identify(request: &HttpRequest, state: &State) -> ApiResult<Arc<Signed>> {
     session_of(request, state).await?.ok_or_else(ApiError::signed_out)
 }
 

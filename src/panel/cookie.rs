@@ -40,7 +40,7 @@ pub(super) struct SessionCookie<'a> {
 }
 
 impl SessionCookie<'_> {
-    /// Whether this installation has signed it: any client can forge a cookie that names a company.
+    /// Whether this installation has signed it: anyone can forge a cookie that names a company.
     pub(super) fn is_ours(&self, keys: &Keyring) -> bool {
         keys.has_sealed(&location(self.text), self.proof)
     }

@@ -138,7 +138,7 @@ mod tests {
             known_devices(&keys, email, cookie.as_deref(), now).into_iter().map(|known| known.person).collect()
         };
         assert_eq!(of("ana@example.com"), [user(6), user(5), user(4), user(3)]);
-        // The entries of a person with another e-mail stay unchanged.
+        // Entries of other e-mails stay unchanged.
         let shared = renew_cookie(&keys, (user(9), "ben@example.com"), cookie.as_deref(), now).expect("sealed");
         let remaining = known_devices(&keys, "ana@example.com", Some(&shared), now);
         assert_eq!(remaining.into_iter().map(|known| known.person).collect::<Vec<_>>(), [user(6), user(5), user(4)]);

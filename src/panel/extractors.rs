@@ -47,7 +47,7 @@ macro_rules! extracted {
 pub struct PanelSession(pub Arc<SignedInPerson>);
 
 extracted!(PanelSession, |request| {
-    // Only the panel's checks insert it, so a route without them cannot be served by accident.
+    // Only the panel's checks set it, so a route without them cannot be served by accident.
     request.extensions().get::<Self>().cloned().ok_or_else(ApiError::signed_out)
 });
 

@@ -29,7 +29,7 @@ const DEVICE_ATTEMPTS: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
 const DEVICES_ATTEMPTS: NonZeroU32 = NonZeroU32::MIN.saturating_add(29);
 
 /// Look-ups per minute and address of session cookies that this installation has not signed: only people whose cookies
-/// were signed with a key that is gone have any.
+/// were signed with a deleted key have any.
 const COOKIE_LOOK_UPS: NonZeroU32 = NonZeroU32::MIN.saturating_add(59);
 
 /// Cache of ended sessions: how long they are remembered, and how many, some 100 bytes each. Ended sessions never resume, so
@@ -37,8 +37,8 @@ const COOKIE_LOOK_UPS: NonZeroU32 = NonZeroU32::MIN.saturating_add(59);
 const ENDED_TIME: Duration = Duration::from_secs(60);
 const ENDED_MAX: usize = 20_000;
 
-/// Maximum wrong codes of a person's authenticator app in a day: an attacker who knows the password and tries ten a
-/// minute would guess one of the three valid codes within weeks. Recovery codes are not affected.
+/// Maximum wrong codes of a person's authenticator app in a day: a person who knows the password and tries ten a minute
+/// would guess one of the three valid codes within weeks. Recovery codes are not affected.
 const CODES_PER_DAY: u32 = 50;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 

@@ -64,7 +64,7 @@ impl ArbiterPool {
         let mut passes = Vec::with_capacity(arbiters.len());
         for arbiter in arbiters {
             let (reached, pass_end) = oneshot::channel();
-            // The receiver is dropped if the caller was cancelled.
+            // The receiver was dropped if the caller was cancelled.
             let pass = move || {
                 let _ = reached.send(());
             };

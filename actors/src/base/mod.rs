@@ -94,7 +94,7 @@ impl Base {
         &self.store.readers
     }
 
-    /// Whether this process serves a company. Periodic work, and work that finds companies by itself, must check this.
+    /// Whether this process serves a company. Periodic work, and work that searches for companies, must check this.
     pub(crate) fn owns(&self, company: CompanyId) -> bool {
         self.store.ownership().owns(company)
     }

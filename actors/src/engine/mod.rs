@@ -198,7 +198,7 @@ impl Engine {
         &self.base.directory
     }
 
-    /// Whether this process serves a company. Periodic work, and work that finds companies by itself, must check this
+    /// Whether this process serves a company. Periodic work, and work that searches for companies, must check this
     /// first.
     pub fn owns(&self, company: CompanyId) -> bool {
         self.base.owns(company)
@@ -224,7 +224,7 @@ impl Engine {
     }
 
     /// Deletes a contact with all its data, if it is in an expected state. A concurrent opening either comes first, and
-    /// then the deletion is refused, or finds the contact gone.
+    /// then the deletion is refused, or no longer finds the contact.
     ///
     /// # Errors
     /// [`Refusal::NotFound`]; [`Refusal::Changed`] in another state; [`Refusal::Conflict`] while a ticket of theirs is

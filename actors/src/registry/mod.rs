@@ -104,7 +104,8 @@ impl<M: Request> Message for Envelope<M> {
 }
 
 impl<M: Request> Envelope<M> {
-    /// Unwraps the command, which then no longer counts as waiting. None if its caller was cancelled: it is skipped.
+    /// Unwraps the command, which then no longer counts as waiting. None if its caller was cancelled: the command is
+    /// skipped.
     pub(crate) fn accept(self) -> Option<(M, ReplyTo<M::Reply>)> {
         self.reply_to.is_awaited().then_some((self.message, self.reply_to))
     }
@@ -176,7 +177,8 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
             };
             match cell.get_or_try_init(&load).await {
                 Ok(hot) if self.has_started(key, &cell, hot) => return Ok(hot.clone()),
-                // The actor was removed from the registry while it started, so no caller finds it: start another one.
+                // The actor was removed from the registry while it started, so no caller can find it: start another
+                // one.
                 Ok(_) => {}
                 // Ids that do not exist must not fill the map. The two references are the map's and ours: while another
                 // caller waits for this cell the entry stays, because otherwise two actors could start under one key.
@@ -190,7 +192,7 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
         }
     }
 
-    /// Replaces the starting entry by its actor, unless that is done already; false when the entry is gone.
+    /// Replaces the starting entry by its actor, unless that is done already; false when the entry was removed.
     fn has_started(&self, key: &K, cell: &Arc<OnceCell<ActorHandle<A>>>, hot: &ActorHandle<A>) -> bool {
         let Some(mut entry) = self.actors.get_mut(key) else { return false };
         // The cell is no longer needed, and larger than its contents.
@@ -207,7 +209,7 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
         for key in keys {
             match self.actors.remove(&key) {
                 Some((_, Registration::Hot(hot))) => removed.push(hot),
-                // The caller that started it finds its entry gone.
+                // The caller that started it no longer finds its entry.
                 Some((_, Registration::Starting(cell))) => {
                     removed.extend(cell.get_or_try_init(|| async { Err::<_, ()>(()) }).await.ok().cloned());
                 }

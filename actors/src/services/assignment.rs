@@ -74,7 +74,7 @@ impl Assignment {
         Ok(desk::open_tickets(self.base.reads().acknowledged_tables(company).await?, company).await?)
     }
 
-    /// Waits until loads are counted, with a time limit. The count continues when its caller is cancelled.
+    /// Waits until loads are counted, with a time limit. The count continues when its caller was cancelled.
     async fn count(&self, company: CompanyId, assigner: &Arc<Assigner>) {
         let mut count_ended = assigner.count_ended();
         match assigner.begin_count(Instant::now()) {

@@ -1,7 +1,7 @@
 //! The lease: how long a life may answer from memory.
 //!
 //! A heartbeat that found the row of its life allows answers for [`LEASE_TIME`] from the moment it was *sent*. A
-//! process that deletes the row waits [`SEALED_FOR`] after that commit before another serves its slots. A
+//! process that deletes the row waits [`SEALED_FOR`] after that commit before another process serves its slots. A
 //! successful heartbeat was sent before that commit. So the last answer of the old life precedes the first of the new
 //! one, whatever the clocks show: only the rates of two monotonic clocks matter, and those differ little.
 

@@ -26,7 +26,7 @@ pub const PROTOCOL_VERSION: i32 = 1;
 const VERSION_DIFFERENCE_MAX: i32 = 1;
 
 /// How old the last heartbeat of a life may be for it to keep others from joining: older than the 3 s after which a
-/// living member ends it. After an outage of all processes, no process has ended the earlier lives.
+/// living member ends it. After an outage of all processes, no process is left to end the earlier lives.
 const FOREIGN_BEAT_AGE_MAX: Duration = Duration::from_secs(5);
 
 /// Maximum difference between a machine's clock and the database's. No decision depends on it, but displayed times do.
@@ -77,7 +77,7 @@ pub struct NewLife {
     pub cores: i32,
 }
 
-/// The first statement of a writing transaction: until the transaction ends, no other process can end this life.
+/// The first statement of a writing transaction: until the transaction ends, no process can end this life.
 ///
 /// # Errors
 /// [`Error::NotOwner`] when this life is over; when the database cannot answer.
@@ -150,7 +150,7 @@ pub async fn begin(db: &PgPool, new: &NewLife) -> Result<LifeId> {
             .bind(new.cores.max(1))
             .execute(&mut *transaction)
             .await?;
-        // These rows remember the writing epoch after the life's own row is gone.
+        // These rows remember the writing epoch after the life's own row is deleted.
         let watermarks = "insert into journal_watermark (journal, seq, epoch) values ($1, 0, $3), ($2, 0, $3)
             on conflict (journal) do update set epoch = excluded.epoch";
         sqlx::query(watermarks).bind(journal_of(life)).bind("cluster").bind(epoch).execute(&mut *transaction).await?;

@@ -15,7 +15,7 @@ use super::record_queue::{Group, RecordQueue};
 use super::segment::{self, SegmentFile};
 use super::state::{Chore, CurrentSegment, JournalState};
 
-/// Retry interval when the disk is full or another resource is exhausted: short enough not to delay callers, long
+/// Retry interval when the disk is full or another resource is exhausted: short enough not to delay requests, long
 /// enough to cost nothing.
 const DISK_FULL_RETRY: Duration = Duration::from_millis(200);
 /// How long closing waits for outstanding reservations. A reservation lasts only for a decision, so only a leak reaches

@@ -212,8 +212,8 @@ impl Keyring {
         self.open_field(location, "", sealed)
     }
 
-    /// Whether a text was sealed for this location with one of the keys in memory. It never reads the file, because any
-    /// client can cause this check.
+    /// Whether a text was sealed for this location with one of the keys in memory. It never reads the file, because
+    /// anyone can cause this check.
     pub fn has_sealed(&self, location: &Location<'_>, sealed: &str) -> bool {
         let Some((id, bytes)) = parts(sealed) else { return false };
         let keys = self.keys();

@@ -1,5 +1,4 @@
-//! The state of a record that a caller expects before a change, so that no caller overwrites a change that they have
-//! not seen.
+//! The state of a record that a caller expects before a change, so that no caller overwrites a change it has not seen.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use sqlx::{AssertSqlSafe, PgConnection};

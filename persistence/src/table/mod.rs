@@ -164,7 +164,7 @@ pub async fn touch<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T:
     Ok(())
 }
 
-/// Records that block a change are counted up to this number: a larger count has no use.
+/// Records that block a change are counted up to this number: a larger count is of no use.
 pub const COUNTED_MAX: i64 = 10_000;
 
 /// How many rows of a table refer to a record by a column, at most [`COUNTED_MAX`].

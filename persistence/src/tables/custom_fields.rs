@@ -216,7 +216,7 @@ fn key_of(name: &str, characters_max: usize) -> String {
     if key.is_empty() { "field".to_owned() } else { key.trim_end_matches('_').to_owned() }
 }
 
-/// Locks a custom field: until the transaction ends no other can change it or write values of it.
+/// Locks a custom field: until the transaction ends, no other one can change it or write values of it.
 pub async fn lock(db: &mut PgConnection, company: CompanyId, id: CustomFieldId) -> Result<Option<CustomField>> {
     with_timeout(
         sqlx::query_as("select * from custom_fields where company_id = $1 and id = $2 for update")

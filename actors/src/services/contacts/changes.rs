@@ -167,7 +167,7 @@ impl Contacts {
     }
 
     /// Deletes a contact with all its data. A concurrent opening either comes first, and then the deletion is refused,
-    /// or finds the contact gone. `forget` receives the contact's sessions.
+    /// or no longer finds the contact. `forget` receives the contact's sessions.
     pub(crate) async fn remove(
         self: &Arc<Self>,
         company: CompanyId,
@@ -176,7 +176,7 @@ impl Contacts {
         forget: impl Fn(&[SessionId]) + Send + Sync + 'static,
     ) -> Result<(), Refusal> {
         let contacts = self.clone();
-        // The deletion runs to its end even if the caller is cancelled.
+        // The deletion runs to its end even if the caller was cancelled.
         let presence = self.base.store.ownership().follow(company);
         let removal = self.base.background.spawn(acting(current(), async move {
             let _presence = presence;

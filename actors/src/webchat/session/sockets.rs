@@ -14,7 +14,7 @@ use crate::clock::now;
 use crate::registry::Envelope;
 use crate::webchat::watch::{Push, PushToSession, TypingUntil, Watch};
 
-/// Maximum sockets of one session: more tabs than a person reads, and few enough that one token cannot open many
+/// Maximum sockets of one session: more tabs than a visitor reads, and few enough that one token cannot open many
 /// connections.
 pub const SOCKETS_MAX: usize = 10;
 
@@ -38,7 +38,7 @@ struct Socket {
 /// Why a session disconnects a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisconnectReason {
-    /// It has not kept up.
+    /// It did not read its messages in time.
     TooSlow,
     /// The session continues in another process, or here in a moment.
     Moved,

@@ -34,8 +34,8 @@ pub async fn seals(db: &PgPool) -> Result<Vec<SealRow>> {
     with_timeout(sqlx::query_as("select life, heir, sealed_at, done from seals order by life").fetch_all(db)).await
 }
 
-/// Ends another life unless it has ended; returns whether this call did. Locks of a stopped process do not keep
-/// it alive: its sessions are terminated.
+/// Ends another life unless another process already has; returns whether this call did. Locks of a stopped process do
+/// not keep it alive: its sessions are terminated.
 ///
 /// # Errors
 /// [`Error::NotOwner`] when the calling life is over itself; other errors when the database cannot answer, or the
@@ -90,7 +90,7 @@ async fn end_sessions(db: &PgPool, life: LifeId) -> Result<()> {
     with_timeout(sqlx::query(end).bind(session_name(life)).execute(db)).await.map(drop)
 }
 
-/// Takes over the unfinished seals whose successor ended without naming another: otherwise they stay unfinished.
+/// Takes over the unfinished seals whose successor ended without naming another: no other process would finish them.
 /// Returns how many. The new successor calls [`inherit`] after the same wait as if it had sealed these lives itself.
 ///
 /// # Errors

@@ -127,7 +127,7 @@ impl FlushQueue {
         let _ = self.news.set(news);
     }
 
-    /// Makes an entry urgent if a reader waits for its events.
+    /// Makes an entry urgent if its events have a listener.
     fn mark_urgent(&self, entry: &Entry) {
         if let Some(news) = self.news.get().filter(|news| news.listening() > 0)
             && entry.changes.first().is_some_and(|change| news.is_heard(change.company()))

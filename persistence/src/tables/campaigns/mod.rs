@@ -231,7 +231,7 @@ pub async fn start(db: &mut PgConnection, company: CompanyId, id: CampaignId) ->
     Ok(campaign)
 }
 
-/// Starts a campaign if it is due and was not started, changed or canceled meanwhile. The event names its creator.
+/// Starts a campaign if it is due and was not started, changed or canceled. The event names its creator.
 pub async fn start_due(db: &mut PgConnection, company: CompanyId, id: CampaignId, now: DateTime<Utc>) -> Result<bool> {
     let campaign = match hold(&mut *db, company, id).await {
         Ok(campaign) => campaign,

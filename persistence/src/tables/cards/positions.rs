@@ -23,7 +23,7 @@ const RESPACE_DIGITS: i32 = DIGITS_MAX / 2;
 /// Number of cards to respace at first; four times as many if they do not reach free space.
 const RESPACE_CARDS: i64 = 128;
 
-/// A locked stage: until the transaction ends, no other can add cards to it or delete it.
+/// A locked stage: until the transaction ends, no other one can add cards to it or delete it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
 pub struct LockedStage {
     pub id: BoardListId,

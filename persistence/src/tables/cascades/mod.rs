@@ -1,10 +1,10 @@
 //! What the deletion of a record changes on others: their content, event and `updatedAt` ([decision
 //! 50](../../../../docs/decisions/0050-shared-records-are-deleted-in-steps.md)).
 //!
-//! A record may be on a million others. It is deleted first, and a row of `cascades` says what is left to be done. Then
-//! it is removed from the others in steps, each in its own transaction with its events. Until then they refer to a
-//! deleted record, which is never visible, because every read joins the record. A change that replaces such references
-//! leaves them to the steps, or removes them first ([`settle`]).
+//! A record may be on a million others. It is deleted first, and a row of `cascades` says what is left to be done. Then it
+//! is removed from the others in steps, each in its own transaction with its events. Until then they refer to a deleted
+//! record. Such references are never visible, because every read joins the record. A change that replaces them leaves
+//! them to the steps, or removes them first ([`settle`]).
 
 mod steps;
 

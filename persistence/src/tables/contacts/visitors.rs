@@ -102,7 +102,7 @@ pub async fn find_or_create_visitor(
     Ok(contact)
 }
 
-/// Until the transaction ends, no other can match or create the contact of this identity.
+/// Until the transaction ends, no other one can match or create the contact of this identity.
 async fn lock(db: &mut PgConnection, company: CompanyId, identity: &str) -> std::result::Result<(), sqlx::Error> {
     sqlx::query("select pg_advisory_xact_lock(hashtextextended($1 || ':' || $2, 0))")
         .bind(company.to_string())
@@ -171,8 +171,8 @@ async fn insert(
     .await
 }
 
-/// Creates a separate contact for a visitor whose identity is not verified. It gets the claimed name, but not the
-/// external id, number or e-mail: each of them could match another person's contact.
+/// Creates a separate contact for a visitor without a signed identity. It gets the claimed name, but not the external
+/// id, number or e-mail: each of them could match another person's contact.
 pub async fn insert_anonymous(db: &mut PgConnection, company: CompanyId, visitor: &Visitor) -> Result<ContactId> {
     let without_identities =
         Visitor { email: None, number: None, number_country: None, external_id: None, ..visitor.clone() };

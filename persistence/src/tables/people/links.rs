@@ -13,9 +13,9 @@ use crate::{CompanyId, Error, Result};
 text_enum! {
     /// The purpose of a link.
     LinkKind {
-        /// To somebody new, for 7 days.
+        /// To a new person, for 7 days.
         Invitation = "invitation",
-        /// To somebody who has forgotten their password, for an hour.
+        /// To a person who has forgotten their password, for an hour.
         Reset = "reset",
     }
 }
@@ -54,13 +54,13 @@ pub async fn make(db: impl PgExecutor<'_>, person: PersonId, kind: LinkKind) -> 
     Ok((token, expires_at.ok_or(Error::NotFound("person"))?))
 }
 
-/// Minimum age of the previous link before a requested one replaces it, as an `interval`, so that nobody can flood a
-/// mailbox by entering its address repeatedly.
+/// Minimum age of the previous link before a requested one replaces it, as an `interval`, so that a mailbox
+/// is not flooded when its address is entered repeatedly.
 const REQUEST_INTERVAL: &str = "5 minutes";
 
 /// Creates a link on a person's own request; returns its token and kind, or `None` if the previous link is recent or
 /// the person does not exist. An invited person who has not signed in yet gets a new invitation, so that a request by
-/// somebody else does not shorten the validity.
+/// another person does not shorten the validity.
 pub async fn make_again(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<(String, LinkKind)>> {
     let token = new_key(&format!("{}{SEPARATOR}", person.company()));
     let statement = format!(

@@ -129,8 +129,8 @@ pub async fn record(
     frees: bool,
 ) -> Result<bool> {
     let (company, webhook) = (endpoint.company, endpoint.id);
-    // First, because it locks the row: the webhook is not deleted, nor its URL changed meanwhile. A failure of the
-    // previous URL says nothing about the current one.
+    // First, because it locks the row: the webhook is not deleted and its URL does not change meanwhile. A failure of
+    // the previous URL says nothing about the current one.
     let progress = sqlx::query_scalar::<_, i64>(
         "update webhooks set delivered_through = case delivered_through when $3 then $4 else delivered_through end,
              failing_since = case url when $6 then $5 else failing_since end

@@ -61,7 +61,7 @@ pub(super) async fn wait_for_end(ended: &mut watch::Receiver<Option<DateTime<Utc
     let at = ended.wait_for(Option::is_some).await.ok().and_then(|at| *at);
     match at {
         Some(at) => at,
-        // The session's actor is gone, which cuts the socket off.
+        // The session's actor has ended, which closes the socket.
         None => std::future::pending().await,
     }
 }
