@@ -1,6 +1,6 @@
 //! `load against`: compares this build of Hotline with another one, in short alternating turns. The speed of a shared
-//! machine changes from minute to minute, so two long runs would compare the machine; two turns a second apart compare the
-//! code, and the median of many such pairs is reported.
+//! machine changes from minute to minute, so two long runs would compare the machine; two turns a second apart compare
+//! the code, and the median of many such pairs is reported.
 
 use std::time::Duration;
 

@@ -85,8 +85,8 @@ impl Throughput {
         })
     }
 
-    /// Hotline's throughput divided by that of a yardstick: the median over pairs of rounds that were measured one after
-    /// the other.
+    /// Hotline's throughput divided by that of a yardstick: the median over pairs of rounds that were measured one
+    /// after the other.
     pub fn ratio(&self, scenario: Scenario, server: Server, connections: u32) -> Option<f64> {
         // At a fixed rate the throughputs are equal.
         let hotline = self.find(scenario, Server::Hotline, connections).filter(|_| !is_paced(scenario))?;

@@ -1,9 +1,9 @@
-//! `load memory`: the memory of a hot ticket and of a hot visitor session, everything included, and whether idle ones are
-//! freed.
+//! `load memory`: the memory of a hot ticket and of a hot visitor session, everything included, and whether idle ones
+//! are freed.
 //!
 //! Two fresh processes use the same tables and answer the same number of requests: one for a few records, the other for
-//! many. The difference of their memory, divided by that of the numbers, is the memory of one. The few and the many are on
-//! separate channels, because a channel has the conversations of all its contacts in memory.
+//! many. The difference of their memory, divided by that of the numbers, is the memory of one. The few and the many are
+//! on separate channels, because a channel has the conversations of all its contacts in memory.
 
 use std::ops::Range;
 use std::path::Path;

@@ -192,7 +192,8 @@ pub struct ClusterArgs {
     /// Seconds of one measurement
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub seconds: u64,
-    /// Measurements of each number of processes: half while it decreases from three to one, half while it increases again
+    /// Measurements of each number of processes: half while it decreases from three to one, half while it increases
+    /// again
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
     pub rounds: u64,
     /// Number of keep-alive connections, of all processes together

@@ -106,9 +106,9 @@ impl Default for EventOptions {
 impl Settings {
     /// The options of the private PostgreSQL.
     pub(super) fn postgres_options(&self) -> ClusterOptions {
-        // Tables have no statistics before autovacuum runs, and PostgreSQL plans as if they were empty: listing the first
-        // import of a new installation by tag takes seconds. PostgreSQL's default interval of a minute is too long for
-        // that.
+        // Tables have no statistics before autovacuum runs, and PostgreSQL plans as if they were empty: listing the
+        // first import of a new installation by tag takes seconds. PostgreSQL's default interval of a minute is too
+        // long for that.
         let settings = vec![("autovacuum_naptime".to_owned(), "5s".to_owned())];
         ClusterOptions { binaries: self.pg_bin.clone(), settings, ..ClusterOptions::new(&self.data_dir) }
     }

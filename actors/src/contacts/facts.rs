@@ -1,7 +1,7 @@
 //! Facts of a contact that decide whether a channel can reach it, and which messages the channel accepts.
 //!
-//! They are looked up in the cache, then in the hot ticket, then in the tables. Each look-up adds some of the facts that
-//! are still missing ([`RequiredFacts::missing_in`]), so the tables are read only for the rest.
+//! They are looked up in the cache, then in the hot ticket, then in the tables. Each look-up adds some of the facts
+//! that are still missing ([`RequiredFacts::missing_in`]), so the tables are read only for the rest.
 
 use chrono::{DateTime, Utc};
 

@@ -21,8 +21,8 @@ use crate::{Error, Result};
 /// increments it.
 pub const PROTOCOL_VERSION: i32 = 1;
 
-/// Maximum difference between the versions of two members. Each release understands the version before its own, and uses
-/// that for members of that version, so that processes can be upgraded one after the other.
+/// Maximum difference between the versions of two members. Each release understands the version before its own, and
+/// uses that for members of that version, so that processes can be upgraded one after the other.
 const VERSION_DIFFERENCE_MAX: i32 = 1;
 
 /// How old the last heartbeat of a life may be for it to keep others from joining: older than the 3 s after which a
@@ -115,8 +115,8 @@ fn clock_difference(before: DateTime<Utc>, database_time: DateTime<Utc>, after: 
 /// Begins a life and claims the database for the cluster: a process that wrote alone loses its ownership.
 ///
 /// # Errors
-/// [`Error::IncompatibleMember`] when a living member and this release do not understand each other; when the database cannot
-/// answer.
+/// [`Error::IncompatibleMember`] when a living member and this release do not understand each other; when the database
+/// cannot answer.
 pub async fn begin(db: &PgPool, new: &NewLife) -> Result<LifeId> {
     let result = with_timeout(async {
         let mut transaction = db.begin().await?;

@@ -194,8 +194,8 @@ async fn remove_tickets(
     with_timeout(delete.bind(rule.company_id).bind(tickets).bind(rule.days).fetch_all(db)).await
 }
 
-/// Removes the content of the tickets' sessions. That a session existed proves that the webchat reaches the contact, and
-/// a claim marks whose contact it is, so both facts stay.
+/// Removes the content of the tickets' sessions. That a session existed proves that the webchat reaches the contact,
+/// and a claim marks whose contact it is, so both facts stay.
 async fn reduce_sessions(
     db: &mut PgConnection,
     company: CompanyId,

@@ -118,8 +118,8 @@ impl Outbox {
         Some(ReadRequest { count: (self.count_max - state.count).min(READ_MAX), seq: state.backlog_seq })
     }
 
-    /// Ends a read of up to `limit` entries that found `count`, of which `sendable` are sent; none: the tables could not
-    /// be read.
+    /// Ends a read of up to `limit` entries that found `count`, of which `sendable` are sent; none: the tables could
+    /// not be read.
     pub(super) fn end_read(&self, count: Option<usize>, sendable: &[Outgoing], limit: usize) {
         let mut state = self.state.lock();
         state.is_reading = false;

@@ -166,8 +166,8 @@ impl ChannelSender {
         self.options().give_up_after.saturating_sub(age)
     }
 
-    /// Stops sending with this version of the channel, whose token was refused, and writes the reason into the channel's
-    /// row.
+    /// Stops sending with this version of the channel, whose token was refused, and writes the reason into the
+    /// channel's row.
     fn disconnect(&mut self, version: DateTime<Utc>, reason: String) {
         let Some(connected) = self.state.account.take_if(|connected| connected.version == version) else { return };
         self.state.refused_version = Some(version);
