@@ -29,9 +29,9 @@ pub struct Ownership(Arc<OwnershipState>);
 
 #[derive(Default)]
 struct OwnershipState {
-    /// One door per company that ever had work here: some hundred bytes each.
-    doors: DashMap<CompanyId, Arc<Door>>,
-    /// Number of companies that are closing, closed or shut. Usually 0; then no door is looked up.
+    /// One for each company that ever had work here: some hundred bytes each.
+    company_gates: DashMap<CompanyId, Arc<CompanyGate>>,
+    /// Number of companies that are closing, closed or shut. Usually 0; then no gate is looked up.
     closing: AtomicUsize,
     /// The slots of a cluster member; unset for a process alone.
     gates: OnceLock<Gates>,
@@ -39,10 +39,10 @@ struct OwnershipState {
 
 /// A company's work in progress, and whether more may begin.
 #[derive(Default)]
-struct Door {
+struct CompanyGate {
     /// Number of pieces of work in progress, and the three flags.
     state: AtomicUsize,
-    /// Notified when the last work at a closing door ends, and when the door opens again.
+    /// Notified when the last work at a closing gate ends, and when the gate opens again.
     changed: Notify,
 }
 
@@ -54,7 +54,7 @@ const CLOSED: usize = 1 << (usize::BITS - 2);
 const SHUT: usize = 1 << (usize::BITS - 3);
 const FLAGS: usize = CLOSING | CLOSED | SHUT;
 
-impl Door {
+impl CompanyGate {
     /// Counts one more piece of work, unless a flag of `unless` is set.
     fn enter(&self, unless: usize) -> bool {
         let increment = |state: usize| (state & unless == 0).then_some(state + 1);
@@ -68,7 +68,7 @@ impl Door {
         }
     }
 
-    /// Closes the door if no work is in progress; returns whether it did.
+    /// Closes the gate if no work is in progress; returns whether it did.
     fn try_close(&self) -> bool {
         self.state.compare_exchange(CLOSING, CLOSING | CLOSED, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
@@ -89,7 +89,7 @@ impl Door {
 }
 
 /// A piece of work of a company; it lasts until this is dropped.
-pub struct Presence(Arc<Door>);
+pub struct Presence(Arc<CompanyGate>);
 
 impl Drop for Presence {
     fn drop(&mut self) {
@@ -100,17 +100,17 @@ impl Drop for Presence {
 /// A company with no work in progress, for which none can begin. Dropping it opens the company again.
 pub struct Closed(Closing);
 
-/// A door that is closing or closed.
+/// A gate that is closing or closed.
 struct Closing {
     ownership: Ownership,
-    door: Arc<Door>,
+    gate: Arc<CompanyGate>,
 }
 
 impl Drop for Closing {
     fn drop(&mut self) {
-        self.door.state.fetch_and(!FLAGS, Ordering::AcqRel);
+        self.gate.state.fetch_and(!FLAGS, Ordering::AcqRel);
         self.ownership.0.closing.fetch_sub(1, Ordering::AcqRel);
-        self.door.changed.notify_waiters();
+        self.gate.changed.notify_waiters();
     }
 }
 
@@ -142,9 +142,9 @@ impl Ownership {
     pub fn open_slots(&self, slots: &[Slot]) {
         let Some(gates) = self.0.gates.get() else { return };
         slots.iter().for_each(|slot| gates.open(*slot));
-        // One pass for all slots: a takeover opens hundreds of them, and there is a door for each company.
-        for door in self.0.doors.iter().filter(|door| gates.is_open(*door.key())) {
-            door.changed.notify_waiters();
+        // One pass for all slots: a takeover opens hundreds of them, and there is a gate for each company.
+        for gate in self.0.company_gates.iter().filter(|gate| gates.is_open(*gate.key())) {
+            gate.changed.notify_waiters();
         }
     }
 
@@ -160,18 +160,18 @@ impl Ownership {
 
     /// Begins work of a company if it is served now: for periodic work, which simply runs again later.
     pub fn try_enter(&self, company: CompanyId) -> Option<Presence> {
-        let door = self.door(company);
-        self.enter_door(&door, company).then(|| Presence(door))
+        let gate = self.gate(company);
+        self.enter_gate(&gate, company).then(|| Presence(gate))
     }
 
-    /// Begins work at a door, unless the door or its slot's gate is closed.
-    fn enter_door(&self, door: &Door, company: CompanyId) -> bool {
-        if !door.enter(CLOSING) {
+    /// Begins work of a company, unless its gate or its slot's gate is closed.
+    fn enter_gate(&self, gate: &CompanyGate, company: CompanyId) -> bool {
+        if !gate.enter(CLOSING) {
             return false;
         }
         let is_open = self.is_placed_here(company);
         if !is_open {
-            door.leave();
+            gate.leave();
         }
         is_open
     }
@@ -192,19 +192,19 @@ impl Ownership {
 
     /// As [`Ownership::enter`] without a time limit, for work whose caller was already answered.
     pub async fn enter_in_time(&self, company: CompanyId) -> Presence {
-        let door = self.door(company);
-        door.wait_for(|| self.enter_door(&door, company)).await;
-        Presence(door)
+        let gate = self.gate(company);
+        gate.wait_for(|| self.enter_gate(&gate, company)).await;
+        Presence(gate)
     }
 
     /// Begins work that follows from work in progress and may outlast it; closing waits for it as well. `None` when
     /// no work is in progress.
     pub fn follow(&self, company: CompanyId) -> Option<Presence> {
-        let door = self.door(company);
-        if !door.enter(CLOSED) {
+        let gate = self.gate(company);
+        if !gate.enter(CLOSED) {
             return None;
         }
-        let presence = Presence(door);
+        let presence = Presence(gate);
         // More than this presence.
         let has_other_work = presence.0.state.load(Ordering::Acquire) & !FLAGS > 1;
         (has_other_work || self.is_placed_here(company)).then_some(presence)
@@ -217,13 +217,13 @@ impl Ownership {
     /// [`Error::Unavailable`] when it is already being closed, or when work does not end in time; in the latter case it
     /// is reopened.
     pub async fn close(&self, company: CompanyId) -> Result<Closed> {
-        let door = self.door(company);
-        if door.state.fetch_or(CLOSING, Ordering::AcqRel) & CLOSING != 0 {
+        let gate = self.gate(company);
+        if gate.state.fetch_or(CLOSING, Ordering::AcqRel) & CLOSING != 0 {
             return Err(Error::Unavailable("the company is already being closed".to_owned()));
         }
         self.0.closing.fetch_add(1, Ordering::AcqRel);
-        let closing = Closing { ownership: self.clone(), door };
-        let closed = closing.door.wait_for(|| closing.door.try_close());
+        let closing = Closing { ownership: self.clone(), gate };
+        let closed = closing.gate.wait_for(|| closing.gate.try_close());
         let in_time = timeout(CLOSE_TIME_MAX, closed).await;
         in_time.map_err(|_| Error::Unavailable("the company's work did not finish in time".to_owned()))?;
         Ok(Closed(closing))
@@ -236,14 +236,14 @@ impl Ownership {
 
     fn has(&self, company: CompanyId, flag: usize) -> bool {
         self.0.closing.load(Ordering::Acquire) > 0
-            && self.0.doors.get(&company).is_some_and(|door| door.state.load(Ordering::Acquire) & flag != 0)
+            && self.0.company_gates.get(&company).is_some_and(|gate| gate.state.load(Ordering::Acquire) & flag != 0)
     }
 
-    fn door(&self, company: CompanyId) -> Arc<Door> {
-        if let Some(door) = self.0.doors.get(&company) {
-            return door.clone();
+    fn gate(&self, company: CompanyId) -> Arc<CompanyGate> {
+        if let Some(gate) = self.0.company_gates.get(&company) {
+            return gate.clone();
         }
-        self.0.doors.entry(company).or_default().clone()
+        self.0.company_gates.entry(company).or_default().clone()
     }
 }
 
@@ -255,7 +255,7 @@ pub(crate) fn not_served() -> Error {
 impl Closed {
     /// From now on the log refuses entries of the company, including those from existing callers.
     pub fn shut(&self) {
-        self.0.door.state.fetch_or(SHUT, Ordering::AcqRel);
+        self.0.gate.state.fetch_or(SHUT, Ordering::AcqRel);
     }
 }
 
@@ -289,7 +289,7 @@ mod tests {
         drop((first, second));
         assert!(poll_immediate(&mut closing).await.is_none());
         drop(followed);
-        let closed = closing.await.expect("nobody is at work");
+        let closed = closing.await.expect("no work is in progress");
         assert!(poll_immediate(&mut third).await.is_none() && ownership.follow(COMPANY).is_none());
         closed.shut();
         assert!(ownership.is_shut(COMPANY) && !ownership.is_shut(OTHER));
@@ -320,7 +320,7 @@ mod tests {
         let mut closing = Box::pin(ownership.close(COMPANY));
         assert!(poll_immediate(&mut closing).await.is_none());
         drop((work, followed));
-        drop(closing.await.expect("nobody is at work"));
+        drop(closing.await.expect("no work is in progress"));
         assert!(ownership.follow(COMPANY).is_none() && ownership.try_enter(COMPANY).is_none(), "the gate stays closed");
         ownership.shut_slot(slot);
         assert!(ownership.is_shut(COMPANY));

@@ -1,4 +1,4 @@
-//! The slots a cluster member serves: one gate per slot, checked before the doors of the companies.
+//! The slots a cluster member serves: one gate per slot, checked before the gates of the companies.
 
 use std::sync::atomic::{AtomicU8, Ordering, fence};
 
