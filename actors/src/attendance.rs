@@ -38,27 +38,27 @@ impl Default for Attendance {
 
 impl Attendance {
     /// Records that a user uses the panel.
-    pub fn note_user(&self, company: CompanyId, user: UserId) {
+    pub fn record_user(&self, company: CompanyId, user: UserId) {
         self.last_seen.insert((company, Subject::User(user)), ());
     }
 
     /// Records that an integration has answered on a channel.
-    pub fn note_answer(&self, company: CompanyId, channel: ChannelId) {
+    pub fn record_answer(&self, company: CompanyId, channel: ChannelId) {
         self.last_seen.insert((company, Subject::Channel(channel)), ());
     }
 
     /// Whether a channel is attended: by an active user of its queue, or of the company if it has no queue, or by an
     /// integration.
-    pub fn is_there(&self, organization: &Organization, channel: ChannelId) -> bool {
+    pub fn is_attended(&self, organization: &Organization, channel: ChannelId) -> bool {
         let company = organization.company.id;
         if self.last_seen.get(&(company, Subject::Channel(channel))).is_some() {
             return true;
         }
         let is_active = |id: &UserId| organization.users.get(id).is_some_and(|user| user.active);
-        let is_there = |id: &UserId| is_active(id) && self.last_seen.get(&(company, Subject::User(*id))).is_some();
+        let is_present = |id: &UserId| is_active(id) && self.last_seen.get(&(company, Subject::User(*id))).is_some();
         match organization.channels.get(&channel).and_then(|channel| channel.queue_id) {
-            Some(queue) => organization.queues.get(&queue).is_some_and(|queue| queue.users.iter().any(is_there)),
-            None => organization.users.keys().any(is_there),
+            Some(queue) => organization.queues.get(&queue).is_some_and(|queue| queue.users.iter().any(is_present)),
+            None => organization.users.keys().any(is_present),
         }
     }
 

@@ -154,7 +154,7 @@ impl Token {
     }
 
     /// Records a use; it is written to the table later.
-    pub fn note_use(&self, at: DateTime<Utc>) {
+    pub fn record_use(&self, at: DateTime<Utc>) {
         self.token_use.last_ms.store(at.timestamp_millis(), Ordering::Relaxed);
     }
 }
@@ -231,7 +231,7 @@ impl Directory {
         }
         let rows: Vec<_> =
             uses.iter().filter_map(|(id, ms, _)| Some((*id, DateTime::from_timestamp_millis(*ms)?))).collect();
-        tokens::note_uses(db, &rows).await?;
+        tokens::record_uses(db, &rows).await?;
         for (_, ms, token_use) in uses {
             token_use.written_ms.fetch_max(ms, Ordering::Relaxed);
         }

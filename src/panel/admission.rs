@@ -94,7 +94,7 @@ async fn session_of(request: &HttpRequest, state: &State) -> ApiResult<Option<Ar
     };
     let session = sessions::find(state.app.db(share), &key).await?;
     if is_ours && session.is_none() {
-        limits.note_ended(&key);
+        limits.record_ended(&key);
     }
     Ok(session.map(|signed| Arc::new(state.panel.with_requirements(signed))))
 }
@@ -234,7 +234,7 @@ async fn check_person(request: &ServiceRequest, allowance: &mut Option<Allowance
         return Err(ApiError::second_factor());
     }
     if let PersonId::User(company, user) = signed.person() {
-        state.app.engine.attendance.note_user(company, user);
+        state.app.engine.attendance.record_user(company, user);
     }
     Ok(SignedInRequest { state, signed })
 }

@@ -238,7 +238,7 @@ impl PeopleLimits {
     }
 
     /// Notes that a session has ended.
-    pub(super) fn note_ended(&self, key: &SessionKey) {
+    pub(super) fn record_ended(&self, key: &SessionKey) {
         self.ended.insert(key.hash(), ());
     }
 

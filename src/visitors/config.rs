@@ -66,7 +66,9 @@ impl<'a> WidgetSettings<'a> {
             pre_chat_fields: &settings.pre_chat_fields,
             identity_required: settings.require_identity,
             attachments: Attachments { bytes_max: app.media.bytes_max() },
-            availability: Availability { now: app.engine.attendance.is_there(&webchat.organization, webchat.channel) },
+            availability: Availability {
+                now: app.engine.attendance.is_attended(&webchat.organization, webchat.channel),
+            },
         }
     }
 }

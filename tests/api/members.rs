@@ -289,7 +289,7 @@ async fn its_own_work_writes_nothing_once_its_life_is_over() {
             ("days", events::create_partitions(own, now + TimeDelta::days(30) + later).await),
             ("old days", events::drop_expired(own, now - TimeDelta::days(30) + later).await),
             ("files", media::set_swept_hour(own, media::hour_of(now)).await),
-            ("uses", tokens::note_uses(own, &uses).await),
+            ("uses", tokens::record_uses(own, &uses).await),
             ("removals", removals::step(own, &removal, 10).await.map(drop)),
             ("statuses", early_statuses::sweep(own, now, 10).await.map(drop)),
         ];

@@ -37,7 +37,7 @@ async fn nothing_is_swept_of_a_company_that_is_closed() {
     eventually("the other company's session has ended", || async { status(&app, &there).await == "ended" }).await;
     // A sweep that had begun before the door was closed has ended.
     let before = noted().await;
-    own.note_use(clock::now() + chrono::TimeDelta::seconds(1));
+    own.record_use(clock::now() + chrono::TimeDelta::seconds(1));
     // One more round of the sweep, seen by what it does for the other company.
     let next = session(&other_api, &other).await;
     clock::advance(idle_after);

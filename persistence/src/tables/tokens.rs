@@ -189,7 +189,7 @@ pub async fn rotate_of(db: impl PgExecutor<'_>, company: CompanyId, id: TokenId)
 }
 
 /// Records the last use of tokens, many at once. An outdated time changes nothing.
-pub async fn note_uses(db: impl Database<'_>, uses: &[(TokenId, DateTime<Utc>)]) -> Result<()> {
+pub async fn record_uses(db: impl Database<'_>, uses: &[(TokenId, DateTime<Utc>)]) -> Result<()> {
     let (ids, times): (Vec<TokenId>, Vec<DateTime<Utc>>) = uses.iter().copied().unzip();
     with_timeout(
         sqlx::query(

@@ -95,9 +95,9 @@ pub async fn import(
             for _ in 0..=import.rows.len() {
                 let mut attempt = hotline_persistence::error::with_timeout(db.begin()).await?;
                 let mut plan = plan(&mut attempt, company, &import).await?;
-                changes.note(plan.contacts.iter().filter_map(|contact| contact.id));
+                changes.add(plan.contacts.iter().filter_map(|contact| contact.id));
                 if plan.contacts.iter().any(|contact| contact.columns.has("marketingOptOut")) {
-                    changes.note_preferences();
+                    changes.include_preferences();
                 }
                 match store(&mut attempt, company, &mut plan.contacts).await {
                     Ok(()) => {

@@ -178,9 +178,9 @@ pub async fn update(
     let db = app.engine.reads().tables(company).await?;
     let response = once
         .transaction(db, async |db| {
-            changes.note([id]);
+            changes.add([id]);
             if change.columns.has("marketingOptOut") {
-                changes.note_preferences();
+                changes.include_preferences();
             }
             if_match.0.hold::<ContactRef>(db, company, id).await?;
             let watched = contacts::watch(db, company, &[id]).await?;

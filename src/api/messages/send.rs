@@ -57,7 +57,7 @@ pub async fn send(
         let send = async || {
             let sent = app.engine.sending.send(&target, Execute { command, attached, only_if: None }).await?;
             if caller.signed().is_none() {
-                app.engine.attendance.note_answer(caller.company, target.channel());
+                app.engine.attendance.record_answer(caller.company, target.channel());
             }
             Ok(sent)
         };

@@ -171,7 +171,7 @@ fn identify(request: &ServiceRequest, directory: &Directory, context: TokenConte
         return None;
     }
     let organization = directory.company(token.row.company_id)?;
-    token.note_use(clock::now());
+    token.record_use(clock::now());
     Some(Caller::integration(organization, token, context))
 }
 

@@ -123,8 +123,8 @@ mod tests {
         for zone in TZ_VARIANTS {
             let days = Zone(zone).days(at("1993-01-01T00:00:00Z"), at("2012-01-01T00:00:00Z"));
             assert!(days.windows(2).all(|days| days[0].0 < days[1].0 && days[0].1 < days[1].1), "{zone}");
-            let is_there = |(day, begin): &(NaiveDate, DateTime<Utc>)| Zone(zone).day_of(*begin) == *day;
-            assert!(days.iter().all(is_there), "{zone}");
+            let is_in_day = |(day, begin): &(NaiveDate, DateTime<Utc>)| Zone(zone).day_of(*begin) == *day;
+            assert!(days.iter().all(is_in_day), "{zone}");
         }
     }
 

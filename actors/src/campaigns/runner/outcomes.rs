@@ -18,7 +18,7 @@ use crate::channels::TransitEnded;
 use crate::clock::now;
 
 impl CampaignRunner {
-    fn note_decision(&mut self, contact: ContactId, message: MessageId, is_queued: bool) {
+    fn handle_decision(&mut self, contact: ContactId, message: MessageId, is_queued: bool) {
         if let Some(decided) = self.pending_sends.get_mut(&contact) {
             *decided = Some(message);
         }
@@ -133,7 +133,7 @@ impl Handler<SendProgress> for CampaignRunner {
 
     fn handle(&mut self, progress: SendProgress, cx: &mut Self::Context) {
         self.supervise(cx, |this, cx| match progress {
-            SendProgress::Decided { contact, message, is_queued } => this.note_decision(contact, message, is_queued),
+            SendProgress::Decided { contact, message, is_queued } => this.handle_decision(contact, message, is_queued),
             _ if this.work_state.is_retired() => {}
             SendProgress::Ended { recipient, outcome } => this.settle(recipient, outcome, cx),
             SendProgress::Checked { recipient, refusal, is_waiting } => {

@@ -45,7 +45,7 @@ impl Sessions {
         let _turn = self.visitor_turn(company, contact).await;
         self.end_unverified(company, contact, None).await?;
         let changes = self.contacts.changes(company);
-        changes.note([contact]);
+        changes.add([contact]);
         contacts::set_verified(self.base.db(company), company, contact).await?;
         changes.settle().await;
         Ok(())
@@ -93,7 +93,7 @@ impl Sessions {
             Some(session) => {
                 let lock = self.visitor_turn(company, session.contact_id).await;
                 self.end_unverified(company, session.contact_id, Some(&session.id)).await?;
-                changes.note([session.contact_id]);
+                changes.add([session.contact_id]);
                 let claimed_name =
                     session.claimed.as_ref().and_then(|claimed| claimed.get("name")).and_then(Value::as_str);
                 let own_contact = Own { id: session.contact_id, claimed_name };
@@ -104,7 +104,7 @@ impl Sessions {
         };
         let contact = contacts::find(db, company, signed_in.id).await?.ok_or(Refusal::NotFound)?;
         if visitor.adds_to(&contact) {
-            changes.note([contact.id]);
+            changes.add([contact.id]);
             contacts::fill(db, company, contact.id, visitor).await?;
         }
         changes.settle().await;

@@ -32,13 +32,13 @@ pub struct ContactChanges {
 }
 
 impl ContactChanges {
-    /// Notes contacts before they are changed.
-    pub fn note(&self, ids: impl IntoIterator<Item = ContactId>) {
+    /// Adds contacts before they are changed.
+    pub fn add(&self, ids: impl IntoIterator<Item = ContactId>) {
         self.ids.lock().extend(ids);
     }
 
-    /// Notes that the change is about whether contacts want campaigns.
-    pub fn note_preferences(&self) {
+    /// Marks that the change includes whether contacts accept campaigns.
+    pub fn include_preferences(&self) {
         self.preferences.store(true, Ordering::Release);
     }
 

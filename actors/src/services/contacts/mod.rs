@@ -133,7 +133,7 @@ impl Contacts {
             return Ok(());
         }
         let changes = self.changes(company);
-        changes.note([contact.id]);
+        changes.add([contact.id]);
         contacts::fill(self.base.db(company), company, contact.id, visitor).await?;
         changes.settle().await;
         Ok(())

@@ -240,7 +240,7 @@ impl Inbound {
             && cache.find_by_address(company, channel, address).is_none()
         {
             // Noted in case the provider omits the number next time.
-            self.note_address(company, channel, address.clone(), contact.clone());
+            self.record_address(company, channel, address.clone(), contact.clone());
         }
         if let Some(name) = &from.name
             && contact.number.as_ref() == Some(&contact.name)
@@ -285,7 +285,7 @@ impl Inbound {
     }
 
     /// Records an address after the answer: it is needed only once the provider stops giving the number.
-    fn note_address(
+    fn record_address(
         self: &Arc<Self>,
         company: CompanyId,
         channel: ChannelId,
@@ -295,7 +295,7 @@ impl Inbound {
         let inbound = self.clone();
         self.base.spawn_for(company, async move {
             let db = inbound.base.db(company);
-            match contacts::note_address(db, company, channel, &address, contact.id).await {
+            match contacts::record_address(db, company, channel, &address, contact.id).await {
                 Ok(()) => inbound.contacts.cache().remember_address(company, channel, &address, contact.id),
                 Err(error) => {
                     tracing::debug!(%error, "could not save a contact's address; the next message will retry")
@@ -309,7 +309,7 @@ impl Inbound {
         let inbound = self.clone();
         let rename = async move {
             let changes = inbound.contacts.changes(company);
-            changes.note([contact]);
+            changes.add([contact]);
             match contacts::name_numbered(inbound.base.db(company), company, contact, &name).await {
                 Ok(()) => changes.settle().await,
                 Err(error) => tracing::debug!(%error, "could not save a contact's name; the next message will retry"),

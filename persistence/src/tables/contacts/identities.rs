@@ -101,7 +101,7 @@ pub async fn name_numbered(db: impl Database<'_>, company: CompanyId, contact: C
 ///
 /// # Errors
 /// When the database cannot answer; [`crate::Error::NotFound`] when the contact was deleted.
-pub async fn note_address(
+pub async fn record_address(
     db: impl Database<'_>,
     company: CompanyId,
     channel: ChannelId,

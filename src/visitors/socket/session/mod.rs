@@ -257,7 +257,7 @@ impl SocketSession {
     fn is_available(&self) -> bool {
         let organization = self.app.engine.directory().company(self.session().company_id);
         organization
-            .is_some_and(|organization| self.app.engine.attendance.is_there(&organization, self.context.channel))
+            .is_some_and(|organization| self.app.engine.attendance.is_attended(&organization, self.context.channel))
     }
 
     async fn on_frame(&mut self, message: Option<Result<Message, ProtocolError>>) -> Result<(), End> {
