@@ -108,7 +108,7 @@ async fn export(
     if !kind.is_some_and(|kind| kind.starts_with(b"text/csv")) {
         return response;
     }
-    match audit_log::note(app.db(company), company, entry, response.status().as_u16()).await {
+    match audit_log::record(app.db(company), company, entry, response.status().as_u16()).await {
         Ok(()) => response,
         Err(error) => response.into_response(ApiError::from(error).error_response()),
     }
@@ -164,9 +164,9 @@ impl<'a> SignInAudit<'a> {
     }
 
     /// Records an action that has already been executed, or had no effect; failures to record it are only logged.
-    pub(super) async fn note(&self, person: PersonId, name: &str, status: u16) {
+    pub(super) async fn record(&self, person: PersonId, name: &str, status: u16) {
         let company = person.company();
-        let entry = audit_log::note(self.app.db(company), company, self.entry(person, name), status);
+        let entry = audit_log::record(self.app.db(company), company, self.entry(person, name), status);
         if let Err(error) = entry.await {
             tracing::warn!(%error, action = self.action, "could not record an action in the audit log");
         }

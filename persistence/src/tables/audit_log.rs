@@ -108,7 +108,7 @@ pub async fn begin(db: impl PgExecutor<'_> + Copy, company: CompanyId, new: NewE
 }
 
 /// Records an action with its outcome, where both are known at once: a failed sign-in.
-pub async fn note(db: impl PgExecutor<'_> + Copy, company: CompanyId, new: NewEntry<'_>, status: u16) -> Result<()> {
+pub async fn record(db: impl PgExecutor<'_> + Copy, company: CompanyId, new: NewEntry<'_>, status: u16) -> Result<()> {
     write(db, company, new, Some(status)).await?;
     Ok(())
 }

@@ -111,7 +111,12 @@ pub async fn take_at_once(db: &mut PgConnection, company: CompanyId, cascade: Ca
 
 /// Records that a locked record is deleted, in the transaction that deletes it, if others still refer to it; returns whether
 /// they do. The deletion of a contact is always recorded: its scheduled messages fail later.
-pub async fn note(db: &mut PgConnection, company: CompanyId, cascade: Cascade, view: &Value) -> Result<bool> {
+pub async fn record_deletion(
+    db: &mut PgConnection,
+    company: CompanyId,
+    cascade: Cascade,
+    view: &Value,
+) -> Result<bool> {
     let mut is_referred_to = matches!(cascade, Cascade::Contact(_));
     for reference in cascade.references_when(When::InSteps) {
         is_referred_to = is_referred_to || !find_ids(&mut *db, company, cascade, reference, 1).await?.is_empty();
