@@ -42,7 +42,7 @@ impl EventNews {
     }
 
     /// Whether a company has listeners.
-    pub fn is_heard(&self, company: CompanyId) -> bool {
+    pub fn has_listener(&self, company: CompanyId) -> bool {
         self.listening() > 0 && self.companies.contains_key(&company)
     }
 
@@ -117,7 +117,7 @@ mod tests {
     async fn listeners_are_notified_of_their_company_and_leave_no_state() {
         let news = Arc::<EventNews>::default();
         let (mut first, second) = (news.listen(ONE), news.listen(ONE));
-        assert!(news.is_heard(ONE) && !news.is_heard(OTHER));
+        assert!(news.has_listener(ONE) && !news.has_listener(OTHER));
         news.publish(OTHER, LoggedEventId::new(3));
         assert!(first.changed().now_or_never().is_none(), "news of another company wake nobody here");
         news.publish(ONE, LoggedEventId::new(7));
@@ -127,8 +127,8 @@ mod tests {
         news.publish_all();
         first.changed().await;
         drop(first);
-        assert!(news.is_heard(ONE));
+        assert!(news.has_listener(ONE));
         drop(second);
-        assert_eq!((news.is_heard(ONE), news.listening(), news.companies.len()), (false, 0, 0));
+        assert_eq!((news.has_listener(ONE), news.listening(), news.companies.len()), (false, 0, 0));
     }
 }

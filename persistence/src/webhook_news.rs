@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use crate::CompanyId;
 
-/// Notifications not taken yet: at most one per company.
+/// Notifications not read yet: at most one per company.
 #[derive(Debug, Default)]
 pub struct WebhookNews {
     changed: Mutex<ChangedWebhooks>,
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn notifications_are_kept_until_they_are_taken() {
+    async fn notifications_wait_until_they_are_read() {
         let news = WebhookNews::default();
         let company = CompanyId::new;
         news.publish(company(2));

@@ -179,7 +179,7 @@ impl ThreadEdge {
                         self.inner().figures.cluster.add_retried();
                     }
                     Err(ForwardError::Unknown) => return self.close_connection(closer).await,
-                    Err(ForwardError::Unreachable | ForwardError::NotOwner) => placement.look_again(),
+                    Err(ForwardError::Unreachable | ForwardError::NotOwner) => placement.request_reload(),
                 },
                 Route::Unassigned => {}
             }

@@ -66,7 +66,7 @@ impl Media {
         let db = engine.store().housekeeper();
         let mut removed = 0;
         for _ in 0..DELETED_STEPS_MAX {
-            let files = media::left(&engine.store().housekeeping, STEP_FILES as i64)
+            let files = media::find_orphans(&engine.store().housekeeping, STEP_FILES as i64)
                 .await
                 .map_err(|error| error.to_string())?;
             if files.is_empty() {

@@ -83,8 +83,10 @@ impl Assignment {
             CountStatus::Required => {
                 let (base, assigner) = (self.base.clone(), assigner.clone());
                 self.base.spawn(async move {
-                    let open_tickets =
-                        async { Ok::<_, Refusal>(tickets::held(base.reads().tables(company).await?, company).await?) };
+                    let open_tickets = async {
+                        let db = base.reads().tables(company).await?;
+                        Ok::<_, Refusal>(tickets::list_assigned(db, company).await?)
+                    };
                     let open_tickets = open_tickets.await.inspect_err(|refusal| {
                         tracing::debug!(%refusal, company.id = %company, "agents' open tickets could not be counted; assigning in turn");
                     });

@@ -206,7 +206,7 @@ impl Sending {
                 |contact: &ContactId| cache.last_inbound(company, channel, *contact) == LastInbound::Unknown;
             let unknown: Vec<ContactId> = contacts.iter().copied().filter(is_unknown).collect();
             if !unknown.is_empty() {
-                self.contacts.look_up_heard(company, channel, &unknown).await?;
+                self.contacts.look_up_last_inbound(company, channel, &unknown).await?;
             }
         }
         Ok(())

@@ -90,12 +90,12 @@ impl Placement {
     }
 
     /// Requests a reload of the table, because a caller found the view stale.
-    pub fn look_again(&self) {
+    pub fn request_reload(&self) {
         self.0.reload.notify_one();
     }
 
     /// Waits until a reload is requested.
-    pub async fn asked_to_look(&self) {
+    pub async fn wait_for_reload_request(&self) {
         self.0.reload.notified().await;
     }
 

@@ -266,8 +266,8 @@ const COLUMNS: &str = "select s.*, c.name as contact_name, c.number as contact_n
 const JOINS: &str = "left join lateral (select name, number from contacts
         where company_id = s.company_id and id = s.contact_id offset 0) c on true";
 
-/// One scheduled message as shown, or `None`.
-pub async fn shown(db: impl Database<'_>, company: CompanyId, id: ScheduleId) -> Result<Option<ListedSchedule>> {
+/// One scheduled message with its contact, or `None`.
+pub async fn find_listed(db: impl Database<'_>, company: CompanyId, id: ScheduleId) -> Result<Option<ListedSchedule>> {
     let sql = format!("{COLUMNS} from schedules s {JOINS} where s.company_id = $1 and s.id = $2");
     let found = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(company).bind(id);
     Ok(with_timeout(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)

@@ -64,7 +64,7 @@ pub struct SessionRow {
 
 impl SessionRow {
     /// The time since which messages are visible.
-    pub fn shown_since(&self) -> DateTime<Utc> {
+    pub fn visible_since(&self) -> DateTime<Utc> {
         self.shown_from.unwrap_or(self.created_at)
     }
 

@@ -118,7 +118,7 @@ pub(crate) fn is_visible(session: &SessionRow, message: &MessageRow) -> bool {
     message.channel_id == session.channel_id
         && message.contact_id == session.contact_id
         && message.direction != Direction::Internal
-        && message.created_at >= session.shown_since()
+        && message.created_at >= session.visible_since()
 }
 
 /// Filters of the list: `after` selects the messages after that one.
@@ -165,7 +165,7 @@ pub(crate) fn visible_messages(session: &SessionRow, after: Option<MessageId>, (
     MessageFilter {
         contact_id: Some(session.contact_id),
         channel_id: Some(session.channel_id),
-        created: (from.max(Some(session.shown_since())), to),
+        created: (from.max(Some(session.visible_since())), to),
         after,
         visible_to_visitor: true,
         ..MessageFilter::default()

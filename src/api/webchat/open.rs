@@ -200,8 +200,11 @@ impl SessionOpening<'_> {
             None if is_signed_in => Some(engine.sessions.visitor_turn(self.company, contact.id).await),
             turn => turn,
         };
-        let shown_from =
-            if is_returning { engine.sessions.shown_from(self.company, self.channel, contact.id).await? } else { None };
+        let shown_from = if is_returning {
+            engine.sessions.visible_from(self.company, self.channel, contact.id).await?
+        } else {
+            None
+        };
         let token = key::new_key(TOKEN_PREFIX);
         let now = clock::now();
         let row = SessionRow {

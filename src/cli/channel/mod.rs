@@ -137,7 +137,7 @@ struct PrintedChannel {
 
 impl PrintedChannel {
     fn of(row: ChannelRow) -> Self {
-        let settings = row.settings_shown();
+        let settings = row.visible_settings();
         let identity_secrets = row.settings.get("identitySecrets").and_then(Value::as_array).map_or(0, Vec::len);
         Self { row, settings, identity_secrets }
     }

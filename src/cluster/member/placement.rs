@@ -32,9 +32,9 @@ impl Member {
         let mut listener = PgListener::connect_with(&self.0.db).await?;
         listener.eager_reconnect(false);
         listener.listen(CHANNEL).await?;
-        self.0.membership.placement.look_again();
+        self.0.membership.placement.request_reload();
         while listener.try_recv().await?.is_some() {
-            self.0.membership.placement.look_again();
+            self.0.membership.placement.request_reload();
         }
         Ok(())
     }
@@ -50,7 +50,7 @@ impl Member {
         loop {
             tokio::select! {
                 _ = clock.tick() => self.take_over_ended(&mut in_progress).await,
-                () = self.0.membership.placement.asked_to_look() => {}
+                () = self.0.membership.placement.wait_for_reload_request() => {}
             }
             self.apply_placement().await;
         }
@@ -102,7 +102,7 @@ impl Member {
             self.spawn(async move {
                 member.hand_over_slots(&group).await;
                 member.0.busy.lock().retain(|slot| !group.contains(slot));
-                member.0.membership.placement.look_again();
+                member.0.membership.placement.request_reload();
             });
         }
         Ok(())

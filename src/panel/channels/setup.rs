@@ -132,7 +132,7 @@ pub(super) fn setup_of(app: &App, request: &HttpRequest, row: ChannelRow) -> Cha
         verify_token: has("verifyToken"),
         identity_secrets: row.settings.get("identitySecrets").and_then(Value::as_array).map_or(0, Vec::len),
     };
-    let settings = row.settings_shown().unwrap_or_default();
+    let settings = row.visible_settings().unwrap_or_default();
     let is_webchat = row.kind == ChannelType::Webchat;
     let organization = app.engine.directory().company(row.company_id);
     let queue = organization

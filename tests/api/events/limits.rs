@@ -30,7 +30,7 @@ async fn a_company_has_so_many_streams_and_held_answers_and_one_that_ends_makes_
         async move { api.get(&format!("/events?after={last}&wait=30")).await }
     });
     let news = app.service.app.engine.store().events.clone().expect("events are kept");
-    eventually("an answer is held", || async { news.is_heard(app.company.id) }).await;
+    eventually("an answer is held", || async { news.has_listener(app.company.id) }).await;
     let open = (1..READERS_PER_COMPANY_MAX).map(|_| Reader::open(&app.api, "", Some(last)));
     let mut streams = join_all(open).await;
     check_refused(&app.api.get("/events/stream").await);

@@ -26,19 +26,19 @@ async fn an_answer_is_held_until_something_happens() {
     });
     let news = app.service.app.engine.store().events.clone().expect("events are kept");
     let company = app.company.id;
-    eventually("it is waited for", || async { news.is_heard(company) }).await;
+    eventually("it is waited for", || async { news.has_listener(company) }).await;
     let made = note(&app.api, "Maria").await;
     let held = held.await.expect("an answer");
     assert_eq!(held.data(200)[0]["data"], made);
     assert_eq!(held.body["meta"], json!({"lastId": last + 1, "hasMore": false, "oldestId": 1, "gap": false}));
-    eventually("nobody waits", || async { !news.is_heard(company) }).await;
+    eventually("nobody waits", || async { !news.has_listener(company) }).await;
 
     // A session that begins is live, and waits for no gathering.
     let held = tokio::spawn({
         let api = app.api.clone();
         async move { api.get(&format!("/events?after={}&wait=30&types=session.started", last + 1)).await }
     });
-    eventually("it is waited for", || async { news.is_heard(company) }).await;
+    eventually("it is waited for", || async { news.has_listener(company) }).await;
     let (session, _) = app.session("visitor").await;
     assert_eq!(held.await.expect("an answer").data(200)[0]["data"]["id"], session.0);
     app.stop().await;

@@ -184,7 +184,7 @@ impl Sessions {
         contact: ContactId,
         token: KeyHash,
     ) -> Result<SessionRow, Refusal> {
-        let shown_from = self.shown_from(session.company_id, session.channel_id, contact).await?;
+        let shown_from = self.visible_from(session.company_id, session.channel_id, contact).await?;
         let now = now();
         let row = SessionRow {
             company_id: session.company_id,
@@ -210,7 +210,7 @@ impl Sessions {
 
     /// The time from which a contact's next session in a webchat shows messages: the end of the last session, or the
     /// first message that was not delivered there in time. None: from the start of the new session.
-    pub async fn shown_from(
+    pub async fn visible_from(
         &self,
         company: CompanyId,
         channel: ChannelId,

@@ -177,7 +177,7 @@ impl Contacts {
             facts.reachable = self.look_up_reachable(company, channel, kind, contact).await?;
         }
         if missing.last_inbound {
-            let found = self.look_up_heard(company, channel, &[contact]).await?;
+            let found = self.look_up_last_inbound(company, channel, &[contact]).await?;
             facts.last_inbound = found.first().copied().unwrap_or_default();
         }
         if missing.values {
@@ -187,7 +187,7 @@ impl Contacts {
     }
 
     /// When contacts last wrote on a channel, in their order, with one query; the results are cached.
-    pub(crate) async fn look_up_heard(
+    pub(crate) async fn look_up_last_inbound(
         &self,
         company: CompanyId,
         channel: ChannelId,
@@ -196,12 +196,12 @@ impl Contacts {
         let db = self.base.reads().tables(company).await?;
         let mut found: HashMap<_, _> =
             messages::last_inbound_at(db, company, channel, contacts).await?.into_iter().collect();
-        let cache_heard = |contact: &ContactId| {
+        let cache = |contact: &ContactId| {
             let last_inbound = found.remove(contact).flatten().into();
             self.cache.remember_last_inbound(company, channel, *contact, last_inbound);
             last_inbound
         };
-        Ok(contacts.iter().map(cache_heard).collect())
+        Ok(contacts.iter().map(cache).collect())
     }
 
     /// Whether a channel without phone numbers reaches a contact: on a webchat if they have had a session, elsewhere if

@@ -130,7 +130,7 @@ impl FlushQueue {
     /// Makes an entry urgent if its events have a listener.
     fn mark_urgent(&self, entry: &Entry) {
         if let Some(news) = self.news.get().filter(|news| news.listening() > 0)
-            && entry.changes.first().is_some_and(|change| news.is_heard(change.company()))
+            && entry.changes.first().is_some_and(|change| news.has_listener(change.company()))
         {
             self.barrier.fetch_max(entry.seq, Ordering::AcqRel);
         }

@@ -95,8 +95,8 @@ impl ChannelRow {
     }
 
     /// The settings without secrets, whether these are open or not.
-    pub fn settings_shown(&self) -> Option<ChannelSettings> {
-        ChannelSettings::read(&sealed::without_secrets(&self.settings)).ok().map(ChannelSettings::shown)
+    pub fn visible_settings(&self) -> Option<ChannelSettings> {
+        ChannelSettings::read(&sealed::without_secrets(&self.settings)).ok().map(ChannelSettings::into_visible)
     }
 
     /// Derives the status from changed credentials. An error stays until the token is replaced: only the provider knows

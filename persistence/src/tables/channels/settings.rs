@@ -134,7 +134,7 @@ impl ChannelSettings {
     }
 
     /// The settings that may be shown: no credentials, and nothing unknown to this release.
-    pub fn shown(self) -> Self {
+    pub fn into_visible(self) -> Self {
         let identity_secrets = Vec::new();
         Self {
             access_token: None,
@@ -163,7 +163,7 @@ mod tests {
         let without = ChannelSettings { access_token: None, identity_secrets: Vec::new(), ..settings.clone() };
         assert_eq!(serde_json::to_value(&without).expect("json")["laterKey"], stored["laterKey"]);
         assert!(!format!("{settings:?}").contains("hidden"), "{settings:?}");
-        let visible = serde_json::to_string(&settings.shown()).expect("json");
+        let visible = serde_json::to_string(&settings.into_visible()).expect("json");
         assert!(!visible.contains("hidden") && visible.contains("\"pageId\":\"7\""), "{visible}");
     }
 

@@ -320,7 +320,7 @@ pub async fn open_of_user(
 }
 
 /// Every open ticket with an assigned user.
-pub async fn held(db: impl Database<'_>, company: CompanyId) -> Result<Vec<(TicketId, UserId)>> {
+pub async fn list_assigned(db: impl Database<'_>, company: CompanyId) -> Result<Vec<(TicketId, UserId)>> {
     with_timeout(
         sqlx::query_as(
             "select id, user_id from tickets where company_id = $1 and user_id is not null and status = 'open'",

@@ -89,7 +89,7 @@ impl SocketSession {
             None
         } else {
             let conversation = (session.channel_id, session.contact_id);
-            Some(messages::states(db, company, conversation, session.shown_since()).await?)
+            Some(messages::states(db, company, conversation, session.visible_since()).await?)
         };
         Ok(MissedPage { rows: missed.rows, states, next_size, _reservation: reservation })
     }
