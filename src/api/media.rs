@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_is_shown_under_no_name_of_sound_or_film() {
+    fn a_document_is_served_under_no_name_of_audio_or_video() {
         for inline in ["image/png", "application/pdf", "audio/ogg", "video/mp4", "video/x-matroska", "audio/mpeg"] {
             assert!(is_inline(inline), "{inline}");
         }

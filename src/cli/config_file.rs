@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_told_with_the_name_of_its_key() {
+    fn an_error_names_its_key() {
         for (text, message) in [
             ("lissten = \"x\"", "`lissten`"),
             ("listen = 8080", "`listen` must be a string"),

@@ -92,7 +92,7 @@ mod tests {
     use super::warnings;
 
     #[test]
-    fn a_name_that_means_nothing_is_told_with_the_nearest_that_does() {
+    fn an_unknown_name_is_reported_with_the_most_similar_one() {
         let warning = |name: &str| warnings(&crate::cli::command(), [name.to_owned()].into_iter()).pop();
         for (name, meant) in [
             ("HOTLINE_LISTN", "HOTLINE_LISTEN"),

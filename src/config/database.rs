@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_url_of_postgresql_names_a_database_and_a_mistaken_one_is_not_told() {
+    fn only_a_postgresql_url_is_accepted_and_an_invalid_one_is_not_printed() {
         for good in ["postgres://hotline@db.example/hotline", "postgresql:///hotline?host=/run/postgresql"] {
             assert!(database(good).is_ok(), "{good}");
         }

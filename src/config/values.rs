@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_taken_as_people_write_it() {
+    fn an_address_is_accepted_as_people_write_it() {
         for (text, read) in [
             ("127.0.0.1:8080", "127.0.0.1:8080"),
             ("[::1]:8080", "[::1]:8080"),

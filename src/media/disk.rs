@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_the_disk_refuses_is_said() {
+    async fn errors_of_the_disk_are_reported() {
         let result = Disk::default().run(CompanyId::new(1), || Err::<(), _>(io::Error::other("no space"))).await;
         assert_eq!(result, Err("no space".to_owned()));
     }

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn content_comes_first_then_what_is_said_then_the_name() {
+    fn the_content_precedes_the_declared_type_and_the_name() {
         is(PNG, "", "", "image/png");
         is(PNG, "application/octet-stream", "a", "image/png");
         is(PNG, "image/jpeg", "a.jpg", "image/png");

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_said_of_something_that_is_there() {
+    fn texts_describe_existing_elements() {
         let (texts, documents) = (texts(), documents());
         let operations: BTreeSet<String> = operations(&documents)
             .filter_map(|operation| operation["operationId"].as_str().map(str::to_owned))
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn no_number_is_held_against_a_fraction() {
+    fn a_number_is_never_compared_with_a_fraction() {
         // Validators that compute in binary floating point find 19.9 to be no multiple of 0.0001.
         for document in documents() {
             assert!(!document.to_string().contains("multipleOf"));

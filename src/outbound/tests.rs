@@ -133,7 +133,7 @@ async fn no_spelling_of_an_address_of_this_machine_is_reached() {
 }
 
 #[tokio::test]
-async fn what_is_no_plain_address_of_the_web_is_not_asked() {
+async fn only_plain_web_addresses_are_called() {
     let names = Names::of(&[("public.example", &[&["93.184.215.14"]])]);
     let outbound = closed(names.clone());
     let long = format!("https://public.example/{}", "a".repeat(URL_BYTES_MAX));
@@ -242,7 +242,7 @@ async fn redirects_have_an_end_and_a_token_stays_where_it_was_meant_to_go() {
 }
 
 #[tokio::test]
-async fn of_an_answer_that_is_no_success_the_status_is_told_and_nothing_is_read() {
+async fn a_failed_response_yields_its_status_and_its_body_is_not_read() {
     // It declares a huge length.
     let server = Server::start("HTTP/1.1 404 Not Found\r\ncontent-length: 9999999999999\r\n\r\n").await;
     let outbound = allowing(&["127.0.0.1/32"], Names::of(&[]));

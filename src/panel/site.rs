@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_taken_from_the_own_page_only() {
+    fn changes_are_accepted_only_from_the_own_page() {
         for (headers, read, changed) in [
             (&[][..], true, false),
             (&[("sec-fetch-site", "same-origin")], true, true),

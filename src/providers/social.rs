@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_exist_here_is_not_made_up() {
+    fn unsupported_kinds_are_not_converted() {
         for message in [
             json!({"type": "flow", "body": {"text": "x"}, "action": {}}),
             json!({"type": "button", "body": {"text": "x"}, "action": {"buttons": []}}),

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_is_given_up_after_five_days_and_not_before() {
+    fn an_endpoint_is_disabled_after_five_days_and_not_before() {
         let (retry_policy, now) = (RetryPolicy::default(), Utc::now());
         assert!(!retry_policy.must_disable(now - TimeDelta::days(5) + TimeDelta::seconds(1), now));
         assert!(retry_policy.must_disable(now - TimeDelta::days(5), now));

@@ -106,7 +106,7 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     #[test]
-    fn a_rate_is_spread_evenly_and_a_wait_is_not_made_up_for() {
+    fn a_rate_is_spread_evenly_and_lost_time_is_not_compensated() {
         let start = Instant::now();
         let mut pace = Pace::new(600, start, false);
         let mut at = start;

@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn taken_keys_get_the_first_free_number() {
+    fn duplicate_keys_get_the_first_free_number() {
         assert_eq!(free_key(Application::Card, "Size", &existing(&["size"])), "size_2");
         assert_eq!(free_key(Application::Card, "Size", &existing(&["size", "size_2", "size_4", "other"])), "size_3");
         let long = "x".repeat(60);

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tax_number_is_kept_as_digits_when_its_check_digits_are_right() {
+    fn a_tax_number_with_correct_check_digits_is_stored_as_digits() {
         for (given, stored) in [
             ("529.982.247-25", "52998224725"),
             (" 52998224725 ", "52998224725"),

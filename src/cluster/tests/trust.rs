@@ -11,7 +11,7 @@ use super::{Node, SECRET, ask, client, pair, slot};
 use crate::cluster::signer::{FORWARDED, Forwarded, Signer};
 
 #[actix_web::test]
-async fn nothing_is_shown_without_the_lease() {
+async fn without_the_lease_nothing_is_served() {
     let node = Node::impatient(1);
     node.owns();
     let client = client();

@@ -67,7 +67,7 @@ fn what_fails_waits_in_the_table_with_all_that_follows_it() {
 }
 
 #[test]
-fn an_endpoint_that_fails_is_asked_by_one_at_a_time_and_one_that_answers_again_by_more() {
+fn a_failing_endpoint_gets_one_delivery_at_a_time_and_a_recovered_one_more() {
     let mut queue = DeliveryQueue::new(0, None);
     let events = (1..=100).map(|event| outgoing(event, &event.to_string())).collect();
     queue.push_page(events, 100, &HashSet::new(), START);
@@ -83,7 +83,7 @@ fn an_endpoint_that_fails_is_asked_by_one_at_a_time_and_one_that_answers_again_b
 }
 
 #[test]
-fn an_endpoint_is_switched_off_when_it_is_gone_or_has_failed_for_five_days() {
+fn an_endpoint_is_disabled_after_410_or_five_days_of_failures() {
     let retry_policy = RetryPolicy::default();
     let mut queue = DeliveryQueue::new(0, None);
     queue.push_page(vec![outgoing(1, "a"), outgoing(2, "b"), outgoing(3, "c")], 3, &HashSet::new(), START);
@@ -128,7 +128,7 @@ fn a_failure_after_a_silence_is_the_first_and_switches_nothing_off() {
 }
 
 #[test]
-fn an_endpoint_that_is_forgiven_fails_from_its_next_failure_on() {
+fn an_endpoint_whose_failure_is_cleared_fails_from_its_next_failure() {
     let failing = FailurePeriod { since: START - TimeDelta::days(6), last_failed_at: START };
     let mut queue = DeliveryQueue::new(0, Some(failing));
     queue.clear_failure();
@@ -153,7 +153,7 @@ fn a_delivery_has_failed_after_its_last_attempt_and_the_next_of_its_record_is_tr
 }
 
 #[test]
-fn what_is_withheld_has_failed_and_says_nothing_of_the_endpoint() {
+fn a_withheld_event_fails_without_effect_on_the_endpoint() {
     let mut queue = DeliveryQueue::new(0, None);
     queue.push_page(vec![outgoing(1, "a"), outgoing(2, "a")], 2, &HashSet::new(), START);
     assert_eq!(start_all(&mut queue), [1]);

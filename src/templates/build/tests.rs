@@ -92,7 +92,7 @@ fn a_template_without_places_needs_no_parameters() {
 }
 
 #[test]
-fn a_picture_is_given_by_its_address() {
+fn a_picture_is_sent_by_its_address() {
     let built = build(json!({"name": "picture", "parameters": {"header": ["https://acme.example/a.png"]}}));
     let image = json!({"type": "image", "image": {"link": "https://acme.example/a.png"}});
     assert_eq!(built.expect("built").template["components"], json!([{"type": "header", "parameters": [image]}]));
@@ -150,7 +150,7 @@ fn what_does_not_fit_is_named() {
 }
 
 #[test]
-fn built_components_are_counted_and_kept_as_they_are() {
+fn built_components_are_validated_and_not_changed() {
     let components = json!([
         {"type": "HEADER", "parameters": [{"type": "text", "text": "4711"}]},
         {"type": "body", "parameters": [{"type": "text", "text": "Zoe"}, {"type": "text", "text": "4711"}]},

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn a_body_that_stops_is_given_up_after_what_it_has_earned() {
+    async fn a_stalled_body_is_aborted_once_its_allowance_is_used() {
         let mut body = MinRateStream::at(MIN_RATE, stream::iter([chunk(b"x")]).chain(stream::pending()));
         assert!(matches!(body.next().await, Some(Ok(_))));
         let before = Instant::now();

@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_kept_as_networks_and_each_once() {
+    fn ranges_are_stored_as_networks_without_duplicates() {
         let texts = ["10.1.2.3/8", "10.0.0.0/8", " 203.0.113.7", "203.0.113.7/32"];
         let ranges: Vec<AddressRange> = texts.iter().map(|text| range(text).expect(text)).collect();
         assert_eq!(allowed_ips(&ranges).expect("entries"), ["10.0.0.0/8", "203.0.113.7"]);

@@ -69,7 +69,7 @@ mod tests {
     use super::{allows, read};
 
     #[test]
-    fn an_origin_is_kept_as_browsers_name_it() {
+    fn an_origin_is_stored_as_browsers_send_it() {
         for (input, expected) in [
             ("https://Shop.Example", "https://shop.example"),
             ("https://shop.example/", "https://shop.example"),

@@ -70,7 +70,7 @@ fn the_lag_is_the_age_of_what_is_left_after_a_flush() {
 }
 
 #[test]
-fn what_somebody_waits_for_is_taken_without_what_came_after() {
+fn a_requested_entry_is_batched_without_later_ones() {
     let queue = FlushQueue::new(0, true);
     queue.push((1..=6).map(entry));
     queue.barrier.store(4, Ordering::Release);

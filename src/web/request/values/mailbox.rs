@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mailboxes_are_taken_and_nothing_else() {
+    fn only_mailboxes_are_accepted() {
         let long = |local: usize, label: usize| format!("{}@{}.example", "a".repeat(local), "b".repeat(label));
         for good in [
             "maria@example.com",
