@@ -209,7 +209,7 @@ pub async fn create(
 /// `GET /schedules/{scheduleId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<ScheduleId>) -> ApiResult<Json<Schedule>> {
     let db = app.engine.reads().acknowledged_tables(caller.company).await?;
-    let schedule = schedules::shown(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
+    let schedule = schedules::find_listed(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
     Ok(Json::of(Schedule::listed(schedule, &caller.organization)))
 }
 

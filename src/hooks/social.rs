@@ -157,7 +157,7 @@ impl Network {
         Some(iter::once(first).chain(others).collect())
     }
 
-    fn postback(self, sender: &str, event: &Value, postback: &Value) -> InboundMessage {
+    fn parse_postback(self, sender: &str, event: &Value, postback: &Value) -> InboundMessage {
         // Older events have no id; no contact presses two buttons in a millisecond.
         let message_id = id(postback, "mid").unwrap_or_else(|| synthetic_id("postback", sender, event));
         let (title, payload) = (text(postback, "title"), text(postback, "payload"));

@@ -103,7 +103,7 @@ async fn session_of(request: &HttpRequest, state: &State) -> ApiResult<Option<Ar
 ///
 /// # Errors
 /// `401` when no person has signed in.
-async fn identify(request: &HttpRequest, state: &State) -> ApiResult<Arc<Signed>> {
+async fn identify(request: &HttpRequest, state: &State) -> ApiResult<Arc<SignedInPerson>> {
     session_of(request, state).await?.ok_or_else(ApiError::signed_out)
 }
 

@@ -211,7 +211,7 @@ async fn create_reset_emails(
             continue;
         }
         let name = display_name(&profile.name, &profile.email).to_owned();
-        SignInAudit::for_address(app, from.clone(), "requestReset").note(person, &name, 204).await;
+        SignInAudit::for_address(app, from.clone(), "requestReset").record(person, &name, 204).await;
         let Account { company_id, company_name, .. } = account;
         let company = company_name.filter(|_| company_id != INSTALLATION);
         let language = profile.language.or(language).unwrap_or(Language::English);

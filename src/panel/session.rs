@@ -122,7 +122,7 @@ pub async fn create(
     for (index, account) in accounts.iter().enumerate() {
         // An attempt counts for every membership with this e-mail.
         if !matching.contains(&index) {
-            audit.note(account.person(), display_name(&account.name, &email), 401).await;
+            audit.record(account.person(), display_name(&account.name, &email), 401).await;
         }
     }
     let matching: Vec<_> = matching.into_iter().filter_map(|index| accounts.get(index)).collect();
@@ -134,7 +134,7 @@ pub async fn create(
         [account] => account,
         _ => {
             for account in &matching {
-                audit.note(account.person(), display_name(&account.name, &email), 200).await;
+                audit.record(account.person(), display_name(&account.name, &email), 200).await;
             }
             let choices = matching.into_iter().map(|account| Membership {
                 company_id: (account.company_id != INSTALLATION).then_some(account.company_id),

@@ -110,7 +110,7 @@ pub async fn admit<B: MessageBody + 'static>(
             Ok(()) => {
                 request.extensions_mut().insert(Tenant(webchat.company()));
                 request.extensions_mut().insert(webchat);
-                if !is_desk(request.match_info().unprocessed()) {
+                if !is_agent_path(request.match_info().unprocessed()) {
                     request.extensions_mut().insert(FromVisitor);
                 }
                 None

@@ -83,7 +83,7 @@ pub fn scope() -> Scope<
     let mut table = Table::outside_api(&mut schemas, TAG, scope_of);
     add_paths(&mut table);
     let mut webchat = web::scope(PATH).wrap(from_fn(guard::admit));
-    let mut desk = web::scope(paths::DESK).wrap(from_fn(admit)).default_service(web::to(no_such_route));
+    let mut desk = web::scope(paths::AGENT_PATHS).wrap(from_fn(admit)).default_service(web::to(no_such_route));
     for path in table.finish() {
         let access = path.operations.first().map(|operation| operation.access);
         match access {

@@ -4,7 +4,7 @@
 pub const PATH: &str = "/webchat/{publicKey}";
 
 /// The prefix of agents' paths, below the path of the webchat.
-pub const DESK: &str = "/tickets";
+pub const AGENT_PATHS: &str = "/tickets";
 
 /// Path of the widget's script, below the path of the webchat.
 pub const SCRIPT: &str = "/widget.js";

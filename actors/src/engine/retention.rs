@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::events;
 use hotline_persistence::tables::retentions::{self, ExpiredConversation, RemovedConversations, RetentionRule};
-use hotline_persistence::{CompanyId, ContactId, Database, Error, PlainChange, SessionId, TicketId};
+use hotline_persistence::{CompanyId, ContactId, Database, Error, PlainTransaction, SessionId, TicketId};
 use parking_lot::Mutex;
 use tokio::time::MissedTickBehavior;
 

@@ -179,7 +179,7 @@ struct Room<'a> {
     db: PgPool,
     postgres: u32,
     folder: &'a Path,
-    options: &'a Cluster,
+    options: &'a ClusterArgs,
 }
 
 impl Room<'_> {

@@ -26,9 +26,9 @@ pub enum Owner {
     /// This process; the slot is open.
     Local,
     /// Another process.
-    There(Arc<Peer>),
+    Remote(Arc<Peer>),
     /// No process at the moment: the slot is moving or being taken over. Requests wait until the placement changes.
-    Nobody,
+    Unassigned,
 }
 
 /// The known owner of each slot. It may be stale, which is harmless: a process that does not serve a slot says so.

@@ -31,7 +31,7 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Ex
     remove_references(&mut *connection, company, id).await?;
     let contact = find(&mut *connection, company, id).await?;
     let view = serde_json::to_value(contact).unwrap_or(Value::Null);
-    cascades::note(&mut *connection, company, Cascade::Contact(id), &view).await?;
+    cascades::record_deletion(&mut *connection, company, Cascade::Contact(id), &view).await?;
     for statement in [
         "delete from messages m using tickets t where t.company_id = $1 and t.contact_id = $2
            and m.company_id = t.company_id and m.ticket_id = t.id",

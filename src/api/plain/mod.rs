@@ -148,7 +148,7 @@ pub async fn remove_referenced(
     let records = cascades::hold(&mut *connection, company, cascade).await?.ok_or_else(ApiError::not_found)?;
     cascades::take_at_once(&mut *connection, company, cascade).await?;
     remove(&mut *connection).await?;
-    cascades::note(connection, company, cascade, &records).await?;
+    cascades::record_deletion(connection, company, cascade, &records).await?;
     Ok(transaction.commit().await?)
 }
 

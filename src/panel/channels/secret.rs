@@ -75,7 +75,7 @@ pub async fn rotate_secret(
                 Some(IdentitySecret { identity_secret: secret.0, identity_secrets: settings.identity_secrets.len() });
             Ok(())
         };
-        change(db, &app, (company, id.0), rotate).await?;
+        update_row(db, &app, (company, id.0), rotate).await?;
         created
             .map(|created| Confidential(Json::of(created)))
             .ok_or_else(|| ApiError::internal("no secret was created"))

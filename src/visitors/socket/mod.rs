@@ -87,7 +87,7 @@ pub async fn open(
 ) -> ApiResult<DocumentedResponse<Upgrade>> {
     let Visitor(row) = visitor::find(&app, &webchat, token_of(&request)).await?;
     let permit = visitors.admit_socket(webchat.address).ok_or_else(too_many)?;
-    let (push_sender, pushes) = webchat::pushes();
+    let (push_sender, pushes) = webchat::push_channel();
     let (close_sender, close) = watch::channel(None);
     let attach = Attach { push_sender, close_sender };
     let attached = app.engine.sessions.ask(row.company_id, &row.id, attach).await?;

@@ -18,7 +18,7 @@ pub use recipients::{
 pub(crate) use recipients::{remove_of_contact, settle, update_recipients};
 
 use super::contact_lists::{ContactList, ContactListId};
-use super::events::{self, By, EventKind, NewEvent, Record, ShownThen, acting};
+use super::events::{self, By, EventKind, NewEvent, Record, RecordSnapshot, acting};
 use super::text_enum;
 use crate::cluster::OfSlots;
 use crate::document::{self, Document};

@@ -15,7 +15,7 @@ pub use crate::sealed::Secret;
 pub use reseal::{ResealScope, reseal};
 pub use settings::{ChannelSettings, Position, PreChatField};
 
-use super::events::{self, EventKind, NewEvent, Record, ShownThen};
+use super::events::{self, EventKind, NewEvent, Record, RecordSnapshot};
 use super::text_enum;
 use crate::document::{self, Document};
 use crate::error::with_timeout;
