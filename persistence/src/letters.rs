@@ -1,39 +1,42 @@
-//! What texts look like: the same letters in other code points, and invisible characters.
+//! Names that look the same: letters with several encodings, and invisible characters.
 //!
-//! Names are stored in Unicode's normalization form C and without characters that show nothing anywhere; unique ones are
-//! compared by their looks, so that two of them that look the same are the same. Case stays as it was written.
+//! Names are stored in Unicode's normalization form C, without the characters that are invisible everywhere. Unique
+//! names are compared by their appearance, so that no two of them look the same. Case is not changed.
 
 use unicode_normalization::UnicodeNormalization;
 
-/// A name as it is stored and compared: normalize, without invisible characters, and trimmed.
+/// A name as it is stored: in normalization form C, trimmed, and without characters that are always invisible.
 pub fn normalize(text: &str) -> String {
     let visible: String = text.nfc().filter(|character| !is_always_invisible(*character)).collect();
     let trimmed = visible.trim_matches(is_invisible_at_end);
     if trimmed.len() == visible.len() { visible } else { trimmed.to_owned() }
 }
 
-/// What a name looks like: without invisible characters, and with one blank for each run of blanks. The same as `hotline_looks` of the tables.
+/// The appearance by which unique names are compared: without invisible characters, and with one blank for each run of
+/// blanks. `hotline_looks` does the same in the database.
 pub fn appearance(name: &str) -> String {
     let mut visible: Vec<char> = Vec::with_capacity(name.len());
-    let mut is_flag = false;
+    let mut follows_flag = false;
     for character in name.chars() {
         let is_visible =
-            if is_tag(character) { is_flag } else { is_blank_or_joiner(character) || !is_invisible(character) };
-        is_flag = character == FLAG || is_flag && is_tag(character);
-        // Of joiners in a row the first counts.
+            if is_tag(character) { follows_flag } else { is_blank_or_joiner(character) || !is_invisible(character) };
+        follows_flag = character == FLAG || follows_flag && is_tag(character);
+        // Of several joiners in succession, the first applies.
         if is_visible && !(is_joiner(character) && visible.last().copied().is_some_and(is_joiner)) {
             visible.push(character);
         }
     }
-    let shapes =
-        |index: usize, joiner: char| visible.get(index).is_some_and(|neighbour| is_shaped_by(joiner, *neighbour));
+    let joins = |index: usize, joiner: char| {
+        let is_shaped = |index: usize| visible.get(index).is_some_and(|neighbour| is_shaped_by(joiner, *neighbour));
+        index > 0 && is_shaped(index - 1) && is_shaped(index + 1)
+    };
     let mut output = String::with_capacity(name.len());
     for (index, character) in visible.iter().copied().enumerate() {
         if renders_blank(character) {
             if !output.is_empty() && !output.ends_with(' ') {
                 output.push(' ');
             }
-        } else if !is_joiner(character) || index > 0 && shapes(index - 1, character) && shapes(index + 1, character) {
+        } else if !is_joiner(character) || joins(index, character) {
             output.push(character);
         }
     }
@@ -46,7 +49,7 @@ pub fn has_line_break(text: &str) -> bool {
     text.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'])
 }
 
-/// The emoji that tags behind it make the flag of a region.
+/// The emoji that becomes the flag of a region by the tags after it.
 const FLAG: char = '\u{1f3f4}';
 
 const NON_JOINER: char = '\u{200c}';
@@ -68,7 +71,7 @@ fn is_blank_or_joiner(character: char) -> bool {
     renders_blank(character) || is_joiner(character)
 }
 
-/// Whether a character is drawn in another way beside this joiner: letters of scripts that connect them, and emoji.
+/// Whether a character is rendered differently beside this joiner: letters of scripts that connect them, and emoji.
 fn is_shaped_by(joiner: char, character: char) -> bool {
     match character {
         '\u{900}'..='\u{dff}' | '\u{f00}'..='\u{109f}' | '\u{1780}'..='\u{18af}' => true,
@@ -78,7 +81,7 @@ fn is_shaped_by(joiner: char, character: char) -> bool {
     }
 }
 
-/// Whether a text shows nothing at all.
+/// Whether a text has no visible character.
 pub fn is_blank(text: &str) -> bool {
     text.chars().all(is_invisible)
 }
@@ -113,15 +116,15 @@ pub fn is_invisible(character: char) -> bool {
         )
 }
 
-/// Characters that show nothing wherever they are, and change nothing of their neighbours.
+/// Whether a character is invisible everywhere and never changes how its neighbours are rendered.
 fn is_always_invisible(character: char) -> bool {
     matches!(character, '\u{ad}' | '\u{34f}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
 }
 
-/// Characters that show nothing at the beginning or the end. A variation selector or a tag belongs to the emoji before it,
-/// and the end of a direction to its beginning.
+/// Whether a character is superfluous at the beginning or the end of a name. A variation selector or a tag belongs to
+/// the emoji before it, and the end of a text direction to its beginning.
 fn is_invisible_at_end(character: char) -> bool {
-    let belongs_to_another = matches!(
+    let changes_others = matches!(
         character,
         '\u{180b}'..='\u{180f}'
             | '\u{202a}'..='\u{202e}'
@@ -129,7 +132,7 @@ fn is_invisible_at_end(character: char) -> bool {
             | '\u{fe00}'..='\u{fe0f}'
             | '\u{e0000}'..='\u{e0fff}'
     );
-    is_invisible(character) && !belongs_to_another
+    is_invisible(character) && !changes_others
 }
 
 #[cfg(test)]
@@ -137,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_look_the_same_are_the_same() {
+    fn encodings_of_one_name_are_normalized_to_the_same_text() {
         for variant in [
             "Ac\u{327}a\u{303}o",
             "A\u{e7}\u{e3}o\u{200b}",
@@ -147,11 +150,11 @@ mod tests {
         ] {
             assert_eq!(normalize(variant), "Ação", "{variant:?}");
         }
-        assert_ne!(normalize("AÇÃO"), normalize("ação"), "case stays");
+        assert_ne!(normalize("AÇÃO"), normalize("ação"), "case is not changed");
     }
 
     #[test]
-    fn what_shapes_its_neighbours_stays() {
+    fn characters_that_shape_their_neighbours_are_not_removed() {
         // A family, a heart in colour, the flag of England, a Persian name with a joiner, a direction and its end.
         for text in [
             "👨\u{200d}👩\u{200d}👧",
@@ -166,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_contain_only_what_is_visible() {
+    fn an_appearance_has_only_visible_characters() {
         for (name, expected) in [
             ("V\u{200d}I\u{200c}P", "VIP"),
             ("V\u{202e}I\u{202c}\u{2066}\u{200f}\u{200e}\u{61c}P\u{fe0f}\u{e0067}", "VIP"),
@@ -187,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_ends_where_unicode_ends_one() {
+    fn every_line_break_of_unicode_is_found() {
         for line_break in ["\n", "\r", "\u{85}", "\u{2028}", "\u{2029}"] {
             assert!(has_line_break(&format!("a{line_break}b")), "{line_break:?}");
         }
@@ -195,8 +198,8 @@ mod tests {
     }
 
     #[test]
-    fn invisible_texts_are_blank() {
-        for nothing in [
+    fn a_text_of_invisible_characters_is_blank() {
+        for text in [
             "",
             " \t\n",
             "\u{200b}\u{200d}",
@@ -207,8 +210,8 @@ mod tests {
             "\u{e0020}\u{e0041}",
             "\u{fe0f}",
         ] {
-            assert!(is_blank(nothing), "{nothing:?}");
-            assert!(is_blank(&normalize(nothing)), "{nothing:?}");
+            assert!(is_blank(text), "{text:?}");
+            assert!(is_blank(&normalize(text)), "{text:?}");
         }
         assert!(!is_blank("."));
     }
