@@ -2,7 +2,6 @@
 //! first, so that the sweep can list one hour at a time and never all files.
 
 use std::ops::Range;
-use std::path::Path as Folder;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
 use hotline_persistence::CompanyId;
-use hotline_persistence::tables::media::{MediaId, Owned, hour_digits};
+use hotline_persistence::tables::media::{FileKey, MediaId, hour_digits};
 use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
@@ -33,6 +32,10 @@ const UPLOADS_MAX: usize = 8;
 /// How often, and how long, a request to a bucket is retried. The upload waits for it.
 const RETRIES_MAX: usize = 4;
 const RETRY_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// How often renaming a file is tried: its target folder disappears if the last other file in it is removed at that
+/// moment.
+const RENAMES_MAX: usize = 8;
 
 /// A bucket: `s3://bucket`, or `s3://bucket/folder`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,11 +59,7 @@ impl FromStr for StoreUrl {
     }
 }
 
-/// How often moving a file is retried: its target folder disappears if the last other file in it is removed at that
-/// moment.
-const RENAMES_MAX: usize = 8;
-
-/// The storage.
+/// Where files are stored.
 pub(super) enum Storage {
     /// In the folder of incoming files: storing a file means syncing and renaming it, one at a time per company.
     Folder { store: LocalFileSystem, disk: Disk },
@@ -69,9 +68,9 @@ pub(super) enum Storage {
 }
 
 impl Storage {
-    pub(super) fn open(folder: &Folder, store: Option<&StoreUrl>, disk: Disk) -> Result<Self, OpenError> {
+    pub(super) fn open(folder: &std::path::Path, url: Option<&StoreUrl>, disk: Disk) -> Result<Self, OpenError> {
         let open_error = |error: Error| OpenError::Store(error.to_string());
-        let Some(StoreUrl { bucket, folder }) = store else {
+        let Some(StoreUrl { bucket, folder: prefix }) = url else {
             let local = LocalFileSystem::new_with_prefix(folder).map_err(open_error)?;
             let store = local.with_fsync(true).with_automatic_cleanup(true);
             return Ok(Self::Folder { store, disk });
@@ -79,7 +78,7 @@ impl Storage {
         let retry = RetryConfig { max_retries: RETRIES_MAX, retry_timeout: RETRY_TIME_MAX, ..RetryConfig::default() };
         let store = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
         let store = store.with_http_connector(LimitedConnector::default()).build().map_err(open_error)?;
-        Ok(Self::Bucket { store: Arc::new(store), folder: folder.clone(), uploads: Semaphore::new(UPLOADS_MAX) })
+        Ok(Self::Bucket { store: Arc::new(store), folder: prefix.clone(), uploads: Semaphore::new(UPLOADS_MAX) })
     }
 
     fn store(&self) -> &dyn ObjectStore {
@@ -108,16 +107,9 @@ impl Storage {
             Self::Folder { store, disk } => {
                 let _permit = disk.permit(company).await?;
                 file.file.sync_all().await.map_err(|error| error.to_string())?;
-                let from = file.name().ok_or("the file has no name")?;
-                let from = self.path(&["incoming", &from.to_string_lossy()]);
-                let mut result = store.rename(&from, &to).await;
-                for _ in 1..RENAMES_MAX {
-                    if result.is_ok() {
-                        break;
-                    }
-                    result = store.rename(&from, &to).await;
-                }
-                result.map_err(|error| error.to_string())?;
+                let name = file.name().ok_or("the file has no name")?;
+                let from = self.path(&["incoming", &name.to_string_lossy()]);
+                rename(store, &from, &to).await.map_err(|error| error.to_string())?;
             }
             Self::Bucket { store, uploads, .. } => {
                 let _permit = uploads.acquire().await.map_err(|error| error.to_string())?;
@@ -143,19 +135,19 @@ impl Storage {
     }
 
     /// The files that were stored in an hour.
-    pub(super) fn of_hour(&self, hour: i64) -> BoxStream<'static, Result<Owned, String>> {
+    pub(super) fn of_hour(&self, hour: i64) -> BoxStream<'static, Result<FileKey, String>> {
         let objects = self.store().list(Some(&self.path(&[&hour_digits(hour)])));
         // Objects that this service has not written are ignored.
-        let objects = objects.try_filter_map(|object| std::future::ready(Ok(owner_of(&object.location))));
-        objects.map_err(|error| error.to_string()).boxed()
+        let files = objects.try_filter_map(|object| std::future::ready(Ok(file_key(&object.location))));
+        files.map_err(|error| error.to_string()).boxed()
     }
 
     /// Removes files, at most some hundred; missing ones are not an error.
-    pub(super) async fn remove(&self, files: &[Owned]) -> Result<(), String> {
+    pub(super) async fn remove(&self, files: &[FileKey]) -> Result<(), String> {
         let paths: Vec<_> = files.iter().map(|(company, id)| Ok(self.path_of(*company, id))).collect();
-        let mut removed = self.store().delete_stream(futures_util::stream::iter(paths).boxed());
-        while let Some(outcome) = removed.next().await {
-            match outcome {
+        let mut results = self.store().delete_stream(futures_util::stream::iter(paths).boxed());
+        while let Some(result) = results.next().await {
+            match result {
                 Ok(_) | Err(Error::NotFound { .. }) => {}
                 Err(error) => return Err(error.to_string()),
             }
@@ -164,8 +156,18 @@ impl Storage {
     }
 }
 
-/// The company and the id of the file at a path.
-fn owner_of(path: &Path) -> Option<Owned> {
+/// Renames a file in the folder.
+async fn rename(store: &LocalFileSystem, from: &Path, to: &Path) -> Result<(), Error> {
+    for _ in 1..RENAMES_MAX {
+        if store.rename(from, to).await.is_ok() {
+            return Ok(());
+        }
+    }
+    store.rename(from, to).await
+}
+
+/// The key of the file at a path; `None` if the path is not one of a file.
+fn file_key(path: &Path) -> Option<FileKey> {
     let mut parts = path.as_ref().rsplit('/');
     let id = parts.next()?.parse().ok()?;
     let company = parts.next()?.parse().ok()?;
@@ -176,7 +178,7 @@ fn owner_of(path: &Path) -> Option<Owned> {
 async fn upload_file(store: &dyn ObjectStore, to: &Path, file: &mut SpooledFile) -> Result<(), String> {
     rewind(&mut file.file).await.map_err(|error| error.to_string())?;
     if file.size <= PART_BYTES as u64 {
-        let content = part(file).await?;
+        let content = read_part(file).await?;
         return store.put(to, content.into()).await.map(drop).map_err(|error| error.to_string());
     }
     let mut upload = store.put_multipart(to).await.map_err(|error| error.to_string())?;
@@ -190,7 +192,7 @@ async fn upload_file(store: &dyn ObjectStore, to: &Path, file: &mut SpooledFile)
 
 async fn upload_parts(upload: &mut dyn MultipartUpload, file: &mut SpooledFile) -> Result<(), String> {
     loop {
-        let part = part(file).await?;
+        let part = read_part(file).await?;
         if part.is_empty() {
             return upload.complete().await.map(drop).map_err(|error| error.to_string());
         }
@@ -198,8 +200,8 @@ async fn upload_parts(upload: &mut dyn MultipartUpload, file: &mut SpooledFile) 
     }
 }
 
-/// The next part of a file; empty at its end.
-async fn part(file: &mut SpooledFile) -> Result<Bytes, String> {
+/// Reads the next part of a file; empty at its end.
+async fn read_part(file: &mut SpooledFile) -> Result<Bytes, String> {
     let mut part = BytesMut::with_capacity(PART_BYTES);
     while part.len() < PART_BYTES {
         let mut rest = (&mut file.file).take((PART_BYTES - part.len()) as u64);
@@ -225,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bucket_is_named_by_its_address() {
+    fn a_store_url_has_a_bucket_and_an_optional_folder() {
         let url = |text: &str| text.parse::<StoreUrl>().map(|url| (url.bucket, url.folder));
         assert_eq!(url("s3://files"), Ok(("files".to_owned(), String::new())));
         assert_eq!(url("s3://files/hotline/media/"), Ok(("files".to_owned(), "hotline/media".to_owned())));
@@ -235,11 +237,11 @@ mod tests {
     }
 
     #[test]
-    fn only_what_could_be_ours_is_seen() {
+    fn only_paths_of_files_have_a_file_key() {
         let id = MediaId::new(chrono::DateTime::UNIX_EPOCH);
-        let at = |text: String| owner_of(&Path::parse(text).expect("a path"));
-        assert_eq!(at(format!("a/{}/7/{id}", id.hour())), Some((CompanyId::new(7), id.clone())));
-        assert_eq!(at(format!("{}/seven/{id}", id.hour())), None);
-        assert_eq!(at(format!("{}/7/notes.txt", id.hour())), None);
+        let key_of = |path: String| file_key(&Path::parse(path).expect("a path"));
+        assert_eq!(key_of(format!("a/{}/7/{id}", id.hour())), Some((CompanyId::new(7), id.clone())));
+        assert_eq!(key_of(format!("{}/seven/{id}", id.hour())), None);
+        assert_eq!(key_of(format!("{}/7/notes.txt", id.hour())), None);
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::TryStreamExt;
 use hotline_actors::{Engine, clock};
-use hotline_persistence::tables::media::{self, Owned, hour_of};
+use hotline_persistence::tables::media::{self, FileKey, hour_of};
 use tokio::time::MissedTickBehavior;
 
 use super::Media;
@@ -73,7 +73,7 @@ impl Media {
                 break;
             }
             with_timeout(self.0.storage.remove(&files)).await?;
-            media::forget(db, &files).await.map_err(|error| error.to_string())?;
+            media::delete_rows(db, &files).await.map_err(|error| error.to_string())?;
             removed += files.len();
         }
         Ok(removed)
@@ -98,7 +98,7 @@ impl Media {
         Ok(removed)
     }
 
-    async fn remove_unused(&self, engine: &Engine, files: &[Owned]) -> Result<usize, String> {
+    async fn remove_unused(&self, engine: &Engine, files: &[FileKey]) -> Result<usize, String> {
         let log = &engine.store().log;
         // All acknowledged messages must be in the tables before a missing one proves anything.
         let flushed = async { log.reached(log.appended()).await.map_err(|error| error.to_string()) };

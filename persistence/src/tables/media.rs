@@ -102,11 +102,11 @@ impl StoredMedia {
     }
 }
 
-/// A file and its company.
-pub type Owned = (CompanyId, MediaId);
+/// The key of a file: its company and its id.
+pub type FileKey = (CompanyId, MediaId);
 
-/// Those of these files that no message references.
-pub async fn without_message(db: &PgPool, files: &[Owned]) -> Result<Vec<Owned>> {
+/// The files among these that no message references.
+pub async fn without_message(db: &PgPool, files: &[FileKey]) -> Result<Vec<FileKey>> {
     let (companies, ids) = columns(files);
     with_timeout(
         sqlx::query_as(
@@ -131,7 +131,7 @@ pub async fn find_orphans(db: &PgPool, limit: i64) -> Result<Vec<Owned>> {
 }
 
 /// Deletes the rows of removed files.
-pub async fn forget(db: impl Database<'_>, files: &[Owned]) -> Result<()> {
+pub async fn delete_rows(db: impl Database<'_>, files: &[FileKey]) -> Result<()> {
     let (companies, ids) = columns(files);
     with_timeout(
         sqlx::query(
@@ -157,7 +157,7 @@ pub async fn set_swept_hour(db: impl Database<'_>, hour: i64) -> Result<()> {
     Ok(())
 }
 
-fn columns(files: &[Owned]) -> (Vec<CompanyId>, Vec<&str>) {
+fn columns(files: &[FileKey]) -> (Vec<CompanyId>, Vec<&str>) {
     files.iter().map(|(company, id)| (*company, id.as_str())).unzip()
 }
 
