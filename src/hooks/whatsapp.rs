@@ -155,7 +155,7 @@ fn sender(message: &Value, contacts: &[Value]) -> Option<Sender> {
     let address = address.or_else(|| from.clone().filter(|_| number.is_none()));
     let number = number.map(|digits| Number {
         digits: digits.to_owned(),
-        others: numbers::other_spellings(digits),
+        other_spellings: numbers::other_spellings(digits),
         country: numbers::country(digits),
     });
     let fallback_name = format!("WhatsApp {}", last_four(address.as_deref().or(from.as_deref())?));

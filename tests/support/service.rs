@@ -235,8 +235,8 @@ impl TestApp {
     /// A contact with a number.
     pub async fn contact(&self, number: &str) -> ContactId {
         let db = &self.db;
-        let numbered = contacts::Numbered { number, name: None, country: None };
-        contacts::find_or_create_by_number(db, self.company.id, numbered, Source::Api).await.expect("contact").id
+        let new = contacts::ContactByNumber { number, name: None, country: None };
+        contacts::find_or_create_by_number(db, self.company.id, new, Source::Api).await.expect("contact").id
     }
 
     /// An open ticket on the phone channel, with a contact of its own.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hotline_persistence::id_blocks::IdBlocks;
 use hotline_persistence::tables::channels::ChannelType;
-use hotline_persistence::tables::contacts::{ContactRef, Numbered};
+use hotline_persistence::tables::contacts::{ContactRef, ContactByNumber};
 use hotline_persistence::tables::messages::MessageRow;
 use hotline_persistence::tables::tickets;
 use hotline_persistence::{ChannelId, CompanyId, ContactId, TicketId};
@@ -44,8 +44,8 @@ pub struct NewContact {
 }
 
 impl NewContact {
-    fn as_numbered(&self) -> Numbered<'_> {
-        Numbered { number: &self.number, name: self.name.as_deref(), country: self.country.as_deref() }
+    fn as_contact_by_number(&self) -> ContactByNumber<'_> {
+        ContactByNumber { number: &self.number, name: self.name.as_deref(), country: self.country.as_deref() }
     }
 
     /// A contact that does not exist yet.
@@ -158,7 +158,7 @@ impl Sending {
             self.dry_run(target, new.placeholder(), execute.command.clone())?;
         }
         let attempt = || async {
-            let contact = self.contacts.find_or_create(company, new.as_numbered()).await?.id;
+            let contact = self.contacts.find_or_create(company, new.as_contact_by_number()).await?.id;
             let mut execute = execute.clone();
             execute.command.facts = self.load_facts(target, contact, &execute.command).await?;
             self.attempt(target, contact, &execute).await

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hotline::openapi::Operation;
-use hotline_persistence::tables::contacts::{self, Numbered};
+use hotline_persistence::tables::contacts::{self, ContactByNumber};
 use hotline_persistence::tables::source::Source;
 use serde_json::{Value, json};
 
@@ -129,9 +129,9 @@ impl<'a> World<'a> {
 
     pub async fn contact(&self) -> i64 {
         let number = format!("55119{:08}", next());
-        let numbered = Numbered { number: &number, name: Some(self.mark), country: None };
+        let new = ContactByNumber { number: &number, name: Some(self.mark), country: None };
         let db = &self.app.db;
-        contacts::find_or_create_by_number(db, self.company.id, numbered, Source::Api).await.expect("contact").id.0
+        contacts::find_or_create_by_number(db, self.company.id, new, Source::Api).await.expect("contact").id.0
     }
 
     /// An open ticket without a queue.

@@ -178,19 +178,14 @@ impl Scene {
     }
 
     async fn contact(&self) -> i64 {
-        let numbered =
-            hotline_persistence::tables::contacts::Numbered { number: &self.phone(), name: None, country: None };
+        let new =
+            hotline_persistence::tables::contacts::ContactByNumber { number: &self.phone(), name: None, country: None };
         let source = hotline_persistence::tables::source::Source::Api;
-        hotline_persistence::tables::contacts::find_or_create_by_number(
-            &self.database.db,
-            self.company.id,
-            numbered,
-            source,
-        )
-        .await
-        .expect("contact")
-        .id
-        .0
+        hotline_persistence::tables::contacts::find_or_create_by_number(&self.database.db, self.company.id, new, source)
+            .await
+            .expect("contact")
+            .id
+            .0
     }
 
     async fn ticket(&self) -> i64 {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hotline_persistence::tables::contacts::{self, Numbered};
+use hotline_persistence::tables::contacts::{self, ContactByNumber};
 use hotline_persistence::tables::reports;
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::{ContactId, PgPool, change, journal};
@@ -53,8 +53,8 @@ async fn replays(dies: bool) {
     let (owner, beside) = with_database(folder.path(), async |db| {
         let company = Company::create(db, "Acme").await;
         let other = Company::create(db, "Other").await;
-        let numbered = Numbered { number: "5511900000001", name: None, country: None };
-        let contact = contacts::find_or_create_by_number(db, company.id, numbered, Source::Api).await.expect("contact");
+        let new = ContactByNumber { number: "5511900000001", name: None, country: None };
+        let contact = contacts::find_or_create_by_number(db, company.id, new, Source::Api).await.expect("contact");
         (Owner { company, contact: contact.id }, Owner { company: other, contact: ContactId::new(1) })
     })
     .await;

@@ -6,7 +6,9 @@ mod statuses;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use hotline_persistence::tables::contacts::{self, Addressed, ContactRef, Numbered, Referral, ReferralRow};
+use hotline_persistence::tables::contacts::{
+    self, ContactByAddress, ContactByNumber, ContactRef, Referral, ReferralRow,
+};
 use hotline_persistence::tables::events::{acting, current};
 use hotline_persistence::tables::messages::{ChosenOption, MessageRef, MessageRow};
 use hotline_persistence::{Change, ChannelId, CompanyId, ContactId};
@@ -67,7 +69,7 @@ pub struct Number {
     /// Digits.
     pub digits: String,
     /// Other spellings of the same number.
-    pub others: Vec<String>,
+    pub other_spellings: Vec<String>,
     /// ISO 3166-1 alpha-2.
     pub country: Option<String>,
 }
@@ -224,7 +226,7 @@ impl Inbound {
         let cache = self.contacts.cache();
         let contact = match (&from.number, &from.address) {
             (Some(number), _) => {
-                let mut spellings = std::iter::once(&number.digits).chain(&number.others);
+                let mut spellings = std::iter::once(&number.digits).chain(&number.other_spellings);
                 match spellings.find_map(|number| cache.find_by_number(company, number)) {
                     Some(contact) => contact,
                     None => self.load_by_number(company, number, from).await?,
@@ -257,9 +259,11 @@ impl Inbound {
         from: &Sender,
     ) -> Result<Arc<ContactRef>, Refusal> {
         let _lock = self.contacts.cache().read_lock(company).await;
-        let new = Numbered { number: &number.digits, name: from.name.as_deref(), country: number.country.as_deref() };
+        let new =
+            ContactByNumber { number: &number.digits, name: from.name.as_deref(), country: number.country.as_deref() };
         let db = self.base.db(company);
-        let found = contacts::find_or_create_by_any_number(db, company, new, &number.others, from.origin).await?;
+        let found =
+            contacts::find_or_create_by_any_number(db, company, new, &number.other_spellings, from.origin).await?;
         Ok(self.contacts.remember(company, found))
     }
 
@@ -271,7 +275,7 @@ impl Inbound {
         from: &Sender,
     ) -> Result<Arc<ContactRef>, Refusal> {
         let _lock = self.contacts.cache().read_lock(company).await;
-        let new = Addressed {
+        let new = ContactByAddress {
             channel,
             address,
             name: from.name.as_deref().unwrap_or(&from.fallback_name),

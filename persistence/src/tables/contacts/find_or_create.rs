@@ -1,13 +1,13 @@
-//! Contacts that are created implicitly, by a send to a number.
+//! Contacts that are created implicitly, by a message to or from a number.
 
 use super::{ContactRef, record_created};
 use crate::error::with_timeout;
 use crate::tables::source::Source;
-use crate::{CompanyId, Database, Result};
+use crate::{CompanyId, Database, Error, Result};
 
-/// A contact identified by its number, as a send describes it.
+/// A contact identified by its number, with the details for its creation.
 #[derive(Clone, Copy, Debug)]
-pub struct Numbered<'a> {
+pub struct ContactByNumber<'a> {
     pub number: &'a str,
     /// The name of a newly created contact; by default the number.
     pub name: Option<&'a str>,
@@ -19,21 +19,22 @@ pub struct Numbered<'a> {
 pub async fn find_or_create_by_number(
     db: impl Database<'_>,
     company: CompanyId,
-    new: Numbered<'_>,
+    new: ContactByNumber<'_>,
     origin: Source,
 ) -> Result<ContactRef> {
     find_or_create_by_any_number(db, company, new, &[], origin.as_str()).await
 }
 
-/// As [`find_or_create_by_number`], for a number with alternative spellings, any of which may identify the contact.
+/// As [`find_or_create_by_number`], for a number with other spellings, any of which may identify the contact. The
+/// contact is created with the number itself.
 pub async fn find_or_create_by_any_number(
     db: impl Database<'_>,
     company: CompanyId,
-    new: Numbered<'_>,
-    others: &[String],
+    new: ContactByNumber<'_>,
+    other_spellings: &[String],
     origin: &str,
 ) -> Result<ContactRef> {
-    if let Some(contact) = by_number(db, company, new.number, others).await? {
+    if let Some(contact) = find_by_number(db, company, new.number, other_spellings).await? {
         return Ok(contact);
     }
     let mut transaction = db.transaction().await?;
@@ -56,15 +57,16 @@ pub async fn find_or_create_by_any_number(
     transaction.commit().await?;
     match created {
         Some(contact) => Ok(contact),
-        None => by_number(db, company, new.number, others).await?.ok_or(crate::Error::NotFound("contact")),
+        // A concurrent call has created it.
+        None => find_by_number(db, company, new.number, other_spellings).await?.ok_or(Error::NotFound("contact")),
     }
 }
 
-async fn by_number(
+async fn find_by_number(
     db: impl Database<'_>,
     company: CompanyId,
     number: &str,
-    others: &[String],
+    other_spellings: &[String],
 ) -> Result<Option<ContactRef>> {
     with_timeout(
         sqlx::query_as(
@@ -73,7 +75,7 @@ async fn by_number(
         )
         .bind(company)
         .bind(number)
-        .bind(others)
+        .bind(other_spellings)
         .fetch_optional(db),
     )
     .await

@@ -4,9 +4,9 @@ use super::{ContactRef, record_created, watch};
 use crate::error::with_timeout;
 use crate::{ChannelId, CompanyId, ContactId, Database, Db, Result};
 
-/// A contact as identified by a provider.
+/// A contact identified by a provider's id, with the details for its creation.
 #[derive(Clone, Copy, Debug)]
-pub struct Addressed<'a> {
+pub struct ContactByAddress<'a> {
     pub channel: ChannelId,
     pub address: &'a str,
     /// The name of a newly created contact.
@@ -38,7 +38,7 @@ pub async fn by_address(
 }
 
 /// Finds or creates the contact with this address. Concurrent calls yield the same contact.
-pub async fn find_or_create_by_address(db: Db<'_>, company: CompanyId, new: Addressed<'_>) -> Result<ContactRef> {
+pub async fn find_or_create_by_address(db: Db<'_>, company: CompanyId, new: ContactByAddress<'_>) -> Result<ContactRef> {
     if let Some(contact) = by_address(db, company, new.channel, new.address).await? {
         return Ok(contact);
     }
