@@ -10,7 +10,7 @@ use hotline_persistence::tables::cascades::Cascade;
 use hotline_persistence::tables::custom_fields::{
     self, Application, CustomField, CustomFieldId, CustomFieldType, Holders,
 };
-use hotline_persistence::tables::seen_cards::SeenCards;
+use hotline_persistence::tables::visible_cards::SeenCards;
 use sqlx::PgConnection;
 
 use super::plain::{BodyColumns, Change, Filters, Plain, check_fixed};

@@ -2,7 +2,7 @@
 
 use hotline_actors::{Conflict, Refusal};
 use hotline_persistence::table::count_referring;
-use hotline_persistence::tables::seen_cards;
+use hotline_persistence::tables::visible_cards;
 use hotline_persistence::{CompanyId, Db, Error, Id, Result};
 
 use crate::web::{ApiError, ApiResult, Caller, NoContent};
@@ -48,7 +48,7 @@ impl DeletionBlocker {
     ) -> ApiResult<NoContent> {
         match (removed, caller.cards_limited_to()) {
             (Err(Error::InUse), Some(user)) => {
-                Err(self.refusal(seen_cards::count_assigned(db, caller.company, self.column.1, id, user).await?))
+                Err(self.refusal(visible_cards::count_assigned(db, caller.company, self.column.1, id, user).await?))
             }
             (removed, _) => self.respond(removed, db, caller.company, id).await,
         }

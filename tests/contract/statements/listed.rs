@@ -14,12 +14,12 @@ pub const LISTED: &[(&str, &str, &str)] = &[
     ("persistence/src/tables/messages/columns.rs", "insert_rows", "built from `COLUMNS`, as the statement of `COPY`"),
     ("persistence/src/tables/reports/rebuild.rs", "compare", "a temporary table's query takes no parameters"),
     ("persistence/src/tables/reports/rebuild.rs", "correct", "reads the temporary table that `compare` creates"),
+    ("persistence/src/tables/user_metrics.rs", "query_counts", "a list's begin; filters and order follow"),
     (
-        "persistence/src/tables/seen_cards.rs",
+        "persistence/src/tables/visible_cards.rs",
         "count_assigned",
         "the columns are those of any `DeletionBlocker`; it is called for those of cards",
     ),
-    ("persistence/src/tables/user_metrics.rs", "query_counts", "a list's begin; filters and order follow"),
 ];
 
 /// The texts of statements that a function of the sources builds: the file, the function that executes them, and the texts.
