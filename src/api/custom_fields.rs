@@ -8,9 +8,9 @@ use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::boards;
 use hotline_persistence::tables::cascades::Cascade;
 use hotline_persistence::tables::custom_fields::{
-    self, Application, CustomField, CustomFieldId, CustomFieldType, Holders,
+    self, Application, BlockingRecords, CustomField, CustomFieldId, CustomFieldType,
 };
-use hotline_persistence::tables::visible_cards::SeenCards;
+use hotline_persistence::tables::visible_cards::VisibleCards;
 use sqlx::PgConnection;
 
 use super::plain::{BodyColumns, Change, Filters, Plain, check_fixed};
@@ -137,22 +137,22 @@ async fn check_values(
     let company = caller.company;
     if kind.is_some_and(|kind| kind != field.kind) {
         let visible = visible_cards(db, caller).await?;
-        let values = custom_fields::values(db, company, field, &visible).await?;
-        refuse_used("the custom field has values, so its type cannot change", "has_values", values)?;
+        let records = custom_fields::records_with_value(db, company, field, &visible).await?;
+        refuse_used("the custom field has values, so its type cannot change", "has_values", records)?;
     } else if let Some(options) = options
         && field.kind.has_options()
     {
         let visible = visible_cards(db, caller).await?;
-        let values = custom_fields::values_beside(db, company, field, options, &visible).await?;
-        refuse_used("the custom field has values that are not among these options", "options_in_use", values)?;
+        let records = custom_fields::records_with_other_value(db, company, field, options, &visible).await?;
+        refuse_used("the custom field has values that are not among these options", "options_in_use", records)?;
     }
     Ok(())
 }
 
 /// The cards that the caller sees.
-async fn visible_cards(db: &mut PgConnection, caller: &Caller) -> ApiResult<SeenCards> {
+async fn visible_cards(db: &mut PgConnection, caller: &Caller) -> ApiResult<VisibleCards> {
     if let Some(own) = caller.cards_limited_to() {
-        return Ok(SeenCards { of: Some(own), boards: Vec::new() });
+        return Ok(VisibleCards { assigned_to: Some(own), boards: Vec::new() });
     }
     let Some(user) = caller.boards_limited_to() else { return Ok(SeenCards::default()) };
     let boards = boards::visible_to(db, caller.company, user).await?;
@@ -160,12 +160,12 @@ async fn visible_cards(db: &mut PgConnection, caller: &Caller) -> ApiResult<Seen
 }
 
 /// The counts include only what the caller may see. Values they may not see prevent the change as well.
-fn refuse_used(state: &'static str, reason: &'static str, by: Vec<Holders>) -> ApiResult<()> {
-    if by.iter().all(|holders| !holders.are_any) {
+fn refuse_used(state: &'static str, reason: &'static str, by: Vec<BlockingRecords>) -> ApiResult<()> {
+    if by.iter().all(|records| !records.are_any) {
         return Ok(());
     }
-    let visible = by.into_iter().map(|holders| (holders.noun, holders.seen));
-    Err(Refusal::Conflict(Conflict::used_by(state, reason, visible)).into())
+    let counts = by.into_iter().map(|records| (records.noun, records.visible));
+    Err(Refusal::Conflict(Conflict::used_by(state, reason, counts)).into())
 }
 
 /// The body of `PUT /custom-fields/order`.

@@ -229,51 +229,51 @@ pub async fn lock(db: &mut PgConnection, company: CompanyId, id: CustomFieldId) 
 
 /// The records of one kind that prevent a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Holders {
+pub struct BlockingRecords {
     /// The name of the records.
     pub noun: &'static str,
-    /// Number of them that the user sees, at most [`COUNTED_MAX`].
-    pub seen: i64,
-    /// Whether there are any, even ones that the user does not see.
+    /// Number of them that are visible to the user, at most [`COUNTED_MAX`].
+    pub visible: i64,
+    /// Whether there are any, visible or not.
     pub are_any: bool,
 }
 
-/// The records of each kind with a value of the field; only those that the user sees are counted.
-pub async fn values(
+/// The records of each kind with a value of the field; only visible ones are counted.
+pub async fn records_with_value(
     db: &mut PgConnection,
     company: CompanyId,
     field: &CustomField,
-    seen: &SeenCards,
-) -> Result<Vec<Holders>> {
-    holders(db, company, field, "true", &[], seen).await
+    cards: &VisibleCards,
+) -> Result<Vec<BlockingRecords>> {
+    blocking_records(db, company, field, "true", &[], cards).await
 }
 
-/// The records of each kind with a value of the field outside these options; only those that the user sees are counted.
-pub async fn values_beside(
+/// The records of each kind with a value of the field outside these options; only visible ones are counted.
+pub async fn records_with_other_value(
     db: &mut PgConnection,
     company: CompanyId,
     field: &CustomField,
     options: &[String],
-    seen: &SeenCards,
-) -> Result<Vec<Holders>> {
+    cards: &VisibleCards,
+) -> Result<Vec<BlockingRecords>> {
     let is_other = match field.kind {
         CustomFieldType::Multiselect => {
             "exists (select from jsonb_array_elements_text(value::jsonb) as chosen where chosen <> all ($3))"
         }
         _ => "value <> all ($3)",
     };
-    holders(db, company, field, is_other, options, seen).await
+    blocking_records(db, company, field, is_other, options, cards).await
 }
 
-async fn holders(
+async fn blocking_records(
     db: &mut PgConnection,
     company: CompanyId,
     field: &CustomField,
     condition: &str,
     options: &[String],
-    seen: &SeenCards,
-) -> Result<Vec<Holders>> {
-    let mut holders = Vec::with_capacity(VALUES.len());
+    cards: &VisibleCards,
+) -> Result<Vec<BlockingRecords>> {
+    let mut records = Vec::with_capacity(VALUES.len());
     for (table, noun) in VALUES {
         let holding =
             format!("select from {table} held where company_id = $1 and custom_field_id = $2 and {condition}");
@@ -288,11 +288,11 @@ async fn holders(
                  $3::text[] is null"
         );
         let select = sqlx::query_as::<_, (i64, bool, bool)>(AssertSqlSafe(statement));
-        let select = select.bind(company).bind(field.id).bind(options).bind(seen.of).bind(seen.board_ids());
-        let (seen, are_any, _) = with_timeout(select.fetch_one(&mut *db)).await?;
-        holders.push(Holders { noun, seen, are_any });
+        let select = select.bind(company).bind(field.id).bind(options).bind(cards.assigned_to).bind(cards.board_ids());
+        let (visible, are_any, _) = with_timeout(select.fetch_one(&mut *db)).await?;
+        records.push(BlockingRecords { noun, visible, are_any });
     }
-    Ok(holders)
+    Ok(records)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Counts of the cards that a user sees.
+//! The cards that are visible to a user, and counts of them.
 
 use sqlx::{AssertSqlSafe, PgExecutor};
 
@@ -6,25 +6,25 @@ use crate::error::with_timeout;
 use crate::table::COUNTED_MAX;
 use crate::{BoardId, CompanyId, Id, Result, UserId};
 
-/// The cards that a user sees.
+/// The cards that are visible to a user.
 #[derive(Clone, Debug, Default)]
-pub struct SeenCards {
-    /// The user whose own cards are always seen; `None`: every card is.
-    pub of: Option<UserId>,
-    /// The boards whose cards are seen as well.
+pub struct VisibleCards {
+    /// Cards assigned to this user are visible; `None`: every card is.
+    pub assigned_to: Option<UserId>,
+    /// All cards of these boards are visible too.
     pub boards: Vec<BoardId>,
 }
 
-impl SeenCards {
+impl VisibleCards {
     /// The boards' ids, to bind to a statement.
     pub(super) fn board_ids(&self) -> Vec<i64> {
         self.boards.iter().map(|board| board.0).collect()
     }
 }
 
-/// Number of cards of a user that refer to a record by a column, at most [`COUNTED_MAX`].
+/// Number of cards that are assigned to a user and refer to a record by a column, at most [`COUNTED_MAX`].
 ///
-/// The name becomes part of a statement, so it must come from the code.
+/// The column becomes part of the statement's text, so its name must come from the code.
 pub async fn count_assigned<N>(
     db: impl PgExecutor<'_>,
     company: CompanyId,
