@@ -305,14 +305,14 @@ pub const STATEMENT_TIME_MAX: Duration = Duration::from_secs(5);
 pub fn with_timeout<T>(
     statement: impl Future<Output = std::result::Result<T, sqlx::Error>>,
 ) -> impl Future<Output = Result<T>> {
-    within(STATEMENT_TIME_MAX, statement)
+    with_timeout_of(STATEMENT_TIME_MAX, statement)
 }
 
-/// As [`with_timeout`], for a longer statement whose time was granted by [`allow_time`].
+/// As [`with_timeout`], with another limit. If it is longer, [`set_statement_timeout`] must have raised the server's.
 ///
 /// # Errors
 /// As [`with_timeout`].
-pub(crate) fn within<T>(
+pub(crate) fn with_timeout_of<T>(
     time_max: Duration,
     statement: impl Future<Output = std::result::Result<T, sqlx::Error>>,
 ) -> impl Future<Output = Result<T>> {
@@ -324,7 +324,7 @@ pub(crate) fn within<T>(
 }
 
 /// Sets the server's time limit for statements of this transaction.
-pub(crate) async fn allow_time(db: &mut sqlx::PgConnection, time_max: Duration) -> Result<()> {
-    let time = format!("set local statement_timeout = {}", time_max.as_millis());
-    with_timeout(sqlx::query(sqlx::AssertSqlSafe(time)).execute(db)).await.map(drop)
+pub(crate) async fn set_statement_timeout(db: &mut sqlx::PgConnection, time_max: Duration) -> Result<()> {
+    let set = format!("set local statement_timeout = {}", time_max.as_millis());
+    with_timeout(sqlx::query(sqlx::AssertSqlSafe(set)).execute(db)).await.map(drop)
 }

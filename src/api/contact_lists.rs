@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use actix_web::web::Data;
 use hotline_actors::{Conflict, Refusal};
 use hotline_persistence::table;
-use hotline_persistence::tables::contact_lists::{self, Added, CONTACTS, ContactList, ContactListId};
+use hotline_persistence::tables::contact_lists::{self, AddedContacts, CONTACTS, ContactList, ContactListId};
 use hotline_persistence::tables::contacts::{self, ContactFilter, ContactRef};
 use hotline_persistence::tables::tags::{Tag, TagId};
 use hotline_persistence::{ContactId, Database};
@@ -97,7 +97,7 @@ pub async fn add_contacts(
     id: PathId<ContactListId>,
     body: Body<Addition>,
     once: Idempotency,
-) -> ApiResult<Json<Added>> {
+) -> ApiResult<Json<AddedContacts>> {
     let Addition { contacts, tag } = body.0;
     // A tag may have a hundred thousand contacts.
     let db = app.db(caller.company).heavy();

@@ -7,13 +7,13 @@ use sqlx::{FromRow, PgConnection};
 use utoipa::ToSchema;
 
 use super::tags::TagId;
-use crate::error::{allow_time, with_timeout, within};
+use crate::error::{set_statement_timeout, with_timeout, with_timeout_of};
 use crate::noun;
 use crate::table::{self, Links, Stamps, Table, map_constraint};
 use crate::{CompanyId, ContactId, Error, Id, Result};
 
-/// Time limit for adding contacts to a list: a hundred thousand take some seconds, because each row is locked against
-/// deletion.
+/// Time limit for adding contacts to a list: a hundred thousand take some seconds, because each contact is locked
+/// against deletion.
 const ADD_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// The id of a contact list.
@@ -50,7 +50,8 @@ pub const CONTACTS: Links<ContactList, noun::Contact> =
 /// The result of adding contacts to a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Added {
+#[schema(as = Added)]
+pub struct AddedContacts {
     /// Contacts that were added.
     #[schema(example = 240)]
     pub added: i64,
@@ -59,7 +60,7 @@ pub struct Added {
     pub already_there: i64,
 }
 
-/// Adds contacts to a list: the given ones, and all with a tag. It takes one statement, however many there are.
+/// Adds these contacts and all with a tag to a list, in one statement.
 ///
 /// # Errors
 /// [`Error::NotFound`] when the list or a contact does not belong to the company.
@@ -69,13 +70,13 @@ pub async fn add(
     list: ContactListId,
     contacts: &[ContactId],
     tag: Option<TagId>,
-) -> Result<Added> {
-    // The lock orders this before or after a deletion of the list.
+) -> Result<AddedContacts> {
+    // With the lock, a concurrent deletion of the list comes before or after this.
     let select = sqlx::query("select from contact_lists where company_id = $1 and id = $2 for key share");
     let row = with_timeout(select.bind(company).bind(list).fetch_optional(&mut *db)).await?;
     row.ok_or(Error::NotFound(ContactList::NOUN))?;
-    allow_time(db, ADD_TIME_MAX).await?;
-    let insert = within(
+    set_statement_timeout(db, ADD_TIME_MAX).await?;
+    let insert = with_timeout_of(
         ADD_TIME_MAX,
         sqlx::query_as(
             "with wanted as (
@@ -101,7 +102,7 @@ pub async fn add(
 /// # Errors
 /// [`Error::NotFound`] when the list does not exist.
 pub async fn remove(db: &mut PgConnection, company: CompanyId, id: ContactListId) -> Result<i64> {
-    // A concurrently created campaign comes first, or finds the list deleted.
+    // With the lock, a concurrently created campaign is counted, or fails because the list is deleted.
     let select = sqlx::query("select from contact_lists where company_id = $1 and id = $2 for update");
     let row = with_timeout(select.bind(company).bind(id).fetch_optional(&mut *db)).await?;
     row.ok_or(Error::NotFound(ContactList::NOUN))?;

@@ -4,7 +4,11 @@ use hotline_persistence::tables::cascades::{Cascade, Reference};
 
 /// The file, the function, and why its statements are not prepared.
 pub const LISTED: &[(&str, &str, &str)] = &[
-    ("persistence/src/error.rs", "allow_time", "a number of milliseconds; PostgreSQL takes no parameter there"),
+    (
+        "persistence/src/error.rs",
+        "set_statement_timeout",
+        "a number of milliseconds; PostgreSQL takes no parameter there",
+    ),
     ("persistence/src/error.rs", "find", "the names are those of a table's `UNIQUE`; tests of taken values execute it"),
     ("persistence/src/partitions.rs", "change", "names and bounds of partitions are times"),
     ("persistence/src/select.rs", "new", "a list's begin; filters and order follow"),

@@ -22,7 +22,7 @@ use super::events::{self, By, EventKind, NewEvent, Record, RecordSnapshot, actin
 use super::text_enum;
 use crate::cluster::OfSlots;
 use crate::document::{self, Document};
-use crate::error::{allow_time, with_timeout, within};
+use crate::error::{set_statement_timeout, with_timeout, with_timeout_of};
 use crate::select::{Page, PageRequest};
 use crate::table::{self, Columns, Filter, Stamps, Table};
 use crate::{CampaignId, ChannelId, CompanyId, Database, Error, Result, Timestamp, TokenId, UserId};
@@ -218,14 +218,14 @@ pub async fn resume(db: &mut PgConnection, company: CompanyId, id: CampaignId) -
 
 /// Starts a locked campaign: its recipients are the current contacts of its list. It takes one statement, however many.
 pub async fn start(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
-    allow_time(db, RECIPIENTS_TIME_MAX).await?;
+    set_statement_timeout(db, RECIPIENTS_TIME_MAX).await?;
     let insert = sqlx::query(
         "insert into campaign_recipients (company_id, campaign_id, contact_id)
          select k.company_id, k.id, l.contact_id from campaigns k
          join contact_list_contacts l on l.company_id = k.company_id and l.contact_list_id = k.contact_list_id
          where k.company_id = $1 and k.id = $2 order by l.contact_id on conflict do nothing",
     );
-    within(RECIPIENTS_TIME_MAX, insert.bind(company).bind(id).execute(&mut *db)).await?;
+    with_timeout_of(RECIPIENTS_TIME_MAX, insert.bind(company).bind(id).execute(&mut *db)).await?;
     let campaign = set_status(&mut *db, company, id, CampaignStatus::Processing).await?;
     write_event(db, company, EventKind::CampaignStarted, CampaignStatus::Scheduled, &campaign).await?;
     Ok(campaign)
