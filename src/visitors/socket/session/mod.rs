@@ -73,9 +73,9 @@ pub(super) struct SocketSession {
     position: CatchUpPosition,
     /// The newest message this browser has.
     last_pushed: Option<MessageId>,
-    /// Agents' messages to acknowledge as delivered, by ticket.
+    /// The newest message of each ticket to acknowledge as delivered.
     undelivered: Vec<(TicketId, MessageId)>,
-    /// Agents' messages that were pushed and are not known to be seen, by ticket.
+    /// The newest message of each ticket that was pushed and not reported as seen.
     unseen: Vec<(TicketId, MessageId)>,
     available: bool,
     /// By the service's clock.

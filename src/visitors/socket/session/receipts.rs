@@ -1,17 +1,17 @@
-//! Reports to the tickets which messages the browser has received, and which the visitor has seen.
+//! Receipts of a visitor's browser: which messages were delivered to it, and which the visitor has seen.
 
 use hotline_actors::tickets::{MarkDelivered, MarkSeen};
 use hotline_actors::{Engine, Refusal};
 use hotline_persistence::tables::messages::MessageRow;
 use hotline_persistence::tables::webchat_sessions::SessionRow;
-use hotline_persistence::{CompanyId, MessageId, TicketId};
+use hotline_persistence::{MessageId, TicketId};
 
 use super::SocketSession;
 use crate::api::webchat::is_visible;
 
 impl SocketSession {
-    /// Reports to the tickets that their messages were delivered. Nothing waits for this: what cannot be recorded now
-    /// is recorded when the browser reconnects.
+    /// Records in their tickets that messages were delivered, in the background. What cannot be recorded now is
+    /// recorded when the browser reconnects.
     pub(super) fn acknowledge_delivered(&mut self) {
         for (ticket, up_to) in self.undelivered.drain(..) {
             let (engine, company) = (self.app.engine.clone(), self.attached.row.company_id);
@@ -23,11 +23,12 @@ impl SocketSession {
         }
     }
 
+    /// Records in their tickets that messages were seen, in the background: all up to this one.
     pub(super) fn acknowledge_seen(&mut self, up_to: MessageId) {
         let (engine, session) = (self.app.engine.clone(), self.session().clone());
         let mut tickets: Vec<TicketId> = Vec::new();
         self.unseen.retain(|(ticket, newest)| {
-            // Ids grow with time over all tickets: if a ticket's newest message was seen, all of its messages were.
+            // Ids increase across all tickets: if a ticket's newest message was seen, all of its messages were.
             let is_seen = *newest <= up_to;
             if is_seen {
                 tickets.push(*ticket);
@@ -42,23 +43,23 @@ impl SocketSession {
     }
 }
 
-/// Records the newest message of each ticket.
-pub(super) fn record_newest(newest: &mut Vec<(TicketId, MessageId)>, row: &MessageRow) {
-    match newest.iter_mut().find(|(ticket, _)| *ticket == row.ticket_id) {
-        Some((_, id)) => *id = row.id.max(*id),
-        None => newest.push((row.ticket_id, row.id)),
+/// Updates the newest message of its ticket with this message.
+pub(super) fn record_newest(newest_by_ticket: &mut Vec<(TicketId, MessageId)>, row: &MessageRow) {
+    match newest_by_ticket.iter_mut().find(|(ticket, _)| *ticket == row.ticket_id) {
+        Some((_, newest)) => *newest = row.id.max(*newest),
+        None => newest_by_ticket.push((row.ticket_id, row.id)),
     }
 }
 
-/// Marks these tickets' messages as seen; if there are none, those of the message's own ticket, which another socket
-/// has pushed.
+/// Marks the messages of these tickets up to one as seen. Without tickets, another socket has pushed that message: then
+/// its own ticket is meant.
 async fn mark_seen(
     engine: &Engine,
     session: &SessionRow,
     mut tickets: Vec<TicketId>,
     up_to: MessageId,
 ) -> Result<(), Refusal> {
-    let company: CompanyId = session.company_id;
+    let company = session.company_id;
     if tickets.is_empty() {
         let row = engine.reads().message(company, up_to).await?.filter(|row| is_visible(session, row));
         tickets.extend(row.map(|row| row.ticket_id));
