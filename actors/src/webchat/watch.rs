@@ -41,7 +41,7 @@ pub enum Push {
     Ended(DateTime<Utc>),
 }
 
-/// The status of all messages up to one has advanced.
+/// An advanced status of all messages up to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusUpdate {
     /// The new status.
@@ -52,7 +52,7 @@ pub struct StatusUpdate {
     pub at: DateTime<Utc>,
 }
 
-/// The status of messages.
+/// What a receipt reports of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiptKind {
     /// Of the company's messages: delivered.

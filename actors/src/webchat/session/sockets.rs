@@ -96,7 +96,7 @@ impl Sockets {
         self.open.is_empty()
     }
 
-    /// When the visitor last showed a sign of life, if later than `known`.
+    /// When the visitor was last present, if later than `known`.
     pub(super) fn presence_after(&self, known: DateTime<Utc>) -> DateTime<Utc> {
         self.last_presence.map_or(known, |presence| presence.max(known))
     }
