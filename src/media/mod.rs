@@ -12,11 +12,11 @@ mod kind;
 mod links;
 mod name;
 mod outgoing;
-mod published;
 mod response_limit;
 mod space;
 mod storage;
 mod sweep;
+mod unreferenced_files;
 
 use std::io;
 use std::path::PathBuf;
@@ -43,10 +43,10 @@ use incoming::SpooledFile;
 pub use kind::Declared;
 pub use links::{Claim, InvalidLink, Links, PATH};
 pub use object_store::GetResult;
-pub use published::Published;
 use space::Space;
 use storage::Storage;
 pub use storage::StoreUrl;
+pub use unreferenced_files::Published;
 
 /// Default maximum size of a file.
 pub const BYTES_MAX: u64 = 16 * 1024 * 1024;

@@ -13,7 +13,7 @@ mod guard;
 pub mod identity;
 mod limit_keys;
 mod limits;
-mod new_message;
+mod message_body;
 mod paths;
 mod script;
 mod socket;

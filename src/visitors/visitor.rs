@@ -23,7 +23,7 @@ use super::Webchat;
 use super::document::describe_webchat;
 use super::identity;
 use super::limits::Visitors;
-use super::new_message::VisitorMessageBody;
+use super::message_body::VisitorMessageBody;
 use super::view::{MessageView, SessionView};
 use crate::api::webchat::{
     Arrival, Filters, SessionOpening, TOKEN_PREFIX, UndeliveredMessages, VisitorContent, VisitorIdentity,
