@@ -46,7 +46,7 @@ pub use object_store::GetResult;
 use space::Space;
 use storage::Storage;
 pub use storage::StoreUrl;
-pub use unreferenced_files::Published;
+pub use unreferenced_files::UnreferencedFiles;
 
 /// Default maximum size of a file.
 pub const BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -213,7 +213,7 @@ impl Media {
         let stored = StoredMedia { id: MediaId::new(clock::now()), mime_type, file_name, size: file.size };
         let media = self.clone();
         let id = stored.id.clone();
-        // Runs to its end: an incomplete upload to a bucket would remain there unseen.
+        // Not cancelled with the request: an incomplete upload would remain in the bucket.
         let (result_sender, result) = oneshot::channel();
         let unused = stored.clone();
         drop(self.0.background.spawn(async move {

@@ -1,4 +1,4 @@
-//! Stored files to which no message refers yet.
+//! Files that are stored before the message that refers to them.
 
 use hotline_actors::Refusal;
 use hotline_persistence::CompanyId;
@@ -8,24 +8,24 @@ use super::{Media, Unavailable, Upload};
 
 /// Stored files to which no message refers yet. Dropping this removes them.
 #[must_use]
-pub struct Published {
+pub struct UnreferencedFiles {
     media: Media,
     company: CompanyId,
     files: Vec<StoredMedia>,
 }
 
-impl Published {
+impl UnreferencedFiles {
     /// Stores the files of one message or job, all or none.
     ///
     /// # Errors
     /// When one cannot be stored now; those before it are removed.
     pub async fn store(media: &Media, company: CompanyId, uploads: Vec<Upload>) -> Result<Self, Unavailable> {
-        let mut published = Self { media: media.clone(), company, files: Vec::with_capacity(uploads.len()) };
+        let mut stored = Self { media: media.clone(), company, files: Vec::with_capacity(uploads.len()) };
         for upload in uploads {
             // Boxed: a large future, which a message without files would carry and copy.
-            published.files.push(Box::pin(media.publish(company, upload)).await?);
+            stored.files.push(Box::pin(media.publish(company, upload)).await?);
         }
-        Ok(published)
+        Ok(stored)
     }
 
     /// The files.
@@ -33,21 +33,21 @@ impl Published {
         &self.files
     }
 
-    /// Runs the command whose message is to refer to the files. If it was certainly refused, no message refers to
-    /// any of them; if it succeeded, `uses` tells which ones are used. If the wait is cancelled or the outcome is
-    /// unknown, all files stay, and the sweep removes unused ones.
+    /// Runs the command whose message refers to the files, and removes those that are not used: all if it was certainly
+    /// refused, and if it succeeded, those for which `is_used` is false. If the wait is cancelled or the outcome is
+    /// unknown, the sweep removes unused ones.
     ///
     /// # Errors
     /// Why the command is refused.
-    pub async fn use_in<T>(
+    pub async fn attach_with<T>(
         mut self,
         command: impl AsyncFnOnce() -> Result<T, Refusal>,
-        uses: impl Fn(&T, &StoredMedia) -> bool,
+        is_used: impl Fn(&T, &StoredMedia) -> bool,
     ) -> Result<T, Refusal> {
         let files = std::mem::take(&mut self.files);
         let outcome = command().await;
         self.files = match &outcome {
-            Ok(reply) => files.into_iter().filter(|file| !uses(reply, file)).collect(),
+            Ok(reply) => files.into_iter().filter(|file| !is_used(reply, file)).collect(),
             Err(refusal) if refusal.changed_nothing() => files,
             Err(_) => Vec::new(),
         };
@@ -55,7 +55,7 @@ impl Published {
     }
 }
 
-impl Drop for Published {
+impl Drop for UnreferencedFiles {
     fn drop(&mut self) {
         self.media.discard(self.company, &self.files);
     }

@@ -1,4 +1,4 @@
-//! The body of `POST …/messages`: a text as JSON, or a form with one file.
+//! The body of a visitor's `POST …/messages`: a text as JSON, or a form with one file.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use hotline_persistence::tables::webchat_sessions::SessionRow;
 
 use crate::api::webchat::VisitorMessage;
 use crate::app::App;
-use crate::media::{Published, Upload};
+use crate::media::{UnreferencedFiles, Upload};
 use crate::openapi::{Operation, OperationPart, form_name, form_schema};
 use crate::web::request::bounds::FILES_PART;
 use crate::web::request::form;
@@ -40,7 +40,7 @@ impl FromRequest for VisitorMessageBody {
             let form = BodyWithFiles::<Caption, FILES_MAX>::from_request(request, payload);
             return Box::pin(async move { Ok(Self::File(Box::new(VisitorFile::of(form.await?)?))) });
         }
-        // For any other type, it reports that the body is neither JSON nor a form.
+        // A body of any other type is refused here, as neither JSON nor a form.
         let text = BodyWithFiles::<VisitorMessage, FILES_MAX>::from_request(request, payload);
         Box::pin(async move { text.await.map(|text| Self::Text(text.fields)) })
     }
@@ -93,18 +93,19 @@ impl VisitorFile {
         Ok(Self { upload, body: body.map(|body| body.0), client_id: client_id.map(|id| id.0) })
     }
 
-    /// Stores the file, and sends the message. If no message refers to the file in the end, it is removed.
+    /// Stores the file and sends the message. If the message was not sent, or refers to another file, this one is
+    /// removed.
     pub(super) async fn send(self, app: &App, session: &SessionRow) -> ApiResult<MessageRow> {
         let Self { upload, body, client_id } = self;
         let company = session.company_id;
-        let published = Published::store(&app.media, company, vec![upload]).await?;
-        let file = published.files().first().cloned();
-        let say = SendVisitorMessage { body, file, content: None, quoted: None, client_id, attached: None };
-        // A resend returns the first message, which refers to its own file.
-        let names = |message: &MessageRow, file: &StoredMedia| {
-            message.media.as_ref().and_then(StoredMedia::of).is_some_and(|named| named.id == file.id)
+        let stored_files = UnreferencedFiles::store(&app.media, company, vec![upload]).await?;
+        let file = stored_files.files().first().cloned();
+        let command = SendVisitorMessage { body, file, content: None, quoted: None, client_id, attached: None };
+        // A resend returns the first message, which refers to the file of the first request.
+        let is_used = |message: &MessageRow, file: &StoredMedia| {
+            message.media.as_ref().and_then(StoredMedia::of).is_some_and(|media| media.id == file.id)
         };
-        let ask = async || app.engine.sessions.ask(company, &session.id, say).await;
-        Ok(published.use_in(ask, names).await?)
+        let send = async || app.engine.sessions.ask(company, &session.id, command).await;
+        Ok(stored_files.attach_with(send, is_used).await?)
     }
 }

@@ -244,15 +244,16 @@ pub async fn show(visitor: Visitor) -> ApiResult<Json<SessionView>> {
 pub async fn send_message(
     visitor: Visitor,
     app: Data<App>,
-    new_message: VisitorMessageBody,
+    body: VisitorMessageBody,
 ) -> ApiResult<Created<MessageView>> {
     let session = visitor.0;
-    let message = match new_message {
+    let message = match body {
         VisitorMessageBody::Text(message) => {
             let VisitorContent { body, content, quoted, client_id } =
                 message.resolve(&app, session.company_id, &session.id).await?;
-            let say = SendVisitorMessage { body: Some(body), file: None, content, quoted, client_id, attached: None };
-            app.engine.sessions.ask(session.company_id, &session.id, say).await?
+            let command =
+                SendVisitorMessage { body: Some(body), file: None, content, quoted, client_id, attached: None };
+            app.engine.sessions.ask(session.company_id, &session.id, command).await?
         }
         VisitorMessageBody::File(file) => file.send(&app, &session).await?,
     };

@@ -15,7 +15,7 @@ use super::new::{ContentInput, NewMessage, RecipientInput};
 use super::{JobId, interactive};
 use crate::api::contacts::check_channel;
 use crate::app::App;
-use crate::media::{Published, Upload};
+use crate::media::{UnreferencedFiles, Upload};
 use crate::templates::{BuiltTemplate, TemplateRequest};
 use crate::web::request::form::BodyWithFiles;
 use crate::web::response::reply::Accepted;
@@ -49,8 +49,8 @@ pub async fn send(
     let channel = check_channel(&caller, target.channel())?;
     let NewMessage { content, reopen_ticket, after, .. } = new;
     check_files(&content, &files)?;
-    let published = Published::store(&app.media, caller.company, files).await?;
-    let content = build_content(&caller, &app, channel, &target, content, published.files()).await?;
+    let stored_files = UnreferencedFiles::store(&app.media, caller.company, files).await?;
+    let content = build_content(&caller, &app, channel, &target, content, stored_files.files()).await?;
     let command = Send { reopen: reopen_ticket, after, ..Send::new(content, author) };
     let respond = |message: &MessageRow| Accepted::of(QueuedJob::of(message));
     let execute = |attached| {
@@ -61,7 +61,7 @@ pub async fn send(
             }
             Ok(sent)
         };
-        published.use_in(send, |_, _| true)
+        stored_files.attach_with(send, |_, _| true)
     };
     once.command(respond, execute).await
 }
