@@ -96,8 +96,8 @@ pub async fn send_message(
     let context = ViewContext::of(&caller, &app, &request);
     let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &context));
     once.command(show, |attached| {
-        let say = SendVisitorMessage { body: Some(body), file: None, content, quoted, client_id, attached };
-        async { app.engine.sessions.ask(caller.company, &id, say).await }
+        let command = SendVisitorMessage { body: Some(body), file: None, content, quoted, client_id, attached };
+        async { app.engine.sessions.ask(caller.company, &id, command).await }
     })
     .await
 }

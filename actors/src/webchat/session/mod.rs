@@ -275,12 +275,12 @@ impl VisitorSession {
 impl Handler<Envelope<SendVisitorMessage>> for VisitorSession {
     type Result = AtomicResponse<Self, ()>;
 
-    fn handle(&mut self, say: Envelope<SendVisitorMessage>, _: &mut Self::Context) -> Self::Result {
-        let Some((say, reply_to)) = say.accept() else { return AtomicResponse::new(Box::pin(fut::ready(()))) };
+    fn handle(&mut self, command: Envelope<SendVisitorMessage>, _: &mut Self::Context) -> Self::Result {
+        let Some((command, reply_to)) = command.accept() else { return AtomicResponse::new(Box::pin(fut::ready(()))) };
         self.status.record_use();
         let scope = self.scope.clone();
         let row = self.row.clone();
-        let lookup = self.client_messages.look_up(say.client_id.as_deref());
+        let lookup = self.client_messages.look_up(command.client_id.as_deref());
         let active = if self.retired { Err(Refusal::Gone) } else { self.check_active() };
         let receipt = async move {
             // A retry is answered even after the session has ended, because its first message was received.
@@ -289,7 +289,7 @@ impl Handler<Envelope<SendVisitorMessage>> for VisitorSession {
                 ClientIdLookup::Unknown => true,
                 ClientIdLookup::New => false,
             };
-            receive_message(scope, row, say, look_up, active).await
+            receive_message(scope, row, command, look_up, active).await
         };
         AtomicResponse::new(Box::pin(receipt.into_actor(self).map(|outcome, session, _| {
             let outcome = outcome.map(|(message, row)| {
@@ -315,19 +315,19 @@ impl Handler<Envelope<SendVisitorMessage>> for VisitorSession {
 async fn receive_message(
     scope: Arc<SessionScope>,
     row: SessionRow,
-    say: SendVisitorMessage,
+    command: SendVisitorMessage,
     look_up: bool,
     active: Result<(), Refusal>,
 ) -> Result<(MessageRow, Option<SessionRow>), Refusal> {
     if look_up
-        && let Some(client_id) = &say.client_id
+        && let Some(client_id) = &command.client_id
         && let Some(first) = scope.base.reads().message_by_client_id(row.company_id, &row.id, client_id).await?
     {
         return Ok((first, None));
     }
     active?;
     let mut seen = row;
-    let caller_changes = say.attached;
+    let caller_changes = command.attached;
     seen.last_seen_at = now();
     let attached: AttachedChanges<MessageRow> = {
         let seen = seen.clone();
@@ -339,16 +339,16 @@ async fn receive_message(
         })
     };
     let receive = Receive {
-        body: say.body,
-        media: say.file.as_ref().map(|file| json!(file)),
-        content: say.content,
-        quoted: say.quoted,
+        body: command.body,
+        media: command.file.as_ref().map(|file| json!(file)),
+        content: command.content,
+        quoted: command.quoted,
         session: Some(seen.id.clone()),
-        client_id: say.client_id,
+        client_id: command.client_id,
         ..Receive::default()
     };
-    let command = Execute { command: receive, attached: Some(attached), only_if: None };
-    let message = scope.inbound.receive(seen.company_id, seen.channel_id, seen.contact_id, command).await?;
+    let execute = Execute { command: receive, attached: Some(attached), only_if: None };
+    let message = scope.inbound.receive(seen.company_id, seen.channel_id, seen.contact_id, execute).await?;
     seen.ticket_id = Some(message.ticket_id);
     Ok((message, Some(seen)))
 }
