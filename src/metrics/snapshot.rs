@@ -216,7 +216,7 @@ impl MetricsSnapshot {
         let sending = self.engine.sending.figures();
         let mut samples = writer.gauges("outbox_messages", "Messages in memory on their way to providers")?;
         for (state, messages) in
-            [("waiting", sending.waiting), ("calling", sending.calling), ("noting", sending.noting)]
+            [("waiting", sending.waiting), ("calling", sending.calling), ("noting", sending.recording)]
         {
             samples.value([("state", state)], count(messages))?;
         }

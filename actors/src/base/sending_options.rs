@@ -19,11 +19,11 @@ pub struct SendingOptions {
     /// Messages of one channel whose outcome is decided but not yet durable. These and the concurrent calls are
     /// the messages that may be sent twice after a kill. Default 256: a disk that takes 10 ms for a sync delays nothing
     /// below 20,000 messages a second, and at the usual pace there is rarely more than one.
-    pub unnoted_max: usize,
+    pub unrecorded_max: usize,
     /// Messages of one channel in memory; further ones wait in the tables. Default 2,000.
-    pub held_max: usize,
-    /// Bytes of their texts. Default 4 MiB.
-    pub held_bytes_max: usize,
+    pub memory_messages_max: usize,
+    /// Bytes of the texts of messages of one channel in memory. Default 4 MiB.
+    pub memory_bytes_max: usize,
     /// Longest pause after the first failure of an attempt; it doubles with each. Default a second.
     pub retry_pause_min: Duration,
     /// Maximum pause. Default a minute.
@@ -39,9 +39,9 @@ impl Default for SendingOptions {
             recipient_interval: Duration::from_secs(6),
             recipient_burst: 45,
             in_flight_max: 64,
-            unnoted_max: 256,
-            held_max: 2000,
-            held_bytes_max: 4 << 20,
+            unrecorded_max: 256,
+            memory_messages_max: 2000,
+            memory_bytes_max: 4 << 20,
             retry_pause_min: Duration::from_secs(1),
             retry_pause_max: Duration::from_secs(60),
             give_up_after: Duration::from_secs(24 * 3600),

@@ -26,7 +26,7 @@ fn attempts(end: &str) -> String {
 
 #[actix_web::test]
 async fn what_waits_and_how_attempts_ended_is_shown() {
-    let sending = hotline_actors::channels::SendingOptions { held_max: 4, ..fast() };
+    let sending = hotline_actors::channels::SendingOptions { memory_messages_max: 4, ..fast() };
     let office = Office::open_watched(sending, ProviderOptions::default()).await;
     let channel = office.phone("1401").await;
     let seen = figures(&office).await;

@@ -60,7 +60,7 @@ async fn every_ticket_keeps_its_order_while_the_provider_stumbles() {
 
 #[actix_web::test]
 async fn what_does_not_fit_into_memory_waits_in_the_tables_and_keeps_its_order() {
-    let sending = hotline_actors::channels::SendingOptions { held_max: 8, ..super::fast() };
+    let sending = hotline_actors::channels::SendingOptions { memory_messages_max: 8, ..super::fast() };
     let office = Office::open_with(sending, hotline::providers::ProviderOptions::default()).await;
     let channel = office.phone("1002").await;
     office.provider.always("1002", Answer::status(503));

@@ -59,7 +59,7 @@ pub struct SendingFigures {
     /// Messages that are being handed over.
     pub calling: usize,
     /// Messages whose outcome is decided but not yet durable.
-    pub noting: usize,
+    pub recording: usize,
     /// Channels with messages that are only in the tables.
     pub channels_behind: usize,
     /// Channels that have messages but may send none: not connected, or their token was refused.
@@ -81,7 +81,7 @@ impl SendingFigures {
         for outbox in outboxes {
             figures.waiting += outbox.count.saturating_sub(outbox.calls + outbox.unrecorded);
             figures.calling += outbox.calls;
-            figures.noting += outbox.unrecorded;
+            figures.recording += outbox.unrecorded;
             figures.channels_behind += usize::from(outbox.has_backlog);
             figures.channels_held += usize::from(outbox.is_blocked && (outbox.count > 0 || outbox.has_backlog));
         }

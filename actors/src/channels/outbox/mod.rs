@@ -219,6 +219,6 @@ impl Outboxes {
 
 fn start_sender(scope: &Arc<SenderScope>, channel: ChannelKey, has_backlog: bool) -> SenderHandle {
     let options = &scope.base.options.sending;
-    let outbox = Arc::new(Outbox::new(options.held_max, options.held_bytes_max, has_backlog));
+    let outbox = Arc::new(Outbox::new(options.memory_messages_max, options.memory_bytes_max, has_backlog));
     SenderHandle { addr: ChannelSender::start_with(scope, outbox.clone(), channel), outbox }
 }

@@ -2,7 +2,7 @@
 //!
 //! Ticket actors put messages into the outbox themselves, so the outbox is bounded even if this actor is busy. It is
 //! notified once ([`MessageQueued`]) and takes all messages that have arrived. Everything else it waits for (calls,
-//! records, reads, the rate limits) is polled by one future, [`Rounds`].
+//! records, reads, the rate limits) is polled by one future, [`SenderLoop`].
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,7 +34,7 @@ use super::sender_scope::SenderScope;
 use crate::base::SendingOptions;
 use crate::channels::Account;
 
-/// The backoff that the provider requires of a number that sends too much to another one: 4^n seconds.
+/// The factor of the backoff after the provider's rate limit for a pair of numbers: 4^n seconds after n failures.
 /// <https://developers.facebook.com/docs/whatsapp/cloud-api/overview#pair-rate-limits>
 const RECIPIENT_FACTOR: u32 = 4;
 
@@ -64,7 +64,7 @@ pub(super) struct Pause {
 #[rtype(result = "()")]
 pub(super) struct Resume;
 
-/// Ends, while paused: the company is dropped from memory.
+/// Ends the paused sender: its company is dropped from memory.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Terminate;
@@ -80,8 +80,10 @@ pub struct ChannelSender {
     timer: Option<Pin<Box<Sleep>>>,
     /// After a defect the sender is idle until then.
     idle_until: Option<Instant>,
-    /// While this is set, no attempt starts. The inner sender is notified once nothing is pending.
-    pause: Option<Option<oneshot::Sender<()>>>,
+    /// While paused, no attempt starts.
+    is_paused: bool,
+    /// Notified once a pause has begun and nothing is pending.
+    paused: Option<oneshot::Sender<()>>,
     _registration: watch::Receiver<()>,
 }
 
@@ -95,18 +97,18 @@ pub(super) struct SenderState {
     pub(super) recipient_retry: Backoff,
     /// The channel is rate limited by its provider until then.
     pub(super) paused_until: Option<Instant>,
-    /// Consecutive rate limits of the channel by its provider.
+    /// Consecutive responses of the provider that the channel is rate limited.
     pub(super) failures: u32,
     /// None: the channel is not connected, and its messages wait.
     pub(super) account: Option<ConnectedAccount>,
     /// The version of the channel whose token was refused.
     pub(super) refused_version: Option<DateTime<Utc>>,
     pub(super) pending_events: FuturesUnordered<BoxFuture<'static, Event>>,
-    /// The number of attempts among them.
+    /// Pending attempts: calls to the provider.
     pub(super) calls: usize,
-    /// The number of outcomes being recorded among them.
+    /// Pending records of outcomes.
     pub(super) unrecorded: usize,
-    /// Whether one of them waits for a change of the directory.
+    /// Whether a change of the directory is pending.
     pub(super) watches_directory: bool,
     pub(super) recent_outcomes: RecentOutcomes,
     /// Messages that must not be read again: their outcome cannot be recorded in the log, or is not recorded yet.
@@ -165,18 +167,18 @@ impl Actor for ChannelSender {
     type Context = Mailbox<Self>;
 
     fn started(&mut self, cx: &mut Self::Context) {
-        cx.spawn(Rounds);
+        cx.spawn(SenderLoop);
     }
 }
 
-/// No code needed: the round after each message takes the messages that have arrived.
+/// Empty, because [`SenderLoop`] is polled after each message to the actor, and takes the messages that have arrived.
 impl Handler<MessageQueued> for ChannelSender {
     type Result = ();
 
     fn handle(&mut self, _: MessageQueued, _: &mut Self::Context) {}
 }
 
-/// No code needed: the round after each message sees that the service stops.
+/// Empty, because [`SenderLoop`] is polled after each message to the actor, and checks whether the service is stopping.
 impl Handler<Stop> for ChannelSender {
     type Result = ();
 
@@ -187,7 +189,8 @@ impl Handler<Pause> for ChannelSender {
     type Result = ();
 
     fn handle(&mut self, Pause { paused }: Pause, _: &mut Self::Context) {
-        self.pause = Some(Some(paused));
+        self.is_paused = true;
+        self.paused = Some(paused);
     }
 }
 
@@ -195,7 +198,8 @@ impl Handler<Resume> for ChannelSender {
     type Result = ();
 
     fn handle(&mut self, _: Resume, _: &mut Self::Context) {
-        self.pause = None;
+        self.is_paused = false;
+        self.paused = None;
     }
 }
 
@@ -207,10 +211,11 @@ impl Handler<Terminate> for ChannelSender {
     }
 }
 
-/// Runs the sender's rounds until it ends: one after each message, and one whenever something has ended or is due.
-struct Rounds;
+/// Drives the sender until it ends. Polled after each message to the actor, and when a pending event is ready or the
+/// timer has fired.
+struct SenderLoop;
 
-impl ActorFuture<ChannelSender> for Rounds {
+impl ActorFuture<ChannelSender> for SenderLoop {
     type Output = ();
 
     fn poll(
@@ -219,7 +224,7 @@ impl ActorFuture<ChannelSender> for Rounds {
         cx: &mut Mailbox<ChannelSender>,
         task: &mut Context<'_>,
     ) -> Poll<()> {
-        match catch_unwind(AssertUnwindSafe(|| sender.rounds(task))) {
+        match catch_unwind(AssertUnwindSafe(|| sender.poll_work(task))) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(())) => {
                 cx.stop();
@@ -227,7 +232,7 @@ impl ActorFuture<ChannelSender> for Rounds {
             }
             Err(_) => {
                 sender.restart();
-                // Polled again at once, because the next round sets the timer of the pause.
+                // Polled again at once, which sets the timer of the pause.
                 task.waker().wake_by_ref();
                 Poll::Pending
             }
@@ -246,7 +251,8 @@ impl ChannelSender {
             directory: scope.base.directory.changes(),
             timer: None,
             idle_until: None,
-            pause: None,
+            is_paused: false,
+            paused: None,
             _registration: scope.register(),
         };
         Self::start_in_arbiter(scope.arbiter(), |_| sender)
@@ -267,49 +273,50 @@ impl ChannelSender {
 
     /// Starts attempts and handles events until there is nothing to do now. Ready: the service stops, and nothing is
     /// pending.
-    fn rounds(&mut self, task: &mut Context<'_>) -> Poll<()> {
+    fn poll_work(&mut self, task: &mut Context<'_>) -> Poll<()> {
         loop {
             let is_stopping = self.scope.is_stopping();
             if self.state.calls + self.state.unrecorded == 0 {
                 if is_stopping {
                     return Poll::Ready(());
                 }
-                if let Some(paused) = self.pause.as_mut().and_then(Option::take) {
+                if let Some(paused) = self.paused.take() {
                     // The requester may have timed out.
                     let _ = paused.send(());
                 }
             }
-            let due = self.round(is_stopping || self.pause.is_some());
+            let due_at = self.start_work(is_stopping || self.is_paused);
             let has_handled = self.handle_ready_events(task);
-            if !has_handled && !self.poll_timer(due, task) {
+            if !has_handled && !self.poll_timer(due_at, task) {
                 return Poll::Pending;
             }
         }
     }
 
     /// Starts attempts and reads; returns when more attempts may start, if that is known.
-    fn round(&mut self, is_paused: bool) -> Option<Instant> {
+    fn start_work(&mut self, is_paused: bool) -> Option<Instant> {
         let now = Instant::now();
         if self.idle_until.is_some_and(|until| until > now) {
             return self.idle_until;
         }
-        // Marked before the channel is looked up, so that a later change is noticed.
+        // Marked before the settings are loaded, so that a later change is noticed.
         self.directory.mark_unchanged();
         for outgoing in self.outbox.take() {
             self.add(outgoing);
         }
         self.load_settings();
-        let due = if is_paused { None } else { self.start_attempts() };
+        let due_at = if is_paused { None } else { self.start_attempts() };
         self.begin_read();
         let is_blocked = self.state.account.is_none();
         if is_blocked {
             self.watch_directory();
         }
         self.outbox.publish_progress(self.state.calls, self.state.unrecorded, is_blocked);
-        due
+        due_at
     }
 
-    /// Handles all events that are ready in one go, because a round costs more than an event.
+    /// Handles all events that are ready, and returns whether there were any. Work is started only after the last one,
+    /// because that costs more than an event.
     fn handle_ready_events(&mut self, task: &mut Context<'_>) -> bool {
         let mut has_handled = false;
         while let Poll::Ready(Some(event)) = self.state.pending_events.poll_next_unpin(task) {
@@ -319,15 +326,15 @@ impl ChannelSender {
         has_handled
     }
 
-    /// Whether `due` has been reached; otherwise sets the timer that wakes this future.
-    fn poll_timer(&mut self, due: Option<Instant>, task: &mut Context<'_>) -> bool {
-        let Some(at) = due else {
+    /// Whether `due_at` has been reached; otherwise sets the timer that wakes this future.
+    fn poll_timer(&mut self, due_at: Option<Instant>, task: &mut Context<'_>) -> bool {
+        let Some(due_at) = due_at else {
             self.timer = None;
             return false;
         };
-        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at)));
-        if timer.deadline() != at {
-            timer.as_mut().reset(at);
+        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(due_at)));
+        if timer.deadline() != due_at {
+            timer.as_mut().reset(due_at);
         }
         let is_due = timer.as_mut().poll(task).is_ready();
         if is_due {
@@ -336,7 +343,7 @@ impl ChannelSender {
         is_due
     }
 
-    /// While the channel may send nothing, waits for a change of the directory.
+    /// Waits for a change of the directory, because the channel cannot send until then.
     fn watch_directory(&mut self) {
         if !std::mem::replace(&mut self.state.watches_directory, true) {
             let mut directory = self.directory.clone();
@@ -365,9 +372,11 @@ impl ChannelSender {
 
     /// Loads the channel's current settings from the directory.
     fn load_settings(&mut self) {
-        let organization = self.scope.base.directory.company(self.channel.0);
-        let row = organization.as_ref().and_then(|company| company.channels.get(&self.channel.1));
-        let row = row
+        let (company, channel) = self.channel;
+        let organization = self.scope.base.directory.company(company);
+        let row = organization
+            .as_ref()
+            .and_then(|organization| organization.channels.get(&channel))
             .filter(|row| row.status == ChannelStatus::Connected && self.state.refused_version != Some(row.updated_at));
         let Some(row) = row else {
             self.state.account = None;
@@ -387,10 +396,10 @@ impl ChannelSender {
         if self.state.paused_until.is_some_and(|until| until > now) {
             return self.state.paused_until;
         }
-        let (calls_max, unsettled_max) =
-            (self.options().in_flight_max, self.options().in_flight_max + self.options().unnoted_max);
+        let calls_max = self.options().in_flight_max;
+        let pending_max = calls_max + self.options().unrecorded_max;
         let state = &mut self.state;
-        while state.calls < calls_max && state.calls + state.unrecorded < unsettled_max {
+        while state.calls < calls_max && state.calls + state.unrecorded < pending_max {
             let connected = state.account.as_ref()?;
             if !state.lanes.has_next(now) {
                 return state.lanes.next_at();
