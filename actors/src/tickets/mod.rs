@@ -2,7 +2,7 @@
 
 mod after_send;
 mod author;
-mod cached_answer;
+mod cached_response;
 pub mod command;
 pub mod commands;
 mod references;
@@ -10,7 +10,7 @@ pub mod state;
 
 pub use after_send::AfterSend;
 pub use author::Author;
-pub use cached_answer::CachedAnswer;
+pub use cached_response::CachedAnswer;
 pub use command::{AttachedChanges, Command, Context, Decided, Execute, Precondition, apply};
 pub(crate) use commands::default_queue;
 pub use commands::{
