@@ -1,5 +1,5 @@
-//! The published snapshot of a ticket, which is read without a message to its actor. Most reads of a conversation find
-//! it unchanged since the last read; they then need no message in the mailbox and no switch of threads.
+//! The published snapshot of a ticket, which is read without a message to its actor. Most tickets are unchanged since
+//! the last read, which then needs neither a message in the mailbox nor a switch of threads.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use crate::registry::ActorStatus;
 use crate::tickets::Ticket;
 
-/// The published state of an actor. The actor withdraws it before a change. Once the change is durable, the next read
+/// The published state of a ticket. Its actor withdraws it before a change. Once the change is durable, the next read
 /// that reaches the actor publishes it again.
 #[derive(Debug, Default)]
 pub struct PublishedSnapshot {
@@ -20,21 +20,23 @@ pub struct PublishedSnapshot {
 
 #[derive(Debug, Default)]
 struct SnapshotState {
+    /// `None`: not published.
     ticket: Option<Arc<Ticket>>,
-    /// There was no read since the cached answer was dropped.
+    /// Whether the ticket was not read since its cached response was dropped.
     is_unread: bool,
     /// Updates of the contact that are still in the mailbox: nothing is published until the actor has applied them.
     pending_updates: u32,
 }
 
 impl PublishedSnapshot {
-    /// The ticket's channel and contact; none before its actor has started.
+    /// The ticket's channel and contact; `None` before its actor has started.
     pub(crate) fn parties(&self) -> Option<(ChannelId, ContactId)> {
         self.parties.get().copied()
     }
 
     /// Sets the channel and contact when the actor starts.
     pub(super) fn set_parties(&self, ticket: &Ticket) {
+        // Fails if they are set already: they never change.
         let _ = self.parties.set((ticket.row.channel_id, ticket.row.contact_id));
     }
 
@@ -52,24 +54,24 @@ impl PublishedSnapshot {
         self.state.lock().ticket = None;
     }
 
-    /// Drops the cached answer when there was no read for a while.
-    pub(crate) fn drop_unread_answer(&self) {
+    /// Drops the ticket's cached response, because there was no read for a while.
+    pub(crate) fn drop_unread_response(&self) {
         let mut state = self.state.lock();
         if !std::mem::replace(&mut state.is_unread, true)
             && let Some(ticket) = &state.ticket
         {
-            ticket.cached_answer.forget();
+            ticket.cached_response.clear();
         }
     }
 
-    /// Withdraws the snapshot until the actor has applied an update that is about to be sent to it.
+    /// Withdraws the snapshot until the actor has applied an update. Called before the update is sent to the actor.
     pub(crate) fn begin_update(&self) {
         let mut state = self.state.lock();
         state.ticket = None;
         state.pending_updates += 1;
     }
 
-    /// The actor has applied such an update.
+    /// Ends an update: the actor has applied it.
     pub(super) fn end_update(&self) {
         let mut state = self.state.lock();
         state.ticket = None;
@@ -96,17 +98,17 @@ mod tests {
     use crate::tickets::commands::tests::fixture::{Desk, WEBCHAT};
 
     #[test]
-    fn the_cached_answer_is_dropped_after_each_time_without_reads() {
+    fn the_cached_response_is_dropped_after_each_time_without_reads() {
         let (status, ticket) = (ActorStatus::<PublishedSnapshot>::default(), Arc::new(Desk::on(WEBCHAT).ticket));
-        let answer = |new: &str| ticket.cached_answer.body(1, || Ok::<_, ()>(new.as_bytes().to_vec()));
+        let response = |new: &str| ticket.cached_response.body(1, || Ok::<_, ()>(new.as_bytes().to_vec()));
         status.shared.publish(&ticket);
-        for round in ["first", "second"] {
+        for body in ["first", "second"] {
             assert_eq!(status.snapshot(), Some(ticket.clone()));
-            assert_eq!(answer(round), Ok(round.into()));
-            assert_eq!(answer("kept"), Ok(round.into()));
-            status.shared.drop_unread_answer();
+            assert_eq!(response(body), Ok(body.into()));
+            assert_eq!(response("not cached"), Ok(body.into()));
+            status.shared.drop_unread_response();
         }
-        assert_eq!(answer("third"), Ok("third".into()));
+        assert_eq!(response("third"), Ok("third".into()));
     }
 
     #[test]
@@ -123,7 +125,7 @@ mod tests {
         status.shared.begin_update();
         status.shared.end_update();
         status.shared.publish(&ticket);
-        assert_eq!(status.snapshot(), None, "the second is still on its way");
+        assert_eq!(status.snapshot(), None, "the second update is still in the mailbox");
         status.shared.end_update();
         status.shared.publish(&ticket);
         assert_eq!(status.snapshot(), Some(ticket.clone()));

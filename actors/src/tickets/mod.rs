@@ -10,7 +10,7 @@ pub mod state;
 
 pub use after_send::AfterSend;
 pub use author::Author;
-pub use cached_response::CachedAnswer;
+pub use cached_response::CachedResponse;
 pub use command::{AttachedChanges, Command, Context, Decided, Execute, Precondition, apply};
 pub(crate) use commands::default_queue;
 pub use commands::{

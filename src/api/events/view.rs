@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use hotline_actors::Organization;
-use hotline_actors::tickets::{self, CachedAnswer, LastInbound, LastMessage, ReceiptPositions};
+use hotline_actors::tickets::{self, CachedResponse, LastInbound, LastMessage, ReceiptPositions};
 use hotline_persistence::table::Named;
 use hotline_persistence::tables::campaigns::Campaign;
 use hotline_persistence::tables::contacts::ContactRef;
@@ -370,7 +370,7 @@ fn restore_ticket(snapshot: TicketSnapshot) -> tickets::Ticket {
         last_inbound: LastInbound::Unknown,
         following: None,
         receipts: ReceiptPositions::default(),
-        cached_answer: CachedAnswer::default(),
+        cached_response: CachedResponse::default(),
     }
 }
 

@@ -70,5 +70,5 @@ pub async fn create(
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<TicketId>) -> ApiResult<CachedJson<Ticket>> {
     let ticket = app.engine.tickets.get(caller.company, id.0).await?;
     let write = || CachedJson::write(&Ticket::of(&caller.organization, ticket.clone()));
-    ticket.cached_answer.body(caller.organization.version, write).map(CachedJson::of)
+    ticket.cached_response.body(caller.organization.version, write).map(CachedJson::of)
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{check_queue, check_user, named_queue, named_user};
 use crate::Refusal;
-use crate::tickets::{Author, CachedAnswer, Context, LastInbound, ReceiptPositions, Ticket};
+use crate::tickets::{Author, CachedResponse, Context, LastInbound, ReceiptPositions, Ticket};
 
 /// The queue for a channel's new tickets, if it is active.
 pub(crate) fn default_queue(organization: &Organization, channel: &ChannelRow) -> Option<QueueId> {
@@ -80,7 +80,7 @@ impl Open {
             last_inbound: LastInbound::Unknown,
             following: None,
             receipts: ReceiptPositions::default(),
-            cached_answer: CachedAnswer::default(),
+            cached_response: CachedResponse::default(),
         };
         let to = json!({
             "status": "open",
