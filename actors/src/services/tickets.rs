@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dashmap::DashMap;
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
-use hotline_persistence::tables::tickets::{self, Following, LoadedTicket};
+use hotline_persistence::tables::tickets::{self, FollowUpRow, LoadedTicket};
 use hotline_persistence::{ChannelId, CompanyId, ContactId, QueueId, TicketId, UserId};
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
@@ -34,7 +34,7 @@ const RELEASES_AT_ONCE: usize = 64;
 type ConversationsCell = Arc<OnceCell<Arc<Conversations>>>;
 
 /// Tickets as they were read, with the follow-up actions of their messages.
-type LoadedTickets = HashMap<TicketId, (LoadedTicket, Vec<Following>)>;
+type LoadedTickets = HashMap<TicketId, (LoadedTicket, Vec<FollowUpRow>)>;
 
 /// Tickets that are read together.
 #[derive(Default)]
@@ -180,7 +180,7 @@ impl Tickets {
         let found = batch.found.get_or_try_init(read_all).await?;
         let own = found.lock().remove(&id);
         match own {
-            Some((loaded, following)) => self.start(company, loaded, following).await,
+            Some((loaded, follow_ups)) => self.start(company, loaded, follow_ups).await,
             // The ticket was deleted, or its entry was claimed too late.
             None => self.load(company, id).await,
         }
@@ -334,8 +334,8 @@ impl Tickets {
     }
 
     async fn load(&self, company: CompanyId, id: TicketId) -> Result<ActorHandle<TicketActor>, Refusal> {
-        let (loaded, following) = self.read(company, vec![id]).await?.remove(&id).ok_or(Refusal::NotFound)?;
-        self.start(company, loaded, following).await
+        let (loaded, follow_ups) = self.read(company, vec![id]).await?.remove(&id).ok_or(Refusal::NotFound)?;
+        self.start(company, loaded, follow_ups).await
     }
 
     /// Loads the initial state of these tickets' actors.
@@ -343,9 +343,9 @@ impl Tickets {
         let db = self.base.reads().tables(company).await?;
         let found = tickets::find_all(db, company, &ids).await?;
         let mut found: HashMap<_, _> = found.into_iter().map(|loaded| (loaded.ticket.id, (loaded, vec![]))).collect();
-        for following in tickets::following(db, company, &ids).await? {
-            if let Some((_, all)) = found.get_mut(&following.ticket_id) {
-                all.push(following);
+        for row in tickets::follow_ups(db, company, &ids).await? {
+            if let Some((_, follow_ups)) = found.get_mut(&row.ticket_id) {
+                follow_ups.push(row);
             }
         }
         Ok(found)
@@ -355,14 +355,14 @@ impl Tickets {
         &self,
         company: CompanyId,
         loaded: LoadedTicket,
-        following: Vec<Following>,
+        follow_ups: Vec<FollowUpRow>,
     ) -> Result<ActorHandle<TicketActor>, Refusal> {
         let (channel, contact) = (loaded.ticket.channel_id, loaded.ticket.contact_id);
         let conversations = self.conversations(company, channel).await?;
         let reachable = self.contacts.cache().is_reachable(company, channel, contact);
         let mut ticket = Ticket::loaded(loaded, reachable);
-        for following in following {
-            ticket.add_follow_up(following.id, following.into());
+        for row in follow_ups {
+            ticket.add_follow_up(row.id, row.into());
         }
         self.contacts.cache().remember(company, &ticket.contact);
         Ok(TicketActor::start_with(&self.scope, conversations, ticket))

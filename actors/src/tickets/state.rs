@@ -8,7 +8,7 @@ use hotline_persistence::MessageId;
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::messages::Direction;
 use hotline_persistence::tables::source::Source;
-use hotline_persistence::tables::tickets::{Following, LoadedTicket, TicketRow, TicketStatus};
+use hotline_persistence::tables::tickets::{FollowUpRow, LoadedTicket, TicketRow, TicketStatus};
 
 use super::{AfterSend, Author, CachedResponse};
 use crate::contacts::LastInbound;
@@ -29,7 +29,7 @@ pub struct Ticket {
     /// after that. A sender looks it up when it is not known here.
     pub last_inbound: LastInbound,
     /// Follow-up actions of messages that are not yet handed over. Most tickets have none.
-    pub following: Option<Arc<BTreeMap<MessageId, FollowUp>>>,
+    pub follow_ups: Option<Arc<BTreeMap<MessageId, FollowUp>>>,
     /// The latest known delivery and read positions of its messages; unset ones are in the tables.
     pub receipts: ReceiptPositions,
     /// The cached response to reads of the ticket.
@@ -47,8 +47,8 @@ pub struct FollowUp {
     pub written_at: DateTime<Utc>,
 }
 
-impl From<Following> for FollowUp {
-    fn from(row: Following) -> Self {
+impl From<FollowUpRow> for FollowUp {
+    fn from(row: FollowUpRow) -> Self {
         let user = row.user_id.map(|id| (id, row.user_name.unwrap_or_default()));
         // An action that this release cannot read becomes an empty one.
         let after = serde_json::from_value(row.after_send).unwrap_or_default();
@@ -119,7 +119,7 @@ impl Ticket {
             last_message,
             reachable,
             last_inbound: LastInbound::Unknown,
-            following: None,
+            follow_ups: None,
             receipts: ReceiptPositions::default(),
             cached_response: CachedResponse::default(),
         }
@@ -153,15 +153,15 @@ impl Ticket {
 
     /// Stores the follow-up action of a message until the message is handed over.
     pub(crate) fn add_follow_up(&mut self, message: MessageId, follow_up: FollowUp) {
-        Arc::make_mut(self.following.get_or_insert_default()).insert(message, follow_up);
+        Arc::make_mut(self.follow_ups.get_or_insert_default()).insert(message, follow_up);
     }
 
     /// Takes the follow-up action of a message that was just handed over, once.
     pub(crate) fn take_follow_up(&mut self, message: MessageId) -> Option<FollowUp> {
         // Checked first: a message without follow-up action must not copy the map.
-        let following = self.following.as_mut().filter(|following| following.contains_key(&message))?;
-        let follow_up = Arc::make_mut(following).remove(&message);
-        self.following.take_if(|following| following.is_empty());
+        let follow_ups = self.follow_ups.as_mut().filter(|follow_ups| follow_ups.contains_key(&message))?;
+        let follow_up = Arc::make_mut(follow_ups).remove(&message);
+        self.follow_ups.take_if(|follow_ups| follow_ups.is_empty());
         follow_up
     }
 }

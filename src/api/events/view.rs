@@ -368,7 +368,7 @@ fn restore_ticket(snapshot: TicketSnapshot) -> tickets::Ticket {
         last_message,
         reachable: false,
         last_inbound: LastInbound::Unknown,
-        following: None,
+        follow_ups: None,
         receipts: ReceiptPositions::default(),
         cached_response: CachedResponse::default(),
     }

@@ -78,7 +78,7 @@ impl Open {
             last_message: None,
             reachable: self.reachable,
             last_inbound: LastInbound::Unknown,
-            following: None,
+            follow_ups: None,
             receipts: ReceiptPositions::default(),
             cached_response: CachedResponse::default(),
         };

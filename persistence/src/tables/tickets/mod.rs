@@ -197,9 +197,9 @@ pub struct LoadedTicket {
     pub last_message_created_at: Option<DateTime<Utc>>,
 }
 
-/// What follows a message of the ticket that is still queued.
+/// The follow-up action of a queued message.
 #[derive(Clone, Debug, FromRow)]
-pub struct Following {
+pub struct FollowUpRow {
     pub id: crate::MessageId,
     pub ticket_id: TicketId,
     #[sqlx(try_from = "Document")]
@@ -211,9 +211,9 @@ pub struct Following {
     pub created_at: DateTime<Utc>,
 }
 
-/// What follows the queued messages of these tickets, in message order.
-pub async fn following(db: impl Database<'_>, company: CompanyId, ids: &[TicketId]) -> Result<Vec<Following>> {
-    let following = with_timeout(
+/// The follow-up actions of the queued messages of these tickets, in message order.
+pub async fn follow_ups(db: impl Database<'_>, company: CompanyId, ids: &[TicketId]) -> Result<Vec<FollowUpRow>> {
+    let rows = with_timeout(
         sqlx::query(
             "select m.* from unnest($2::bigint[]) as x (id)
              cross join lateral (select id, ticket_id, after_send, user_id, user_name, integration_id, source, created_at
@@ -226,7 +226,7 @@ pub async fn following(db: impl Database<'_>, company: CompanyId, ids: &[TicketI
         .fetch_all(db),
     )
     .await?;
-    Ok(document::read_all(&following))
+    Ok(document::read_all(&rows))
 }
 
 /// The columns of [`LoadedTicket`] and their sources, for tickets found as `t`. The related rows are looked up per

@@ -178,8 +178,8 @@ fn the_follow_up_of_several_messages_follows_the_last() {
     let sent = messages(&result);
     assert_eq!(sent[0].after_send, Some(json!({"answers": true, "closeTicket": false})));
     assert_eq!(sent[1].after_send, Some(json!({"answers": true, "queueId": 2, "closeTicket": false})));
-    let following = desk.ticket.following.iter().flat_map(|following| following.keys().copied());
-    assert_eq!(following.collect::<Vec<_>>(), [sent[0].id, sent[1].id]);
+    let ids = desk.ticket.follow_ups.iter().flat_map(|follow_ups| follow_ups.keys().copied());
+    assert_eq!(ids.collect::<Vec<_>>(), [sent[0].id, sent[1].id]);
 }
 
 // Templates.

@@ -70,7 +70,7 @@ fn a_failed_message_has_no_follow_up_even_if_later_statuses_arrive() {
         let result = desk.run(progress(message, delivery_status));
         assert!(matches!(&result.changes[..], [Change::Progress(_)]), "{:?}", result.changes);
     }
-    assert!(desk.ticket.is_open() && desk.ticket.following.is_none());
+    assert!(desk.ticket.is_open() && desk.ticket.follow_ups.is_none());
 }
 
 #[test]
