@@ -1,4 +1,4 @@
-//! A bounded cache with a time to live: for look-ups that may be repeated, and for counts by the minute.
+//! A bounded cache with a time to live: for look-ups that may be repeated, and for counts per minute.
 //!
 //! Every hot conversation has some entries, so an entry must be small: little more than its key and value.
 
@@ -10,18 +10,19 @@ use quick_cache::{UnitWeighter, Weighter};
 
 use crate::clock;
 
-/// A cache bounded by its number of entries, or by bytes with [`TtlCache::weighted`]. Entries older than the time to
-/// live are not returned. The bound applies to each shard: a full shard evicts entries while another has room.
+/// A cache bounded by its number of entries, or by their total weight with [`TtlCache::weighted`]. Entries older than
+/// the time to live are not returned. The bound applies to each shard: a full shard evicts entries while another has
+/// room.
 pub struct TtlCache<K, V, W = UnitWeighter> {
-    // Hashed with a secret, because callers choose some of the keys.
-    entries: Cache<K, Dated<V>, W, RandomState>,
+    // Hashed with a random seed, because clients choose some of the keys.
+    entries: Cache<K, TimedValue<V>, W, RandomState>,
     ttl: Duration,
     created_at: Instant,
 }
 
 /// A value with the time of its insertion.
 #[derive(Clone)]
-pub struct Dated<V> {
+pub struct TimedValue<V> {
     value: V,
     /// Seconds since the cache was created.
     at_s: u32,
@@ -29,12 +30,12 @@ pub struct Dated<V> {
 
 /// The weight of an entry, by its key and value.
 #[derive(Clone)]
-pub struct Weigh<F>(F);
+pub struct WeightFn<F>(F);
 
-impl<K, V, F: Fn(&K, &V) -> u64> Weighter<K, Dated<V>> for Weigh<F> {
-    fn weight(&self, key: &K, dated: &Dated<V>) -> u64 {
+impl<K, V, F: Fn(&K, &V) -> u64> Weighter<K, TimedValue<V>> for WeightFn<F> {
+    fn weight(&self, key: &K, entry: &TimedValue<V>) -> u64 {
         // An entry of weight 0 would never be evicted.
-        self.0(key, &dated.value).max(1)
+        self.0(key, &entry.value).max(1)
     }
 }
 
@@ -45,37 +46,38 @@ impl<K: Eq + Hash + Clone, V: Clone> TtlCache<K, V> {
     }
 }
 
-impl<K: Eq + Hash + Clone, V: Clone, F: Fn(&K, &V) -> u64 + Clone> TtlCache<K, V, Weigh<F>> {
+impl<K: Eq + Hash + Clone, V: Clone, F: Fn(&K, &V) -> u64 + Clone> TtlCache<K, V, WeightFn<F>> {
     /// A cache of entries up to a total weight by `weigh`, each for at most this time. An entry may be as heavy as 32
     /// usual ones; a heavier one may not be stored.
-    pub fn weighted(entries_usual: usize, weight_max: u64, ttl: Duration, weigh: F) -> Self {
-        Self::with(entries_usual, weight_max, Weigh(weigh), ttl)
+    pub fn weighted(entries_expected: usize, weight_max: u64, ttl: Duration, weigh: F) -> Self {
+        Self::with(entries_expected, weight_max, WeightFn(weigh), ttl)
     }
 }
 
-impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, Dated<V>> + Clone> TtlCache<K, V, W> {
-    fn with(entries_usual: usize, weight_max: u64, weighter: W, ttl: Duration) -> Self {
-        let entries = Cache::with(entries_usual, weight_max, weighter, RandomState::new(), DefaultLifecycle::default());
+impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, TimedValue<V>> + Clone> TtlCache<K, V, W> {
+    fn with(entries_expected: usize, weight_max: u64, weighter: W, ttl: Duration) -> Self {
+        let entries =
+            Cache::with(entries_expected, weight_max, weighter, RandomState::new(), DefaultLifecycle::default());
         Self { entries, ttl, created_at: clock::instant() }
     }
 
     /// The value, if it has not expired.
     pub fn get(&self, key: &K) -> Option<V> {
         let now_s = self.now_s();
-        self.entries.get(key).filter(|dated| self.is_fresh(dated, now_s)).map(|dated| dated.value)
+        self.entries.get(key).filter(|entry| self.is_fresh(entry, now_s)).map(|entry| entry.value)
     }
 
-    /// The value, if it has not expired, or a new one. Reading does not extend its life.
+    /// The value, if it has not expired, or a new one. A read does not extend the time to live.
     pub fn get_or_insert_with(&self, key: &K, new: impl FnOnce() -> V) -> V {
         let now_s = self.now_s();
-        let entry = self.entries.entry(key, None, |_, dated| {
-            if self.is_fresh(dated, now_s) {
-                EntryAction::Retain(dated.value.clone())
+        let result = self.entries.entry(key, None, |_, entry| {
+            if self.is_fresh(entry, now_s) {
+                EntryAction::Retain(entry.value.clone())
             } else {
                 EntryAction::ReplaceWithGuard
             }
         });
-        let guard = match entry {
+        let guard = match result {
             EntryResult::Retained(value) => return value,
             EntryResult::Vacant(guard) | EntryResult::Replaced(guard, _) => Some(guard),
             // The closure above never returns these.
@@ -84,27 +86,27 @@ impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, Dated<V>> + Clone> TtlCache<
         let value = new();
         if let Some(guard) = guard {
             // Fails if another value was inserted meanwhile, which is as new.
-            let _ = guard.insert(Dated { value: value.clone(), at_s: now_s });
+            let _ = guard.insert(TimedValue { value: value.clone(), at_s: now_s });
         }
         value
     }
 
     /// Inserts or replaces a value.
     pub fn insert(&self, key: K, value: V) {
-        self.entries.insert(key, Dated { value, at_s: self.now_s() });
+        self.entries.insert(key, TimedValue { value, at_s: self.now_s() });
     }
 
-    /// Merges a value into the existing one by `of`.
+    /// Inserts a value, or merges it into the existing one by `combine`, which gets the existing value first.
     pub fn merge(&self, key: &K, value: V, combine: impl FnOnce(&V, &V) -> V) {
         let now_s = self.now_s();
-        let entry = self.entries.entry(key, None, |_, dated| {
-            let value = if self.is_fresh(dated, now_s) { combine(&dated.value, &value) } else { value.clone() };
-            *dated = Dated { value, at_s: now_s };
+        let result = self.entries.entry(key, None, |_, entry| {
+            let value = if self.is_fresh(entry, now_s) { combine(&entry.value, &value) } else { value.clone() };
+            *entry = TimedValue { value, at_s: now_s };
             EntryAction::Retain(())
         });
-        if let EntryResult::Vacant(guard) = entry {
+        if let EntryResult::Vacant(guard) = result {
             // Fails if another value was inserted meanwhile, which is as new.
-            let _ = guard.insert(Dated { value, at_s: now_s });
+            let _ = guard.insert(TimedValue { value, at_s: now_s });
         }
     }
 
@@ -113,23 +115,23 @@ impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, Dated<V>> + Clone> TtlCache<
         self.entries.remove(key);
     }
 
-    /// Removes every entry whose key `which` selects.
-    pub fn remove_where(&self, which: impl Fn(&K) -> bool) {
-        self.entries.retain(|key, _| !which(key));
+    /// Removes every entry whose key matches.
+    pub fn remove_where(&self, matches: impl Fn(&K) -> bool) {
+        self.entries.retain(|key, _| !matches(key));
     }
 
     /// Removes expired entries.
     pub fn sweep(&self) {
         let now_s = self.now_s();
-        self.entries.retain(|_, dated| self.is_fresh(dated, now_s));
+        self.entries.retain(|_, entry| self.is_fresh(entry, now_s));
     }
 
     fn now_s(&self) -> u32 {
         u32::try_from(clock::instant().saturating_duration_since(self.created_at).as_secs()).unwrap_or(u32::MAX)
     }
 
-    fn is_fresh(&self, dated: &Dated<V>, now_s: u32) -> bool {
-        u64::from(now_s.saturating_sub(dated.at_s)) <= self.ttl.as_secs()
+    fn is_fresh(&self, entry: &TimedValue<V>, now_s: u32) -> bool {
+        u64::from(now_s.saturating_sub(entry.at_s)) <= self.ttl.as_secs()
     }
 }
 
@@ -168,7 +170,7 @@ mod tests {
     fn a_merged_entry_has_the_age_of_its_last_value() {
         let mut cache = TtlCache::new(100, Duration::from_secs(60));
         let merge = |cache: &mut TtlCache<u8, u8>, value| {
-            cache.merge(&1, value, |known, learned| *known.max(learned));
+            cache.merge(&1, value, |old, new| *old.max(new));
             cache.get(&1)
         };
         assert_eq!(merge(&mut cache, 5), Some(5));
@@ -177,11 +179,11 @@ mod tests {
         age(&mut cache);
         assert_eq!(cache.get(&1), Some(5));
         age(&mut cache);
-        assert_eq!(merge(&mut cache, 3), Some(3), "the five is too old to count");
+        assert_eq!(merge(&mut cache, 3), Some(3), "the five has expired");
     }
 
     #[test]
-    fn a_read_does_not_extend_the_life_of_an_entry() {
+    fn a_read_does_not_extend_the_time_to_live() {
         let mut cache = TtlCache::new(100, Duration::from_secs(60));
         let mut created = 0;
         let mut get = |cache: &TtlCache<u8, i32>| {
@@ -194,7 +196,7 @@ mod tests {
         age(&mut cache);
         assert_eq!(get(&cache), 1);
         age(&mut cache);
-        assert_eq!(get(&cache), 2, "its time began with its insertion");
+        assert_eq!(get(&cache), 2, "the time to live begins with the insertion");
         assert_eq!(get(&cache), 2);
         assert_eq!(cache.get(&1), Some(2));
     }
@@ -224,7 +226,7 @@ mod tests {
         let cache = TtlCache::new(1000, Duration::MAX);
         (0..10_000u32).for_each(|key| cache.insert(key, ()));
         assert!((900..=1100).contains(&cache.entries.len()), "{}", cache.entries.len());
-        assert_eq!(cache.get(&9999), Some(()), "what comes last is there");
+        assert_eq!(cache.get(&9999), Some(()), "the last entry is cached");
     }
 
     #[test]
@@ -234,6 +236,6 @@ mod tests {
         assert!((50..=100).contains(&cache.entries.len()), "{}", cache.entries.len());
         assert!(cache.entries.weight() <= 1000);
         (1000..3000).for_each(|key| cache.insert(key, ""));
-        assert!(cache.entries.len() <= 1000, "what weighs nothing is bounded as well");
+        assert!(cache.entries.len() <= 1000, "entries without weight are bounded too");
     }
 }

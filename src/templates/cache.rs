@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use hotline_actors::channels::Account;
 use hotline_actors::keyed_locks::KeyedLocks;
-use hotline_actors::ttl_cache::{TtlCache, Weigh};
+use hotline_actors::ttl_cache::{TtlCache, WeightFn};
 use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
 use hotline_persistence::{ChannelId, CompanyId};
 use serde::Deserialize;
@@ -46,7 +46,7 @@ const FETCH_TIME_MAX: Duration = Duration::from_secs(20);
 /// Maximum size of all cached templates, in bytes as JSON. One takes 1 or 2 KiB, and few accounts have hundreds.
 const CACHE_BYTES_MAX: u64 = 64 << 20;
 /// Expected number of accounts, if each has some hundred templates: an account may have 32 times as many.
-const ACCOUNTS_USUAL: usize = 256;
+const ACCOUNTS_EXPECTED: usize = 256;
 
 type CacheKey = (CompanyId, ChannelId);
 type TemplateWeight = fn(&CacheKey, &Arc<CachedTemplates>) -> u64;
@@ -55,7 +55,7 @@ type TemplateWeight = fn(&CacheKey, &Arc<CachedTemplates>) -> u64;
 pub struct Templates {
     graph: Graph,
     options: Options,
-    cached: TtlCache<CacheKey, Arc<CachedTemplates>, Weigh<TemplateWeight>>,
+    cached: TtlCache<CacheKey, Arc<CachedTemplates>, WeightFn<TemplateWeight>>,
     /// One fetch at a time per channel.
     fetch_locks: KeyedLocks<CacheKey>,
     /// The last failure by channel.
@@ -75,7 +75,7 @@ impl Templates {
     /// Creates an empty cache; templates are fetched through `graph`.
     pub fn new(graph: Graph, options: Options) -> Self {
         let bytes: TemplateWeight = |_, cached| cached.bytes;
-        let cached = TtlCache::weighted(ACCOUNTS_USUAL, CACHE_BYTES_MAX, STALE_FOR, bytes);
+        let cached = TtlCache::weighted(ACCOUNTS_EXPECTED, CACHE_BYTES_MAX, STALE_FOR, bytes);
         let failures = TtlCache::new(FAILED_MAX, FAILED_FOR);
         Self { graph, options, cached, fetch_locks: KeyedLocks::default(), failures }
     }

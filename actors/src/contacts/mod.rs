@@ -164,7 +164,7 @@ impl ContactCache {
         last_inbound: LastInbound,
     ) {
         // Calls of a provider may arrive out of order, and a look-up may end after a later call.
-        self.last_inbound.merge(&(company, channel, contact), last_inbound, |known, learned| *known.max(learned));
+        self.last_inbound.merge(&(company, channel, contact), last_inbound, |old, new| *old.max(new));
     }
 
     /// When a contact last wrote on a channel, as far as cached.

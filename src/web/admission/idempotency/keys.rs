@@ -22,7 +22,7 @@ const KEYS_MAX: usize = 2_000_000;
 /// Size of the cache of recorded responses, for retries right after a failure, and its capacity in responses of usual
 /// size.
 const RECENT_BYTES_MAX: u64 = 32 * 1024 * 1024;
-const RECENT_USUAL: usize = 16 * 1024;
+const RECENT_EXPECTED: usize = 16 * 1024;
 
 /// Companies whose keys are loaded with one statement: a takeover brings thousands. Few enough that the keys of busy
 /// ones, tens of thousands each, are read within a statement's timeout.
@@ -46,7 +46,7 @@ pub struct Keys(Arc<Inner>);
 struct Inner {
     /// Locked by the request that is being served under a key; its retries wait.
     locks: KeyedLocks<RequestKey>,
-    recent: TtlCache<RequestKey, Arc<AnswerRow>, Weigh<AnswerWeight>>,
+    recent: TtlCache<RequestKey, Arc<AnswerRow>, WeightFn<AnswerWeight>>,
     used: Mutex<UsedKeys>,
 }
 
@@ -248,7 +248,7 @@ impl Keys {
         let bytes: AnswerWeight = |_, answer| (answer.body.len() + size_of::<AnswerRow>()) as u64;
         Self(Arc::new(Inner {
             locks: KeyedLocks::default(),
-            recent: TtlCache::weighted(RECENT_USUAL, RECENT_BYTES_MAX, Duration::MAX, bytes),
+            recent: TtlCache::weighted(RECENT_EXPECTED, RECENT_BYTES_MAX, Duration::MAX, bytes),
             used: Mutex::new(UsedKeys {
                 hashes: SeenSet::with_room(room),
                 dropped: HashMap::new(),
