@@ -28,7 +28,7 @@ pub struct CustomValueInput {
 pub fn read(fields: &mut Fields<'_>) -> Vec<CustomValueInput> {
     let values = fields.objects("customFields", VALUES_MAX, |fields| match fields.required::<Name>("key") {
         Some(Name(key)) => {
-            let value = fields.within(&format!("of `{key}`"), read_value);
+            let value = fields.with_prefix(&format!("of `{key}`"), read_value);
             Some(CustomValueInput { key, value: value? })
         }
         None => {

@@ -149,11 +149,11 @@ impl Input for ScheduleUpdate {
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let contact = fields.changed("contactId");
-        let channel = fields.changed("channelId");
-        let body: Option<MessageBody> = fields.changed("body");
+        let contact = fields.non_null("contactId");
+        let channel = fields.non_null("channelId");
+        let body: Option<MessageBody> = fields.non_null("body");
         let queue = fields.patch("queueId").into_option();
-        let send_at: Option<FutureTime> = fields.changed("sendAt");
+        let send_at: Option<FutureTime> = fields.non_null("sendAt");
         let (body, send_at) = (body.map(|body| body.0), send_at.map(|at| at.0));
         Some(Self(ScheduleChanges { contact, channel, body, queue, send_at }))
     }

@@ -86,7 +86,7 @@ impl Input for AccountChange {
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let name = fields.changed::<Name>("name").map(|name| name.0);
+        let name = fields.non_null::<Name>("name").map(|name| name.0);
         let language = fields.patch::<Language>("language").into_option();
         Some(Self(Changes { name, language }))
     }

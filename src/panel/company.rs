@@ -82,10 +82,10 @@ async fn write(app: &App, id: CompanyId, changes: CompanyChanges) -> ApiResult<J
 /// The fields that both bodies share.
 fn read_own(fields: &mut Fields<'_>) -> CompanyChanges {
     CompanyChanges {
-        name: fields.changed::<Name>("name").map(|name| name.0),
-        time_zone: fields.changed::<Zone>("timeZone").map(|zone| zone.0.name().to_owned()),
+        name: fields.non_null::<Name>("name").map(|name| name.0),
+        time_zone: fields.non_null::<Zone>("timeZone").map(|zone| zone.0.name().to_owned()),
         stop_words: read_stop_words(fields),
-        second_factor_required: fields.changed::<bool>("secondFactorRequired"),
+        second_factor_required: fields.non_null::<bool>("secondFactorRequired"),
         ..CompanyChanges::default()
     }
 }
@@ -170,7 +170,7 @@ impl AdministratorChanges {
             Patch::Null => Some(None),
             Patch::Value(rate) => Some(i32::try_from(rate.0).ok()),
         };
-        Self(CompanyChanges { api_enabled: fields.changed("apiEnabled"), rate_per_minute: rate, ..own })
+        Self(CompanyChanges { api_enabled: fields.non_null("apiEnabled"), rate_per_minute: rate, ..own })
     }
 }
 
@@ -191,7 +191,7 @@ impl Input for NewCompany {
         let own = CompanyChanges {
             time_zone: fields.optional::<Zone>("timeZone").map(|zone| zone.0.name().to_owned()),
             stop_words: read_stop_words(fields),
-            second_factor_required: fields.changed::<bool>("secondFactorRequired"),
+            second_factor_required: fields.non_null::<bool>("secondFactorRequired"),
             ..CompanyChanges::default()
         };
         let AdministratorChanges(changes) = AdministratorChanges::read(fields, own);
@@ -229,7 +229,7 @@ impl Input for CompanyChange {
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let own = read_own(fields);
-        let active = fields.changed("active");
+        let active = fields.non_null("active");
         let AdministratorChanges(changes) = AdministratorChanges::read(fields, own);
         Some(Self(CompanyChanges { active, ..changes }))
     }

@@ -79,8 +79,8 @@ pub async fn show(
 
 fn read(fields: &mut Fields<'_>, is_new: bool) -> Columns {
     let mut columns = Columns::default();
-    let name = if is_new { fields.required::<Name>("name") } else { fields.changed("name") };
-    let permissions = if is_new { fields.required::<Permitted>("permissions") } else { fields.changed("permissions") };
+    let name = if is_new { fields.required::<Name>("name") } else { fields.non_null("name") };
+    let permissions = if is_new { fields.required::<Permitted>("permissions") } else { fields.non_null("permissions") };
     if let Some(name) = name {
         columns.set("name", name);
     }
@@ -88,7 +88,7 @@ fn read(fields: &mut Fields<'_>, is_new: bool) -> Columns {
         columns.set("permissions", json!(permissions.0));
     }
     for field in ["seesAllCards", "administers"] {
-        if let Some(value) = fields.changed::<bool>(field) {
+        if let Some(value) = fields.non_null::<bool>(field) {
             columns.set(field, value);
         }
     }

@@ -205,10 +205,10 @@ impl Input for TokenChange {
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let mut columns = Columns::default();
-        if let Some(name) = fields.changed::<Name>("name") {
+        if let Some(name) = fields.non_null::<Name>("name") {
             columns.set("name", name);
         }
-        let permissions = fields.changed::<Permitted>("permissions");
+        let permissions = fields.non_null::<Permitted>("permissions");
         if let Some(permissions) = require_permission(fields, permissions) {
             columns.set("permissions", json!(permissions.0));
         }

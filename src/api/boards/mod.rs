@@ -107,7 +107,7 @@ impl Input for ChangedBoard {
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let columns = BodyColumns::of_change::<Board>(fields);
-        let archived = fields.changed("archived");
+        let archived = fields.non_null("archived");
         Some(Self { columns, archived, queues: queues(fields) })
     }
 }

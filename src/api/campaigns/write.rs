@@ -117,7 +117,7 @@ impl CampaignInput {
 
 /// A field that `POST` requires and `PUT` cannot clear.
 fn read_field<T: FromField>(fields: &mut Fields<'_>, is_new: bool, name: &str) -> Option<T> {
-    if is_new { fields.required(name) } else { fields.changed(name) }
+    if is_new { fields.required(name) } else { fields.non_null(name) }
 }
 
 /// The body of `POST /campaigns`.

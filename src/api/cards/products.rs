@@ -168,10 +168,10 @@ impl Input for ChangedLine {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         Some(Self(LineInput {
             product: fields.patch("productId"),
-            name: fields.changed("name"),
+            name: fields.non_null("name"),
             sku: fields.patch("sku"),
-            quantity: fields.changed("quantity"),
-            price: fields.changed("unitPrice"),
+            quantity: fields.non_null("quantity"),
+            price: fields.non_null("unitPrice"),
         }))
     }
 }

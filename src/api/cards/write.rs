@@ -165,9 +165,9 @@ impl Input for ChangedCard {
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let board = fields.changed("boardId");
-        let list = fields.changed("crmBoardListId");
-        let name = fields.changed::<Name>("name");
+        let board = fields.non_null("boardId");
+        let list = fields.non_null("crmBoardListId");
+        let name = fields.non_null::<Name>("name");
         Some(Self { board, list, input: CardInput::read(fields, name, false) })
     }
 }

@@ -154,9 +154,9 @@ impl Input for ChangedContact {
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let unclearable = UnclearableFields {
-            name: fields.changed("name"),
-            is_group: fields.changed("isGroup"),
-            opt_out: fields.changed("marketingOptOut"),
+            name: fields.non_null("name"),
+            is_group: fields.non_null("isGroup"),
+            opt_out: fields.non_null("marketingOptOut"),
         };
         let tags = fields.changed_list("tagIds", TAGS_MAX);
         Some(Self(ContactInput { tags, ..ContactInput::read(fields, unclearable) }))

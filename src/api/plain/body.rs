@@ -49,13 +49,13 @@ impl<'f, 'a> BodyColumns<'f, 'a> {
 
     /// A field that every record has: `POST` requires it, and `PUT` cannot clear it.
     pub fn required<V: FromField + Into<Value>>(&mut self, field: &'static str) {
-        let value = if self.is_new { self.fields.required::<V>(field) } else { self.fields.changed(field) };
+        let value = if self.is_new { self.fields.required::<V>(field) } else { self.fields.non_null(field) };
         self.set(field, value);
     }
 
     /// A field with a default in the table: `POST` may omit it, and `PUT` cannot clear it.
     pub fn defaulted<V: FromField + Into<Value>>(&mut self, field: &'static str) {
-        let value = if self.is_new { self.fields.optional::<V>(field) } else { self.fields.changed(field) };
+        let value = if self.is_new { self.fields.optional::<V>(field) } else { self.fields.non_null(field) };
         self.set(field, value);
     }
 
@@ -81,7 +81,7 @@ impl<'f, 'a> BodyColumns<'f, 'a> {
     /// A fixed field that `POST` does not take: `PUT` accepts only its current value.
     pub fn derived<V: FromField + Into<Value>>(&mut self, field: &'static str) {
         if !self.is_new
-            && let Some(value) = self.fields.changed::<V>(field)
+            && let Some(value) = self.fields.non_null::<V>(field)
         {
             self.fixed.set_field(field, value);
         }

@@ -93,7 +93,7 @@ impl Input for WebhookChange {
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let mut columns = Columns::default();
-        if let Some(url) = fields.changed::<WebAddress>("url") {
+        if let Some(url) = fields.non_null::<WebAddress>("url") {
             columns.set("url", url);
         }
         match fields.patch::<Name>("description") {
@@ -104,7 +104,7 @@ impl Input for WebhookChange {
         if let Some(types) = types(fields, false) {
             columns.set("types", types);
         }
-        if let Some(active) = fields.changed::<bool>("active") {
+        if let Some(active) = fields.non_null::<bool>("active") {
             columns.set("active", active);
         }
         Some(Self(columns))

@@ -97,7 +97,7 @@ impl Input for ChannelUpdate {
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let (name, queue) = (fields.changed("name"), fields.patch("queueId"));
+        let (name, queue) = (fields.non_null("name"), fields.patch("queueId"));
         Some(Self { name, queue, input: SettingsInput::read(fields) })
     }
 }

@@ -53,7 +53,7 @@ impl SettingsInput {
             greeting: fields.patch("greeting"),
             position: fields.patch("position"),
             pre_chat_fields: fields.changed_list("preChatFields", PreChatField::ALL.len()),
-            require_identity: fields.changed("requireIdentity"),
+            require_identity: fields.non_null("requireIdentity"),
         }
     }
 

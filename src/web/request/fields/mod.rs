@@ -1,5 +1,5 @@
-//! Reads a JSON object field by field, and reports all errors together. The same code, run without an object, lists the
-//! fields: the API document is generated from it.
+//! Reads a JSON object field by field, and reports all errors together. Run without an object, the same code describes
+//! the fields: the API document is generated from this.
 
 mod input;
 mod nested;
@@ -33,7 +33,7 @@ pub struct Fields<'a> {
     nested: Option<&'a Map<String, Value>>,
     path: String,
     errors: Vec<FieldError>,
-    /// Collects the schema, when only that is wanted.
+    /// Collects the schema instead, while the fields are described.
     shape: Option<Shape>,
 }
 
@@ -107,8 +107,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A field that may be absent but not `null`: `PUT` can change it and cannot clear it.
-    pub fn changed<T: FromField>(&mut self, name: &str) -> Option<T> {
+    /// An optional field that must not be `null`: `PUT` can change it, but cannot clear it.
+    pub fn non_null<T: FromField>(&mut self, name: &str) -> Option<T> {
         if let Some(shape) = &mut self.shape {
             shape.property(name, T::schema(), false);
             return None;
@@ -157,14 +157,14 @@ impl<'a> Fields<'a> {
         self.errors.push(FieldError { field: format!("{}{name}", self.path), reason: reason.into() });
     }
 
-    /// Reads fields whose errors begin with these words.
-    pub fn within<T>(&mut self, words: &str, read: impl FnOnce(&mut Self) -> T) -> T {
-        let before = self.errors.len();
-        let outcome = read(self);
-        for error in self.errors.iter_mut().skip(before) {
-            error.reason = format!("{words} {}", error.reason);
+    /// Reads fields whose errors begin with this prefix.
+    pub fn with_prefix<T>(&mut self, prefix: &str, read: impl FnOnce(&mut Self) -> T) -> T {
+        let earlier_errors = self.errors.len();
+        let value = read(self);
+        for error in self.errors.iter_mut().skip(earlier_errors) {
+            error.reason = format!("{prefix} {}", error.reason);
         }
-        outcome
+        value
     }
 
     /// The value of a field that may be an object or a list.
@@ -184,7 +184,7 @@ impl<'a> Fields<'a> {
         members.get(name).map(|member| member.get().as_bytes())
     }
 
-    /// The original JSON text of a list's items; empty when the `Value`s already have all digits.
+    /// The original JSON text of a list's items; empty if the `Value`s have all digits.
     fn source_items(&self, name: &str, items: &[Value]) -> Vec<&'a RawValue> {
         let source = has_fraction(items).then(|| self.member(name)).flatten();
         source.and_then(|source| serde_json::from_slice(source).ok()).unwrap_or_default()
@@ -199,12 +199,13 @@ impl<'a> Fields<'a> {
         self.member(name).and_then(|source| str::from_utf8(source).ok()).map(str::to_owned)
     }
 
+    /// Converts a value, or records why it is invalid.
     fn accept<T: FromField>(&mut self, name: &str, value: &Value) -> Option<T> {
         if controls::value_has_refused(value) {
             self.refuse(name, CONTROLS_REFUSED);
             return None;
         }
-        let read = match (self.nested, value) {
+        let result = match (self.nested, value) {
             (_, Value::Number(number)) if T::IS_DECIMAL => {
                 self.digits(name, number).map_or_else(|| T::from_json(value), |digits| T::from_text(&digits))
             }
@@ -214,11 +215,11 @@ impl<'a> Fields<'a> {
             }),
             _ => T::from_json(value),
         };
-        read.map_err(|reason| self.refuse(name, reason)).ok()
+        result.map_err(|reason| self.refuse(name, reason)).ok()
     }
 }
 
-/// Whether a number exists whose `Value` may have lost digits.
+/// Whether one of the values contains a number that may have lost digits when it was parsed.
 fn has_fraction<'v>(values: impl IntoIterator<Item = &'v Value>) -> bool {
     values.into_iter().any(|value| match value {
         Value::Number(number) => number.is_f64(),
@@ -229,7 +230,7 @@ fn has_fraction<'v>(values: impl IntoIterator<Item = &'v Value>) -> bool {
 }
 
 fn is_blank(value: &Value) -> bool {
-    // A control character is no blank: it is refused.
+    // A text with a refused control character is not blank, so that it is refused.
     value.as_str().is_some_and(|text| letters::is_blank(text) && !controls::has_refused(text))
 }
 
@@ -240,8 +241,8 @@ fn clearable<T: FromField>() -> Value {
 }
 
 fn describe(read: impl FnOnce(&mut Fields<'_>)) -> Value {
-    let nothing = Map::new();
-    let mut fields = Fields { shape: Some(Shape::default()), ..Fields::of(&nothing, None, String::new()) };
+    let empty = Map::new();
+    let mut fields = Fields { shape: Some(Shape::default()), ..Fields::of(&empty, None, String::new()) };
     read(&mut fields);
     fields.shape.unwrap_or_default().into_schema()
 }
