@@ -43,23 +43,24 @@ pub async fn send(
     body: BodyWithFiles<NewMessage>,
     once: Idempotency,
 ) -> ApiResult<Accepted<QueuedJob>> {
-    let BodyWithFiles { fields: new, files } = body;
+    let BodyWithFiles { fields: new, files: uploads } = body;
     let author = caller.author_for(new.user_id)?;
     let target = resolve(&caller, &app, &new).await?;
     let channel = check_channel(&caller, target.channel())?;
     let NewMessage { content, reopen_ticket, after, .. } = new;
-    check_files(&content, &files)?;
-    let stored_files = UnreferencedFiles::store(&app.media, caller.company, files).await?;
+    check_files(&content, &uploads)?;
+    let stored_files = UnreferencedFiles::store(&app.media, caller.company, uploads).await?;
     let content = build_content(&caller, &app, channel, &target, content, stored_files.files()).await?;
     let command = Send { reopen: reopen_ticket, after, ..Send::new(content, author) };
     let respond = |message: &MessageRow| Accepted::of(QueuedJob::of(message));
     let execute = |attached| {
         let send = async || {
-            let sent = app.engine.sending.send(&target, Execute { command, attached, only_if: None }).await?;
+            let message = app.engine.sending.send(&target, Execute { command, attached, only_if: None }).await?;
+            // Users are recorded by the panel.
             if caller.signed().is_none() {
                 app.engine.attendance.record_answer(caller.company, target.channel());
             }
-            Ok(sent)
+            Ok(message)
         };
         stored_files.attach_with(send, |_, _| true)
     };
@@ -69,7 +70,7 @@ pub async fn send(
 /// Resolves the recipient: the first given one of ticket, contact and number.
 async fn resolve(caller: &Caller, app: &App, new: &NewMessage) -> ApiResult<Target> {
     let channel = new.channel_id.map(|id| check_channel(caller, id)).transpose()?;
-    check_after(caller, new)?;
+    check_follow_up(caller, new)?;
     let recipient = match (&new.recipient, channel) {
         (None, _) => {
             return Err(ApiError::contact_not_identified("one of ticketId, contactId and number is required"));
@@ -82,8 +83,8 @@ async fn resolve(caller: &Caller, app: &App, new: &NewMessage) -> ApiResult<Targ
         }
         (Some(RecipientInput::Number(number)), Some(channel)) => {
             let name = new.contact_name.as_ref().map(|name| name.0.clone());
-            let new = NewContact { number: number.0.clone(), name, country: number.country() };
-            Recipient::Number(channel.id, new)
+            let contact = NewContact { number: number.0.clone(), name, country: number.country() };
+            Recipient::Number(channel.id, contact)
         }
     };
     let target = app.engine.sending.resolve(caller.company, recipient).await?;
@@ -107,8 +108,8 @@ fn invalid(field: &str, reason: &str) -> ApiError {
 }
 
 /// Files are required for the type `media`, and refused for all others.
-fn check_files(content: &ContentInput, files: &[Upload]) -> ApiResult<()> {
-    match (content, files.is_empty()) {
+fn check_files(content: &ContentInput, uploads: &[Upload]) -> ApiResult<()> {
+    match (content, uploads.is_empty()) {
         (ContentInput::Media { .. }, true) => {
             Err(invalid("medias", "is required: the files, in a multipart/form-data body"))
         }
@@ -137,6 +138,7 @@ async fn build_content(
         }
         ContentInput::Interactive(object) => {
             let interactive = Value::Object(object);
+            // Phone channels have the provider's own rules.
             let check: Option<Check> = (channel.kind == ChannelType::Webchat).then_some(interactive::check);
             let errors = check.map(|check| check(&interactive)).unwrap_or_default();
             if !errors.is_empty() {
@@ -147,7 +149,7 @@ async fn build_content(
     }
 }
 
-/// Builds a template of the channel with its values.
+/// Builds the content of a template message.
 async fn build_template_content(
     caller: &Caller,
     app: &App,
@@ -162,8 +164,8 @@ async fn build_template_content(
             return Err(Refusal::ContactUnreachable(Unreachable::NoNumber).into());
         }
     }
-    let built = build_template(app, channel, request).await?;
-    Ok(Content::Template { template: built.template, text: built.text })
+    let BuiltTemplate { template, text } = build_template(app, channel, request).await?;
+    Ok(Content::Template { template, text })
 }
 
 /// Builds the requested template for the channel's provider.
@@ -171,10 +173,10 @@ async fn build_template_content(
 /// # Errors
 /// `422` with every field that does not match the channel's templates.
 pub async fn build_template(app: &App, channel: &ChannelRow, request: &TemplateRequest) -> ApiResult<BuiltTemplate> {
-    let built = match request.build(&app.templates.of(channel).await?) {
+    let result = match request.build(&app.templates.of(channel).await?) {
         // The template may have been approved or changed since the templates were fetched.
         Err(_) => request.build(&app.templates.refreshed(channel).await?),
-        built => built,
+        Ok(template) => Ok(template),
     };
-    built.map_err(|errors| ApiError::validation(&errors))
+    result.map_err(|errors| ApiError::validation(&errors))
 }
