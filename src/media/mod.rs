@@ -8,8 +8,8 @@
 mod disk;
 mod error;
 mod incoming;
-mod kind;
 mod links;
+mod mime_type;
 mod name;
 mod outgoing;
 mod response_limit;
@@ -40,8 +40,8 @@ pub use error::{FileRefused, OpenError, ReadError, StoreError, Unavailable};
 pub use incoming::Incoming;
 pub(crate) use incoming::SpoolError;
 use incoming::SpooledFile;
-pub use kind::Declared;
 pub use links::{Claim, InvalidLink, Links, PATH};
+pub use mime_type::Declared;
 pub use object_store::GetResult;
 use space::Space;
 use storage::Storage;
@@ -188,7 +188,7 @@ impl Media {
         declared: &Declared,
         stream: impl Stream<Item = Result<Bytes, E>>,
     ) -> Result<Upload, StoreError<E>> {
-        let file = self.0.incoming.receive(company, stream, self.0.bytes_max, kind::HEAD_BYTES).await;
+        let file = self.0.incoming.receive(company, stream, self.0.bytes_max, mime_type::HEAD_BYTES).await;
         let file = file.map_err(|error| match error {
             SpoolError::Source(error) => StoreError::Source(error),
             SpoolError::TooLong => FileRefused::TooLarge(self.0.bytes_max).into(),
@@ -198,7 +198,7 @@ impl Media {
         if file.size == 0 {
             return Err(FileRefused::Empty.into());
         }
-        let mime_type = kind::of(&file.head, declared)?;
+        let mime_type = mime_type::of(&file.head, declared)?;
         let file_name = name::of(declared.file_name.as_deref(), &mime_type);
         Ok(Upload { file, mime_type, file_name })
     }

@@ -1,6 +1,6 @@
 //! Normalization of file names.
 
-use super::kind;
+use super::mime_type;
 
 /// Maximum length of a name, as of every name in the API.
 const CHARACTERS_MAX: usize = 255;
@@ -13,7 +13,7 @@ pub(super) fn of(declared: Option<&str>, mime_type: &str) -> String {
     if !visible.is_empty() {
         return visible.to_owned();
     }
-    let extension = kind::extension(mime_type).map(|extension| format!(".{extension}"));
+    let extension = mime_type::extension(mime_type).map(|extension| format!(".{extension}"));
     format!("file{}", extension.unwrap_or_default())
 }
 
