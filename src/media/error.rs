@@ -18,7 +18,7 @@ pub enum OpenError {
 
 /// Why a file is refused. The cause is the file itself, so a retry does not help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FileRefused {
+pub enum FileError {
     /// It is empty.
     #[error("the file is empty")]
     Empty,
@@ -41,7 +41,7 @@ pub enum StoreError<E> {
     Source(E),
     /// The file was refused.
     #[error(transparent)]
-    Refused(#[from] FileRefused),
+    Refused(#[from] FileError),
     /// The store is unavailable.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),

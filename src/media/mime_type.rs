@@ -1,16 +1,16 @@
 //! Determines a file's type: from its content first, then from the declared type, then from its name.
 
-use super::error::FileRefused;
+use super::error::FileError;
 
-/// How many bytes from the beginning are examined. All signatures are within this range.
+/// Size of a file's head: the bytes from the beginning that are examined. All signatures are within this range.
 pub(super) const HEAD_BYTES: usize = 8 * 1024;
 
 /// Maximum length of a type: RFC 6838 allows 127 on each side of the slash.
 const TYPE_CHARACTERS_MAX: usize = 255;
 
-/// What the sender declares about a file.
+/// What the sender of a file declares about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Declared {
+pub struct FileDeclaration {
     /// The content type.
     pub mime_type: Option<String>,
     /// The file name.
@@ -20,11 +20,11 @@ pub struct Declared {
 /// The type of unspecified bytes.
 const OCTET_STREAM: &str = "application/octet-stream";
 
-/// Types without information.
+/// Types that say nothing about the content.
 const MEANINGLESS_TYPES: &[&str] =
     &["application/octet-stream", "binary/octet-stream", "application/x-unknown", "unknown/unknown"];
 
-/// Container formats for audio or video: the content alone does not tell which.
+/// Container formats of both audio and video: the content alone does not show which.
 const AUDIO_VIDEO_CONTAINERS: &[&str] = &[
     "video/mp4",
     "video/webm",
@@ -36,29 +36,29 @@ const AUDIO_VIDEO_CONTAINERS: &[&str] = &[
     "audio/ogg",
 ];
 
-/// Container formats of documents: the sender knows more than the content shows.
+/// Container formats of documents: the declared type may be more specific than the content shows.
 const DOCUMENT_CONTAINERS: &[&str] =
     &["application/zip", "application/x-ole-storage", "application/gzip", "text/xml", "text/plain"];
 
-/// Pictures with a fixed signature: a file without it is none of them, whatever type is declared.
+/// Types of pictures with a fixed signature: a file without it is not of such a type, even if it is declared.
 const DETECTABLE_PICTURES: &[&str] = &["image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"];
 
-/// The type of a file with this beginning.
+/// Determines the type of a file with this head.
 ///
 /// # Errors
-/// [`FileRefused::TypeUnknown`] when it cannot be determined, [`FileRefused::TypeMismatch`] when the content belongs to another
-/// category than the declared type, or is not the picture that is declared.
-pub(super) fn of(head: &[u8], declared: &Declared) -> Result<String, FileRefused> {
+/// [`FileError::TypeUnknown`] when it cannot be determined, [`FileError::TypeMismatch`] when the content belongs to
+/// another category than the declared type, or is not the picture that is declared.
+pub(super) fn detect(head: &[u8], declared: &FileDeclaration) -> Result<String, FileError> {
     let declared_type =
-        declared.mime_type.as_deref().and_then(essence).or_else(|| by_name(declared.file_name.as_deref()?));
-    match (by_content(head), declared_type) {
-        // A declared type without information, or an unknown extension, means unspecified bytes.
+        declared.mime_type.as_deref().and_then(essence).or_else(|| type_of_name(declared.file_name.as_deref()?));
+    match (type_of_content(head), declared_type) {
+        // With a meaningless type or an unknown extension, the sender means unspecified bytes.
         (None, None) if declared.mime_type.as_deref().is_some_and(is_type) || has_extension(declared) => {
             Ok(OCTET_STREAM.to_owned())
         }
-        (None, None) => Err(FileRefused::TypeUnknown),
+        (None, None) => Err(FileError::TypeUnknown),
         (None, Some(declared_type)) if DETECTABLE_PICTURES.contains(&declared_type.as_str()) => {
-            Err(FileRefused::TypeMismatch)
+            Err(FileError::TypeMismatch)
         }
         (None, Some(declared_type)) => Ok(declared_type),
         (Some(content), None) => Ok(content.to_owned()),
@@ -66,7 +66,7 @@ pub(super) fn of(head: &[u8], declared: &Declared) -> Result<String, FileRefused
         (Some(content), Some(declared_type)) if Category::of(content) == Category::of(&declared_type) => {
             Ok(content.to_owned())
         }
-        (Some(_), Some(_)) => Err(FileRefused::TypeMismatch),
+        (Some(_), Some(_)) => Err(FileError::TypeMismatch),
     }
 }
 
@@ -99,25 +99,25 @@ fn is_more_specific(content: &str, declared_type: &str) -> bool {
     if matches!(content, "text/xml" | "text/plain") && declared_type.ends_with("+xml") {
         return true; // Pictures as well: image/svg+xml.
     }
-    let is_known_by_content = infer::is_mime_supported(declared_type);
+    let has_signature = infer::is_mime_supported(declared_type);
     DOCUMENT_CONTAINERS.contains(&content)
         && Category::of(declared_type) == Category::Document
-        // Text that is declared as PDF is still text. A package that is declared as one of its kinds may be that.
-        && (content != "text/plain" || !is_known_by_content)
+        // Text that is declared as PDF is still text, but a ZIP file that is declared as a Word document may be one.
+        && (content != "text/plain" || !has_signature)
 }
 
 /// The type that the content shows, if any.
-fn by_content(head: &[u8]) -> Option<&'static str> {
-    match infer::get(head).map(|found| found.mime_type()) {
-        // Normalizes other names of the same types.
+fn type_of_content(head: &[u8]) -> Option<&'static str> {
+    match infer::get(head).map(|kind| kind.mime_type()) {
+        // Other names of the same types are normalized.
         Some("audio/m4a") => Some("audio/mp4"),
         Some("video/x-m4v") => Some("video/mp4"),
         Some("audio/opus") => Some("audio/ogg"),
         Some("audio/x-wav") => Some("audio/wav"),
         Some("audio/x-flac") => Some("audio/flac"),
-        // Signatures that texts often begin with by chance are ignored.
+        // Signatures that are too short: texts often begin with them by chance.
         Some("application/octet-stream") => None,
-        Some(found) => Some(found),
+        Some(mime_type) => Some(mime_type),
         None => is_text(head).then_some("text/plain"),
     }
 }
@@ -137,17 +137,18 @@ fn is_text(head: &[u8]) -> bool {
     !text.is_empty() && text.chars().all(is_allowed)
 }
 
-fn by_name(name: &str) -> Option<String> {
+/// The type for the extension of a file name, if any.
+fn type_of_name(name: &str) -> Option<String> {
     mime_guess::from_path(name).first_raw().and_then(essence)
 }
 
-/// The type without its parameters; `None` when it is invalid or has no information.
+/// The type without its parameters; `None` when it is invalid or meaningless.
 fn essence(mime_type: &str) -> Option<String> {
     let essence = mime_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     (is_type(&essence) && !MEANINGLESS_TYPES.contains(&essence.as_str())).then_some(essence)
 }
 
-/// Whether a text has the form of a type.
+/// Whether a text has the syntax of a type.
 fn is_type(text: &str) -> bool {
     let text = text.split(';').next().unwrap_or_default().trim();
     let is_word = |word: &str| {
@@ -159,7 +160,7 @@ fn is_type(text: &str) -> bool {
 }
 
 /// Whether the name has an extension.
-fn has_extension(declared: &Declared) -> bool {
+fn has_extension(declared: &FileDeclaration) -> bool {
     let name = declared.file_name.as_deref().map(std::path::Path::new);
     name.and_then(std::path::Path::extension).is_some_and(|extension| !extension.is_empty())
 }
@@ -188,7 +189,7 @@ mod tests {
     const ZIP: &[u8] = b"PK\x03\x04\x14\0\0\0\0\0";
     const NOISE: &[u8] = &[0x00, 0x9c, 0xff, 0x01, 0x80, 0x00, 0x17];
 
-    /// The head of a film or a recording, long enough to be examined.
+    /// The head of a WebM file, video or audio, long enough to be examined.
     fn webm() -> Vec<u8> {
         let mut webm =
             b"\x1a\x45\xdf\xa3\x9fB\x86\x81\x01B\xf7\x81\x01B\xf2\x81\x04B\xf3\x81\x08B\x82\x84webm".to_vec();
@@ -196,14 +197,14 @@ mod tests {
         webm
     }
 
-    fn kind(head: &[u8], mime_type: &str, file_name: &str) -> Result<String, FileRefused> {
+    fn detect(head: &[u8], mime_type: &str, file_name: &str) -> Result<String, FileError> {
         let non_empty = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        of(head, &Declared { mime_type: non_empty(mime_type), file_name: non_empty(file_name) })
+        super::detect(head, &FileDeclaration { mime_type: non_empty(mime_type), file_name: non_empty(file_name) })
     }
 
     #[track_caller]
-    fn is(head: &[u8], mime_type: &str, file_name: &str, expected: &str) {
-        assert_eq!(kind(head, mime_type, file_name).as_deref(), Ok(expected));
+    fn assert_type(head: &[u8], mime_type: &str, file_name: &str, expected: &str) {
+        assert_eq!(detect(head, mime_type, file_name).as_deref(), Ok(expected));
     }
 
     #[test]
@@ -222,17 +223,17 @@ mod tests {
             ("application/octet-stream", "a"),
             ("nonsense", "a.b"),
         ] {
-            is(NOISE, mime_type, file_name, "application/octet-stream");
+            assert_type(NOISE, mime_type, file_name, "application/octet-stream");
         }
         for (mime_type, file_name) in
             [("", ""), ("", "a"), ("", ".hidden"), ("nonsense", "a"), ("a/b/c", "a."), ("no type", "")]
         {
-            assert_eq!(kind(NOISE, mime_type, file_name), Err(FileRefused::TypeUnknown), "{mime_type} {file_name}");
+            assert_eq!(detect(NOISE, mime_type, file_name), Err(FileError::TypeUnknown), "{mime_type} {file_name}");
         }
     }
 
     #[test]
-    fn another_category_is_a_contradiction() {
+    fn content_of_another_category_is_refused() {
         for (head, mime_type, file_name) in [
             (PDF, "image/png", "a.png"),
             (PDF, "", "a.png"),
@@ -247,36 +248,36 @@ mod tests {
             (NOISE, "", "a.webp"),
             (NOISE, "application/octet-stream", "a.gif"),
         ] {
-            assert_eq!(kind(head, mime_type, file_name), Err(FileRefused::TypeMismatch), "{mime_type} {file_name}");
+            assert_eq!(detect(head, mime_type, file_name), Err(FileError::TypeMismatch), "{mime_type} {file_name}");
         }
     }
 
     #[test]
-    fn a_text_is_what_its_sender_says_as_long_as_no_content_could_tell() {
-        is(b"a,b\n1,2\n", "text/csv", "a.csv", "text/csv");
-        is(b"a,b\n1,2\n", "", "a.csv", "text/csv");
-        is(b"{\"a\":1}", "application/json", "", "application/json");
-        is("ação".as_bytes(), "", "", "text/plain");
-        is(b"hello", "application/pdf", "a.pdf", "text/plain");
-        is(b"<html> hello", "text/plain", "a.txt", "text/html");
-        is(b"<?xml version=\"1.0\"?><svg/>", "image/svg+xml", "a.svg", "image/svg+xml");
-        is(b"<svg xmlns=\"http://www.w3.org/2000/svg\"/>", "image/svg+xml", "a.svg", "image/svg+xml");
-        is(b"<?xml version=\"1.0\"?><x/>", "application/xml", "a.xml", "application/xml");
+    fn a_text_has_the_declared_type_unless_that_has_a_signature() {
+        assert_type(b"a,b\n1,2\n", "text/csv", "a.csv", "text/csv");
+        assert_type(b"a,b\n1,2\n", "", "a.csv", "text/csv");
+        assert_type(b"{\"a\":1}", "application/json", "", "application/json");
+        assert_type("ação".as_bytes(), "", "", "text/plain");
+        assert_type(b"hello", "application/pdf", "a.pdf", "text/plain");
+        assert_type(b"<html> hello", "text/plain", "a.txt", "text/html");
+        assert_type(b"<?xml version=\"1.0\"?><svg/>", "image/svg+xml", "a.svg", "image/svg+xml");
+        assert_type(b"<svg xmlns=\"http://www.w3.org/2000/svg\"/>", "image/svg+xml", "a.svg", "image/svg+xml");
+        assert_type(b"<?xml version=\"1.0\"?><x/>", "application/xml", "a.xml", "application/xml");
     }
 
     #[test]
-    fn a_form_that_many_types_share_leaves_the_word_to_the_sender() {
+    fn a_container_has_the_declared_type() {
         let docx = "application/vnd.openxmlformats-officedocument.wordprocessingml.document";
-        is(ZIP, docx, "a.docx", docx);
-        is(ZIP, "", "a.docx", docx);
-        is(ZIP, "application/zip", "", "application/zip");
-        is(&webm(), "audio/webm;codecs=opus", "voice.webm", "audio/webm");
-        is(&webm(), "video/mp4", "a.mp4", "video/webm");
-        assert_eq!(kind(&webm(), "image/png", ""), Err(FileRefused::TypeMismatch));
+        assert_type(ZIP, docx, "a.docx", docx);
+        assert_type(ZIP, "", "a.docx", docx);
+        assert_type(ZIP, "application/zip", "", "application/zip");
+        assert_type(&webm(), "audio/webm;codecs=opus", "voice.webm", "audio/webm");
+        assert_type(&webm(), "video/mp4", "a.mp4", "video/webm");
+        assert_eq!(detect(&webm(), "image/png", ""), Err(FileError::TypeMismatch));
     }
 
     #[test]
-    fn a_type_becomes_a_usual_ending() {
+    fn a_type_has_its_usual_extension() {
         assert_eq!(extension("image/jpeg"), Some("jpg"));
         assert_eq!(extension("image/png"), Some("png"));
         assert_eq!(extension("application/x-nobody-knows"), None);

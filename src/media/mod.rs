@@ -36,12 +36,12 @@ use tokio::sync::Notify;
 use tokio::sync::oneshot;
 
 use disk::Disk;
-pub use error::{FileRefused, OpenError, ReadError, StoreError, Unavailable};
+pub use error::{FileError, OpenError, ReadError, StoreError, Unavailable};
 pub use incoming::Incoming;
 pub(crate) use incoming::SpoolError;
 use incoming::SpooledFile;
 pub use links::{Claim, InvalidLink, Links, PATH};
-pub use mime_type::Declared;
+pub use mime_type::FileDeclaration;
 pub use object_store::GetResult;
 use space::Space;
 use storage::Storage;
@@ -185,20 +185,20 @@ impl Media {
     pub async fn receive<E>(
         &self,
         company: CompanyId,
-        declared: &Declared,
+        declared: &FileDeclaration,
         stream: impl Stream<Item = Result<Bytes, E>>,
     ) -> Result<Upload, StoreError<E>> {
         let file = self.0.incoming.receive(company, stream, self.0.bytes_max, mime_type::HEAD_BYTES).await;
         let file = file.map_err(|error| match error {
             SpoolError::Source(error) => StoreError::Source(error),
-            SpoolError::TooLong => FileRefused::TooLarge(self.0.bytes_max).into(),
+            SpoolError::TooLong => FileError::TooLarge(self.0.bytes_max).into(),
             SpoolError::Disk(reason) => Unavailable::Store(reason).into(),
             SpoolError::Full => Unavailable::DiskFull.into(),
         })?;
         if file.size == 0 {
-            return Err(FileRefused::Empty.into());
+            return Err(FileError::Empty.into());
         }
-        let mime_type = mime_type::of(&file.head, declared)?;
+        let mime_type = mime_type::detect(&file.head, declared)?;
         let file_name = name::of(declared.file_name.as_deref(), &mime_type);
         Ok(Upload { file, mime_type, file_name })
     }
@@ -254,7 +254,7 @@ impl Media {
     pub async fn store<E>(
         &self,
         company: CompanyId,
-        declared: &Declared,
+        declared: &FileDeclaration,
         stream: impl Stream<Item = Result<Bytes, E>>,
     ) -> Result<StoredMedia, StoreError<E>> {
         let upload = self.receive(company, declared, stream).await?;

@@ -30,7 +30,7 @@ use tokio::sync::Notify;
 
 use self::queue::{DownloadLimits, DownloadQueue, PendingFile};
 use super::call::FileReference;
-use crate::media::{Declared, FileRefused, Media, StoreError};
+use crate::media::{FileDeclaration, FileError, Media, StoreError};
 use crate::outbound::{Outbound, OutboundError};
 use crate::providers::{Graph, GraphError};
 
@@ -272,11 +272,11 @@ impl Downloads {
         let account = organization.and_then(|organization| Account::of(organization.channels.get(&channel)?));
         let account = account.ok_or_else(|| FetchError::Transient("the channel has no usable account".to_owned()))?;
         let location = self.locate(&account, file).await?;
-        let declared = Declared { mime_type: location.mime_type.clone(), file_name: file.file_name.clone() };
+        let declared = FileDeclaration { mime_type: location.mime_type.clone(), file_name: file.file_name.clone() };
         match self.download(company, &account, &location, declared).await {
             // The declared type is wrong: the content decides, and what it does not show is bytes.
-            Err(DownloadError::Refused(FileRefused::TypeMismatch)) => {
-                let bytes = Declared { mime_type: Some(OCTETS.to_owned()), file_name: None };
+            Err(DownloadError::Refused(FileError::TypeMismatch)) => {
+                let bytes = FileDeclaration { mime_type: Some(OCTETS.to_owned()), file_name: None };
                 self.download(company, &account, &location, bytes).await.map_err(DownloadError::into_fetch_error)
             }
             outcome => outcome.map_err(DownloadError::into_fetch_error),
@@ -297,7 +297,7 @@ impl Downloads {
         let reply = reply.unwrap_or_default();
         let bytes_max = self.0.media.bytes_max();
         if reply["file_size"].as_u64().is_some_and(|size| size > bytes_max) {
-            return Err(DownloadError::Refused(FileRefused::TooLarge(bytes_max)).into_fetch_error());
+            return Err(DownloadError::Refused(FileError::TooLarge(bytes_max)).into_fetch_error());
         }
         let url = reply["url"].as_str().map(str::to_owned);
         let url =
@@ -311,7 +311,7 @@ impl Downloads {
         company: CompanyId,
         account: &Account,
         location: &FileLocation,
-        declared: Declared,
+        declared: FileDeclaration,
     ) -> Result<Value, DownloadError> {
         // The token is only for a URL that the provider returned; a URL in a call may be anyone's.
         let token = location.is_from_provider.then_some(account.access_token.0.as_str());
@@ -319,7 +319,7 @@ impl Downloads {
         let response =
             response.map_err(|error| DownloadError::Fetch(fetch_error(&error, !location.is_from_provider)))?;
         let declared = match declared {
-            Declared { mime_type: None, file_name: None } => Declared {
+            FileDeclaration { mime_type: None, file_name: None } => FileDeclaration {
                 mime_type: response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).map(str::to_owned),
                 file_name: None,
             },
@@ -349,7 +349,7 @@ struct FileLocation {
 /// Why a file was not stored.
 enum DownloadError {
     Fetch(FetchError),
-    Refused(FileRefused),
+    Refused(FileError),
 }
 
 impl DownloadError {
@@ -359,14 +359,14 @@ impl DownloadError {
             Self::Refused(refused) => refused,
         };
         let code = match refused {
-            FileRefused::Empty => "ERR_API_MEDIA_EMPTY",
-            FileRefused::TooLarge(_) => "ERR_API_PAYLOAD_TOO_LARGE",
-            FileRefused::TypeUnknown => "ERR_API_MEDIA_TYPE_UNKNOWN",
-            FileRefused::TypeMismatch => "ERR_API_MEDIA_TYPE_MISMATCH",
+            FileError::Empty => "ERR_API_MEDIA_EMPTY",
+            FileError::TooLarge(_) => "ERR_API_PAYLOAD_TOO_LARGE",
+            FileError::TypeUnknown => "ERR_API_MEDIA_TYPE_UNKNOWN",
+            FileError::TypeMismatch => "ERR_API_MEDIA_TYPE_MISMATCH",
         };
         let message = match refused {
             // For the operator: the provider itself may accept larger ones.
-            FileRefused::TooLarge(_) => format!("{refused}, the limit set by --media-max-size"),
+            FileError::TooLarge(_) => format!("{refused}, the limit set by --media-max-size"),
             refused => refused.to_string(),
         };
         FetchError::Permanent(MessageError { code: code.to_owned(), message })

@@ -24,7 +24,7 @@ use super::bounds::{FILES_PART, JSON_BYTES_MAX};
 use super::decompression::decompress;
 use super::fields::{Fields, Input};
 use super::part_heads::PartHeads;
-use crate::media::{Declared, Media, SpoolError, Unavailable, Upload};
+use crate::media::{FileDeclaration, Media, SpoolError, Unavailable, Upload};
 use crate::web::connections::{MinRateStream, body_error};
 use crate::web::response::error::ApiError;
 
@@ -235,12 +235,12 @@ async fn read_parts(
 }
 
 /// The declared name and type of a file.
-fn declared(part: &Field) -> Declared {
+fn declared(part: &Field) -> FileDeclaration {
     let disposition = part.content_disposition();
     let extended = disposition.and_then(|header| header.get_filename_ext());
     let extended = extended.and_then(|name| String::from_utf8(name.value.clone()).ok());
     let plain = || disposition.and_then(|header| header.get_filename()).map(str::to_owned);
-    Declared {
+    FileDeclaration {
         mime_type: part.content_type().map(|header| header.essence_str().to_owned()),
         file_name: extended.or_else(plain),
     }

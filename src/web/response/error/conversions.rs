@@ -7,7 +7,7 @@ use hotline_persistence::{Error, Timestamp};
 use serde_json::json;
 
 use super::ApiError;
-use crate::media::{FileRefused, ReadError, StoreError, Unavailable};
+use crate::media::{FileError, ReadError, StoreError, Unavailable};
 
 /// `Retry-After` in seconds when the disk is nearly full: an operator must free space first.
 const DISK_FULL_RETRY_AFTER_S: u64 = 60;
@@ -87,13 +87,13 @@ impl From<Error> for ApiError {
     }
 }
 
-impl From<FileRefused> for ApiError {
-    fn from(refused: FileRefused) -> Self {
+impl From<FileError> for ApiError {
+    fn from(refused: FileError) -> Self {
         let code = match refused {
-            FileRefused::TooLarge(_) => return Self { message: refused.to_string(), ..Self::payload_too_large("") },
-            FileRefused::Empty => "ERR_API_MEDIA_EMPTY",
-            FileRefused::TypeUnknown => "ERR_API_MEDIA_TYPE_UNKNOWN",
-            FileRefused::TypeMismatch => "ERR_API_MEDIA_TYPE_MISMATCH",
+            FileError::TooLarge(_) => return Self { message: refused.to_string(), ..Self::payload_too_large("") },
+            FileError::Empty => "ERR_API_MEDIA_EMPTY",
+            FileError::TypeUnknown => "ERR_API_MEDIA_TYPE_UNKNOWN",
+            FileError::TypeMismatch => "ERR_API_MEDIA_TYPE_MISMATCH",
         };
         Self::new(StatusCode::BAD_REQUEST, code, refused.to_string())
     }

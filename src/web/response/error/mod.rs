@@ -12,7 +12,7 @@ use hotline_persistence::error::Holder;
 use serde_json::{Value, json};
 
 pub use self::reasons::{OTHER as OTHER_REASON, code_of as code_of_reason, codes as reason_codes};
-use crate::media::Declared;
+use crate::media::FileDeclaration;
 
 /// The result of a handler.
 pub type ApiResult<T> = Result<T, ApiError>;
@@ -92,7 +92,7 @@ impl ApiError {
     }
 
     /// The same error for one file of a form, with the file's name; `field` is its part.
-    pub(in crate::web) fn of_file(mut self, field: &str, declared: &Declared) -> Self {
+    pub(in crate::web) fn of_file(mut self, field: &str, declared: &FileDeclaration) -> Self {
         const OF_A_FILE: [&str; 3] =
             ["ERR_API_MEDIA_EMPTY", "ERR_API_MEDIA_TYPE_UNKNOWN", "ERR_API_MEDIA_TYPE_MISMATCH"];
         if OF_A_FILE.contains(&self.code) {
