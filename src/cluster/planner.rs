@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_of_an_ended_life_are_left_to_its_heir() {
+    fn slots_of_an_ended_life_are_reserved_for_its_heir() {
         let lives = [life(1, 4, false)];
         assert!(plan(&lives, &rows(|_| (Some(9), None)), &[]).is_empty());
         assert_eq!(plan(&lives, &rows(|_| (None, None)), &[]).len(), usize::from(SLOTS));

@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_comes_before_an_id_and_an_id_where_no_word_leads_on() {
+    fn a_literal_segment_precedes_an_id_if_the_rest_matches() {
         let routes = Routes::of(&["/a/{id}", "/a/b/c", "/a/{id}/d"].map(str::to_owned));
         assert_eq!(routes.find("/a/7"), Some(0));
         assert_eq!(routes.find("/a/b"), Some(0));

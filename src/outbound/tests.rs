@@ -162,7 +162,7 @@ async fn only_plain_web_addresses_are_called() {
 }
 
 #[tokio::test]
-async fn a_name_that_leads_inside_is_not_reached() {
+async fn a_name_of_an_internal_address_is_refused() {
     let server = Server::start(SECRET).await;
     let inside = ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:127.0.0.1", "fd00::1", "64:ff9b::7f00:1"];
     for address in inside {
@@ -179,7 +179,7 @@ async fn a_name_that_leads_inside_is_not_reached() {
 /// A name is resolved once per connection, and the connection goes to the checked address. A different answer the next
 /// time is checked again.
 #[tokio::test]
-async fn a_name_that_changes_its_mind_gains_nothing() {
+async fn a_name_that_resolves_differently_is_checked_again() {
     let server = Server::start(SECRET).await;
     // An allowed and a forbidden part of loopback stand for public and private: all that matters is that one is
     // permitted.

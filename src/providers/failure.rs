@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_there_and_what_the_provider_calls_transient_are_tried_again() {
+    fn an_unreachable_provider_and_transient_errors_are_retried() {
         let unreachable = SendFailure::from(GraphError::Unreachable("no answer in time".to_owned()));
         assert!(matches!(unreachable, SendFailure::Retry { after: None, .. }), "{unreachable:?}");
         let message = "try later".to_owned();

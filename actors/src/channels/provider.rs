@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_providers_texts_are_made_storable() {
+    fn a_providers_texts_are_truncated_and_cleaned() {
         let stored_id = |id: &str| Accepted { provider_message_id: Some(id.to_owned()) }.storable().provider_message_id;
         let longest = "x".repeat(PROVIDER_ID_BYTES_MAX);
         assert_eq!(stored_id(&longest), Some(longest.clone()));

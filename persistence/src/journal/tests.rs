@@ -254,7 +254,7 @@ fn reservations_count_and_return_when_dropped() {
 }
 
 #[test]
-fn a_record_above_the_limit_comes_back() {
+fn a_record_above_the_limit_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let (journal, _released) = start(dir.path(), &SMALL, 0);
     let refused = journal.reserve().unwrap().append(&vec![0; RECORD_BYTES_MAX + 1], 42).unwrap_err();

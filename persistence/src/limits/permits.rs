@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_waits_longer_than_the_limit() {
+    async fn no_wait_exceeds_the_limit() {
         let permits = permits(PermitLimits::new(1, 1).wait(1, WAIT));
         let permit = permits.acquire(1).await.expect("a permit");
         assert_eq!(permits.acquire(1).await.expect_err("too long"), Denied::TooLong);

@@ -85,7 +85,7 @@ const REQUEST_HEADERS: [(&str, &str); 22] = [
 ];
 
 #[actix_web::test]
-async fn no_header_is_taken_from_a_request_by_naming_it_in_connection() {
+async fn no_header_is_removed_by_naming_it_in_connection() {
     let (edge, owner) = pair();
     let names: Vec<&str> = REQUEST_HEADERS.iter().map(|(name, _)| *name).chain(["authorization", "host"]).collect();
     let mixed = |name: &str| -> String {
@@ -122,7 +122,7 @@ async fn no_header_is_taken_from_a_request_by_naming_it_in_connection() {
 }
 
 #[actix_web::test]
-async fn bodies_of_any_size_go_through_and_a_refusal_comes_before_their_end() {
+async fn bodies_of_any_size_are_forwarded_and_a_refusal_may_precede_their_end() {
     let (edge, owner) = pair();
     let client = client();
     for bytes in [0_usize, 1, 65_536, 65_537, 1_000_000] {

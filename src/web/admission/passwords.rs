@@ -100,13 +100,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_the_cores_are_left_to_the_others() {
+    fn passwords_use_half_the_cores() {
         let of = |cores| at_once(NonZeroUsize::new(cores));
         assert_eq!([of(0), of(1), of(2), of(3), of(4), of(16)], [1, 1, 1, 1, 2, 8]);
     }
 
     #[actix_web::test]
-    async fn no_more_are_worked_out_at_once_than_that() {
+    async fn concurrent_hashes_are_limited() {
         let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let works = (0..4 * at_once(thread::available_parallelism().ok())).map(|_| {
             let (now, most) = (now.clone(), most.clone());

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[actix_web::test]
-    async fn a_body_that_trickles_earns_nothing_by_it() {
+    async fn a_trickling_body_gets_no_allowance() {
         let min_rate = MinRate { bytes_per_s: u32::MAX, ..MIN_RATE };
         let trickle = Box::pin(stream::unfold((), |()| async {
             tokio::time::sleep(Duration::from_millis(5)).await;

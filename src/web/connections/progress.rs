@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_a_body_that_nobody_read_is_no_new_request() {
+    fn the_rest_of_an_unread_body_is_not_a_new_request() {
         let progress = Progress::new();
         drop(progress.start_request(true));
         progress.on_read(10);

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_always_sent_is_required_and_what_may_be_left_out_is_not() {
+    fn a_property_is_required_unless_it_may_be_omitted() {
         let schema = response_schema(json!({
             "type": "object",
             "required": ["id"],

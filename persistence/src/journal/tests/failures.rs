@@ -118,13 +118,10 @@ fn a_shortage_of_open_files_or_memory_is_waited_for_and_poisons_nothing() {
 }
 
 #[test]
-fn without_open_files_the_next_segment_is_made_of_the_file_that_is_held_open() {
+fn without_open_files_the_next_segment_reuses_the_open_file() {
     let Some(dir) = own_dir() else {
         let dir = tempfile::tempdir().unwrap();
-        assert!(in_own_process(
-            "without_open_files_the_next_segment_is_made_of_the_file_that_is_held_open",
-            dir.path()
-        ));
+        assert!(in_own_process("without_open_files_the_next_segment_reuses_the_open_file", dir.path()));
         return;
     };
     let (journal, released) = start(&dir, &SMALL, 0);
@@ -180,10 +177,10 @@ fn a_process_killed_at_any_point_keeps_all_it_released() {
 
 /// A hole between two segments would look like damage.
 #[test]
-fn a_segment_that_cannot_be_taken_away_keeps_the_later_ones() {
+fn a_segment_that_cannot_be_removed_retains_the_later_ones() {
     let Some(dir) = own_dir() else {
         let dir = tempfile::tempdir().unwrap();
-        assert!(in_own_process("a_segment_that_cannot_be_taken_away_keeps_the_later_ones", dir.path()));
+        assert!(in_own_process("a_segment_that_cannot_be_removed_retains_the_later_ones", dir.path()));
         return;
     };
     let (journal, released) = start(&dir, &SMALL, 0);

@@ -36,7 +36,7 @@ fn the_bytes_on_disk_are_those_described() {
 }
 
 #[test]
-fn a_version_nobody_knows_is_refused() {
+fn an_unknown_version_is_refused() {
     let mut segment = bytes(SEGMENT);
     for version in [0, 2, 255] {
         segment[8] = version;

@@ -195,7 +195,7 @@ fn a_segment_that_is_read_is_not_used_again() {
 }
 
 #[test]
-fn what_an_earlier_use_left_is_no_record_and_no_damage() {
+fn stale_bytes_of_a_recycled_segment_are_neither_records_nor_damage() {
     let dir = recycled_journal(20);
     let recovered = open(dir.path(), SMALL).unwrap();
     assert_eq!((recovered.last(), recovered.torn_tail()), (Some(20), None));

@@ -24,7 +24,7 @@ fn take_seqs(queue: &FlushQueue) -> Vec<Seq> {
 }
 
 #[test]
-fn what_does_not_fit_is_read_back_and_nothing_comes_twice() {
+fn entries_beyond_the_capacity_are_read_back_exactly_once() {
     let queue = FlushQueue::with_capacity(0, true, 2);
     queue.push((1..=5).map(entry));
     assert_eq!(take_seqs(&queue), [1, 2]);
@@ -37,7 +37,7 @@ fn what_does_not_fit_is_read_back_and_nothing_comes_twice() {
 }
 
 #[test]
-fn while_more_is_on_disk_than_was_read_back_memory_stays_aside() {
+fn entries_bypass_memory_while_earlier_ones_are_only_on_disk() {
     let queue = FlushQueue::with_capacity(0, true, 1);
     queue.push((1..=4).map(entry));
     assert_eq!(take_seqs(&queue), [1]);
@@ -50,7 +50,7 @@ fn while_more_is_on_disk_than_was_read_back_memory_stays_aside() {
 }
 
 #[test]
-fn the_lag_is_the_age_of_what_is_left_after_a_flush() {
+fn the_lag_is_the_age_of_the_oldest_unflushed_entry() {
     const PAUSE: Duration = Duration::from_millis(20);
     let queue = FlushQueue::with_capacity(0, true, 2);
     assert_eq!(queue.lag(), Duration::ZERO);
