@@ -68,7 +68,7 @@ pub async fn validate(
     if values.is_empty() && !is_new {
         return Ok(Vec::new());
     }
-    let known = table::all_of_held::<CustomField>(db, company, application).await?;
+    let known = table::lock_all_of::<CustomField>(db, company, application).await?;
     check_all(&known, values, is_new).map_err(|errors| Refusal::Invalid(errors).into())
 }
 

@@ -217,7 +217,7 @@ async fn a_type_never_changes_behind_a_value_that_is_being_written() {
     let size = field(&app.api, "Size", "contact").await;
     for writes in [false, true] {
         let mut writer = app.db.begin().await.expect("a transaction");
-        let held = table::all_of_held::<CustomField>(&mut writer, app.company.id, Application::Contact).await;
+        let held = table::lock_all_of::<CustomField>(&mut writer, app.company.id, Application::Contact).await;
         assert_eq!(held.expect("fields")[0].id, CustomFieldId::new(size));
         let api = app.api.clone();
         let kind = if writes { "date" } else { "number" };
