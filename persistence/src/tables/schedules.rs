@@ -261,7 +261,7 @@ pub struct ScheduleFilter {
     pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
 }
 
-/// The contact is looked up per row, so the plan is good for any number of rows.
+/// The contact is looked up per row, so the plan suits any number of rows.
 const COLUMNS: &str = "select s.*, c.name as contact_name, c.number as contact_number";
 const JOINS: &str = "left join lateral (select name, number from contacts
         where company_id = s.company_id and id = s.contact_id offset 0) c on true";

@@ -1,4 +1,4 @@
-//! The handlers of a process: they report what they received, and answer when they are told to.
+//! The handlers of a process: they report what they received, and respond when the test signals.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -38,7 +38,7 @@ async fn a_request_waits_for_its_owner_and_begins_once() {
     let echo: Value = request.await.expect("asked").expect("an answer").json().await.expect("JSON");
     assert_eq!((echo["body"].as_u64(), edge.started_requests()), (Some(4), 1));
 
-    // There is no owner, or it cannot be reached: the client is told to retry.
+    // There is no owner, or it cannot be reached: the response asks for a retry.
     let edge = Node::impatient(4);
     let unused_listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = unused_listener.local_addr().expect("an address").to_string();

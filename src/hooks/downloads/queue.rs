@@ -155,7 +155,7 @@ impl<F: PendingFile> DownloadQueue<F> {
         self.in_memory += 1;
     }
 
-    /// The next file to download, if a slot is free: the newest of the company whose turn it is, because somebody is
+    /// The next file to download, if a slot is free: the newest of the company whose turn it is, because an agent is
     /// probably waiting for it.
     pub(super) fn start_next(&mut self) -> Option<F> {
         if self.slots.in_use() >= self.limits.concurrent {

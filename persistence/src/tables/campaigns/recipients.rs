@@ -232,7 +232,7 @@ pub async fn recipients(
         .equals("r.status", filter.status)
         .between("r.updated_at", filter.updated);
     let db = list.weigh(db, page);
-    // The contact is looked up per row, so the plan is good for any number of rows.
+    // The contact is looked up per row, so the plan suits any number of rows.
     let listing = ") select r.*, c.name as contact_name, c.number as contact_number from page r
         left join lateral (select name, number from contacts
             where company_id = r.company_id and id = r.contact_id offset 0) c on true";

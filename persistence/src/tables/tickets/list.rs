@@ -35,7 +35,7 @@ fn is_heavy(filter: &TicketFilter, page: PageRequest) -> bool {
     *filter != indexed || page.is_deep()
 }
 
-/// Whether [`list`] has one plan that is good for every value: an index then returns the tickets in list order, and for
+/// Whether [`list`] has one plan that suits every value: an index then returns the tickets in list order, and for
 /// any status only those of the page are read.
 pub fn is_steady(filter: &TicketFilter, page: PageRequest) -> bool {
     let by_status = TicketFilter { status: filter.status, ..TicketFilter::default() };

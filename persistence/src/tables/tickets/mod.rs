@@ -230,7 +230,7 @@ pub async fn follow_ups(db: impl Database<'_>, company: CompanyId, ids: &[Ticket
 }
 
 /// The columns of [`LoadedTicket`] and their sources, for tickets found as `t`. The related rows are looked up per
-/// ticket (`offset 0` prevents other joins), so the plan is good for any number of tickets, and is made in half the
+/// ticket (`offset 0` prevents other joins), so the plan suits any number of tickets, and planning takes half the
 /// time.
 const COLUMNS: &str = "select t.*, c.name as contact_name, c.number as contact_number,
         c.verified as contact_verified,
