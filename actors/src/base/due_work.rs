@@ -1,8 +1,8 @@
 //! The loop of an actor whose work becomes due: messages at a set time, the next recipient of a campaign.
 //!
-//! Such an actor does what is due in a *round*: after every message to it, and when its timer rings. A round ends with
-//! the time of the next one ([`DueWork::schedule_tick`]); without it, the next message brings the next round. The timer
-//! rings at least every [`TICK`] while something waits for the clock, so that a clock change or a suspended machine is
+//! Such an actor does what is due in a *run*: after every message to it, and when its timer fires. A run ends with
+//! the time of the next one ([`DueWork::schedule_tick`]); without it, the next message brings the next run. The timer
+//! fires at least every [`TICK`] while something waits for the clock, so that a clock change or a suspended machine is
 //! noticed within that time.
 //!
 //! A panic is a defect of the actor's state in memory alone: the state is dropped, and read again from the tables.
@@ -14,7 +14,7 @@ use actix::{Actor, AsyncContext, Context, SpawnHandle};
 
 use crate::registry::Dismiss;
 
-/// Maximum time between two rounds while something is due soon, and the pause after a defect.
+/// Maximum time between two runs while something is due soon, and the pause after a defect.
 pub(crate) const TICK: Duration = Duration::from_secs(1);
 
 /// Whether an actor may work now.
@@ -28,7 +28,7 @@ pub(crate) enum Readiness {
     Stopping,
 }
 
-/// The state of an actor's rounds.
+/// The state of an actor's runs.
 #[derive(Debug, Default)]
 pub(crate) struct DueWorkState {
     timer: Option<SpawnHandle>,
@@ -44,14 +44,14 @@ impl DueWorkState {
 
 /// An actor whose work becomes due. It calls [`DueWork::supervise`] when it starts, and for every message.
 pub(crate) trait DueWork: Actor<Context = Context<Self>> {
-    /// The state of its rounds.
+    /// The state of its runs.
     fn work_state(&mut self) -> &mut DueWorkState;
 
     /// Whether it may work now.
     fn readiness(&self) -> Readiness;
 
-    /// Does what is due, and sets the time of the next round.
-    fn round(&mut self, cx: &mut Context<Self>);
+    /// Does what is due, and sets the time of the next run.
+    fn run_due_work(&mut self, cx: &mut Context<Self>);
 
     /// Publishes its figures; called after every message.
     fn publish_figures(&mut self) {}
@@ -62,11 +62,11 @@ pub(crate) trait DueWork: Actor<Context = Context<Self>> {
     /// Leaves its registry, and refuses what waits for it.
     fn leave(&mut self);
 
-    /// Runs `work`, and then a round.
+    /// Runs `work`, and then what is due.
     fn supervise(&mut self, cx: &mut Context<Self>, work: impl FnOnce(&mut Self, &mut Context<Self>)) {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             work(self, cx);
-            self.run_round(cx);
+            self.run_if_ready(cx);
             self.publish_figures();
         }));
         if outcome.is_err() {
@@ -75,34 +75,34 @@ pub(crate) trait DueWork: Actor<Context = Context<Self>> {
         }
     }
 
-    /// Runs a round if the actor may work now.
-    fn run_round(&mut self, cx: &mut Context<Self>) {
+    /// Runs what is due if the actor may work now.
+    fn run_if_ready(&mut self, cx: &mut Context<Self>) {
         if self.work_state().is_retired {
             return;
         }
         match self.readiness() {
-            Readiness::Ready => self.round(cx),
+            Readiness::Ready => self.run_due_work(cx),
             Readiness::Elsewhere => self.schedule_tick(TICK, cx),
             Readiness::Stopping => {}
         }
     }
 
-    /// Sets the timer of the next round, and replaces an earlier one.
+    /// Sets the timer of the next run, and replaces an earlier one.
     fn schedule_tick(&mut self, time: Duration, cx: &mut Context<Self>) {
         self.cancel_tick(cx);
-        let ring =
+        let fire =
             |this: &mut Self, cx: &mut Context<Self>| this.supervise(cx, |this, _| this.work_state().timer = None);
-        self.work_state().timer = Some(cx.run_later(time, ring));
+        self.work_state().timer = Some(cx.run_later(time, fire));
     }
 
-    /// Cancels the timer of the next round.
+    /// Cancels the timer of the next run.
     fn cancel_tick(&mut self, cx: &mut Context<Self>) {
         if let Some(timer) = self.work_state().timer.take() {
             cx.cancel_future(timer);
         }
     }
 
-    /// Ends the rounds. Later callers reach the successor.
+    /// Ends the runs. Later callers reach the successor.
     fn retire(&mut self, cx: &mut Context<Self>) {
         self.work_state().is_retired = true;
         self.leave();
@@ -124,23 +124,23 @@ mod tests {
 
     use super::*;
 
-    /// The timer of a test that must not ring.
+    /// The timer of a test that must not fire.
     const NEVER: Duration = Duration::from_secs(3600);
 
     /// An actor that counts what happens to it.
     struct Counter {
         work_state: DueWorkState,
         readiness: Readiness,
-        /// The pause until the next round; none: until the next message.
+        /// The pause until the next run; none: until the next message.
         pause: Option<Duration>,
         counts: Counts,
-        /// Notified in the tenth round.
-        tenth_round: Option<oneshot::Sender<()>>,
+        /// Notified in the tenth run.
+        tenth_run: Option<oneshot::Sender<()>>,
     }
 
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     struct Counts {
-        rounds: u32,
+        runs: u32,
         published: u32,
         recovered: u32,
         left: u32,
@@ -163,10 +163,10 @@ mod tests {
             self.readiness
         }
 
-        fn round(&mut self, cx: &mut Context<Self>) {
-            self.counts.rounds += 1;
-            if self.counts.rounds == 10
-                && let Some(reached) = self.tenth_round.take()
+        fn run_due_work(&mut self, cx: &mut Context<Self>) {
+            self.counts.runs += 1;
+            if self.counts.runs == 10
+                && let Some(reached) = self.tenth_run.take()
             {
                 assert_eq!(reached.send(()), Ok(()));
             }
@@ -216,7 +216,7 @@ mod tests {
     }
 
     fn start(readiness: Readiness, pause: Option<Duration>) -> Addr<Counter> {
-        Counter { work_state: DueWorkState::default(), readiness, pause, counts: Counts::default(), tenth_round: None }
+        Counter { work_state: DueWorkState::default(), readiness, pause, counts: Counts::default(), tenth_run: None }
             .start()
     }
 
@@ -227,8 +227,8 @@ mod tests {
         counter.send(Run(Box::new(work))).await.expect("the actor is alive").expect("it answers")
     }
 
-    fn counts(rounds: u32, published: u32) -> Counts {
-        Counts { rounds, published, ..Counts::default() }
+    fn counts(runs: u32, published: u32) -> Counts {
+        Counts { runs, published, ..Counts::default() }
     }
 
     #[actix::test]
@@ -236,26 +236,26 @@ mod tests {
         let counter = start(Readiness::Ready, None);
         assert_eq!(run(&counter, |_, _| ()).await, (counts(2, 2), false));
         assert_eq!(run(&counter, |_, _| ()).await, (counts(3, 3), false));
-        // From now on each round sets a timer that rings at once.
-        let (reached, tenth_round) = oneshot::channel();
+        // From now on each run sets a timer that fires at once.
+        let (reached, tenth_run) = oneshot::channel();
         let repeat = |this: &mut Counter, _: &mut Context<Counter>| {
-            (this.pause, this.tenth_round) = (Some(Duration::ZERO), Some(reached));
+            (this.pause, this.tenth_run) = (Some(Duration::ZERO), Some(reached));
         };
         run(&counter, repeat).await;
-        assert_eq!(tenth_round.await, Ok(()), "rounds follow each other without a message");
+        assert_eq!(tenth_run.await, Ok(()), "runs follow each other without a message");
     }
 
     #[actix::test]
     async fn a_later_timer_replaces_an_earlier_one() {
         let counter = start(Readiness::Ready, Some(NEVER));
-        let (rang, ring) = oneshot::channel();
+        let (sender, fired) = oneshot::channel();
         let work = |this: &mut Counter, cx: &mut Context<Counter>| {
             this.schedule_tick(Duration::ZERO, cx);
-            // Rings after the timer above would have.
-            cx.run_later(Duration::from_millis(1), |_, _| assert_eq!(rang.send(()), Ok(())));
+            // Fires after the timer above would have.
+            cx.run_later(Duration::from_millis(1), |_, _| assert_eq!(sender.send(()), Ok(())));
         };
-        assert_eq!(run(&counter, work).await, (counts(2, 2), true), "the round after the message sets the timer again");
-        assert_eq!(ring.await, Ok(()));
+        assert_eq!(run(&counter, work).await, (counts(2, 2), true), "the run after the message sets the timer again");
+        assert_eq!(fired.await, Ok(()));
         assert_eq!(run(&counter, |_, _| ()).await, (counts(3, 3), true));
     }
 
@@ -265,15 +265,15 @@ mod tests {
         let recovered = Counts { recovered: 1, ..counts(1, 1) };
         assert_eq!(run(&counter, |_, _| panic!("a defect")).await, (recovered, true));
         let (later, _) = run(&counter, |_, _| ()).await;
-        assert!(later.rounds >= 2 && later.recovered == 1, "{later:?}");
+        assert!(later.runs >= 2 && later.recovered == 1, "{later:?}");
     }
 
     #[actix::test]
     async fn an_actor_works_only_where_its_company_is_served() {
         let counter = start(Readiness::Elsewhere, None);
         let (before, is_timer_set) = run(&counter, |_, _| ()).await;
-        assert_eq!((before.rounds, is_timer_set), (0, true));
-        assert_eq!(run(&counter, |this, _| this.readiness = Readiness::Ready).await.0.rounds, 1);
+        assert_eq!((before.runs, is_timer_set), (0, true));
+        assert_eq!(run(&counter, |this, _| this.readiness = Readiness::Ready).await.0.runs, 1);
         let counter = start(Readiness::Stopping, None);
         assert_eq!(run(&counter, |_, _| ()).await, (counts(0, 2), false));
     }

@@ -42,7 +42,7 @@ use crate::services::{Contacts, Sending};
 /// Maximum time before their turn at which recipients are loaded.
 const LOAD_AHEAD_MAX: Duration = Duration::from_secs(10);
 
-/// Maximum time between two rounds of a scheduled campaign, so that a clock change is noticed.
+/// Maximum time between two runs of a scheduled campaign, so that a clock change is noticed.
 const SCHEDULED_TICK: Duration = Duration::from_secs(5);
 
 /// How often long-standing messages in transit are looked up in the tables: one may have been deleted with its contact.
@@ -180,7 +180,7 @@ impl DueWork for CampaignRunner {
         self.scope.base.readiness(self.company)
     }
 
-    fn round(&mut self, cx: &mut Mailbox<Self>) {
+    fn run_due_work(&mut self, cx: &mut Mailbox<Self>) {
         self.drop_released_holds();
         let has_been_read =
             matches!(self.state, CampaignState::Current(_) | CampaignState::Missing | CampaignState::Stale(Some(_)));

@@ -147,7 +147,7 @@ impl DueWork for ScheduleDispatcher {
         self.scope.base.readiness(self.company)
     }
 
-    fn round(&mut self, cx: &mut Mailbox<Self>) {
+    fn run_due_work(&mut self, cx: &mut Mailbox<Self>) {
         let (now, instant) = (now(), Instant::now());
         while self.pending_sends.len() < CONCURRENT_SENDS_MAX
             && let Some(presence) = self.enter()
