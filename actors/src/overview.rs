@@ -257,15 +257,15 @@ mod tests {
     }
 
     /// Queue, number open, number waiting, and the start of the longest wait.
-    type Shown = (Option<i64>, i64, i64, Option<DateTime<Utc>>);
+    type QueueCounts = (Option<i64>, i64, i64, Option<DateTime<Utc>>);
 
-    fn known(overviews: &Overviews, now: Instant) -> Vec<Shown> {
+    fn known(overviews: &Overviews, now: Instant) -> Vec<QueueCounts> {
         let (_, OverviewQuery::Known(groups)) = overviews.query(COMPANY, now) else { panic!("it is known") };
-        let shown =
+        let counts_of =
             |group: OpenTickets| (group.queue_id.map(|id| id.0), group.open, group.waiting, group.waiting_since);
-        let mut shown: Vec<_> = groups.into_iter().map(shown).collect();
-        shown.sort_by_key(|group| group.0);
-        shown
+        let mut counts: Vec<_> = groups.into_iter().map(counts_of).collect();
+        counts.sort_by_key(|counts| counts.0);
+        counts
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub enum Error {
     NotFound(&'static str),
     /// A unique value already belongs to another row; nothing was changed.
     #[error("this {} is already in use", .0.field)]
-    Taken(Taken),
+    Taken(TakenValue),
     /// The row is not in the state that the caller expects; nothing was changed.
     #[error("the record has been changed")]
     Changed,
@@ -158,14 +158,14 @@ pub struct NewerSchema {
 
 /// A unique value that belongs to another record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct TakenValue {
     /// The field that contains it.
     pub field: &'static str,
     /// How to find the record that has it.
     pub holder: Option<Holder>,
 }
 
-impl From<&'static str> for Taken {
+impl From<&'static str> for TakenValue {
     fn from(field: &'static str) -> Self {
         Self { field, holder: None }
     }

@@ -13,13 +13,13 @@ use crate::openapi::{Access, Operation, OperationPart};
 use crate::web::response::schema::Schemas;
 use crate::web::{ApiError, ApiResult, Caller};
 
-/// The errors that each of these extractors may cause.
-const ASKED: [u16; 5] = [401, 403, 429, 500, 503];
+/// The statuses of errors that each of these extractors may cause.
+const ERROR_STATUSES: [u16; 5] = [401, 403, 429, 500, 503];
 
 fn describe(operation: &mut Operation) {
     operation.access = Access::Person;
     operation.is_limited = true;
-    operation.errors.extend(ASKED);
+    operation.errors.extend(ERROR_STATUSES);
 }
 
 macro_rules! extracted {

@@ -2,7 +2,7 @@
 
 use super::columns::column_of;
 use super::{Columns, Table};
-use crate::error::{Holder, Taken};
+use crate::error::{Holder, TakenValue};
 use crate::{CompanyId, Error};
 
 /// A value that is unique within a company.
@@ -65,7 +65,7 @@ pub fn map_constraint(fields: &'static [(&'static str, &'static str)]) -> impl F
         // A referenced record was deleted since it was checked.
         Error::Database(error) if is_foreign_key(&error) => Error::NotFound("record"),
         Error::Database(error) => {
-            let errors = fields.iter().map(|(constraint, field)| (*constraint, Error::Taken(Taken::from(*field))));
+            let errors = fields.iter().map(|(constraint, field)| (*constraint, Error::Taken(TakenValue::from(*field))));
             Error::of_constraint(error, errors)
         }
         error => error,
@@ -78,7 +78,7 @@ pub(super) fn map_taken<T: Table>(company: CompanyId, columns: &Columns) -> impl
         Error::Database(error) => {
             let errors = T::UNIQUE.iter().map(|unique| {
                 let holder = columns.text(unique.field).map(|value| unique.holder(T::NAME, company, value));
-                (unique.constraint, Error::Taken(Taken { field: unique.field, holder }))
+                (unique.constraint, Error::Taken(TakenValue { field: unique.field, holder }))
             });
             Error::of_constraint(error, errors)
         }

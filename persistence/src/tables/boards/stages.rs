@@ -9,7 +9,7 @@ use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgExecutor};
 use utoipa::ToSchema;
 
-use crate::error::{Holder, Taken, with_timeout};
+use crate::error::{Holder, TakenValue, with_timeout};
 use crate::table::{self, COUNTED_MAX, Columns, Ordered, Stamps, Table};
 use crate::{BoardId, BoardListId, CompanyId, Database, Error, Result, UserId};
 
@@ -191,7 +191,7 @@ fn map_second_won_stage(company: CompanyId, board: BoardId) -> impl Fn(Error) ->
         Error::Database(error) => {
             let statement = "select id from board_lists where company_id = $1 and board_id = $2::bigint and done_list";
             let holder = Holder { statement: statement.to_owned(), company, value: board.to_string() };
-            let taken = Taken { field: "doneList", holder: Some(holder) };
+            let taken = TakenValue { field: "doneList", holder: Some(holder) };
             Error::of_constraint(error, [("board_lists_one_done", Error::Taken(taken))])
         }
         error => error,

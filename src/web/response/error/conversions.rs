@@ -2,7 +2,7 @@
 
 use actix_web::http::StatusCode;
 use hotline_actors::{Conflict, Refusal};
-use hotline_persistence::error::Taken;
+use hotline_persistence::error::TakenValue;
 use hotline_persistence::{Error, Timestamp};
 use serde_json::json;
 
@@ -74,7 +74,7 @@ impl From<Refusal> for ApiError {
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         match error {
-            Error::Taken(Taken { field, holder }) => {
+            Error::Taken(TakenValue { field, holder }) => {
                 let refused = Self::conflict("a unique value is already in use", json!({"field": field}));
                 Self { holder: holder.map(Box::new), ..refused }
             }
