@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hotline_persistence::id_blocks::IdBlocks;
 use hotline_persistence::tables::channels::ChannelType;
-use hotline_persistence::tables::contacts::{ContactRef, ContactByNumber};
+use hotline_persistence::tables::contacts::{ContactByNumber, ContactRef};
 use hotline_persistence::tables::messages::MessageRow;
 use hotline_persistence::tables::tickets;
 use hotline_persistence::{ChannelId, CompanyId, ContactId, TicketId};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hotline_persistence::tables::channels::ChannelType;
-use hotline_persistence::tables::contacts::{self, ContactRef, ContactRow, ContactByNumber, Visitor};
+use hotline_persistence::tables::contacts::{self, ContactByNumber, ContactRef, ContactRow, Visitor};
 use hotline_persistence::tables::custom_fields::CustomFieldType;
 use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::{messages, webchat_sessions};
@@ -93,7 +93,11 @@ impl Contacts {
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it is not cached and the database is unavailable.
-    pub async fn find_or_create(&self, company: CompanyId, new: ContactByNumber<'_>) -> Result<Arc<ContactRef>, Refusal> {
+    pub async fn find_or_create(
+        &self,
+        company: CompanyId,
+        new: ContactByNumber<'_>,
+    ) -> Result<Arc<ContactRef>, Refusal> {
         if let Some(contact) = self.cache.find_by_number(company, new.number) {
             return Ok(contact);
         }

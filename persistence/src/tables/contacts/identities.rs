@@ -38,7 +38,11 @@ pub async fn by_address(
 }
 
 /// Finds or creates the contact with this address. Concurrent calls yield the same contact.
-pub async fn find_or_create_by_address(db: Db<'_>, company: CompanyId, new: ContactByAddress<'_>) -> Result<ContactRef> {
+pub async fn find_or_create_by_address(
+    db: Db<'_>,
+    company: CompanyId,
+    new: ContactByAddress<'_>,
+) -> Result<ContactRef> {
     if let Some(contact) = by_address(db, company, new.channel, new.address).await? {
         return Ok(contact);
     }
