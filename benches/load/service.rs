@@ -168,8 +168,8 @@ impl Binary {
     pub fn run_command(&self, folder: &Path, arguments: &[&str]) -> Outcome<Value> {
         let output = self.command(folder, arguments)?.arg("--json").output()?;
         if !output.status.success() {
-            let error = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("hotline {}: {}", arguments.join(" "), error.trim()).into());
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("hotline {}: {}", arguments.join(" "), said.trim()).into());
         }
         Ok(serde_json::from_slice(&output.stdout)?)
     }

@@ -154,9 +154,9 @@ async fn visible_cards(db: &mut PgConnection, caller: &Caller) -> ApiResult<Visi
     if let Some(own) = caller.cards_limited_to() {
         return Ok(VisibleCards { assigned_to: Some(own), boards: Vec::new() });
     }
-    let Some(user) = caller.boards_limited_to() else { return Ok(SeenCards::default()) };
+    let Some(user) = caller.boards_limited_to() else { return Ok(VisibleCards::default()) };
     let boards = boards::visible_to(db, caller.company, user).await?;
-    Ok(SeenCards { of: Some(user), boards })
+    Ok(VisibleCards { assigned_to: Some(user), boards })
 }
 
 /// The counts include only what the caller may see. Values they may not see prevent the change as well.

@@ -209,14 +209,14 @@ mod tests {
 
     #[test]
     fn the_content_precedes_the_declared_type_and_the_name() {
-        is(PNG, "", "", "image/png");
-        is(PNG, "application/octet-stream", "a", "image/png");
-        is(PNG, "image/jpeg", "a.jpg", "image/png");
-        is(NOISE, "Application/X-Thing; v=1", "a.bin", "application/x-thing");
-        is(NOISE, "application/octet-stream", "a.mp3", "audio/mpeg");
-        is(NOISE, "", "a.PDF", "application/pdf");
+        assert_type(PNG, "", "", "image/png");
+        assert_type(PNG, "application/octet-stream", "a", "image/png");
+        assert_type(PNG, "image/jpeg", "a.jpg", "image/png");
+        assert_type(NOISE, "Application/X-Thing; v=1", "a.bin", "application/x-thing");
+        assert_type(NOISE, "application/octet-stream", "a.mp3", "audio/mpeg");
+        assert_type(NOISE, "", "a.PDF", "application/pdf");
         // These cannot be recognized by their first bytes.
-        is(NOISE, "image/x-raw", "", "image/x-raw");
+        assert_type(NOISE, "image/x-raw", "", "image/x-raw");
         for (mime_type, file_name) in [
             ("application/octet-stream", "backup.dat"),
             ("", "backup.dat"),

@@ -20,7 +20,7 @@ use crate::service::Binary;
 use crate::stage::Stage;
 use requests::Request;
 
-/// Maximum latency at p95 in milliseconds: of any page of any list, of a report, of a dashboard.
+/// Milliseconds at p95: any page of any list, a report, a dashboard.
 const LIST_MS_MAX: f64 = 50.0;
 const REPORT_MS_MAX: f64 = 100.0;
 const DASHBOARD_MS_MAX: f64 = 20.0;
@@ -98,10 +98,10 @@ impl GrownResult {
         .into_iter()
         .flatten()
         .collect();
-        verdicts.extend(self.compared.iter().map(|comparison| {
-            let ratio = comparison.grown_per_second / comparison.empty_per_second;
+        verdicts.extend(self.compared.iter().map(|compared| {
+            let ratio = compared.grown_per_second / compared.empty_per_second;
             Verdict {
-                what: comparison.scenario.title().to_owned(),
+                what: compared.scenario.title().to_owned(),
                 aim: format!("{SCENARIO_RATIO_MIN} of the empty database"),
                 measured: format!("{ratio:.2}"),
                 is_met: ratio >= SCENARIO_RATIO_MIN,
@@ -148,12 +148,12 @@ pub async fn run(
         percent: options.percent,
         rounds: options.rounds,
         sends_per_second: options.sends_per_second,
-        asked: latencies,
+        asked,
         compared: Vec::new(),
     };
     if options.seconds > 0 {
         report(&measured)?;
-        measured.compared = compare_scenarios(shared, options, &stage).await?;
+        measured.compared = compare(shared, options, &stage).await?;
     }
     stage.clear().await?;
     report(&measured)
@@ -176,7 +176,7 @@ async fn measure_requests(stage: &Stage, requests: &[Request], rounds: u64) -> O
             }
             times[index].push(started_at.elapsed().as_secs_f64() * 1e3);
             if !status.is_success() {
-                failed_statuses[index].push(status.as_u16());
+                refused[index].push(status.as_u16());
             }
         }
     }
@@ -191,7 +191,7 @@ async fn measure_requests(stage: &Stage, requests: &[Request], rounds: u64) -> O
 /// Measures the scenarios on this database and on an empty one, alternating.
 async fn compare(shared: &SharedArgs, options: &GrownArgs, grown: &Stage) -> Outcome<Vec<ScenarioComparison>> {
     let empty = Stage::set(&Binary::measured()?, shared.tickets, options.pool, None).await?;
-    let mut comparisons = Vec::new();
+    let mut compared = Vec::new();
     for scenario in Scenario::ALL {
         // A fixed rate measures latency, and closing needs the tickets that opening leaves.
         if matches!(scenario, Scenario::HalfLoad | Scenario::Close) {
@@ -227,27 +227,5 @@ async fn compare(shared: &SharedArgs, options: &GrownArgs, grown: &Stage) -> Out
         compared.push(ScenarioComparison { scenario, empty_per_second, grown_per_second });
     }
     empty.clear().await?;
-    Ok(comparisons)
-}
-
-/// Runs a scenario once; returns its requests per second.
-async fn measure_scenario(stage: &Stage, scenario: Scenario, options: &Grown) -> Outcome<f64> {
-    let contacts = if scenario == Scenario::Open { stage.pool.as_slice() } else { &[] };
-    let subjects = stage.subjects(contacts, &[])?;
-    let load = Load {
-        scenario,
-        server: Server::Hotline,
-        address: stage.address(Server::Hotline),
-        subjects: &subjects,
-        connections: options.connections,
-        time: Duration::from_secs(options.seconds),
-        rate: None,
-    };
-    let rate = stage.measure(&load).await?.counted.per_second();
-    match scenario {
-        Scenario::Open => stage.close_opened().await?,
-        Scenario::Mix => stage.reopen_changed().await?,
-        _ => {}
-    }
-    Ok(rate)
+    Ok(compared)
 }

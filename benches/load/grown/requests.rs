@@ -1,5 +1,5 @@
-//! The requests to the grown database: every list of the API document with every filter, alone and in pairs, and every
-//! report. They are generated from the document, so new lists and filters are included.
+//! What is asked of the grown database: every list of the API document with every filter, alone and in pairs, and every
+//! report. A new list or filter is asked without being named here.
 
 use hotline_persistence::PgPool;
 use serde_json::Value;
@@ -10,26 +10,26 @@ use crate::seed::Company;
 /// Rows of a page.
 const PAGE_ROWS: u32 = 100;
 
-/// The page that is requested besides the first.
+/// The page that is asked for beside the first.
 const FAR_PAGE: u32 = 100;
 
-/// Lists whose filters are also combined in pairs: those that grow with use.
-const LARGE_LISTS: [&str; 4] = ["/contacts", "/tickets", "/messages", "/crm/cards"];
+/// Lists whose filters are asked in pairs as well: those that grow with use.
+const GREAT: [&str; 4] = ["/contacts", "/tickets", "/messages", "/crm/cards"];
 
 /// A request that is measured.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub path: String,
-    /// Maximum latency at p95 in milliseconds.
+    /// Milliseconds at p95 it may take.
     pub aim_ms: f64,
 }
 
-/// Ids for filters and paths: of the measured company.
-struct SampleIds(Vec<(&'static str, i64)>);
+/// Ids that filters and paths are asked with: of the company that is measured.
+struct Known(Vec<(&'static str, i64)>);
 
-impl SampleIds {
+impl Known {
     async fn find(db: &PgPool, company: &Company) -> Outcome<Self> {
-        let mut ids = Vec::new();
+        let mut known = Vec::new();
         for (name, statement) in [
             ("contactId", "select contact_id from tickets where company_id = $1 order by id desc limit 1"),
             ("ticketId", "select id from tickets where company_id = $1 order by id desc limit 1"),
@@ -50,18 +50,18 @@ impl SampleIds {
             ("businessId", "select max(id) from businesses where company_id = $1"),
             ("originId", "select max(id) from card_origins where company_id = $1"),
         ] {
-            ids.push((name, sqlx::query_scalar(statement).bind(company.id).fetch_one(db).await?));
+            known.push((name, sqlx::query_scalar(statement).bind(company.id).fetch_one(db).await?));
         }
-        // No user has this profile: an empty result must be fast too.
-        ids.push(("profileId", 1));
-        Ok(Self(ids))
+        // None has it: nothing is found, which must not take long either.
+        known.push(("profileId", 1));
+        Ok(Self(known))
     }
 
     fn id(&self, name: &str) -> Option<i64> {
-        self.0.iter().find(|(candidate, _)| *candidate == name).map(|(_, id)| *id)
+        self.0.iter().find(|(known, _)| *known == name).map(|(_, id)| *id)
     }
 
-    /// Values for a filter: several if some match few rows and others many.
+    /// What a filter is asked with; more than one value where few and many rows have it.
     fn values(&self, name: &str, schema: &Value) -> Vec<String> {
         if let Some(words) = schema["enum"].as_array() {
             return words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
@@ -91,28 +91,28 @@ fn filter(name: &str, value: &str) -> String {
 
 /// Every list of the document.
 pub async fn lists(db: &PgPool, company: &Company, aim_ms: f64) -> Outcome<Vec<Request>> {
-    let ids = SampleIds::find(db, company).await?;
+    let known = Known::find(db, company).await?;
     let document = hotline::routes::document();
     let mut requests = Vec::new();
     for (path, item) in document["paths"].as_object().ok_or("no paths")? {
         let Some(path) = path.strip_prefix(hotline::web::admission::modules::API) else { continue };
         let Some(parameters) = item["get"]["parameters"].as_array() else { continue };
-        // Lists of a provider, and of a visitor's session.
-        let is_excluded = path.ends_with("/templates") || path.contains("{sessionId}");
-        if is_excluded || !parameters.iter().any(|parameter| parameter["name"] == "page") {
+        // What is asked of a provider, and what a visitor has.
+        let is_elsewhere = path.ends_with("/templates") || path.contains("{sessionId}");
+        if is_elsewhere || !parameters.iter().any(|parameter| parameter["name"] == "page") {
             continue;
         }
-        let mut url = path.to_owned();
+        let mut at = path.to_owned();
         let mut filters: Vec<(&str, Vec<String>)> = Vec::new();
         for parameter in parameters {
             let name = parameter["name"].as_str().ok_or("a parameter has no name")?;
             if parameter["in"] == "path" {
-                let id = ids.id(name).ok_or_else(|| format!("{path} has an id without a sample"))?;
-                url = url.replace(&format!("{{{name}}}"), &id.to_string());
+                let id = known.id(name).ok_or_else(|| format!("{path} has an id that is not known here"))?;
+                at = at.replace(&format!("{{{name}}}"), &id.to_string());
             } else if !["page", "perPage", "order"].contains(&name) {
-                let values = ids.values(name, &parameter["schema"]);
+                let values = known.values(name, &parameter["schema"]);
                 if values.is_empty() {
-                    return Err(format!("{path} has a filter {name} without a sample value").into());
+                    return Err(format!("{path} has a filter {name} that no value is known for").into());
                 }
                 filters.push((name, values));
             }
@@ -121,12 +121,12 @@ pub async fn lists(db: &PgPool, company: &Company, aim_ms: f64) -> Outcome<Vec<R
         for (name, values) in &filters {
             queries.extend(values.iter().map(|value| filter(name, value)));
         }
-        if LARGE_LISTS.contains(&path) {
+        if GREAT.contains(&path) {
             queries.extend(pairs(&filters));
         }
         for query in queries {
             for page in [1, FAR_PAGE] {
-                let path = format!("{url}?perPage={PAGE_ROWS}&page={page}{query}");
+                let path = format!("{at}?perPage={PAGE_ROWS}&page={page}{query}");
                 requests.push(Request { path, aim_ms });
             }
         }
@@ -134,19 +134,18 @@ pub async fn lists(db: &PgPool, company: &Company, aim_ms: f64) -> Outcome<Vec<R
     Ok(requests)
 }
 
-/// Each pair of filters, by their first values, in both orders of the list: clients that combine filters mostly want
-/// the newest rows.
+/// Each filter with each other, by its first value, in both orders of the list: what is asked for together is mostly
+/// what is newest.
 fn pairs(filters: &[(&str, Vec<String>)]) -> Vec<String> {
     let mut pairs = Vec::new();
-    for (index, (first, values)) in filters.iter().enumerate() {
-        for (second, second_values) in &filters[index + 1..] {
-            // For the two ends of a time span, the later value is the second one.
-            let is_span = first.ends_with("From")
-                && second.ends_with("To")
-                && first[..first.len() - 4] == second[..second.len() - 2];
-            let second_value = if is_span { second_values.last() } else { second_values.first() };
-            if let (Some(value), Some(second_value)) = (values.first(), second_value) {
-                let pair = filter(first, value) + &filter(second, second_value);
+    for (index, (one, values)) in filters.iter().enumerate() {
+        for (other, other_values) in &filters[index + 1..] {
+            // The two ends of a span: the second value is the later one.
+            let is_span =
+                one.ends_with("From") && other.ends_with("To") && one[..one.len() - 4] == other[..other.len() - 2];
+            let until = if is_span { other_values.last() } else { other_values.first() };
+            if let (Some(value), Some(until)) = (values.first(), until) {
+                let pair = filter(one, value) + &filter(other, until);
                 pairs.push(format!("{pair}&order=desc"));
                 pairs.push(pair);
             }
@@ -155,7 +154,7 @@ fn pairs(filters: &[(&str, Vec<String>)]) -> Vec<String> {
     pairs
 }
 
-/// Every report with each of its groupings, over a month and over a year, and the dashboards.
+/// Every report, by everything it can be grouped by, over a month and over a year, and the dashboards.
 pub fn reports(aim_ms: f64, dashboard_aim_ms: f64) -> Outcome<Vec<Request>> {
     let document = hotline::routes::document();
     let day = |days| (chrono::Utc::now() - chrono::TimeDelta::days(days)).format("%Y-%m-%dT00:00:00Z").to_string();

@@ -231,16 +231,16 @@ pub fn grown(measured: &grown::GrownResult) -> String {
         measured.asked.iter().filter(|asked| !is_list(asked)).chain(slowest.iter().filter(is_list).take(SLOWEST));
     text.push_str(&table(
         &["request", "p50 ms", "p95 ms", "aim ms", "refused"],
-        latencies.map(|latency| {
+        shown.map(|asked| {
             vec![
-                latency.path.clone(),
-                format!("{:.1}", latency.p50_ms),
-                format!("{:.1}", latency.p95_ms),
-                latency.aim_ms.to_string(),
-                if latency.refused.is_empty() {
+                asked.path.clone(),
+                format!("{:.1}", asked.p50_ms),
+                format!("{:.1}", asked.p95_ms),
+                asked.aim_ms.to_string(),
+                if asked.refused.is_empty() {
                     String::new()
                 } else {
-                    format!("{} ({})", latency.refused.len(), latency.refused[0])
+                    format!("{} ({})", asked.refused.len(), asked.refused[0])
                 },
             ]
         }),

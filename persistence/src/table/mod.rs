@@ -19,7 +19,7 @@ pub use columns::Columns;
 pub use expected::{Expected, state_of};
 pub use filter::{Filter, Span};
 pub use links::Links;
-pub use ordered::{Ordered, all_of, all_of_held, lock_order, next_position, reorder};
+pub use ordered::{Ordered, all_of, lock_all_of, lock_order, next_position, reorder};
 pub use unique::{Unique, map_constraint};
 
 use crate::document;

@@ -7,8 +7,8 @@ use serde::Serialize;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 use utoipa::ToSchema;
 
-use super::seen_cards::SeenCards;
 use super::text_enum;
+use super::visible_cards::VisibleCards;
 use crate::document::Document;
 use crate::error::with_timeout;
 use crate::table::{self, COUNTED_MAX, Columns, Ordered, Stamps, Table, map_constraint};

@@ -121,7 +121,7 @@ pub async fn without_message(db: &PgPool, files: &[FileKey]) -> Result<Vec<FileK
 }
 
 /// Up to `limit` files whose message was deleted.
-pub async fn find_orphans(db: &PgPool, limit: i64) -> Result<Vec<Owned>> {
+pub async fn find_orphans(db: &PgPool, limit: i64) -> Result<Vec<FileKey>> {
     with_timeout(
         sqlx::query_as("select company_id, id from media where left_at is not null order by left_at limit $1")
             .bind(limit)

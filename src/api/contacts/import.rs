@@ -161,7 +161,7 @@ async fn plan(db: &mut PgConnection, company: CompanyId, import: &Arc<Import>) -
     let candidates = rows::lock_candidates(db, company, &numbers, &emails, &codes).await?;
     let tags: Vec<TagId> = rows().flat_map(|row| row.tags.iter().flatten().copied()).collect();
     let tags = rows::lock_existing_tags(db, company, &tags).await?.into_iter().collect();
-    let fields = table::all_of_held::<CustomField>(db, company, Application::Contact).await?;
+    let fields = table::lock_all_of::<CustomField>(db, company, Application::Contact).await?;
     let mut planner = Planner { known: ContactIndex::of(candidates), tags, fields, on_conflict: import.on_conflict };
     // Thousands of values are checked by the rules of their fields, so this must not run on a serving thread. The limit
     // on heavy statements also limits how many run at the same time.

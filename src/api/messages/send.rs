@@ -96,7 +96,7 @@ async fn resolve(caller: &Caller, app: &App, new: &NewMessage) -> ApiResult<Targ
 
 /// Checks the records named for after the send. This runs before a number creates a contact, so that a refused request
 /// leaves nothing behind.
-fn check_after(caller: &Caller, new: &NewMessage) -> ApiResult<()> {
+fn check_follow_up(caller: &Caller, new: &NewMessage) -> ApiResult<()> {
     let organization = &caller.organization;
     let is_known = new.after.queue_id.is_none_or(|id| organization.queues.contains_key(&id))
         && new.wrapup_type_id.is_none_or(|id| organization.wrapup_types.contains_key(&id));

@@ -20,8 +20,10 @@ use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
 pub(crate) use events::write_removal_events;
 pub use events::{ContactTracker, record_created, watch};
-pub use find_or_create::{Numbered, find_or_create_by_any_number, find_or_create_by_number};
-pub use identities::{Addressed, address_of, by_address, find_or_create_by_address, name_numbered, record_address};
+pub use find_or_create::{ContactByNumber, find_or_create_by_any_number, find_or_create_by_number};
+pub use identities::{
+    ContactByAddress, address_of, by_address, find_or_create_by_address, name_numbered, record_address,
+};
 pub use last_channel::ContactChannel;
 pub(crate) use last_channel::set_last_channel;
 pub use list::{list, list_of};

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use hotline_actors::clock;
 use hotline_actors::keyed_locks::{KeyedGuard, KeyedLocks};
 use hotline_actors::seen::{Membership, SeenSet};
-use hotline_actors::ttl_cache::{TtlCache, Weigh};
+use hotline_actors::ttl_cache::{TtlCache, WeightFn};
 use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest, RETENTION};
 use hotline_persistence::{CompanyId, Database};
 use parking_lot::Mutex;
