@@ -143,7 +143,7 @@ impl<'a> Evaluator<'a> {
             [] => return unknown(format!("{name} is not found")),
             [first] => match self.generic(first, frame) {
                 Some(owner) => owner,
-                None => self.called(&[first.clone()], &frame.module, None),
+                None => self.called(std::slice::from_ref(first), &frame.module, None),
             },
             _ => self.sources.resolve(&frame.module, first),
         };
