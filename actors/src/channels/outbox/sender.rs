@@ -171,14 +171,14 @@ impl Actor for ChannelSender {
     }
 }
 
-/// Empty, because [`SenderLoop`] is polled after each message to the actor, and takes the messages that have arrived.
+/// Empty, because `SenderLoop` is polled after each message to the actor, and takes the messages that have arrived.
 impl Handler<MessageQueued> for ChannelSender {
     type Result = ();
 
     fn handle(&mut self, _: MessageQueued, _: &mut Self::Context) {}
 }
 
-/// Empty, because [`SenderLoop`] is polled after each message to the actor, and checks whether the service is stopping.
+/// Empty, because `SenderLoop` is polled after each message to the actor, and checks whether the service is stopping.
 impl Handler<Stop> for ChannelSender {
     type Result = ();
 

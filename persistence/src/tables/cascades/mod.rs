@@ -134,7 +134,7 @@ impl Reference {
         format!("select {owner_column} from {table} where company_id = $1 and {column} = $2{order} limit $3")
     }
 
-    /// Removes it from some of them, and returns which with [`Reference::with`]: company `$1`, its id `$2`, their ids `$3`.
+    /// Removes it from some of them, and returns the ids, with the value of `with`: company `$1`, its id `$2`, their ids `$3`.
     pub fn remove_sql(&self) -> String {
         let Self { table, column, owner_column, with, .. } = self;
         let condition = format!(

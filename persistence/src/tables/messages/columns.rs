@@ -103,7 +103,7 @@ pub(crate) async fn copy(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<
     update_zones(db, rows).await
 }
 
-/// As [`copy`], without [`update_zones`].
+/// As [`copy()`], without [`update_zones`].
 pub(crate) async fn copy_rows(db: &mut PgConnection, rows: &[&MessageRow]) -> Result<(), sqlx::Error> {
     let write = |row: &MessageRow, to: &mut Row<'_>| COLUMNS.iter().for_each(|column| (column.copy)(row, to));
     copy::copy(db, &COPY, COLUMNS.len() as i16, rows, write).await
