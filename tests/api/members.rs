@@ -314,7 +314,7 @@ async fn its_own_work_writes_nothing_once_its_life_is_over() {
     }
     let after: i64 = sqlx::query_scalar(blocks).fetch_one(&database.db).await.expect("a number");
     assert_eq!((media::swept_hour(&database.db).await.expect("an hour"), after), (media::hour_of(now), before));
-    eventually("the process is told to end", || async { failure.borrow().contains("fenced this process") }).await;
+    eventually("the process is asked to end", || async { failure.borrow().contains("fenced this process") }).await;
     drop(store);
     database.drop().await;
 }

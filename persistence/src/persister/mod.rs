@@ -7,6 +7,7 @@ mod batch;
 mod events;
 mod facts;
 mod kinds;
+mod parts;
 mod queue;
 mod writer;
 

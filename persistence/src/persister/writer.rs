@@ -7,7 +7,6 @@
 //! this kind can be written, so all of them are retried as during an outage. If it succeeds, the row is at fault.
 
 use std::collections::HashSet;
-use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,6 +17,7 @@ use super::Batch;
 use super::events::{FlushOutcome, PreviousRows};
 use super::facts::SourceRow;
 use super::kinds::{DeliveredReceipts, ExistingTickets, Kind, ReadReceipts, SeenReceipts};
+use super::parts::parts_of;
 use crate::cluster::{LifeId, lives};
 use crate::error::{is_of_values, is_outage, without_values};
 use crate::event_news::EventNews;
@@ -401,60 +401,5 @@ impl<'a> Rows<'a> {
             );
         }
         Ok(())
-    }
-}
-
-/// Splits rows into parts of at most `rows_max` rows and `bytes_max` bytes, unless a single row is larger.
-fn parts_of<'r, 'a, R: Serialize>(rows: &'r [&'a R], rows_max: usize, bytes_max: usize) -> Vec<&'r [&'a R]> {
-    let mut parts = Vec::new();
-    let (mut from, mut bytes) = (0, 0);
-    for (at, row) in rows.iter().enumerate() {
-        let more = bytes_of(row);
-        if at > from && (bytes + more > bytes_max || at - from >= rows_max) {
-            parts.push(&rows[from..at]);
-            (from, bytes) = (at, 0);
-        }
-        bytes += more;
-    }
-    if from < rows.len() {
-        parts.push(&rows[from..]);
-    }
-    parts
-}
-
-/// The approximate size of a row: its JSON is no shorter than what is sent.
-fn bytes_of(row: &impl Serialize) -> usize {
-    struct Counter(usize);
-    impl Write for Counter {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut counter = Counter(0);
-    // Counting cannot fail; a row that cannot be serialized counts up to the error.
-    let _ = serde_json::to_writer(&mut counter, row);
-    counter.0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_hold_all_rows_in_their_order_and_no_more_than_is_sent_at_once() {
-        let bytes_max = 1 << 10;
-        let large = "x".repeat(bytes_max / 2);
-        let rows = ["a", &large, "b", &large, &large, "c", "d"];
-        let rows: Vec<&&str> = rows.iter().collect();
-        let lengths = |rows_max| parts_of(&rows, rows_max, bytes_max).iter().map(|part| part.len()).collect::<Vec<_>>();
-        assert_eq!(lengths(usize::MAX), [3, 1, 3]);
-        assert_eq!(lengths(2), [2, 2, 2, 1]);
-        assert_eq!(parts_of::<&str>(&[], 2, bytes_max).len(), 0);
-        let joined: Vec<&str> = parts_of(&rows, 2, bytes_max).concat().into_iter().copied().collect();
-        assert_eq!(joined, rows.iter().map(|row| **row).collect::<Vec<_>>());
     }
 }

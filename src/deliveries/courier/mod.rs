@@ -2,6 +2,7 @@
 //! runs one statement at a time, beside many attempts. Its only timers are for what is due, so an idle webhook costs
 //! nothing.
 
+mod attempt;
 mod statements;
 
 use std::sync::Arc;
@@ -22,9 +23,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use self::statements::{NOT_SERVED, QueueContents, StatementResult, WriteFailure, WriteResult, disable, due, write};
 use super::Shared;
-use super::attempt_limit::AttemptPermit;
 use super::log::{self, EventBatch};
-use super::queue::{Consequence, DeliveryQueue, DisableReason, FailurePeriod, OutgoingEvent};
+use super::queue::{Consequence, DeliveryQueue, DisableReason, FailurePeriod};
 use crate::metrics::AttemptOutcome;
 use crate::webhooks::AttemptResult;
 
@@ -211,7 +211,7 @@ impl Courier {
             let Some(permit) = self.shared.attempt_limit.try_acquire(self.company()) else { return true };
             match self.queue.start_next() {
                 Some(event) => {
-                    attempts.push(Box::pin(attempt(self.shared.clone(), self.endpoint.clone(), event, permit)))
+                    attempts.push(Box::pin(attempt::run(self.shared.clone(), self.endpoint.clone(), event, permit)))
                 }
                 None => break,
             }
@@ -435,23 +435,4 @@ impl Courier {
         drop(ending.await);
         drop(self.presence);
     }
-}
-
-async fn attempt(
-    shared: Arc<Shared>,
-    endpoint: Arc<Endpoint>,
-    event: OutgoingEvent,
-    permit: AttemptPermit,
-) -> (i64, Option<AttemptResult>) {
-    if !statements::may_deliver(&shared, &endpoint, &event).await {
-        return (event.id, None);
-    }
-    let id = format!("evt_{}_{}", endpoint.company, event.id);
-    let figures = &shared.app.figures.webhooks;
-    figures.set_under_way(shared.attempt_limit.in_use());
-    let secrets = endpoint.secrets_at(clock::now());
-    let result = shared.app.webhooks.deliver(&endpoint.url, secrets, &id, event.json).await;
-    drop(permit);
-    figures.set_under_way(shared.attempt_limit.in_use());
-    (event.id, Some(result))
 }

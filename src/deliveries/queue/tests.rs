@@ -132,7 +132,7 @@ fn an_endpoint_whose_failure_is_cleared_fails_from_its_next_failure() {
     let failing = FailurePeriod { since: START - TimeDelta::days(6), last_failed_at: START };
     let mut queue = DeliveryQueue::new(0, Some(failing));
     queue.clear_failure();
-    assert!(queue.is_unwritten(), "the table is told");
+    assert!(queue.is_unwritten(), "the table is to be updated");
     assert_eq!(queue.take_batch().standing.failing_since, None);
     assert_eq!(fail_first(&mut queue, 1, START), Consequence::None);
     assert_eq!(queue.take_batch().standing.failing_since, Some(START));

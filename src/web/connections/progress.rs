@@ -316,7 +316,7 @@ mod tests {
             received += piece;
             assert_eq!(next.flatten().and_then(Result::ok).map(|bytes| bytes.len()), Some(piece));
             let more = poll_fn(|cx| Pin::new(&mut body).poll_next(cx)).now_or_never();
-            assert_eq!(more.is_some(), received == length, "only the end is told before the piece is written");
+            assert_eq!(more.is_some(), received == length, "only the end is reported before the piece is written");
             progress.on_flush();
         }
         let mut unbound = ResponseBody::new(Bytes::from(vec![b'a'; length]), None);
