@@ -135,6 +135,8 @@ export class Desk {
   button = (name) => this.page.getByRole("button", { name, exact: true });
   link = (name) => this.page.getByRole("link", { name, exact: true });
   text = (text) => this.page.getByText(text);
+  /** What the pages say of what was just done: a sentence elsewhere may contain it. */
+  notice = (text) => this.page.locator(".notice").getByText(text, { exact: true });
   row = (text) => this.page.getByRole("row", { name: text });
   dialog = () => this.page.getByRole("dialog");
 

@@ -145,7 +145,7 @@ describe("the pages", () => {
     await desk.focus("input[type=text]");
     await keyboard.type("By keyboard");
     await keyboard.press("Enter");
-    await desk.text("Created.").waitFor();
+    await desk.notice("Created.").waitFor();
     await desk.focus("tbody a", "By keyboard");
     await desk.leave();
   });

@@ -70,7 +70,7 @@ describe("an account", () => {
     await desk.button("Done").click();
     await desk.button("Turn off two-step verification").click();
     await desk.dialog().getByRole("button", { name: "Turn off two-step verification" }).click();
-    await desk.text("Saved.").waitFor();
+    await desk.notice("Saved.").waitFor();
     await desk.leave();
 
     const reset = await Desk.open(at, `/welcome${new URL(link).hash}`);

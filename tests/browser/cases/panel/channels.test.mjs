@@ -90,7 +90,7 @@ describe("a channel", () => {
 
     await desk.fill({ "Access token": "the-new-token" });
     await desk.button("Save").click();
-    await desk.text("Saved.").waitFor();
+    await desk.notice("Saved.").waitFor();
     await desk.page.getByText("Connected", { exact: true }).waitFor();
     assert.equal(await desk.page.getByRole("alert").filter({ hasText: why }).count(), 0);
     await at.company.say(ticket, "Now we are.");

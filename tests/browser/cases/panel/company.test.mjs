@@ -132,10 +132,10 @@ describe("an installation", () => {
     await desk.page.locator(".wrong").waitFor();
     await desk.fill({ "Time zone": "America/Sao_Paulo", "API calls per minute": "90" });
     await desk.button("Create").click();
-    await desk.text("Created.").waitFor();
+    await desk.notice("Created.").waitFor();
     await desk.page.getByRole("checkbox", { name: "Active" }).uncheck();
     await desk.button("Save").click();
-    await desk.text("Saved.").waitFor();
+    await desk.notice("Saved.").waitFor();
     await desk.turnTo("/audit-log");
     await desk.row(/Company created/).first().waitFor();
     const known = await desk.page.locator("header .account span").textContent();
@@ -165,7 +165,7 @@ describe("a company", () => {
     await desk.fill({ Title: "Other title" });
     await desk.field("Corner").selectOption("left");
     await desk.button("Save").click();
-    await desk.text("Saved.").waitFor();
+    await desk.notice("Saved.").waitFor();
     await eventually("visitors see it", async () => {
       const { data } = await (await fetch(`${at.company.door}/config`, { headers: { Origin: "https://shop.example" } })).json();
       return data?.title === "Other title" && data.position === "left";
@@ -185,7 +185,7 @@ describe("a company", () => {
     await desk.page.getByRole("checkbox", { name: "Conversations: Read", exact: true }).check();
     await desk.page.getByRole("checkbox", { name: "Quick messages", exact: true }).check();
     await desk.button("Create").click();
-    await desk.text("Created.").waitFor();
+    await desk.notice("Created.").waitFor();
     const made = (await at.company.data("GET", "/profiles")).find(({ name }) => name === "Night shift");
     assert.deepEqual(made.permissions, { tickets: ["GET"], quickMessages: ["DELETE", "GET", "POST", "PUT"] });
     const person = await at.company.person("Night shift");
@@ -201,7 +201,7 @@ describe("a company", () => {
     await desk.turnTo("/company");
     await desk.fill({ "Time zone": "America/Sao_Paulo" });
     await desk.button("Save").click();
-    await desk.text("Saved.").waitFor();
+    await desk.notice("Saved.").waitFor();
     await desk.turnTo("/audit-log");
     await desk.row(/Profile created/).first().waitFor();
     await desk.field("Action").selectOption("updateOwnCompany");

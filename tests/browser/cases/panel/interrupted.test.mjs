@@ -43,7 +43,7 @@ describe("what is interrupted", () => {
     await desk.heading("New tag").waitFor();
     await desk.fill({ Name: "Over plain HTTP" });
     await desk.button("Create").click();
-    await desk.text("Created.").waitFor();
+    await desk.notice("Created.").waitFor();
     await desk.turnTo(`/channels/${at.company.channel.id}`);
     await desk.page.getByRole("button", { name: /^Copy: / }).first().click();
     await desk.text("Press Ctrl+C to copy").waitFor();
@@ -64,7 +64,7 @@ describe("what is interrupted", () => {
     await desk.button("Create").click();
     await desk.page.getByRole("alert").filter({ hasText: "Can't reach the server" }).waitFor();
     await desk.button("Create").click();
-    await desk.text("Created.").waitFor();
+    await desk.notice("Created.").waitFor();
     assert.equal(lost, 1);
     assert.equal((await at.company.data("GET", "/contact-lists?search=Once%20alone")).length, 1);
     await desk.leave();
@@ -87,7 +87,7 @@ describe("what is interrupted", () => {
     await desk.dialog().getByText("Your session has ended").waitFor();
     await desk.dialog().getByLabel("Password").fill(second.password);
     await desk.page.keyboard.press("Enter");
-    await desk.text("Created.").waitFor();
+    await desk.notice("Created.").waitFor();
     const made = await at.company.data("GET", "/quick-messages?perPage=100");
     assert.deepEqual(made.map(({ shortcut }) => shortcut).filter((it) => ["first", "second"].includes(it)), ["second"]);
     await desk.leave();
@@ -170,7 +170,7 @@ describe("what is interrupted", () => {
     await desk.heading("New quick message").waitFor();
     assert.equal(await desk.field("Message").inputValue(), "All of this stays.");
     await desk.button("Create").click();
-    await desk.text("Created.").waitFor();
+    await desk.notice("Created.").waitFor();
     await desk.leave();
   });
 

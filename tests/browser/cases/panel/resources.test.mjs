@@ -39,7 +39,7 @@ describe("resources", () => {
         await desk.page.waitForFunction(() => document.activeElement.getAttribute("aria-invalid") === "true");
         await desk.fill(typed);
         await desk.button("Create").click();
-        await desk.text("Created.").waitFor();
+        await desk.notice("Created.").waitFor();
         const first = Object.values(typed)[0];
         const all = await at.company.data("GET", `/${path}?perPage=100`);
         const made = all.find((it) => it[name] === first);
@@ -49,7 +49,7 @@ describe("resources", () => {
         if (changed) {
           await desk.fill(changed);
           await desk.button("Save").click();
-          await desk.text("Saved.").waitFor();
+          await desk.notice("Saved.").waitFor();
           const [key, value] = Object.entries(changed)[0];
           const now = (await at.company.data("GET", `/${path}?perPage=100`)).find(({ id }) => id === made.id);
           assert.equal(now[key === "Value" ? "value" : name], value);
@@ -61,7 +61,7 @@ describe("resources", () => {
         await desk.dialog().getByRole("button", { name: "Cancel" }).click();
         await desk.button("Delete").click();
         await desk.dialog().getByRole("button", { name: "Delete" }).click();
-        await desk.text("Deleted.").waitFor();
+        await desk.notice("Deleted.").waitFor();
         const left = await at.company.data("GET", `/${path}?perPage=100`);
         assert.ok(!left.some(({ id }) => id === made.id));
       });
@@ -129,7 +129,7 @@ describe("resources", () => {
     await desk.page.locator(".chip", { hasText: "Chosen queue" }).waitFor();
     await keyboard.press("Escape");
     await desk.button("Create").click();
-    await desk.text("Created.").waitFor();
+    await desk.notice("Created.").waitFor();
     const made = (await at.company.data("GET", "/wrapup-types")).find(({ name }) => name === "Solved");
     assert.equal(made.categoryId, category.id);
     assert.deepEqual(made.queues.map(({ id }) => id), [queue.id]);
@@ -192,7 +192,7 @@ describe("resources", () => {
     await desk.link("Ours").click();
     await desk.page.getByRole("checkbox", { name: "Archived" }).check();
     await desk.button("Save").click();
-    await desk.text("Saved.").waitFor();
+    await desk.notice("Saved.").waitFor();
     await desk.turnTo("/crm/boards");
     await desk.row("Theirs").waitFor();
     assert.equal(await desk.row("Ours").count(), 0);

@@ -69,7 +69,7 @@ describe("signing in", () => {
     await dialog.getByText("Wrong e-mail or password").waitFor();
     await dialog.getByLabel("Password").fill(own.password);
     await desk.page.keyboard.press("Enter");
-    await desk.text("Created.").waitFor();
+    await desk.notice("Created.").waitFor();
     const [made] = await at.company.data("GET", "/quick-messages?search=kept");
     assert.equal(made.message, "All of this\nstays.");
     await desk.leave();
@@ -135,7 +135,7 @@ describe("signing in", () => {
     assert.ok((await desk.page.locator(".wrong").count()) >= 1);
     await desk.fill({ "Current password": person.password, "New password": "another quite long password" });
     await desk.button("Change password").click();
-    await desk.text("Saved.").waitFor();
+    await desk.notice("Saved.").waitFor();
     await eventually("the other session has ended", async () => (await desk.page.getByRole("row").count()) === 2);
     const answer = await fetch(`${at.service.url}/panel/api/v1/account`, { headers: { Cookie: `${elsewhere.cookie.name}=${elsewhere.cookie.value}` } });
     assert.equal(answer.status, 401);

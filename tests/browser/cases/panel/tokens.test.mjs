@@ -86,7 +86,7 @@ describe("tokens", () => {
     assert.match(refused.body.error.message, /tags/);
     await allow(desk, "Tags: Create");
     await desk.button("Save").click();
-    await desk.text("Saved.").waitFor();
+    await desk.notice("Saved.").waitFor();
     const made = await eventually("it may now", async () => {
       const answer = await call(key, "POST", "/tags", { name: "Made by Reader" });
       return answer.status === 201 && answer;
@@ -237,7 +237,7 @@ describe("tokens", () => {
     for (const [typed, isTaken] of [[[...fifty, "192.0.2.1"], false], [["10.0.0.0/33"], false], [["example.com"], false], [fifty, true]]) {
       await desk.fill({ "Allowed IP addresses": typed.join("\n") });
       await desk.button("Save").click();
-      await (isTaken ? desk.text("Saved.") : desk.page.locator(".wrong")).first().waitFor();
+      await (isTaken ? desk.notice("Saved.") : desk.page.locator(".wrong")).first().waitFor();
     }
     const none = await call(null, "GET", "/tags");
     await eventually("it is refused from here", async () => (await call(key, "GET", "/tags")).status === 401);
