@@ -231,7 +231,7 @@ describe("a company", () => {
     const keeper = await at.open(`/companies/${at.administrator.session.data.company.id}`, { person: { email, password } });
     await keeper.page.getByRole("checkbox", { name: "Require two-step verification for everyone" }).check();
     await keeper.button("Save").click();
-    await keeper.text("Saved.").waitFor();
+    await keeper.notice("Saved.").waitFor();
     await keeper.leave();
     const late = await Desk.open(at, "/");
     await late.fill({ "E-mail": person.email, Password: person.password });

@@ -94,7 +94,7 @@ describe("markup", () => {
     const admin = await at.open("/account", { person: { email, password } });
     await admin.fill({ Name: EVIL });
     await admin.button("Save").click();
-    await admin.text("Saved.").waitFor();
+    await admin.notice("Saved.").waitFor();
     for (const path of ["/", "/companies?search=onerror", `/companies/${companyId}`, "/audit-log"]) {
       await admin.turnTo(path);
       assert.ok(/<img[ /]src=x/.test(await admin.page.evaluate(() => [document.body.innerText, ...[...document.querySelectorAll("input")].map(({ value }) => value)].join())), path);
