@@ -87,7 +87,7 @@ impl Cascades {
                 if failures == Some(FAILURES_WARNED) {
                     tracing::warn!(
                         %refusal, company.id = %deletion.company, record = ?deletion.cascade,
-                        "could not remove references to a deleted record; they stay hidden, and removal will be retried"
+                        "could not remove references to a deleted record; they stay hidden and removal is retried: correct what the error names"
                     );
                 }
             }

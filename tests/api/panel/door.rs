@@ -1,6 +1,9 @@
 //! The door of every operation of people: without a session, from another website, with a token, without a permission.
 
+use std::time::Duration;
+
 use hotline::openapi::{Access, Operation};
+use hotline::web::admission::modules::MODULES;
 use hotline::web::response::schema::Schemas;
 use hotline_actors::clock;
 use hotline_persistence::ProfileId;
@@ -137,8 +140,8 @@ impl<'a> Permitted<'a> {
     }
 }
 
-/// Parts of the operations.
-const QUARTERS: usize = 4;
+/// Of the operations, each module is tried with one part in so many: a minute's requests of a company are enough for it.
+const PARTS: usize = 4;
 
 #[actix_web::test]
 async fn a_profile_permits_module_by_method_and_nothing_else() {
@@ -157,27 +160,48 @@ async fn a_profile_permits_module_by_method_and_nothing_else() {
         tried += 1;
     }
     assert!(tried >= 150, "{tried}");
-    // One method of one module, for each: what it covers is no question of permission any more, everything else still is. Of what
-    // it does not cover, each module is tried with another quarter.
-    for (turn, module) in hotline::web::admission::modules::MODULES.iter().enumerate() {
-        // Everybody has their own requests of a minute.
-        let somebody = Permitted::new(&app, module).await;
-        for permitted in ["GET", "DELETE"] {
-            somebody.permits([((*module).to_owned(), [permitted.to_owned()].into())].into()).await;
-            for (number, (operation, method, path)) in of_modules().enumerate() {
-                let is_harmless = method == Method::GET || method == Method::DELETE;
-                let is_covered = operation.module() == Some(*module) && operation.method == permitted;
-                let is_tried = operation.module() == Some(*module) || number % QUARTERS == turn % QUARTERS;
-                if !is_harmless || !is_tried || path == "/events/stream" || operation.id == "removeUser" {
-                    continue;
-                }
-                let reply = Reply::of(somebody.person.request(method.clone(), path)).await;
-                let is_refused = reply.body["error"]["code"] == "ERR_API_FORBIDDEN_SCOPE";
-                assert_eq!(is_refused, !is_covered, "{permitted} {module}: {method} {path}: {}", reply.body);
-            }
-        }
+    for (turn, module) in MODULES.iter().enumerate() {
+        try_module(&app, module, |number| number % PARTS == turn % PARTS).await;
     }
     app.stop().await;
+}
+
+/// Each module with every operation, which takes a minute's requests of a company for every other module.
+#[actix_web::test]
+async fn a_profile_permits_one_module_and_none_of_the_others_measured() {
+    let app = OwnApp::start().await;
+    for module in MODULES {
+        clock::advance(Duration::from_mins(1));
+        try_module(&app, module, |_| true).await;
+    }
+    app.stop().await;
+}
+
+/// Somebody with one method of this module: what it covers is no question of permission, everything else is. Tries all
+/// operations of the module, and those of other modules whose number is chosen.
+async fn try_module(app: &TestApp, module: &str, is_chosen: impl Fn(usize) -> bool) {
+    // Everybody has their own requests of a minute.
+    let somebody = Permitted::new(app, module).await;
+    for permitted in ["GET", "DELETE"] {
+        somebody.permits([(module.to_owned(), [permitted.to_owned()].into())].into()).await;
+        let operations = operations();
+        let of_modules = operations.iter().filter(|(operation, ..)| operation.access == Access::Company);
+        for (number, (operation, method, path)) in of_modules.enumerate() {
+            let is_harmless = method == Method::GET || method == Method::DELETE;
+            let is_own = operation.module() == Some(module);
+            if !is_harmless
+                || !(is_own || is_chosen(number))
+                || path == "/events/stream"
+                || operation.id == "removeUser"
+            {
+                continue;
+            }
+            let reply = Reply::of(somebody.person.request(method.clone(), path)).await;
+            let is_refused = reply.body["error"]["code"] == "ERR_API_FORBIDDEN_SCOPE";
+            let is_covered = is_own && operation.method == permitted;
+            assert_eq!(is_refused, !is_covered, "{permitted} {module}: {method} {path}: {}", reply.body);
+        }
+    }
 }
 
 #[actix_web::test]
