@@ -36,20 +36,23 @@ impl Tab {
         self.shown.last().copied()
     }
 
-    /// Reads some frames and breaks off, or is broken off. Whether it got anywhere.
-    async fn read_some(&mut self, frames: usize) -> bool {
-        let Ok(mut socket) = self.browser.socket_with_room(&self.session.token).await else { return false };
+    /// Reads some frames and breaks off.
+    ///
+    /// # Errors
+    /// When it is refused or broken off: the status or the code of the end, if there is any.
+    async fn read_some(&mut self, frames: usize) -> Result<(), Option<u16>> {
+        let opened = self.browser.socket_with_room(&self.session.token).await;
+        let mut socket = opened.map_err(|(status, _)| Some(status))?;
         if !socket.try_send(json!({"type": "after", "id": self.last()})).await {
-            return false;
+            return Err(None);
         }
         for _ in 0..frames {
-            match socket.next_or_end().await {
-                Ok(frame) if frame["type"] == "message" => self.shown.push(id(&frame["message"])),
-                Ok(_) => {}
-                Err(_) => return false,
+            let frame = socket.next_or_end().await?;
+            if frame["type"] == "message" {
+                self.shown.push(id(&frame["message"]));
             }
         }
-        true
+        Ok(())
     }
 
     /// Reads until it is caught up.
@@ -62,6 +65,8 @@ impl Tab {
 #[actix_web::test]
 async fn at_whatever_moment_a_connection_breaks_each_message_is_shown_once_and_in_order() {
     const MESSAGES: usize = 150;
+    /// On a slow machine more may be said during a catch-up than a socket keeps: that is one more break.
+    const TOO_SLOW: u16 = 4413;
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
@@ -82,7 +87,9 @@ async fn at_whatever_moment_a_connection_breaks_each_message_is_shown_once_and_i
         let mut over = was_over.clone();
         loop {
             tokio::select! {
-                got_on = tab.read_some(rand::random_range(1..12)) => assert!(got_on, "the service is there"),
+                read = tab.read_some(rand::random_range(1..12)) => {
+                    assert!(matches!(read, Ok(()) | Err(Some(TOO_SLOW))), "the service is there: {read:?}");
+                }
                 // As many frames may not come any more.
                 _ = over.wait_for(|over| *over) => break,
             }
@@ -164,7 +171,7 @@ async fn a_service_that_is_killed_loses_nothing_and_shows_nothing_twice() {
                         let _ = api.try_post("/messages", &answer).await;
                     }
                 };
-                let read = async { while tab.read_some(rand::random_range(1..20)).await {} };
+                let read = async { while tab.read_some(rand::random_range(1..20)).await.is_ok() {} };
                 join(talk, read).await;
             }
         });
