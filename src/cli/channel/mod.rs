@@ -9,7 +9,7 @@ use hotline_persistence::{ChannelId, CompanyId, Error, PgPool, QueueId};
 use serde::Serialize;
 use serde_json::Value;
 
-use self::options::Options;
+use self::options::{Options, apply};
 use super::audit::{AuditedAction, Target};
 use super::database::{with_database, with_secrets};
 use super::subject::NameArgs;
@@ -191,7 +191,9 @@ impl Create {
     async fn run(mut self, global: &GlobalArgs) -> Result<(), Failure> {
         self.options.read_files()?;
         let (mut number, mut settings) = (None, ChannelSettings::default());
-        self.options.apply(self.kind, &mut number, &mut settings)?;
+        if let Some(input) = self.options.into_input()? {
+            apply(input, self.kind, &mut number, &mut settings)?;
+        }
         let name = super::parse_name(self.name.get())?;
         let new =
             NewChannel { name: &name, kind: self.kind, number: number.as_deref(), queue_id: self.queue, settings };
@@ -268,7 +270,8 @@ impl SetupStep {
 impl Update {
     async fn run(mut self, global: &GlobalArgs) -> Result<(), Failure> {
         self.options.read_files()?;
-        if self.name.is_none() && self.queue.is_none() && !self.no_queue && self.options.are_empty() {
+        let input = self.options.into_input()?;
+        if self.name.is_none() && self.queue.is_none() && !self.no_queue && input.is_none() {
             return Err("nothing to change; see `hotline channel update --help`".into());
         }
         let name = self.name.as_deref().map(super::parse_name).transpose()?;
@@ -279,9 +282,9 @@ impl Update {
             if self.no_queue || self.queue.is_some() {
                 row.queue_id = self.queue.and_then(|NewQueue(queue)| queue);
             }
-            let has_new_token = self.options.access_token.is_some();
-            let has_credentials = self.options.have_credentials();
-            self.options.apply(row.kind, &mut row.number, settings)?;
+            let Some(input) = input else { return Ok(()) };
+            let (has_new_token, has_credentials) = (input.has_new_token(), input.has_credentials());
+            apply(input, row.kind, &mut row.number, settings)?;
             if has_credentials {
                 row.credentials_changed(settings, has_new_token);
             }

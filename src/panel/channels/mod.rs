@@ -1,7 +1,6 @@
 //! The setup of channels, for administrators only. Credentials can be written and are never returned.
 
 mod secret;
-mod settings;
 mod setup;
 
 use std::borrow::Cow;
@@ -13,11 +12,11 @@ use hotline_persistence::{ChannelId, CompanyId, QueueId};
 use sqlx::PgConnection;
 
 pub use self::secret::rotate_secret;
-use self::settings::{SettingsInput, apply_patch};
 use self::setup::{ChannelSetup, setup_of};
 use super::extractors::Administrator;
 use crate::api::directory::refresh_after;
 use crate::app::App;
+use crate::web::request::channel_settings::{ChannelSettingsInput, apply_patch};
 use crate::web::request::values::Name;
 use crate::web::{ApiError, ApiResult, Body, Created, Fields, Idempotency, Input, Json, Patch, PathId};
 
@@ -38,7 +37,7 @@ pub struct ChannelCreate {
     kind: ChannelType,
     name: Name,
     queue: Option<QueueId>,
-    input: SettingsInput,
+    input: ChannelSettingsInput,
 }
 
 impl Input for ChannelCreate {
@@ -53,7 +52,7 @@ impl Input for ChannelCreate {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let (kind, name) = (fields.required("type"), fields.required("name"));
         let queue = fields.optional("queueId");
-        let input = SettingsInput::read(fields);
+        let input = ChannelSettingsInput::of(fields);
         Some(Self { kind: kind?, name: name?, queue, input })
     }
 }
@@ -84,7 +83,7 @@ pub async fn create(
 pub struct ChannelUpdate {
     name: Option<Name>,
     queue: Patch<QueueId>,
-    input: SettingsInput,
+    input: ChannelSettingsInput,
 }
 
 impl Input for ChannelUpdate {
@@ -98,7 +97,7 @@ impl Input for ChannelUpdate {
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let (name, queue) = (fields.non_null("name"), fields.patch("queueId"));
-        Some(Self { name, queue, input: SettingsInput::read(fields) })
+        Some(Self { name, queue, input: ChannelSettingsInput::of(fields) })
     }
 }
 
@@ -134,7 +133,7 @@ pub async fn update(
             row.name = name.0;
         }
         apply_patch(&mut row.queue_id, queue, |queue| queue);
-        let (is_token_new, has_credentials) = (matches!(input.access_token, Patch::Value(_)), input.has_credentials());
+        let (is_token_new, has_credentials) = (input.has_new_token(), input.has_credentials());
         input.apply(&mut row.number, settings);
         if has_credentials {
             row.credentials_changed(settings, is_token_new);

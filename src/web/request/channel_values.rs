@@ -21,40 +21,49 @@ pub const COUNT_MAX: u32 = 1_000_000;
 /// Maximum number of websites that may embed a webchat.
 pub const ORIGINS_MAX: usize = 100;
 
+const PHONE: &[ChannelType] = &[Whatsapp];
 const SOCIAL: &[ChannelType] = &[Messenger, Instagram];
 const PROVIDED: &[ChannelType] = &[Whatsapp, Messenger, Instagram];
+const WEBSITE: &[ChannelType] = &[Webchat];
 
-/// Each setting, with the channel types that accept it.
-const TAKEN: [(&str, &[ChannelType]); 18] = [
-    ("number", &[Whatsapp]),
-    ("phoneNumberId", &[Whatsapp]),
-    ("businessAccountId", &[Whatsapp]),
-    ("pageId", SOCIAL),
-    ("accessToken", PROVIDED),
-    ("appSecret", PROVIDED),
-    ("verifyToken", PROVIDED),
-    ("providerUrl", PROVIDED),
-    ("sendsPerSecond", PROVIDED),
-    ("recipientIntervalMs", PROVIDED),
-    ("recipientBurst", PROVIDED),
-    ("allowedOrigins", &[Webchat]),
-    ("color", &[Webchat]),
-    ("title", &[Webchat]),
-    ("greeting", &[Webchat]),
-    ("position", &[Webchat]),
-    ("preChatFields", &[Webchat]),
-    ("requireIdentity", &[Webchat]),
+/// A setting of a channel.
+pub struct Setting {
+    /// Its field in a body.
+    pub name: &'static str,
+    /// Its option on the command line.
+    pub option: &'static str,
+    /// The channel types that accept it.
+    kinds: &'static [ChannelType],
+}
+
+impl Setting {
+    /// Whether a channel of this type accepts it.
+    pub fn applies_to(&self, kind: ChannelType) -> bool {
+        self.kinds.contains(&kind)
+    }
+}
+
+/// All settings.
+pub const SETTINGS: [Setting; 18] = [
+    Setting { name: "number", option: "--number", kinds: PHONE },
+    Setting { name: "phoneNumberId", option: "--phone-number-id", kinds: PHONE },
+    Setting { name: "businessAccountId", option: "--business-account-id", kinds: PHONE },
+    Setting { name: "pageId", option: "--page-id", kinds: SOCIAL },
+    Setting { name: "accessToken", option: "--access-token", kinds: PROVIDED },
+    Setting { name: "appSecret", option: "--app-secret", kinds: PROVIDED },
+    Setting { name: "verifyToken", option: "--verify-token", kinds: PROVIDED },
+    Setting { name: "providerUrl", option: "--provider-url", kinds: PROVIDED },
+    Setting { name: "sendsPerSecond", option: "--sends-per-second", kinds: PROVIDED },
+    Setting { name: "recipientIntervalMs", option: "--recipient-interval", kinds: PROVIDED },
+    Setting { name: "recipientBurst", option: "--recipient-burst", kinds: PROVIDED },
+    Setting { name: "allowedOrigins", option: "--allow-origin", kinds: WEBSITE },
+    Setting { name: "color", option: "--color", kinds: WEBSITE },
+    Setting { name: "title", option: "--title", kinds: WEBSITE },
+    Setting { name: "greeting", option: "--greeting", kinds: WEBSITE },
+    Setting { name: "position", option: "--position", kinds: WEBSITE },
+    Setting { name: "preChatFields", option: "--pre-chat-field", kinds: WEBSITE },
+    Setting { name: "requireIdentity", option: "--require-identity", kinds: WEBSITE },
 ];
-
-/// Whether a channel of this type accepts this setting.
-pub fn takes(kind: ChannelType, setting: &str) -> bool {
-    TAKEN.iter().any(|(name, kinds)| *name == setting && kinds.contains(&kind))
-}
-
-/// The names of all settings.
-pub fn settings() -> impl Iterator<Item = &'static str> {
-    TAKEN.iter().map(|(name, _)| *name)
-}
 
 /// A credential of a provider: one word without whitespace.
 #[derive(Clone, PartialEq, Eq)]
@@ -218,10 +227,12 @@ mod tests {
     }
 
     #[test]
-    fn a_type_takes_its_own_settings_alone() {
-        assert!(
-            takes(Whatsapp, "phoneNumberId") && !takes(Messenger, "phoneNumberId") && !takes(Webchat, "accessToken")
-        );
-        assert!(settings().all(|setting| ChannelType::ALL.iter().any(|kind| takes(*kind, setting))));
+    fn a_type_has_its_own_settings_only() {
+        let of = |kind: ChannelType| -> Vec<&str> {
+            SETTINGS.iter().filter(|setting| setting.applies_to(kind)).map(|setting| setting.name).collect()
+        };
+        assert!(of(Whatsapp).contains(&"phoneNumberId") && !of(Messenger).contains(&"phoneNumberId"));
+        assert!(of(Webchat).contains(&"color") && !of(Webchat).contains(&"accessToken"));
+        assert!(SETTINGS.iter().all(|setting| ChannelType::ALL.iter().any(|kind| setting.applies_to(*kind))));
     }
 }

@@ -6,6 +6,7 @@ pub mod body;
 pub mod body_scheduler;
 pub mod bounds;
 pub mod calendar;
+pub mod channel_settings;
 pub mod channel_values;
 pub mod decompression;
 pub mod fields;

@@ -1,22 +1,23 @@
-//! The settings in a request, and how they change a channel.
+//! The settings of a channel, as the panel and the command line give them, and how they change it.
+
+use std::borrow::Cow;
 
 use hotline_actors::FieldError;
 use hotline_persistence::tables::channels::{ChannelSettings, ChannelType, Position, PreChatField};
 
-use crate::web::request::channel_values::{
-    Count, ORIGINS_MAX, ProviderId, ProviderUrl, WebOrigin, Word, settings, takes,
-};
-use crate::web::request::values::{Color, Name, Number, Text};
-use crate::web::{ApiError, ApiResult, Fields, Patch};
+use super::channel_values::{Count, ORIGINS_MAX, ProviderId, ProviderUrl, SETTINGS, WebOrigin, Word};
+use super::fields::{Fields, Input, Patch};
+use super::values::{Color, Name, Number, Text};
+use crate::web::{ApiError, ApiResult};
 
-/// The settings of a channel in a request.
-pub(super) struct SettingsInput {
+/// Given settings; those that are absent stay as they are.
+pub struct ChannelSettingsInput {
     names: Vec<&'static str>,
     number: Patch<Number>,
     phone_number_id: Patch<ProviderId>,
     business_account_id: Patch<ProviderId>,
     page_id: Patch<ProviderId>,
-    pub(super) access_token: Patch<Word>,
+    access_token: Patch<Word>,
     app_secret: Patch<Word>,
     verify_token: Patch<Word>,
     provider_url: Patch<ProviderUrl>,
@@ -32,10 +33,21 @@ pub(super) struct SettingsInput {
     require_identity: Option<bool>,
 }
 
-impl SettingsInput {
-    pub(super) fn read(fields: &mut Fields<'_>) -> Self {
+impl Input for ChannelSettingsInput {
+    fn name() -> Cow<'static, str> {
+        "ChannelSettingsInput".into()
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        Some(Self::of(fields))
+    }
+}
+
+impl ChannelSettingsInput {
+    /// Reads the settings among the fields of a body.
+    pub fn of(fields: &mut Fields<'_>) -> Self {
         Self {
-            names: settings().filter(|name| fields.has(name)).collect(),
+            names: SETTINGS.iter().map(|setting| setting.name).filter(|name| fields.has(name)).collect(),
             number: fields.patch("number"),
             phone_number_id: fields.patch("phoneNumberId"),
             business_account_id: fields.patch("businessAccountId"),
@@ -58,27 +70,43 @@ impl SettingsInput {
     }
 
     /// Refuses settings that a channel of this type does not have.
-    pub(super) fn check(&self, kind: ChannelType) -> ApiResult<()> {
-        let inapplicable: Vec<_> = self.names.iter().filter(|name| !takes(kind, name)).collect();
-        if inapplicable.is_empty() {
-            return Ok(());
-        }
+    ///
+    /// # Errors
+    /// `422` with each of them.
+    pub fn check(&self, kind: ChannelType) -> ApiResult<()> {
+        let inapplicable =
+            SETTINGS.iter().filter(|setting| self.names.contains(&setting.name) && !setting.applies_to(kind));
         let reason = format!("does not apply to a {} channel", kind.as_str());
-        let errors =
-            inapplicable.into_iter().map(|name| FieldError { field: (*name).to_owned(), reason: reason.clone() });
-        Err(ApiError::validation(&errors.collect::<Vec<_>>()))
+        let errors = inapplicable.map(|setting| FieldError { field: setting.name.to_owned(), reason: reason.clone() });
+        match errors.collect::<Vec<_>>() {
+            errors if errors.is_empty() => Ok(()),
+            errors => Err(ApiError::validation(&errors)),
+        }
     }
 
     /// Whether any of the settings affects the connection to the provider.
-    pub(super) fn has_credentials(&self) -> bool {
+    pub fn has_credentials(&self) -> bool {
         let ids = [&self.phone_number_id, &self.page_id];
         let words = [&self.access_token, &self.app_secret, &self.verify_token];
         ids.iter().any(|id| !matches!(id, Patch::Absent)) || words.iter().any(|word| !matches!(word, Patch::Absent))
     }
 
+    /// Whether it has a new access token.
+    pub fn has_new_token(&self) -> bool {
+        matches!(self.access_token, Patch::Value(_))
+    }
+
+    /// Whether it has the provider's URL, also the default one.
+    pub fn has_provider_url(&self) -> bool {
+        !matches!(self.provider_url, Patch::Absent)
+    }
+
     /// Refuses another provider URL, unless an administrator of the installation sets it together with a new access token:
     /// the stored token was meant for the previous URL.
-    pub(super) fn check_address(&self, is_installation_admin: bool, settings: &ChannelSettings) -> ApiResult<()> {
+    ///
+    /// # Errors
+    /// `403` for anybody else, `422` without the token.
+    pub fn check_address(&self, is_installation_admin: bool, settings: &ChannelSettings) -> ApiResult<()> {
         let url = match &self.provider_url {
             Patch::Absent => return Ok(()),
             Patch::Null => None,
@@ -97,7 +125,8 @@ impl SettingsInput {
         Ok(())
     }
 
-    pub(super) fn apply(self, number: &mut Option<String>, settings: &mut ChannelSettings) {
+    /// Changes a channel's number and settings.
+    pub fn apply(self, number: &mut Option<String>, settings: &mut ChannelSettings) {
         apply_patch(number, self.number, |number| number.0);
         apply_patch(&mut settings.phone_number_id, self.phone_number_id, |id| id.0);
         apply_patch(&mut settings.business_account_id, self.business_account_id, |id| id.0);
@@ -126,7 +155,8 @@ impl SettingsInput {
     }
 }
 
-pub(super) fn apply_patch<G, T>(target: &mut Option<T>, patch: Patch<G>, read: impl FnOnce(G) -> T) {
+/// Changes a value: absent keeps it, `null` clears it.
+pub fn apply_patch<G, T>(target: &mut Option<T>, patch: Patch<G>, read: impl FnOnce(G) -> T) {
     match patch {
         Patch::Absent => {}
         Patch::Null => *target = None,
