@@ -140,7 +140,7 @@ impl<'a> Permitted<'a> {
     }
 }
 
-/// Of the operations, each module is tried with one part in so many: a minute's requests of a company are enough for it.
+/// Each module is tried with one of so many parts of the operations: a company's requests of a minute are enough for that.
 const PARTS: usize = 4;
 
 #[actix_web::test]
@@ -166,7 +166,7 @@ async fn a_profile_permits_module_by_method_and_nothing_else() {
     app.stop().await;
 }
 
-/// Each module with every operation, which takes a minute's requests of a company for every other module.
+/// As above, with every operation for each module: more requests than a company has in a minute, so the clock moves on.
 #[actix_web::test]
 async fn a_profile_permits_one_module_and_none_of_the_others_measured() {
     let app = OwnApp::start().await;
