@@ -112,6 +112,28 @@ fn every_operation_says_what_a_caller_must_know() {
 const BESIDE: [&str; 3] = ["visitors", "hooks", "health"];
 
 #[test]
+fn clients_find_which_operations_take_a_key_and_which_lists_have_cursors() {
+    let document = document();
+    let (mut keyed, mut paged) = (0, 0);
+    for (name, operation) in operations(&document) {
+        let has = |parameter: &str| {
+            let parameters = operation["parameters"].as_array().into_iter().flatten();
+            parameters.clone().any(|each| each["name"] == parameter)
+        };
+        assert_eq!(operation["x-idempotency-key"] == true, has("Idempotency-Key"), "{name}");
+        let pagination = json!({"parameter": "cursor", "next": "meta.nextCursor"});
+        assert_eq!(operation["x-pagination"] == pagination, has("cursor"), "{name}");
+        keyed += usize::from(has("Idempotency-Key"));
+        paged += usize::from(has("cursor"));
+    }
+    assert!(keyed > 50 && paged > 20, "{keyed} {paged}");
+    let list = &document["paths"]["/api/v1/tags"]["get"]["responses"]["200"]["description"];
+    assert_eq!(list, "A page of tags.");
+    let removed = &document["paths"]["/api/v1/tags/{tagId}"]["delete"]["responses"]["204"]["description"];
+    assert_eq!(removed, "The tag is deleted.");
+}
+
+#[test]
 fn what_is_served_beside_the_api_is_in_the_document() {
     let document = document();
     let tags: BTreeSet<&str> =

@@ -35,6 +35,12 @@ impl Operation {
             (None, Access::VisitorOrAnonymous) => value["security"] = json!([{"visitor": []}, {}]),
             (None, _) => value["security"] = json!([]),
         }
+        if self.is_idempotent {
+            value["x-idempotency-key"] = json!(true);
+        }
+        if self.has_cursor() {
+            value["x-pagination"] = json!({"parameter": "cursor", "next": "meta.nextCursor"});
+        }
         let parameters = self.parameters(texts);
         if !parameters.is_empty() {
             value["parameters"] = json!(parameters);
@@ -82,11 +88,36 @@ impl Operation {
         parameters
     }
 
+    /// Whether its list is read page by page with a cursor.
+    fn has_cursor(&self) -> bool {
+        self.query.iter().any(|(name, _)| name == "cursor")
+    }
+
+    /// What a success contains, from the summary: `List campaigns` becomes `A page of campaigns.`
+    fn success_text(&self) -> String {
+        let (verb, object) = self.summary.split_once(' ').unwrap_or((&self.summary, ""));
+        let the = |object: &str| {
+            let noun = ["a ", "an ", "the "].iter().find_map(|article| object.strip_prefix(article));
+            format!("the {}", noun.unwrap_or(object))
+        };
+        let (status, schema) = &self.success;
+        let text = match verb {
+            "List" if self.has_cursor() => format!("a page of {object}"),
+            "List" | "Get" => the(object),
+            "Create" if *status == 201 => format!("{}, as created", the(object)),
+            "Update" if schema.is_some() => format!("{}, as changed", the(object)),
+            "Delete" => format!("{} is deleted", the(object)),
+            _ => return self.summary.to_string(),
+        };
+        let mut letters = text.chars();
+        letters.next().map(|first| format!("{}{}.", first.to_uppercase(), letters.as_str())).unwrap_or_default()
+    }
+
     fn responses(&self) -> Map<String, Value> {
         let (status, schema) = &self.success;
         let headers =
             |more: &[&str]| if self.is_limited { response_headers(more) } else { header_references(&["X-Request-Id"]) };
-        let mut success = json!({"description": self.summary, "headers": headers(&[])});
+        let mut success = json!({"description": self.success_text(), "headers": headers(&[])});
         if self.is_idempotent {
             success["headers"] = headers(&["Idempotent-Replay"]);
         }
