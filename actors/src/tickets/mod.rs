@@ -15,7 +15,7 @@ pub use command::{AttachedChanges, Command, Context, Decided, Execute, Precondit
 pub(crate) use commands::default_queue;
 pub use commands::{
     AddNote, Check, Close, Content, MarkDelivered, MarkRead, MarkSeen, Open, Receive, Release, Reopen, Send, SetMedia,
-    SetWrapup, Show, Transfer, UpdateDeliveryStatus,
+    SetWrapup, Show, Transfer, UpdateDeliveryStatus, check_parameter_text,
 };
 pub use state::{FollowUp, LastMessage, Position, ReceiptPositions, Ticket};
 

@@ -8,6 +8,7 @@ mod tests;
 use std::collections::BTreeSet;
 
 use hotline_actors::FieldError;
+use hotline_actors::tickets::check_parameter_text;
 use serde_json::{Map, Value, json};
 
 use self::definition::Definition;
@@ -75,6 +76,11 @@ impl TemplateRequest {
         let language = fields.optional::<Language>("language").map(|language| language.0);
         let texts = |fields: &mut Fields<'_>, name: &str| {
             let texts = fields.list::<NonBlankText>(name, PARAMETERS_MAX).unwrap_or_default();
+            for (index, text) in texts.iter().enumerate() {
+                if let Err(reason) = check_parameter_text(&text.0) {
+                    fields.refuse(&format!("{name}[{index}]"), &reason);
+                }
+            }
             texts.into_iter().map(|text| text.0).collect::<Vec<_>>()
         };
         let simple_form = fields.object("parameters", |fields| {

@@ -191,6 +191,7 @@ async fn a_template_the_channel_does_not_have_like_this_is_refused_by_its_field_
         (json!({"name": "bye", "components": [7]}), vec!["template.components[0]"]),
         (json!({"name": "bye", "parameters": {}, "components": []}), vec!["template.components"]),
         (json!({"name": "bye", "parameters": {"body": ["\u{0}"]}}), vec!["template.parameters.body[0]"]),
+        (json!({"name": "bye", "parameters": {"body": ["a\nb"]}}), vec!["template.parameters.body[0]"]),
         (json!("bye"), vec!["template"]),
         (Value::Null, vec!["template"]),
     ] {

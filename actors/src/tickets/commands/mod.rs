@@ -24,7 +24,7 @@ pub(crate) use open::default_queue;
 pub use receive::Receive;
 pub use release::Release;
 pub use reopen::Reopen;
-pub use send::{Check, Content, Send};
+pub use send::{Check, Content, Send, check_parameter_text};
 pub use set_media::SetMedia;
 pub use set_wrapup::SetWrapup;
 pub use show::Show;

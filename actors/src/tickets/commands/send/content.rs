@@ -2,11 +2,10 @@ use hotline_persistence::tables::media::StoredMedia;
 use hotline_persistence::tables::messages::MessageType;
 use serde_json::{Value, json};
 
+use super::fill::{BODY_BYTES_MAX, blank_error, fill};
+use super::parameters;
 use crate::variables::{Values, render};
 use crate::{FieldError, Refusal};
-
-/// Maximum bytes of a body with its variables filled in: the same limit as without them.
-const BODY_BYTES_MAX: usize = 65_536;
 
 /// Maximum bytes of an interactive object or a template, as JSON: many times what any provider accepts, and the limit
 /// of a body.
@@ -80,7 +79,7 @@ impl Content {
             Self::Media { caption, .. } => caption.iter().map(String::as_str).collect(),
             Self::Template { template, .. } => {
                 let mut texts = Vec::new();
-                visit_parameters(template, &mut |text| texts.push(text));
+                parameters::visit(template, &mut |text| texts.push(text));
                 texts
             }
             Self::Interactive { interactive, .. } => {
@@ -111,7 +110,7 @@ impl Content {
                 Ok(files.into_iter().map(part).collect())
             }
             Self::Template { mut template, text } => {
-                fill_parameters(&mut template, values)?;
+                parameters::fill_in(&mut template, values)?;
                 check_size(&template, "template")?;
                 let body = text.and_then(|text| template_body(&text, &template));
                 Ok(vec![Part { template: Some(template), ..Part::of(MessageType::Template, body) }])
@@ -139,19 +138,6 @@ impl Content {
     }
 }
 
-fn fill(text: String, field: &str, values: &Values<'_>) -> Result<String, Refusal> {
-    if !text.contains("{{") {
-        return Ok(text);
-    }
-    render(&text, BODY_BYTES_MAX, |name| values.get(name)).ok_or_else(|| {
-        Refusal::invalid(field, &format!("must have at most {BODY_BYTES_MAX} bytes once its variables are filled in"))
-    })
-}
-
-fn blank_error(field: &str) -> Refusal {
-    Refusal::invalid(field, "must not be blank once its variables are filled in")
-}
-
 fn check_size(object: &Value, field: &str) -> Result<(), Refusal> {
     if object.to_string().len() <= OBJECT_BYTES_MAX {
         return Ok(());
@@ -166,57 +152,6 @@ fn interactive_texts(interactive: &Value) -> Vec<String> {
     let cards = interactive.pointer("/action/cards").and_then(Value::as_array).map_or(0, Vec::len);
     paths.extend((0..cards).map(|index| format!("/action/cards/{index}/body/text")));
     paths
-}
-
-/// Visits the text parameters of a template, including those of its cards.
-fn visit_parameters<'a>(value: &'a Value, visit: &mut impl FnMut(&'a str)) {
-    match value {
-        Value::Object(object) => {
-            for (key, inner) in object {
-                if key == "parameters" {
-                    let parameters = inner.as_array().into_iter().flatten();
-                    parameters
-                        .filter(|parameter| is_text(parameter))
-                        .filter_map(|parameter| parameter["text"].as_str())
-                        .for_each(&mut *visit);
-                } else {
-                    visit_parameters(inner, visit);
-                }
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| visit_parameters(item, visit)),
-        _ => {}
-    }
-}
-
-fn fill_parameters(value: &mut Value, values: &Values<'_>) -> Result<(), Refusal> {
-    match value {
-        Value::Object(object) => {
-            for (key, inner) in object {
-                if key != "parameters" {
-                    fill_parameters(inner, values)?;
-                    continue;
-                }
-                for parameter in inner.as_array_mut().into_iter().flatten().filter(|parameter| is_text(parameter)) {
-                    let Some(Value::String(text)) = parameter.get_mut("text") else { continue };
-                    if text.contains("{{") {
-                        *text = fill(std::mem::take(text), "template.parameters", values)?;
-                        // The provider rejects blank parameters.
-                        if text.trim().is_empty() {
-                            return Err(blank_error("template.parameters"));
-                        }
-                    }
-                }
-            }
-            Ok(())
-        }
-        Value::Array(items) => items.iter_mut().try_for_each(|item| fill_parameters(item, values)),
-        _ => Ok(()),
-    }
-}
-
-fn is_text(parameter: &Value) -> bool {
-    parameter["type"] == "text"
 }
 
 /// A template's text as the contact reads it: with the parameters of its body filled in.

@@ -2,6 +2,8 @@
 
 mod after_send;
 mod content;
+mod fill;
+mod parameters;
 
 use hotline_persistence::Change;
 use hotline_persistence::tables::channels::ChannelType;
@@ -9,6 +11,7 @@ use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus
 
 use content::Part;
 pub use content::{Check, Content};
+pub use parameters::check_parameter_text;
 
 use super::receive::set_last_message;
 use super::{Close, Reopen};

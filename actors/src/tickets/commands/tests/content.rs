@@ -23,7 +23,7 @@ fn text(body: &str) -> Send {
 
 fn file(name: &str) -> StoredMedia {
     let (mime_type, file_name) = ("image/png".to_owned(), name.to_owned());
-    StoredMedia { id: MediaId::new(Utc::now()), mime_type, file_name, size: 7 }
+    StoredMedia { id: MediaId::new(Utc::now()), mime_type, file_name, size: 7, voice: false }
 }
 
 fn media(files: &[StoredMedia], caption: Option<&str>) -> Send {
@@ -211,10 +211,14 @@ fn named_parameters_are_read_by_their_names() {
 }
 
 #[test]
-fn a_blank_parameter_is_refused() {
+fn a_parameter_that_the_provider_refuses_is_refused() {
     let mut desk = Desk::on(PHONE);
     let parameters = json!([{"type": "text", "text": "{{nobody}}"}]);
-    assert_eq!(refused(&mut desk, template(parameters, None)), ["template.parameters"]);
+    assert_eq!(refused(&mut desk, template(parameters, None)), ["template.parameters.body[0]"]);
+    for text in ["a\nb", "{{name}}     {{name}}"] {
+        let parameters = json!([{"type": "text", "text": "ok"}, {"type": "text", "text": text}]);
+        assert_eq!(refused(&mut desk, template(parameters, None)), ["template.parameters.body[1]"], "{text:?}");
+    }
 }
 
 // Interactive objects.

@@ -1,0 +1,136 @@
+//! The text parameters of a template: their variables are filled in, and what the provider would refuse is refused.
+//!
+//! <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/messages#parameter-object>,
+//! <https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes> (132005, 132018)
+
+use serde_json::{Map, Value};
+
+use super::fill::{blank_error, fill};
+use crate::Refusal;
+use crate::variables::Values;
+
+/// Maximum characters of a header's parameter.
+const HEADER_CHARACTERS_MAX: usize = 60;
+
+/// Maximum characters of a body's parameter, if the template has other components, and if it has none.
+const BODY_CHARACTERS_MAX: usize = 1024;
+const ONLY_BODY_CHARACTERS_MAX: usize = 32_768;
+
+/// More blanks in a row than this are refused.
+const BLANKS_MAX: usize = 4;
+
+/// Visits the text parameters of a template, including those of its cards.
+pub(super) fn visit<'a>(value: &'a Value, to: &mut impl FnMut(&'a str)) {
+    match value {
+        Value::Object(object) => {
+            for (key, inner) in object {
+                if key == "parameters" {
+                    let parameters = inner.as_array().into_iter().flatten();
+                    let texts = parameters.filter(|parameter| is_text(parameter));
+                    texts.filter_map(|parameter| parameter["text"].as_str()).for_each(&mut *to);
+                } else {
+                    visit(inner, to);
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| visit(item, to)),
+        _ => {}
+    }
+}
+
+/// Fills in the variables of a template's parameters.
+///
+/// # Errors
+/// When one is blank, too long or has characters that the provider refuses; the refusal names the component.
+pub(super) fn fill_in(template: &mut Value, values: &Values<'_>) -> Result<(), Refusal> {
+    let Some(components) = template.get_mut("components").and_then(Value::as_array_mut) else { return Ok(()) };
+    let has_only_body = components.len() == 1;
+    components.iter_mut().try_for_each(|component| fill_value(component, has_only_body, values))
+}
+
+fn fill_value(value: &mut Value, has_only_body: bool, values: &Values<'_>) -> Result<(), Refusal> {
+    match value {
+        Value::Object(component) => fill_component(component, has_only_body, values),
+        Value::Array(items) => items.iter_mut().try_for_each(|item| fill_value(item, has_only_body, values)),
+        _ => Ok(()),
+    }
+}
+
+fn fill_component(component: &mut Map<String, Value>, has_only_body: bool, values: &Values<'_>) -> Result<(), Refusal> {
+    let kind = component.get("type").and_then(Value::as_str).unwrap_or_default().to_lowercase();
+    for (key, inner) in component {
+        if key != "parameters" {
+            fill_value(inner, has_only_body, values)?;
+            continue;
+        }
+        for (index, parameter) in inner.as_array_mut().into_iter().flatten().enumerate() {
+            if !is_text(parameter) {
+                continue;
+            }
+            let Some(Value::String(text)) = parameter.get_mut("text") else { continue };
+            let field = match kind.as_str() {
+                "header" | "body" => format!("template.parameters.{kind}[{index}]"),
+                "button" => "template.parameters.buttons".to_owned(),
+                _ => "template.parameters".to_owned(),
+            };
+            if text.contains("{{") {
+                *text = fill(std::mem::take(text), &field, values)?;
+                // The provider rejects blank parameters.
+                if text.trim().is_empty() {
+                    return Err(blank_error(&field));
+                }
+            }
+            check(text, &kind, has_only_body).map_err(|reason| Refusal::invalid(&field, &reason))?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks the characters of a parameter's text, which variables only add to.
+///
+/// # Errors
+/// The rule it breaks.
+pub fn check_parameter_text(text: &str) -> Result<(), String> {
+    if text.contains(['\n', '\r', '\t']) || text.contains(&" ".repeat(BLANKS_MAX + 1)) {
+        return Err(format!("must have no line breaks, no tabs, and at most {BLANKS_MAX} blanks in a row"));
+    }
+    Ok(())
+}
+
+/// Checks a text that is filled in.
+fn check(text: &str, kind: &str, has_only_body: bool) -> Result<(), String> {
+    check_parameter_text(text)?;
+    let characters_max = match kind {
+        "header" => HEADER_CHARACTERS_MAX,
+        "body" if has_only_body => ONLY_BODY_CHARACTERS_MAX,
+        "body" => BODY_CHARACTERS_MAX,
+        _ => return Ok(()),
+    };
+    if text.chars().nth(characters_max).is_some() {
+        return Err(format!("must have at most {characters_max} characters once its variables are filled in"));
+    }
+    Ok(())
+}
+
+fn is_text(parameter: &Value) -> bool {
+    parameter["type"] == "text"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_provider_refuses_is_refused() {
+        for text in ["a", "a    b", "ação #7", &"x".repeat(BODY_CHARACTERS_MAX)] {
+            assert_eq!(check(text, "body", false), Ok(()), "{text}");
+        }
+        for text in ["a\nb", "a\tb", "a\r", "a     b", &"é".repeat(BODY_CHARACTERS_MAX + 1)] {
+            assert!(check(text, "body", false).is_err(), "{text}");
+        }
+        assert_eq!(check(&"é".repeat(ONLY_BODY_CHARACTERS_MAX), "body", true), Ok(()));
+        assert!(check(&"é".repeat(ONLY_BODY_CHARACTERS_MAX + 1), "body", true).is_err());
+        assert_eq!(check(&"é".repeat(HEADER_CHARACTERS_MAX), "header", false), Ok(()));
+        assert!(check(&"é".repeat(HEADER_CHARACTERS_MAX + 1), "header", false).is_err());
+    }
+}
