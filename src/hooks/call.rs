@@ -75,6 +75,9 @@ pub(super) struct FileReference {
     /// The declared file name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_name: Option<String>,
+    /// Whether it is a voice message.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub voice: bool,
 }
 
 impl FileReference {

@@ -178,6 +178,7 @@ fn file_reference(part: &Value) -> Option<FileReference> {
         url: None,
         mime_type: text(part, "mime_type"),
         file_name: name_at(part, "/filename"),
+        voice: part.get("voice").and_then(Value::as_bool).unwrap_or(false),
     })
 }
 

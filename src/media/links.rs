@@ -152,6 +152,7 @@ mod tests {
             mime_type: "image/png".to_owned(),
             file_name: "a & b?.png".to_owned(),
             size: 1,
+            voice: false,
         };
         let url = links.url(CompanyId::new(1), &media, now);
         let (claim, signature) = parse(&url);
@@ -195,6 +196,7 @@ mod tests {
             mime_type: "image/png".to_owned(),
             file_name: "a.png".to_owned(),
             size: 1,
+            voice: false,
         };
         let url = links.url(CompanyId::new(1), &media, DateTime::UNIX_EPOCH);
         assert!(url.starts_with("https://support.example/media/1/"), "{url}");

@@ -123,6 +123,18 @@ pub struct Upload {
     file_name: String,
 }
 
+impl Upload {
+    /// The type of its content.
+    pub fn mime_type(&self) -> &str {
+        &self.mime_type
+    }
+
+    /// Its size in bytes.
+    pub fn size(&self) -> u64 {
+        self.file.size
+    }
+}
+
 impl Media {
     /// Opens the store. The caller ensures that no other process uses the folder.
     ///
@@ -210,7 +222,8 @@ impl Media {
     /// When it cannot be stored now.
     pub async fn publish(&self, company: CompanyId, upload: Upload) -> Result<StoredMedia, Unavailable> {
         let Upload { file, mime_type, file_name } = upload;
-        let stored = StoredMedia { id: MediaId::new(clock::now()), mime_type, file_name, size: file.size };
+        let stored =
+            StoredMedia { id: MediaId::new(clock::now()), mime_type, file_name, size: file.size, voice: false };
         let media = self.clone();
         let id = stored.id.clone();
         // Not cancelled with the request: an incomplete upload would remain in the bucket.

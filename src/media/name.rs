@@ -17,6 +17,20 @@ pub(super) fn of(declared: Option<&str>, mime_type: &str) -> String {
     format!("file{}", extension.unwrap_or_default())
 }
 
+/// The name with the extension of the file's type, for a picture, a sound or a video whose name has another one.
+pub(super) fn with_extension_of(name: String, mime_type: &str) -> String {
+    if !["image/", "audio/", "video/"].iter().any(|category| mime_type.starts_with(category)) {
+        return name;
+    }
+    let Some(extension) = mime_type::extension(mime_type) else { return name };
+    let (stem, own) = match name.rsplit_once('.') {
+        Some((stem, own)) if !stem.is_empty() => (stem, own),
+        _ => (name.as_str(), ""),
+    };
+    let is_same = own.eq_ignore_ascii_case(extension) || (extension == "jpg" && own.eq_ignore_ascii_case("jpeg"));
+    if is_same { name } else { format!("{stem}.{extension}") }
+}
+
 /// Excludes control characters, which break headers and tables, and bidirectional controls, which display `gnp.exe` as
 /// `exe.png`.
 fn is_visible(character: char) -> bool {
@@ -46,5 +60,21 @@ mod tests {
         }
         assert_eq!(of(None, "application/x-nobody-knows"), "file");
         assert_eq!(of(Some(&"ã".repeat(300)), "image/png").chars().count(), CHARACTERS_MAX);
+    }
+
+    #[test]
+    fn a_files_name_has_the_extension_of_its_type() {
+        for (name, mime_type, expected) in [
+            ("photo.jpg", "image/png", "photo.png"),
+            ("photo.JPEG", "image/jpeg", "photo.JPEG"),
+            ("voice.m4a", "audio/ogg", "voice.ogg"),
+            ("v.opus", "audio/ogg", "v.ogg"),
+            ("picture", "image/png", "picture.png"),
+            (".png", "image/png", ".png.png"),
+            ("report.txt", "application/pdf", "report.txt"),
+            ("scan", "image/x-nobody-knows", "scan"),
+        ] {
+            assert_eq!(with_extension_of(name.to_owned(), mime_type), expected, "{name} {mime_type}");
+        }
     }
 }

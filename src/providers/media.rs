@@ -25,6 +25,8 @@ pub struct MediaFile {
     pub file_name: String,
     /// The content type.
     pub mime_type: String,
+    /// Whether it is a voice message.
+    pub is_voice: bool,
     /// The size in bytes.
     pub size: u64,
     /// The content in chunks.
@@ -59,6 +61,7 @@ pub(super) struct UploadedFile {
     pub(super) id: Arc<str>,
     pub(super) file_name: Arc<str>,
     pub(super) mime_type: Arc<str>,
+    pub(super) is_voice: bool,
 }
 
 impl ProviderUploads {
@@ -92,7 +95,8 @@ impl ProviderUploads {
             })
         })?;
         let id = upload(&file.mime_type, part).await?.into();
-        let uploaded = UploadedFile { id, file_name: file.file_name.into(), mime_type: file.mime_type.into() };
+        let (file_name, mime_type) = (file.file_name.into(), file.mime_type.into());
+        let uploaded = UploadedFile { id, file_name, mime_type, is_voice: file.is_voice };
         self.cache.insert(key, uploaded.clone());
         Ok(uploaded)
     }

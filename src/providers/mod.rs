@@ -6,6 +6,7 @@
 //! - <https://developers.facebook.com/docs/messenger-platform/instagram/features/send-message>
 
 mod failure;
+mod file_kind;
 pub mod graph;
 pub mod media;
 mod social;
@@ -21,6 +22,7 @@ use hotline_persistence::CompanyId;
 use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::messages::MessageError;
 
+pub use self::file_kind::FileKind;
 pub use self::graph::{Graph, GraphError};
 use self::media::{MediaFiles, ProviderUploads};
 

@@ -9,6 +9,7 @@ use reqwest::multipart::Form;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
+use super::FileKind;
 use super::graph::Graph;
 use super::media::{ProviderUploads, UploadedFile};
 use super::unsupported;
@@ -30,7 +31,7 @@ pub(super) async fn send(
             // Boxed, so that the future of a text does not reserve the space that a file needs.
             let uploaded = Box::pin(upload(graph, uploads, delivery)).await?;
             let payload = json!({"attachment_id": uploaded.id});
-            json!({"attachment": {"type": kind_of(&uploaded.mime_type), "payload": payload}})
+            json!({"attachment": {"type": attachment_type(delivery.account.kind, &uploaded.mime_type), "payload": payload}})
         }
         MessageType::Interactive => message
             .interactive
@@ -90,19 +91,18 @@ fn quick_replies<'a>(text: &str, options: impl Iterator<Item = &'a Value>) -> Op
     (!replies.is_empty() && replies.len() <= QUICK_REPLIES_MAX).then(|| json!({"text": text, "quick_replies": replies}))
 }
 
-fn kind_of(mime_type: &str) -> &'static str {
-    match mime_type.split('/').next() {
-        Some("image") => "image",
-        Some("video") => "video",
-        Some("audio") => "audio",
-        _ => "file",
+/// The type of an attachment, as the API names it.
+fn attachment_type(channel: ChannelType, mime_type: &str) -> &'static str {
+    match FileKind::of(channel, mime_type) {
+        FileKind::Document => "file",
+        kind => kind.as_str(),
     }
 }
 
 /// <https://developers.facebook.com/docs/messenger-platform/reference/attachment-upload-api>
 async fn upload(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery) -> Result<UploadedFile, SendFailure> {
     let upload = async |mime_type: &str, part| {
-        let attachment = json!({"attachment": {"type": kind_of(mime_type), "payload": {"is_reusable": false}}});
+        let attachment = json!({"attachment": {"type": attachment_type(delivery.account.kind, mime_type), "payload": {"is_reusable": false}}});
         let mut form = Form::new().text("message", attachment.to_string());
         if delivery.account.kind == ChannelType::Instagram {
             form = form.text("platform", "instagram");

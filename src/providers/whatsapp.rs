@@ -1,12 +1,14 @@
 //! The message format of the cloud API. <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/messages>
 
 use hotline_actors::channels::{Accepted, Delivery, SendFailure};
+use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::messages::{MessageRow, MessageType};
 use reqwest::multipart::Form;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::FileKind;
 use super::graph::Graph;
 use super::media::{ProviderUploads, UploadedFile};
 use super::unsupported;
@@ -86,6 +88,9 @@ struct MediaContent<'a> {
     caption: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     filename: Option<&'a str>,
+    /// Shown as a voice message, not as an audio file.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    voice: bool,
 }
 
 /// The response to an accepted message.
@@ -106,14 +111,17 @@ impl<'a> Content<'a> {
             (MessageType::Text, _) => Ok(Self::Text { text: Text { body: body.unwrap_or_default() } }),
             (MessageType::Template, _) => Ok(Self::Template { template: message.template.as_ref() }),
             (MessageType::Interactive, _) => Ok(Self::Interactive { interactive: message.interactive.as_ref() }),
-            (MessageType::Media, Some(UploadedFile { id, file_name, mime_type })) => {
+            (MessageType::Media, Some(UploadedFile { id, file_name, mime_type, is_voice })) => {
                 let kind = kind_of(mime_type);
-                let file = MediaContent { id, caption: body.filter(|_| has_caption(kind)), filename: None };
+                let file =
+                    MediaContent { id, caption: body.filter(|_| has_caption(kind)), filename: None, voice: false };
                 Ok(match kind {
-                    "image" => Self::Image { image: file },
-                    "video" => Self::Video { video: file },
-                    "audio" => Self::Audio { audio: file },
-                    _ => Self::Document { document: MediaContent { filename: Some(file_name), ..file } },
+                    FileKind::Image => Self::Image { image: file },
+                    FileKind::Video => Self::Video { video: file },
+                    FileKind::Audio => Self::Audio { audio: MediaContent { voice: *is_voice, ..file } },
+                    FileKind::Document => {
+                        Self::Document { document: MediaContent { filename: Some(file_name), ..file } }
+                    }
                 })
             }
             (MessageType::Media | MessageType::Note, _) => Err(unsupported("notes cannot be sent")),
@@ -121,19 +129,12 @@ impl<'a> Content<'a> {
     }
 }
 
-/// The kind under which a file is sent. Everything that the API does not accept as image, video or audio is sent as a
-/// document. <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media#supported-media-types>
-fn kind_of(mime_type: &str) -> &'static str {
-    match mime_type {
-        "image/jpeg" | "image/png" => "image",
-        "video/mp4" | "video/3gpp" => "video",
-        "audio/aac" | "audio/amr" | "audio/mpeg" | "audio/mp4" | "audio/ogg" => "audio",
-        _ => "document",
-    }
+fn kind_of(mime_type: &str) -> FileKind {
+    FileKind::of(ChannelType::Whatsapp, mime_type)
 }
 
-fn has_caption(kind: &str) -> bool {
-    kind != "audio"
+fn has_caption(kind: FileKind) -> bool {
+    kind != FileKind::Audio
 }
 
 async fn upload(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery) -> Result<UploadedFile, SendFailure> {

@@ -93,6 +93,9 @@ pub struct StoredMedia {
     pub file_name: String,
     /// Size in bytes.
     pub size: u64,
+    /// Whether it is a voice message.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub voice: bool,
 }
 
 impl StoredMedia {
@@ -186,9 +189,10 @@ mod tests {
             mime_type: "image/png".to_owned(),
             file_name: "a.png".to_owned(),
             size: 7,
+            voice: false,
         };
         let column = serde_json::to_value(&stored).expect("JSON");
-        assert_eq!(column["mimeType"], "image/png");
+        assert_eq!((&column["mimeType"], column.get("voice")), (&"image/png".into(), None));
         assert_eq!(StoredMedia::of(&column), Some(stored));
         assert_eq!(
             StoredMedia::of(&serde_json::json!({"id": "../x", "mimeType": "a/b", "fileName": "", "size": 1})),

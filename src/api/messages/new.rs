@@ -40,6 +40,7 @@ pub(super) enum ContentInput {
     /// The files are outside the fields.
     Media {
         caption: Option<MessageBody>,
+        is_voice: bool,
     },
     Template(TemplateRequest),
     Interactive(Map<String, Value>),
@@ -104,6 +105,10 @@ impl Input for NewMessage {
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let kind = fields.required::<Kind>("type");
+        let is_voice = fields.optional("voice").unwrap_or(false);
+        if is_voice && kind.is_some_and(|kind| kind != Kind::Media) {
+            fields.refuse("voice", "is accepted only with the type media");
+        }
         let channel_id = fields.optional("channelId");
         let ticket: Option<TicketId> = fields.optional("ticketId");
         let contact: Option<ContactId> = fields.optional("contactId");
@@ -144,7 +149,7 @@ impl Input for NewMessage {
         };
         let content = match kind? {
             Kind::Text => ContentInput::Text(body?),
-            Kind::Media => ContentInput::Media { caption: body },
+            Kind::Media => ContentInput::Media { caption: body, is_voice },
             Kind::Template => ContentInput::Template(template?),
             Kind::Interactive => ContentInput::Interactive(interactive?.0),
         };

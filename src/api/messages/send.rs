@@ -16,6 +16,7 @@ use super::{JobId, interactive};
 use crate::api::contacts::check_channel;
 use crate::app::App;
 use crate::media::{UnreferencedFiles, Upload};
+use crate::providers::FileKind;
 use crate::templates::{BuiltTemplate, TemplateRequest};
 use crate::web::request::form::BodyWithFiles;
 use crate::web::response::reply::Accepted;
@@ -48,7 +49,7 @@ pub async fn send(
     let target = resolve(&caller, &app, &new).await?;
     let channel = check_channel(&caller, target.channel())?;
     let NewMessage { content, reopen_ticket, after, .. } = new;
-    check_files(&content, &uploads)?;
+    check_files(channel.kind, &content, &uploads)?;
     let stored_files = UnreferencedFiles::store(&app.media, caller.company, uploads).await?;
     let content = build_content(&caller, &app, channel, &target, content, stored_files.files()).await?;
     let command = Send { reopen: reopen_ticket, after, ..Send::new(content, author) };
@@ -107,14 +108,36 @@ fn invalid(field: &str, reason: &str) -> ApiError {
     ApiError::validation(&[FieldError { field: field.to_owned(), reason: reason.to_owned() }])
 }
 
-/// Files are required for the type `media`, and refused for all others.
-fn check_files(content: &ContentInput, uploads: &[Upload]) -> ApiResult<()> {
-    match (content, uploads.is_empty()) {
-        (ContentInput::Media { .. }, true) => {
-            Err(invalid("medias", "is required: the files, in a multipart/form-data body"))
+/// Files are required for the type `media`, and refused for all others. The channel's provider must accept them.
+fn check_files(channel: ChannelType, content: &ContentInput, uploads: &[Upload]) -> ApiResult<()> {
+    let ContentInput::Media { is_voice, .. } = content else {
+        return if uploads.is_empty() {
+            Ok(())
+        } else {
+            Err(invalid("medias", "are accepted only with the type media"))
+        };
+    };
+    if uploads.is_empty() {
+        return Err(invalid("medias", "is required: the files, in a multipart/form-data body"));
+    }
+    for upload in uploads {
+        let kind = FileKind::of(channel, upload.mime_type());
+        if let Some(bytes_max) = kind.bytes_max(channel).filter(|bytes_max| upload.size() > *bytes_max) {
+            return Err(ApiError::file_too_large(kind.as_str(), bytes_max));
         }
-        (ContentInput::Media { .. }, false) | (_, true) => Ok(()),
-        (_, false) => Err(invalid("medias", "are accepted only with the type media")),
+        if *is_voice && !is_voice_type(channel, upload.mime_type()) {
+            return Err(invalid("voice", "requires audio files, on WhatsApp of the type audio/ogg"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file of this type can be sent as a voice message.
+/// <https://developers.facebook.com/docs/whatsapp/cloud-api/messages/audio-messages>
+fn is_voice_type(channel: ChannelType, mime_type: &str) -> bool {
+    match channel {
+        ChannelType::Whatsapp => mime_type == "audio/ogg",
+        ChannelType::Messenger | ChannelType::Instagram | ChannelType::Webchat => mime_type.starts_with("audio/"),
     }
 }
 
@@ -129,8 +152,9 @@ async fn build_content(
 ) -> ApiResult<Content> {
     match content {
         ContentInput::Text(body) => Ok(Content::Text { body: body.0 }),
-        ContentInput::Media { caption } => {
-            Ok(Content::Media { files: files.to_vec(), caption: caption.map(|caption| caption.0) })
+        ContentInput::Media { caption, is_voice } => {
+            let files = files.iter().map(|file| StoredMedia { voice: is_voice, ..file.clone() }).collect();
+            Ok(Content::Media { files, caption: caption.map(|caption| caption.0) })
         }
         // Boxed: a large future, which every other message would carry and copy.
         ContentInput::Template(request) => {

@@ -105,6 +105,8 @@ pub struct File {
     /// Size in bytes.
     #[schema(example = 48_213)]
     pub size: u64,
+    /// Whether it is a voice message.
+    pub voice: bool,
 }
 
 impl File {
@@ -112,7 +114,8 @@ impl File {
     pub(crate) fn of(row: &MessageRow, links: &Links) -> Option<Self> {
         let media = row.media.as_ref().and_then(StoredMedia::of)?;
         let url = links.url(row.company_id, &media, clock::now());
-        Some(Self { url, mime_type: media.mime_type, file_name: media.file_name, size: media.size })
+        let StoredMedia { id: _, mime_type, file_name, size, voice } = media;
+        Some(Self { url, mime_type, file_name, size, voice })
     }
 }
 

@@ -20,6 +20,7 @@ use chrono::TimeDelta;
 use hotline_actors::channels::Account;
 use hotline_actors::tickets::SetMedia;
 use hotline_actors::{Engine, Refusal, clock};
+use hotline_persistence::tables::media::StoredMedia;
 use hotline_persistence::tables::messages::{self, MessageError, MessageRow};
 use hotline_persistence::{ChannelId, CompanyId, MessageId};
 use parking_lot::Mutex;
@@ -273,14 +274,15 @@ impl Downloads {
         let account = account.ok_or_else(|| FetchError::Transient("the channel has no usable account".to_owned()))?;
         let location = self.locate(&account, file).await?;
         let declared = FileDeclaration { mime_type: location.mime_type.clone(), file_name: file.file_name.clone() };
-        match self.download(company, &account, &location, declared).await {
+        let stored = match self.download(company, &account, &location, declared).await {
             // The declared type is wrong: the content decides, and what it does not show is bytes.
             Err(DownloadError::Refused(FileError::TypeMismatch)) => {
                 let bytes = FileDeclaration { mime_type: Some(OCTETS.to_owned()), file_name: None };
                 self.download(company, &account, &location, bytes).await.map_err(DownloadError::into_fetch_error)
             }
             outcome => outcome.map_err(DownloadError::into_fetch_error),
-        }
+        };
+        Ok(json!(StoredMedia { voice: file.voice, ..stored? }))
     }
 
     /// The location of the file.
@@ -312,7 +314,7 @@ impl Downloads {
         account: &Account,
         location: &FileLocation,
         declared: FileDeclaration,
-    ) -> Result<Value, DownloadError> {
+    ) -> Result<StoredMedia, DownloadError> {
         // The token is only for a URL that the provider returned; a URL in a call may be anyone's.
         let token = location.is_from_provider.then_some(account.access_token.0.as_str());
         let response = self.0.outbound.get(&location.url, token).await;
@@ -326,7 +328,7 @@ impl Downloads {
             declared => declared,
         };
         match self.0.media.store(company, &declared, response.bytes_stream()).await {
-            Ok(stored) => Ok(json!(stored)),
+            Ok(stored) => Ok(stored),
             Err(StoreError::Refused(refused)) => Err(DownloadError::Refused(refused)),
             Err(StoreError::Source(error)) => {
                 Err(DownloadError::Fetch(FetchError::Transient(error.without_url().to_string())))

@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use super::{Hooked, MARIA, Setup, contact, messages, taken};
 use crate::steps::restarted;
 use crate::support::provider::Provider;
-use crate::support::provider::hooks::{events, file, image};
+use crate::support::provider::hooks::{events, file, image, voice};
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, TestApp, eventually};
 
@@ -65,6 +65,23 @@ async fn a_file_is_fetched_behind_the_answer_and_shown_with_its_message() {
     assert_eq!((&media["mimeType"], &media["fileName"]), (&json!("application/pdf"), &json!("invoice.pdf")));
     assert_eq!(messages(&app.api, channel.id).await[1]["body"], Value::Null);
     app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_voice_message_is_shown_as_one() {
+    let provider = Provider::start().await;
+    let app = TestApp::shared().await;
+    let channel = with_provider(&app, &provider).await;
+    let phone = channel.speaks();
+    let sound = provider
+        .offer("audio/ogg", &b"OggS\0\x02\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01\x13OpusHead\x01\x01"[..]);
+    assert_eq!(channel.told(&app.api, &phone.message(MARIA, "Maria", voice("wamid.v", &sound))).await, taken(1));
+    let media = fetched(&app, &channel).await;
+    assert_eq!((&media["mimeType"], &media["voice"]), (&json!("audio/ogg"), &json!(true)), "{media}");
+    let message = phone.message(MARIA, "Maria", file("wamid.a", "audio", &sound, "audio/ogg", None));
+    assert_eq!(channel.told(&app.api, &message).await, taken(1));
+    let media = fetched(&app, &channel).await;
+    assert_eq!(media["voice"], json!(false), "{media}");
 }
 
 #[actix_web::test]

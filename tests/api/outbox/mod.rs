@@ -3,6 +3,7 @@
 mod after_send;
 mod failures;
 pub mod figures;
+mod files;
 mod hang;
 mod moved;
 mod order;

@@ -138,6 +138,13 @@ pub fn file(id: &str, kind: &str, media_id: &str, mime_type: &str, caption: Opti
     Message::of(id, kind, content)
 }
 
+/// A voice message.
+pub fn voice(id: &str, media_id: &str) -> Message {
+    let content =
+        json!({"id": media_id, "mime_type": "audio/ogg; codecs=opus", "sha256": "c29tZXRoaW5n", "voice": true});
+    Message::of(id, "audio", content)
+}
+
 pub fn image(id: &str, media_id: &str, caption: Option<&str>) -> Message {
     file(id, "image", media_id, "image/jpeg", caption)
 }

@@ -186,6 +186,14 @@ impl ApiError {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "ERR_API_PAYLOAD_TOO_LARGE", message)
     }
 
+    /// A file exceeds the limit that the channel's provider has for its kind.
+    pub fn file_too_large(kind: &str, bytes_max: u64) -> Self {
+        let message = format!("the channel's provider accepts at most {bytes_max} bytes of a file of the kind {kind}");
+        let mut error = Self::new(StatusCode::PAYLOAD_TOO_LARGE, "ERR_API_PAYLOAD_TOO_LARGE", message);
+        error.details = Some(Box::new(json!({"limitBytes": bytes_max, "kind": kind})));
+        error
+    }
+
     /// The endpoint does not accept this content type.
     pub fn unsupported_media_type() -> Self {
         let message = "the body must be application/json";

@@ -1,0 +1,92 @@
+//! Files as providers accept them: how large, under which name, and as what.
+
+use hotline_persistence::ChannelId;
+use serde_json::json;
+
+use super::{Office, number};
+use crate::media::PNG;
+use crate::support::Reply;
+use crate::support::form::Form;
+
+/// The head of an Ogg file with Opus in it.
+const OPUS: &[u8] = b"OggS\0\x02\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01\x13OpusHead\x01\x01\x38\x01";
+/// The head of an MP3 file.
+const MP3: &[u8] = b"ID3\x04\0\0\0\0\0\0\xff\xfb\x90\x64\0\0\0\0";
+
+fn form(channel: ChannelId) -> Form {
+    Form::default().text("type", "media").text("channelId", channel).text("number", number(1))
+}
+
+impl Office {
+    async fn send_file(&self, form: Form) -> String {
+        self.app.api.send_form(form).await.data(202)["jobId"].as_str().expect("a job").to_owned()
+    }
+}
+
+/// A picture of so many bytes.
+fn picture(bytes: usize) -> Vec<u8> {
+    let mut picture = PNG.to_vec();
+    picture.resize(bytes, 0xa5);
+    picture
+}
+
+#[actix_web::test]
+async fn a_picture_larger_than_its_provider_accepts_is_refused_in_the_call() {
+    let office = Office::open().await;
+    let phone = office.phone("1701").await;
+    let limit = 5 << 20;
+    let refused = Reply::of(office.app.api.form(form(phone).file("a.png", "", &picture(limit + 1)), None)).await;
+    refused.error(413, "ERR_API_PAYLOAD_TOO_LARGE");
+    assert_eq!(refused.body["error"]["details"], json!({"limitBytes": limit, "kind": "image"}), "{}", refused.body);
+    // Of the types that it shows as pictures: another one is a document, which may be larger.
+    let gif = [b"GIF89a".as_slice(), &vec![0; limit + 1]].concat();
+    office.send_file(form(phone).file("a.gif", "", &gif)).await;
+    office.send_file(form(phone).file("a.png", "", &picture(limit))).await;
+    let kinds = office.provider.accepts("1701", 2).await;
+    assert_eq!((&kinds[0].body["type"], &kinds[1].body["type"]), (&json!("document"), &json!("image")));
+    assert_eq!(office.app.api.get("/messages?type=media").await.data(200).as_array().map(Vec::len), Some(2));
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn a_file_is_uploaded_under_a_name_of_its_own_type() {
+    let office = Office::open().await;
+    let channel = office.phone("1702").await;
+    for (index, (name, declared, content, uploaded_name)) in [
+        ("voice.m4a", "audio/mp4", OPUS, "voice.ogg"),
+        ("photo.jpg", "image/jpeg", PNG, "photo.png"),
+        ("photo.png", "image/png", PNG, "photo.png"),
+        ("report.pdf", "application/pdf", b"%PDF-1.7\n".as_slice(), "report.pdf"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let job = office.send_file(form(channel).file(name, declared, content)).await;
+        let call = &office.provider.accepts("1702", index + 1).await[index].body;
+        let id = call[call["type"].as_str().expect("a type")]["id"].as_str().expect("an id");
+        assert_eq!(office.provider.file(id).file_name, uploaded_name, "{name}");
+        assert_eq!(office.message(&job).await["media"]["fileName"], name, "the name that was given is shown");
+    }
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn a_voice_message_is_one_for_the_provider_too() {
+    let office = Office::open().await;
+    let channel = office.phone("1703").await;
+    let job = office.send_file(form(channel).text("voice", "true").file("v.ogg", "audio/ogg", OPUS)).await;
+    assert_eq!(office.provider.accepts("1703", 1).await[0].body["audio"]["voice"], json!(true));
+    assert_eq!(office.message(&job).await["media"]["voice"], json!(true));
+    let job = office.send_file(form(channel).file("v.ogg", "audio/ogg", OPUS)).await;
+    assert_eq!(office.provider.accepts("1703", 2).await[1].body["audio"].get("voice"), None);
+    assert_eq!(office.message(&job).await["media"]["voice"], json!(false));
+    for (name, content) in [("a.mp3", MP3), ("a.png", PNG)] {
+        let refused =
+            Reply::of(office.app.api.form(form(channel).text("voice", "true").file(name, "", content), None)).await;
+        refused.error(422, "ERR_API_VALIDATION");
+        assert_eq!(refused.body["error"]["details"][0]["field"], "voice", "{}", refused.body);
+    }
+    let text = json!({"channelId": channel, "number": number(1), "type": "text", "body": "hi", "voice": true});
+    office.app.api.post("/messages", text).await.error(422, "ERR_API_VALIDATION");
+    office.close().await;
+}
