@@ -26,7 +26,7 @@ LLVM_BIN := /usr/lib/llvm-$(LLVM)/bin
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
 
-.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages panel-types schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java
+.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages panel-types schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java packaging proxies
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -56,7 +56,7 @@ endif
 # all that is measured.
 proofs:
 	@tests/parts.sh proofs build-tests build-release measured neighbours faults cluster kills schedules webhooks campaigns \
-		browser-proofs schemathesis clients load-smoke
+		browser-proofs schemathesis clients load-smoke packaging
 
 # All that tests and proofs are made of, so that what follows is their own time. Examples beside the tests: cargo counts what
 # all of them ask of crates, and builds every crate once.
@@ -129,6 +129,10 @@ panel-types: $(MODULES)
 	$(BINARY)
 	node $(BROWSER)/bundle.mjs --types
 	$(BROWSER)/node_modules/.bin/tsc -p src/panel/pages
+
+# Hotline after nginx and Caddy, with the configurations of `packaging/`.
+packaging: postgres nextest proxies
+	cargo nextest run --profile proofs $(TESTED) --test durability --run-ignored only -E 'test(/^proxies::/)' $(ARGS)
 
 # The service against its own document, with requests nobody would think of; needs Python. Options of `st run` go into
 # ARGS.
@@ -265,5 +269,5 @@ setup:
 	@tools/setup
 
 # What a target above needs: nothing is installed twice.
-postgres nextest node chromium firefox java wrk pgo:
+postgres nextest node chromium firefox java wrk pgo proxies:
 	@tools/setup $@

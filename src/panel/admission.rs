@@ -180,6 +180,14 @@ async fn find_session(
     Ok(session)
 }
 
+/// Checks that the request comes from the panel's own page.
+///
+/// # Errors
+/// `403` when it does not.
+fn check_page(request: &ServiceRequest, state: &State) -> ApiResult<()> {
+    site::check_page(request.request(), &state.app.trusted_proxies, state.app.media.public_url())
+}
+
 /// Admits every request from the panel's own page, with its session if there is one.
 ///
 /// # Errors
@@ -191,9 +199,11 @@ pub(super) async fn admit_anyone<B: MessageBody + 'static>(
     request.extensions_mut().insert(Unlimited);
     let mut allowance = None;
     let session = match State::of(&request) {
-        Ok(state) if !site::is_own(request.request(), &state.app.trusted_proxies) => Err(ApiError::foreign_page()),
-        // A browser still sends an ended session until there is another one; it counts as none.
-        Ok(state) => find_session(&request, &state, &mut allowance).await,
+        Ok(state) => match check_page(&request, &state) {
+            // A browser still sends an ended session until there is another one; it counts as none.
+            Ok(()) => find_session(&request, &state, &mut allowance).await,
+            Err(refused) => Err(refused),
+        },
         Err(defect) => Err(defect),
     };
     let response = match session {
@@ -218,9 +228,7 @@ struct SignedInRequest {
 /// is known.
 async fn check_person(request: &ServiceRequest, allowance: &mut Option<Allowance>) -> ApiResult<SignedInRequest> {
     let state = State::of(request)?;
-    if !site::is_own(request.request(), &state.app.trusted_proxies) {
-        return Err(ApiError::foreign_page());
-    }
+    check_page(request, &state)?;
     let signed = identify(request.request(), &state).await?;
     take_allowance(&state, signed.person(), allowance)?;
     if let PersonId::User(company, _) = signed.person() {

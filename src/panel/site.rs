@@ -10,25 +10,34 @@ use ipnet::IpNet;
 
 use crate::app::App;
 use crate::web::connections::origin;
+use crate::web::{ApiError, ApiResult};
 
 /// The browser's statement about the origin of a request. All browsers send it, and pages cannot forge it.
 const SEC_FETCH_SITE: &str = "sec-fetch-site";
 
-/// Whether the request may come from the panel's own page, as far as its method requires that.
-pub(super) fn is_own(request: &HttpRequest, trusted: &[IpNet]) -> bool {
+/// Checks that the request comes from the panel's own page, as far as its method requires that. The page's origin is the
+/// one that the request was made to, or the public URL.
+///
+/// # Errors
+/// `403`; it names what a proxy in front does not report, if that is the cause.
+pub(super) fn check_page(request: &HttpRequest, trusted: &[IpNet], public_url: Option<&str>) -> ApiResult<()> {
     let is_read = request.method() == Method::GET || request.method() == Method::HEAD;
     let headers = request.headers();
-    match headers.get(SEC_FETCH_SITE).map(HeaderValue::as_bytes) {
+    let is_own = match headers.get(SEC_FETCH_SITE).map(HeaderValue::as_bytes) {
         Some(b"same-origin") => true,
         // Typed into the address bar.
         Some(b"none") => is_read,
         Some(_) => false,
         None if is_read => true,
         None => {
-            let sent_origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
-            sent_origin.is_some_and(|sent_origin| origin::site(request, trusted).is_some_and(|own| own == sent_origin))
+            let Some(page) = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok()) else {
+                return Err(ApiError::foreign_page(None));
+            };
+            let is_own = public_url == Some(page) || origin::site(request, trusted).is_some_and(|own| own == page);
+            return if is_own { Ok(()) } else { Err(ApiError::foreign_page(origin::gap(request, trusted, page))) };
         }
-    }
+    };
+    if is_own { Ok(()) } else { Err(ApiError::foreign_page(None)) }
 }
 
 /// The client's address.
@@ -54,7 +63,55 @@ mod tests {
         for header in headers {
             request = request.insert_header(*header);
         }
-        is_own(&request.to_http_request(), &[])
+        check_page(&request.to_http_request(), &[], None).is_ok()
+    }
+
+    /// What a change is refused with, from a page of this origin by a trusted proxy.
+    fn refusal(page: &str, public_url: Option<&str>, headers: &[(&str, &str)]) -> Option<String> {
+        let mut request = TestRequest::post().insert_header(("origin", page));
+        request = request.peer_addr("10.0.0.1:4711".parse().expect("address"));
+        for header in headers {
+            request = request.insert_header(*header);
+        }
+        let trusted = ["10.0.0.0/8".parse().expect("network")];
+        let checked = check_page(&request.to_http_request(), &trusted, public_url);
+        checked.err().map(|refused| refused.to_string())
+    }
+
+    #[test]
+    fn a_refusal_names_what_the_proxy_does_not_report() {
+        let page = "https://desk.example";
+        let host = ("host", "desk.example");
+        let scheme = ("x-forwarded-proto", "https");
+        assert_eq!(refusal(page, None, &[host, scheme]), None);
+        assert_eq!(
+            refusal(page, None, &[("host", "127.0.0.1:8080"), scheme, ("x-forwarded-host", "desk.example")]),
+            None
+        );
+        let of_scheme = refusal(page, None, &[host]).expect("refused");
+        assert!(of_scheme.contains("`X-Forwarded-Proto`") && of_scheme.contains("`--public-url`"), "{of_scheme}");
+        let of_host = refusal(page, None, &[("host", "127.0.0.1:8080"), scheme]).expect("refused");
+        assert!(of_host.contains("`Host`"), "{of_host}");
+        let untrusted = TestRequest::post().peer_addr("192.0.2.1:4711".parse().expect("address"));
+        let untrusted = untrusted.insert_header(("origin", page)).insert_header(host).insert_header(scheme);
+        let untrusted = check_page(&untrusted.to_http_request(), &[], None).expect_err("refused").to_string();
+        assert!(untrusted.contains("`--trusted-proxy`"), "{untrusted}");
+        // Another website's page, without a proxy: nothing is missing.
+        let foreign = TestRequest::post().insert_header(("origin", "null")).insert_header(host);
+        let foreign = check_page(&foreign.to_http_request(), &[], None).expect_err("refused").to_string();
+        assert!(!foreign.contains('`'), "{foreign}");
+    }
+
+    #[test]
+    fn the_public_url_is_an_origin_of_the_panel() {
+        let named = Some("https://desk.example");
+        let hidden = [("host", "127.0.0.1:8080")];
+        assert_eq!(refusal("https://desk.example", named, &hidden), None);
+        for page in ["http://desk.example", "https://desk.example:8443", "https://evil.example", "null"] {
+            assert!(refusal(page, named, &hidden).is_some(), "{page}");
+        }
+        let foreign = [("host", "127.0.0.1:8080"), ("sec-fetch-site", "cross-site")];
+        assert!(refusal("https://desk.example", named, &foreign).is_some(), "the browser's statement counts");
     }
 
     #[test]

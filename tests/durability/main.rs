@@ -25,6 +25,7 @@ mod older_database;
 mod open_files;
 mod outage;
 mod outbox;
+mod proxies;
 mod refused_rows;
 mod retention;
 mod rows;

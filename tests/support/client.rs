@@ -55,6 +55,11 @@ impl Api {
         }
     }
 
+    /// Of a service that another client reaches at this address (`https://…`), as through a proxy.
+    pub fn through(client: Client, base: &str, key: &str) -> Self {
+        Self { client, base: base.to_owned(), key: key.to_owned(), within: super::patience(PATIENCE) }
+    }
+
     pub fn with_key(&self, key: &str) -> Self {
         Self { key: key.to_owned(), ..self.clone() }
     }

@@ -54,12 +54,36 @@ pub fn is_https(request: &HttpRequest, trusted: &[IpNet]) -> bool {
     proxied(request, trusted, "x-forwarded-proto").is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"))
 }
 
+/// The headers of a proxy.
+const FORWARDING: [&str; 3] = ["x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"];
+
+/// What must change before a proxy in front reports the origin of this page, as part of a message; `None` when no proxy
+/// seems to be the cause.
+pub fn gap(request: &HttpRequest, trusted: &[IpNet], page: &str) -> Option<&'static str> {
+    let page = url::Url::parse(page).ok().filter(|page| page.has_host())?;
+    let is_forwarded = FORWARDING.iter().any(|name| request.headers().contains_key(*name));
+    if is_forwarded && !is_proxied(request, trusted) {
+        return Some("`--trusted-proxy` must include the address of the proxy");
+    }
+    let own = url::Url::parse(&site(request, trusted)?).ok()?;
+    if page.host() != own.host() {
+        return Some("a proxy must forward the `Host` of the request");
+    }
+    (page.scheme() == "https" && own.scheme() == "http")
+        .then_some("a proxy must send `X-Forwarded-Proto`, and `--trusted-proxy` must include its address")
+}
+
+/// Whether the peer is a trusted proxy.
+fn is_proxied(request: &HttpRequest, trusted: &[IpNet]) -> bool {
+    let peer = request.peer_addr().map(|peer| peer.ip().to_canonical());
+    peer.is_some_and(|peer| trusted.iter().any(|range| range.contains(&peer)))
+}
+
 /// A forwarding header of a trusted proxy; its own value is the last one.
 fn proxied<'a>(request: &'a HttpRequest, trusted: &[IpNet], name: &str) -> Option<&'a str> {
-    let peer = request.peer_addr().map(|peer| peer.ip().to_canonical());
-    let is_proxied = peer.is_some_and(|peer| trusted.iter().any(|range| range.contains(&peer)));
     let lines = request.headers().get_all(name).filter_map(|line| line.to_str().ok());
-    lines.last().and_then(|line| line.rsplit(',').next()).map(str::trim).filter(|_| is_proxied)
+    let own = lines.last().and_then(|line| line.rsplit(',').next()).map(str::trim);
+    own.filter(|_| is_proxied(request, trusted))
 }
 
 /// The origin that the request was made to, as its client names it; the client may use it for further requests. A

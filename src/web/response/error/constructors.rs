@@ -112,9 +112,14 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "ERR_API_SECOND_FACTOR", message)
     }
 
-    /// A change that comes from another website, or whose origin is unknown.
-    pub fn foreign_page() -> Self {
+    /// A change that comes from another website, or whose origin is unknown. `gap` is what a proxy in front does not
+    /// report.
+    pub fn foreign_page(gap: Option<&str>) -> Self {
         let message = "changes are accepted only from the panel's own pages";
+        let message = match gap {
+            Some(gap) => format!("{message}: {gap}, or `--public-url` must be the address of the page"),
+            None => message.to_owned(),
+        };
         Self::new(StatusCode::FORBIDDEN, "ERR_API_FORBIDDEN_ORIGIN", message)
     }
 

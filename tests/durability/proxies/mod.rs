@@ -1,0 +1,227 @@
+//! Hotline after nginx and Caddy, with the configurations of `packaging/`: what a browser and a program do works through each, and
+//! neither lets a client name another address. `make packaging` runs this; where a proxy is not installed, it says so.
+
+mod proxy;
+
+use std::time::{Duration, Instant};
+
+use futures_util::{SinkExt, StreamExt};
+use hotline::cli::everything;
+use hotline_persistence::Error;
+use hotline_persistence::password::Password;
+use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings};
+use hotline_persistence::tables::people::{self, PersonId};
+use hotline_persistence::tables::tokens::{self, NewToken};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::handshake::client::generate_key;
+use tokio_tungstenite::tungstenite::protocol::Role;
+
+use crate::process::{Process, keys_of, with_database};
+use crate::support::form::Form;
+use crate::support::template::prepared_folder;
+use crate::support::{Api, Company, PASSWORD, PATIENCE, Reader, Reply, eventually, patience};
+use proxy::{Kind, Proxy};
+
+/// The page of the shop with the widget.
+const SHOP: &str = "https://shop.example";
+
+/// Within this a proxy passes an event on that it does not keep: a stream that says nothing else does after 15 s.
+const EVENT_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// As large as the largest file of a form may nearly be.
+const FILE_BYTES: usize = 15 << 20;
+
+/// A service, and the proxy in front of it.
+struct Site {
+    process: Process,
+    proxy: Proxy,
+    /// Of the webchat.
+    channel_key: String,
+    /// Only from 203.0.113.9, where nobody is.
+    elsewhere: String,
+    /// Only from 127.0.0.5.
+    bound: String,
+    api: Api,
+    _folder: tempfile::TempDir,
+}
+
+impl Site {
+    /// None: this proxy is not installed.
+    async fn open(kind: Kind, options: &[&str]) -> Option<Self> {
+        if !kind.is_installed() {
+            println!("{kind:?} is not installed, so nothing was tested: run `tools/setup proxies`");
+            return None;
+        }
+        let folder = prepared_folder();
+        let keys = keys_of(folder.path());
+        let (company, channel_key, elsewhere, bound) = with_database(folder.path(), async |db| {
+            let company = Company::create(db, "Acme").await;
+            let allow = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Error> {
+                settings.allowed_origins = vec![SHOP.to_owned()];
+                Ok(())
+            };
+            let webchat = channels::update(db, &keys, company.webchat, allow).await.expect("the page is allowed");
+            let hash = Password::parse(PASSWORD.to_owned()).expect("a password").hash().expect("a hash");
+            let mut connection = db.acquire().await.expect("a connection");
+            people::set_password(&mut connection, PersonId::User(company.id, company.ana), &hash).await.expect("set");
+            let mut keys = Vec::new();
+            for address in ["203.0.113.9", "127.0.0.5"] {
+                let allowed_ips = vec![address.to_owned()];
+                let new = NewToken { name: address, permissions: everything(), allowed_ips, expires_at: None };
+                keys.push(tokens::insert(db, company.id, new).await.expect("a token").1);
+            }
+            let [elsewhere, bound] = <[String; 2]>::try_from(keys).expect("two");
+            (company, webchat.public_key, elsewhere, bound)
+        })
+        .await;
+        let process = Process::serve_with(folder.path(), options, &[]);
+        let proxy = Proxy::start(kind, process.address).await;
+        let api = proxy.api(&company.key);
+        eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
+        Some(Self { process, proxy, channel_key, elsewhere, bound, api, _folder: folder })
+    }
+
+    /// A request of the panel's page, from a browser that says no more than its origin.
+    fn panel(&self, origin: &str, body: &Value) -> reqwest::RequestBuilder {
+        self.api.anonymous(Method::POST, "/panel/api/v1/session").header("origin", origin).json(body)
+    }
+
+    async fn sign_in(&self, origin: &str) -> Reply {
+        Reply::of(self.panel(origin, &json!({"email": "ana@example.com", "password": PASSWORD}))).await
+    }
+
+    /// What is done at the door of visitors.
+    fn visitor(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        let path = format!("/webchat/{}{path}", self.channel_key);
+        self.api.anonymous(method, &path).header("origin", SHOP)
+    }
+
+    async fn signs_in(&self) {
+        let signed = self.sign_in(&self.proxy.base).await;
+        assert_eq!(signed.data(200)["state"], "open");
+        let cookie = signed.headers["set-cookie"].to_str().expect("a cookie").to_owned();
+        assert!(cookie.starts_with("__Host-hotline=") && cookie.ends_with("; Secure"), "{cookie}");
+        let cookie = cookie.split(';').next().expect("the cookie").to_owned();
+        let session = self.api.anonymous(Method::GET, "/panel/api/v1/session").header("cookie", cookie);
+        assert_eq!(Reply::of(session).await.data(200)["person"]["name"], "Ana");
+        self.sign_in("https://evil.example").await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
+        let page = self.api.anonymous(Method::GET, "/panel/").send().await.expect("a page");
+        assert_eq!(page.status(), 200);
+        assert_eq!(page.headers()["strict-transport-security"], "max-age=31536000");
+    }
+
+    /// A visitor writes, and an answer reaches them through their socket. The ticket.
+    async fn talks_through_a_socket(&self) -> i64 {
+        let opened = Reply::of(self.visitor(Method::POST, "/sessions").json(&json!({}))).await;
+        let token = opened.data(201)["token"].as_str().expect("a token").to_owned();
+        let said = self.visitor(Method::POST, "/messages").bearer_auth(&token).json(&json!({"body": "Hello?"}));
+        let said = Reply::of(said).await.data(201).clone();
+        let handshake = self.visitor(Method::GET, "/socket").header("connection", "upgrade");
+        let handshake = handshake.header("upgrade", "websocket").header("sec-websocket-version", "13");
+        let handshake = handshake.header("sec-websocket-key", generate_key());
+        let handshake = handshake.header("sec-websocket-protocol", format!("hotline.v1, {token}"));
+        let response = handshake.send().await.expect("a response");
+        assert_eq!(response.status(), 101, "{}", self.proxy.log());
+        let upgraded = response.upgrade().await.expect("a socket");
+        let mut socket = WebSocketStream::from_raw_socket(upgraded, Role::Client, None).await;
+        socket.send(Message::text(json!({"type": "after", "id": said["id"]}).to_string())).await.expect("a frame");
+        let ticket = self.api.get("/tickets?status=open").await.data(200)[0]["id"].as_i64().expect("a ticket");
+        let answer = json!({"ticketId": ticket, "type": "text", "body": "Yes, how can I help?"});
+        self.api.post("/messages", answer).await.data(202);
+        let pushed = async {
+            loop {
+                let frame = socket.next().await.expect("the socket stays open").expect("a frame");
+                let frame: Value = serde_json::from_str(frame.to_text().expect("text")).unwrap_or_default();
+                if frame["type"] == "message" {
+                    return frame["message"]["body"].clone();
+                }
+            }
+        };
+        let pushed = timeout(patience(PATIENCE), pushed).await.expect("a message in time");
+        assert_eq!(pushed, "Yes, how can I help?");
+        ticket
+    }
+
+    async fn streams_events(&self) {
+        let mut stream = Reader::open(&self.api, "", None).await;
+        let created_at = Instant::now();
+        self.api.post("/contacts", json!({"name": "Maria"})).await.data(201);
+        let event = stream.next().await.expect("an event");
+        assert_eq!((&event["type"], &event["data"]["name"]), (&json!("contact.created"), &json!("Maria")));
+        assert!(created_at.elapsed() < patience(EVENT_TIME_MAX), "after {:?}", created_at.elapsed());
+        // A request that waits for longer than proxies are used to.
+        let last = event["id"].as_i64().expect("an id");
+        let waited = self.api.get(&format!("/events?after={last}&wait=30")).await;
+        assert_eq!(waited.data(200), &json!([]));
+    }
+
+    async fn uploads(&self, ticket: i64) {
+        let mut picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01".to_vec();
+        picture.resize(FILE_BYTES, 0x5a);
+        let form = Form::default().text("type", "media").text("ticketId", ticket);
+        self.api.send_form(form.file("a.png", "image/png", &picture)).await.data(202);
+        let messages = self.api.all("/messages?type=media").await;
+        let url = messages[0]["media"]["url"].as_str().expect("an address");
+        assert!(url.starts_with(&format!("{}/media/", self.proxy.base)), "{url} is not where it was asked for");
+        let file = self.api.anonymous(Method::GET, url).send().await.expect("a file").bytes().await.expect("all of it");
+        assert!(file == picture, "{} bytes of {}", file.len(), picture.len());
+    }
+
+    /// A token works from where it is bound to, and a client cannot name another address.
+    async fn binds_addresses(&self) {
+        for forged in [None, Some("203.0.113.9"), Some("203.0.113.9, 127.0.0.1")] {
+            let api = self.api.with_key(&self.elsewhere);
+            let request = api.request(Method::GET, "/channels");
+            let request = forged.into_iter().fold(request, |request, named| request.header("x-forwarded-for", named));
+            let refused = Reply::of(request).await;
+            assert!([401, 403].contains(&refused.status.as_u16()), "{forged:?}: {}", refused.body);
+        }
+        let here = self.proxy.api_from("127.0.0.5", &self.bound);
+        here.get("/channels").await.data(200);
+        let refused = self.api.with_key(&self.bound).get("/channels").await;
+        assert!([401, 403].contains(&refused.status.as_u16()), "{}", refused.body);
+    }
+}
+
+/// Everything through one proxy.
+async fn everything_works_after(kind: Kind) {
+    let Some(site) = Site::open(kind, &["--trusted-proxy", "127.0.0.1"]).await else { return };
+    site.signs_in().await;
+    let ticket = site.talks_through_a_socket().await;
+    site.streams_events().await;
+    site.uploads(ticket).await;
+    site.binds_addresses().await;
+    let http = site.proxy.redirected().await;
+    assert!(http.starts_with("https://localhost"), "{http}");
+    site.process.terminate();
+}
+
+#[actix_web::test]
+#[ignore = "make packaging"]
+async fn everything_works_after_nginx() {
+    everything_works_after(Kind::Nginx).await;
+}
+
+#[actix_web::test]
+#[ignore = "make packaging"]
+async fn everything_works_after_caddy() {
+    everything_works_after(Kind::Caddy).await;
+}
+
+#[actix_web::test]
+#[ignore = "make packaging"]
+async fn a_proxy_that_is_not_trusted_is_named_when_the_panel_refuses_unless_the_public_url_is_the_page() {
+    let Some(site) = Site::open(Kind::Nginx, &[]).await else { return };
+    let refused = site.sign_in(&site.proxy.base).await;
+    refused.error(403, "ERR_API_FORBIDDEN_ORIGIN");
+    let message = refused.body["error"]["message"].as_str().expect("a message");
+    assert!(message.contains("`--trusted-proxy` must include the address of the proxy"), "{message}");
+    drop(site);
+    let Some(site) = Site::open(Kind::Nginx, &["--public-url", "https://support.example"]).await else { return };
+    assert_eq!(site.sign_in("https://support.example").await.data(200)["state"], "open");
+    site.sign_in("https://other.example").await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
+}
