@@ -26,7 +26,7 @@ LLVM_BIN := /usr/lib/llvm-$(LLVM)/bin
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
 
-.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages panel-types schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java packaging proxies
+.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages panel-types schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java packaging proxies upgrade fixture
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -56,7 +56,7 @@ endif
 # all that is measured.
 proofs:
 	@tests/parts.sh proofs build-tests build-release measured neighbours faults cluster kills schedules webhooks campaigns \
-		browser-proofs schemathesis clients load-smoke packaging
+		browser-proofs schemathesis clients load-smoke packaging upgrade
 
 # All that tests and proofs are made of, so that what follows is their own time. Examples beside the tests: cargo counts what
 # all of them ask of crates, and builds every crate once.
@@ -93,7 +93,7 @@ test-times:
 	@$(TARGET)/debug/examples/test_times target/nextest/default/junit.xml $(TARGET)/nextest/browser.xml
 
 # Folders of tests are in memory, where there is enough of it; of what measures or runs for long, they are on disk.
-measured kills faults cluster schedules webhooks campaigns neighbours load-sockets load-streams: export HOTLINE_TESTS_ON_DISK := 1
+measured kills faults cluster upgrade schedules webhooks campaigns neighbours load-sockets load-streams: export HOTLINE_TESTS_ON_DISK := 1
 
 # What measures time or memory, one at a time with nothing beside it.
 measured: postgres nextest
@@ -129,6 +129,18 @@ panel-types: $(MODULES)
 	$(BINARY)
 	node $(BROWSER)/bundle.mjs --types
 	$(BROWSER)/node_modules/.bin/tsc -p src/panel/pages
+
+# A cluster of the release before becomes one of this, member by member and under load. HOTLINE_BASELINE_BINARY names the binary of
+# that release; without it, it is built of the newest tag.
+upgrade: postgres nextest
+	@binary=$$(tools/baseline) || exit 1; [ -n "$$binary" ] || exit 0; \
+	HOTLINE_BASELINE_BINARY=$$binary cargo nextest run --profile cluster $(TESTED) --test cluster --run-ignored only \
+		-E 'test(/^rolling::.*_upgraded_/)' $(ARGS)
+
+# Keeps a release in tests/fixtures: its state after a kill under load, and its API document. RELEASED names its binary.
+fixture: postgres nextest
+	HOTLINE_TEST_BINARY=$(abspath $(RELEASED)) cargo nextest run --profile proofs $(TESTED) --test durability \
+		--run-ignored only -E 'test(=baseline::make::a_release_is_kept)'
 
 # Hotline after nginx and Caddy, with the configurations of `packaging/`.
 packaging: postgres nextest proxies

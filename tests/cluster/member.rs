@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use nix::sys::signal::{Signal, kill};
@@ -14,7 +14,7 @@ use crate::database::{beside_the_terminal, free_port, url};
 use crate::proxy::Proxy;
 use crate::shim::Shim;
 use crate::support::Api;
-use crate::support::process::{Process, data_folder, serving};
+use crate::support::process::{Process, binary, data_folder, serving_by};
 
 /// No limit of requests: the load is that of few companies; and none of connections, which all come from one address.
 const OPTIONS: &[&str] = &[
@@ -51,6 +51,8 @@ pub struct Member {
     /// Its wall clock, where it can be set.
     clock: Option<Shim>,
     folder: TempDir,
+    /// What it runs from its next start on.
+    pub binary: PathBuf,
 }
 
 impl Member {
@@ -64,6 +66,7 @@ impl Member {
             process: None,
             clock: clock.then(|| Shim::compile(folder.path())),
             folder,
+            binary: binary(),
         }
     }
 
@@ -73,7 +76,7 @@ impl Member {
     }
 
     fn try_serve(&mut self, shared: &Path) -> Result<(), String> {
-        let mut command = serving(self.folder.path());
+        let mut command = serving_by(&self.binary, self.folder.path());
         beside_the_terminal(&mut command);
         command.args(OPTIONS).args(["--database-url", &url(self.to_database.address)]);
         command.arg("--key-file").arg(shared.join("secrets.key"));

@@ -1,7 +1,7 @@
 //! The cluster under fault: its members, its database, its companies, and the load on all of them.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use futures_util::future::{join_all, select_all};
@@ -22,7 +22,7 @@ use crate::load::Load;
 use crate::member::Member;
 use crate::mix::{Door, Mix};
 use crate::proxy::Flow;
-use crate::support::process::{data_folder, run};
+use crate::support::process::{binary, data_folder, run};
 use crate::support::{Api, Company, Reply, eventually, wrong_events};
 
 /// More are not needed to find one for each of three members: slots are given in equal shares.
@@ -71,15 +71,20 @@ pub struct Rig {
 impl Rig {
     /// Starts so many members, with companies in each.
     pub async fn start(members: usize) -> Self {
-        Self::start_with(members, false).await
+        Self::start_with(members, false, binary()).await
+    }
+
+    /// The same, of another binary.
+    pub async fn start_of(binary: PathBuf, members: usize) -> Self {
+        Self::start_with(members, false, binary).await
     }
 
     /// The same, with wall clocks that can be set.
     pub async fn start_with_clocks(members: usize) -> Self {
-        Self::start_with(members, true).await
+        Self::start_with(members, true, binary()).await
     }
 
-    async fn start_with(members: usize, clocks: bool) -> Self {
+    async fn start_with(members: usize, clocks: bool, binary: PathBuf) -> Self {
         let begun = Instant::now();
         let shared = data_folder();
         std::fs::create_dir(shared.path().join("media")).expect("a folder for files");
@@ -99,7 +104,7 @@ impl Rig {
             shared,
         };
         for number in 0..members {
-            rig.add(number, clocks).await;
+            rig.add(number, clocks, &binary).await;
         }
         let served = begun.elapsed();
         rig.balanced().await;
@@ -110,8 +115,9 @@ impl Rig {
         rig
     }
 
-    async fn add(&mut self, number: usize, clock: bool) {
+    async fn add(&mut self, number: usize, clock: bool, binary: &Path) {
         let mut member = Member::new(number, self.servers.primary.address, clock).await;
+        binary.clone_into(&mut member.binary);
         member.serve(self.shared.path());
         self.members.push(member);
     }

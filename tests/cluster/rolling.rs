@@ -1,11 +1,13 @@
 //! Every member is stopped by a signal and started again, one after the other, and callers notice nothing.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::balancer::Rule;
 use crate::load::rounds;
 use crate::rig::Rig;
 use crate::summary::Row;
+use crate::support::process::{baseline_binary, binary};
 
 const CHANGES_MIN: u64 = 15;
 
@@ -18,7 +20,26 @@ async fn no_request_fails_while_every_member_is_restarted() {
          asks `/health/ready`",
         "no request fails: none goes unanswered, none is told to come again",
     );
-    let mut rig = Rig::start(3).await;
+    let rig = Rig::start(3).await;
+    let binary = rig.members[0].binary.clone();
+    restart_each(rig, &binary, row).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a run of a cluster: make upgrade"]
+async fn no_request_fails_while_every_member_is_upgraded_from_the_release_before() {
+    let row = Row::begin(
+        19,
+        "rolling upgrade: each of three members of the release before is stopped (SIGTERM) and started again as this one, under \
+         load, behind a balancer that asks `/health/ready`",
+        "no request fails: none goes unanswered, none is told to come again",
+    );
+    let Some(before) = baseline_binary() else { return row.not_run("`make upgrade` has the release before") };
+    restart_each(Rig::start_of(before, 3).await, &binary(), row).await;
+}
+
+/// Restarts each member of a cluster as this binary, under load.
+async fn restart_each(mut rig: Rig, binary: &Path, row: Row) {
     rig.balance(Rule::Any);
     let load = rig.load().await;
     let (mut restarts, mut slowest) = (0, Duration::ZERO);
@@ -28,6 +49,7 @@ async fn no_request_fails_while_every_member_is_restarted() {
             let begun = Instant::now();
             rig.members[member].stop();
             slowest = slowest.max(begun.elapsed());
+            binary.clone_into(&mut rig.members[member].binary);
             rig.serve(member);
             rig.balanced().await;
             restarts += 1;

@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod additive;
 mod addresses;
 mod changes;
 mod command_line;

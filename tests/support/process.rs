@@ -66,8 +66,15 @@ pub fn build_of(binary: &Path) -> String {
 
 /// A command of the binary, which would warn of the variables that only tests read.
 pub fn hotline() -> Command {
-    let mut command = Command::new(binary());
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("HOTLINE_TEST")) {
+    hotline_of(&binary())
+}
+
+fn hotline_of(binary: &Path) -> Command {
+    let mut command = Command::new(binary);
+    for (name, _) in std::env::vars_os().filter(|(name, _)| {
+        let name = name.to_string_lossy();
+        name.starts_with("HOTLINE_TEST") || name == BASELINE_BINARY
+    }) {
         command.env_remove(name);
     }
     command
@@ -86,9 +93,23 @@ const SEGMENTS: (&str, &str) = ("HOTLINE_JOURNAL_SEGMENT_SIZE", "1MiB");
 
 /// A command that serves, as tests do.
 pub fn serving(folder: &Path) -> Command {
-    let mut command = command(folder, SERVE);
+    serving_by(&binary(), folder)
+}
+
+/// The same, by another binary.
+pub fn serving_by(binary: &Path, folder: &Path) -> Command {
+    let mut command = hotline_of(binary);
+    command.args(SERVE).arg("--data-dir").arg(folder).stdin(Stdio::null());
     command.env(SEGMENTS.0, SEGMENTS.1);
     command
+}
+
+/// Names the binary of the release before, for what is proved of upgrades.
+const BASELINE_BINARY: &str = "HOTLINE_BASELINE_BINARY";
+
+/// The binary of the release before, if there is one.
+pub fn baseline_binary() -> Option<PathBuf> {
+    std::env::var_os(BASELINE_BINARY).map(PathBuf::from)
 }
 
 /// What seals the secrets of the service of this folder.

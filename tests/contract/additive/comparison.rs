@@ -1,0 +1,267 @@
+//! Two documents of the API: what the newer one takes from a caller of the older one.
+
+use std::collections::{BTreeSet, HashSet};
+
+use serde_json::Value;
+
+/// Who writes a value, and so what may change of it: a request may be read more loosely, a response written more strictly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Writer {
+    Caller,
+    Service,
+}
+
+struct Comparison<'a> {
+    old: &'a Value,
+    new: &'a Value,
+    found: Vec<String>,
+    /// References that are compared already, or being compared: schemas may contain themselves.
+    compared: HashSet<(String, String, Writer)>,
+}
+
+/// A schema without its references and its `null`.
+struct Plain<'a> {
+    /// What it may be; several for `oneOf`.
+    kinds: Vec<&'a Value>,
+    nullable: bool,
+}
+
+/// What a caller of the old document's service would notice, each with its place.
+pub fn breaks(old: &Value, new: &Value) -> Vec<String> {
+    let mut comparison = Comparison { old, new, found: Vec::new(), compared: HashSet::new() };
+    comparison.operations("paths", Writer::Caller);
+    comparison.operations("webhooks", Writer::Service);
+    comparison.found
+}
+
+fn object(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    value.as_object().into_iter().flatten()
+}
+
+fn texts(value: &Value) -> BTreeSet<&str> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// What a reference names, or the value itself.
+fn resolved<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
+    let Some(reference) = value.get("$ref").and_then(Value::as_str) else { return value };
+    let target = document.pointer(reference.trim_start_matches('#'));
+    resolved(document, target.unwrap_or_else(|| panic!("{reference} names nothing")))
+}
+
+/// The types of a schema but `null`; none: any.
+fn types(schema: &Value) -> BTreeSet<&str> {
+    let mut types = texts(&schema["type"]);
+    types.extend(schema["type"].as_str());
+    types.remove("null");
+    types
+}
+
+fn plain<'a>(document: &'a Value, schema: &'a Value) -> Plain<'a> {
+    let schema = resolved(document, schema);
+    if let Some(branches) = schema.get("oneOf").and_then(Value::as_array) {
+        let parts = branches.iter().map(|branch| plain(document, branch));
+        return parts.fold(Plain { kinds: Vec::new(), nullable: false }, |mut all, part| {
+            all.kinds.extend(part.kinds);
+            all.nullable |= part.nullable;
+            all
+        });
+    }
+    let is_null = schema["type"] == "null";
+    let nullable = is_null || texts(&schema["type"]).contains("null");
+    Plain { kinds: if is_null { Vec::new() } else { vec![schema] }, nullable }
+}
+
+impl<'a> Comparison<'a> {
+    fn note(&mut self, place: &str, what: impl std::fmt::Display) {
+        self.found.push(format!("{place}: {what}"));
+    }
+
+    /// Every operation of `paths`, or of `webhooks`, whose requests the service writes.
+    fn operations(&mut self, part: &str, requests: Writer) {
+        let (old, new) = (self.old, self.new);
+        for (path, methods) in object(&old[part]) {
+            for (method, operation) in object(methods) {
+                let place = format!("{method} {path}");
+                match new[part].get(path).and_then(|methods| methods.get(method)) {
+                    Some(now) => self.operation(&place, operation, now, requests),
+                    None => self.note(&place, "no longer exists"),
+                }
+            }
+        }
+    }
+
+    fn operation(&mut self, place: &str, old: &'a Value, new: &'a Value, requests: Writer) {
+        let is_open = |operation: &Value| operation["security"].as_array().is_some_and(Vec::is_empty);
+        if is_open(old) && !is_open(new) {
+            self.note(place, "needs a token");
+        }
+        self.parameters(place, old, new, requests);
+        let (old_body, new_body) = (resolved(self.old, &old["requestBody"]), resolved(self.new, &new["requestBody"]));
+        if new_body["required"] == true && old_body["required"] != true && requests == Writer::Caller {
+            self.note(place, "needs a body");
+        }
+        self.contents(&format!("{place} body"), old_body, new_body, requests);
+        for (status, response) in object(&old["responses"]) {
+            let place = format!("{place} {status}");
+            let Some(now) = new["responses"].get(status) else {
+                self.note(&place, "is no longer a response");
+                continue;
+            };
+            let (response, now) = (resolved(self.old, response), resolved(self.new, now));
+            let responses = if requests == Writer::Caller { Writer::Service } else { Writer::Caller };
+            self.contents(&place, response, now, responses);
+            for (header, _) in object(&response["headers"]) {
+                if now["headers"].get(header).is_none() {
+                    self.note(&place, format!("has no header {header}"));
+                }
+            }
+        }
+    }
+
+    fn parameters(&mut self, place: &str, old: &'a Value, new: &'a Value, requests: Writer) {
+        fn of<'a>(document: &'a Value, operation: &'a Value) -> Vec<&'a Value> {
+            let all = operation["parameters"].as_array().into_iter().flatten();
+            all.map(|parameter| resolved(document, parameter)).collect()
+        }
+        let (before, now) = (of(self.old, old), of(self.new, new));
+        let key = |parameter: &'a Value| (parameter["in"].as_str(), parameter["name"].as_str());
+        for parameter in &before {
+            let place = format!("{place} {}", parameter["name"].as_str().unwrap_or_default());
+            match now.iter().find(|other| key(other) == key(parameter)) {
+                Some(other) => self.schema(&place, &parameter["schema"], &other["schema"], requests),
+                None => self.note(&place, "no longer exists"),
+            }
+        }
+        for parameter in now.iter().filter(|parameter| parameter["required"] == true && requests == Writer::Caller) {
+            let was = before.iter().find(|other| key(other) == key(parameter));
+            if was.is_none_or(|was| was["required"] != true) {
+                self.note(place, format!("needs the parameter {}", parameter["name"]));
+            }
+        }
+    }
+
+    fn contents(&mut self, place: &str, old: &'a Value, new: &'a Value, writer: Writer) {
+        for (kind, content) in object(&old["content"]) {
+            match new["content"].get(kind) {
+                Some(now) => self.schema(place, &content["schema"], &now["schema"], writer),
+                None => self.note(place, format!("is no longer {kind}")),
+            }
+        }
+    }
+
+    fn schema(&mut self, place: &str, old: &'a Value, new: &'a Value, writer: Writer) {
+        if let (Some(old), Some(new)) = (old["$ref"].as_str(), new["$ref"].as_str())
+            && !self.compared.insert((old.to_owned(), new.to_owned(), writer))
+        {
+            return;
+        }
+        let (before, now) = (plain(self.old, old), plain(self.new, new));
+        match writer {
+            Writer::Caller if before.nullable && !now.nullable => self.note(place, "no longer takes null"),
+            Writer::Service if now.nullable && !before.nullable => self.note(place, "may be null"),
+            _ => {}
+        }
+        match (&before.kinds[..], &now.kinds[..]) {
+            ([], _) => {}
+            ([old], [new]) => self.kind(place, old, new, writer),
+            ([_], _) if writer == Writer::Service => self.note(place, "may be of other kinds"),
+            (all, kinds) => {
+                for old in all {
+                    if !kinds.iter().any(|new| self.is_same(old, new, writer)) {
+                        self.note(place, format!("is no longer one of its kinds: {old}"));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a value of this kind is still one.
+    fn is_same(&self, old: &'a Value, new: &'a Value, writer: Writer) -> bool {
+        let compared = self.compared.clone();
+        let mut trial = Comparison { old: self.old, new: self.new, found: Vec::new(), compared };
+        trial.kind("", old, new, writer);
+        trial.found.is_empty()
+    }
+
+    fn kind(&mut self, place: &str, old: &'a Value, new: &'a Value, writer: Writer) {
+        let (wide, narrow) = match writer {
+            Writer::Caller => (types(new), types(old)),
+            Writer::Service => (types(old), types(new)),
+        };
+        let is_within = |kind: &&str| wide.contains(kind) || (*kind == "integer" && wide.contains("number"));
+        if !wide.is_empty() && (narrow.is_empty() || !narrow.iter().all(is_within)) {
+            return self.note(place, format!("was {}, and is {}", old["type"], new["type"]));
+        }
+        if !old["format"].is_null() && old["format"] != new["format"] {
+            self.note(place, format!("was {}, and is {}", old["format"], new["format"]));
+        }
+        self.values(place, old, new, writer);
+        if writer == Writer::Caller {
+            self.limits(place, old, new);
+        }
+        self.fields(place, old, new, writer);
+        for part in ["items", "additionalProperties"] {
+            if let (Some(old), Some(new)) = (old.get(part), new.get(part))
+                && old.is_object()
+                && new.is_object()
+            {
+                self.schema(&format!("{place}[]"), old, new, writer);
+            }
+        }
+    }
+
+    fn values(&mut self, place: &str, old: &'a Value, new: &'a Value, writer: Writer) {
+        match (old["enum"].as_array(), new["enum"].as_array()) {
+            (Some(old), Some(new)) => {
+                for value in old.iter().filter(|value| !new.contains(value)) {
+                    self.note(place, format!("is no longer {value}"));
+                }
+            }
+            (None, Some(_)) if writer == Writer::Caller => self.note(place, "takes only some values"),
+            _ => {}
+        }
+    }
+
+    /// A request that was taken is taken.
+    fn limits(&mut self, place: &str, old: &'a Value, new: &'a Value) {
+        for (name, is_most) in [
+            ("maxLength", true),
+            ("maxItems", true),
+            ("maximum", true),
+            ("minLength", false),
+            ("minItems", false),
+            ("minimum", false),
+            ("exclusiveMinimum", false),
+        ] {
+            let Some(now) = new[name].as_f64() else { continue };
+            let is_kept = old[name].as_f64().is_some_and(|before| if is_most { now >= before } else { now <= before });
+            if !is_kept {
+                self.note(place, format!("has {name} {now}, and had {}", old[name]));
+            }
+        }
+        for name in ["pattern", "uniqueItems"] {
+            if !new[name].is_null() && new[name] != old[name] {
+                self.note(place, format!("has {name} {}, and had {}", new[name], old[name]));
+            }
+        }
+    }
+
+    fn fields(&mut self, place: &str, old: &'a Value, new: &'a Value, writer: Writer) {
+        for (name, field) in object(&old["properties"]) {
+            let place = format!("{place}.{name}");
+            match new["properties"].get(name) {
+                Some(other) => self.schema(&place, field, other, writer),
+                None => self.note(&place, "no longer exists"),
+            }
+        }
+        let (before, after) = (texts(&old["required"]), texts(&new["required"]));
+        let (changed, what) = match writer {
+            Writer::Caller => (after.difference(&before), "is required"),
+            Writer::Service => (before.difference(&after), "may be missing"),
+        };
+        for name in changed {
+            self.note(&format!("{place}.{name}"), what);
+        }
+    }
+}
