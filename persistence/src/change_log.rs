@@ -47,6 +47,8 @@ struct LogState {
     ownership: Ownership,
     /// The last entry of each company, which its lists must wait for.
     last_entries: DashMap<CompanyId, Seq>,
+    /// Entries that were refused because the log had no room.
+    refused: AtomicU64,
 }
 
 enum Backend {
@@ -71,9 +73,8 @@ impl ChangeLog {
     }
 
     fn new(backend: Backend, queue: Arc<FlushQueue>) -> Self {
-        Self {
-            inner: Arc::new(LogState { backend, queue, ownership: Ownership::default(), last_entries: DashMap::new() }),
-        }
+        let (ownership, last_entries) = (Ownership::default(), DashMap::new());
+        Self { inner: Arc::new(LogState { backend, queue, ownership, last_entries, refused: AtomicU64::new(0) }) }
     }
 
     /// Reserves room for a company's entry before a command decides, so that overload changes nothing.
@@ -84,12 +85,28 @@ impl ChangeLog {
         if self.inner.ownership.is_shut(company) {
             return Err(not_served());
         }
-        Ok(Reservation { log: self.clone(), company, reservation: self.reserve_backend()? })
+        let reservation = self.reserve_backend().inspect_err(|_| {
+            self.inner.refused.fetch_add(1, Ordering::Relaxed);
+        })?;
+        Ok(Reservation { log: self.clone(), company, reservation })
     }
 
     /// Whether a reservation would succeed now.
     pub fn has_room(&self) -> bool {
-        self.reserve_backend().is_ok()
+        self.check_room().is_ok()
+    }
+
+    /// Checks that a reservation would succeed now.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] with the reason.
+    pub fn check_room(&self) -> Result<()> {
+        self.reserve_backend().map(drop)
+    }
+
+    /// Entries since the start that were refused because the log had no room.
+    pub fn refused(&self) -> u64 {
+        self.inner.refused.load(Ordering::Relaxed)
     }
 
     fn reserve_backend(&self) -> Result<BackendReservation> {
@@ -124,7 +141,7 @@ impl ChangeLog {
     /// Drops the state of a closed company whose entries are all in the tables.
     pub fn forget(&self, company: CompanyId) {
         // `backend` and `queue` only hold entries, which are in the tables by now; `ownership` only counts work.
-        let LogState { backend: _, queue: _, ownership: _, last_entries } = &*self.inner;
+        let LogState { backend: _, queue: _, ownership: _, last_entries, refused: _ } = &*self.inner;
         last_entries.remove(&company);
     }
 

@@ -1,5 +1,6 @@
 //! Errors of the store, classified by what a caller can do about them.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -192,8 +193,23 @@ impl Holder {
     }
 }
 
+static CONNECTION_TIMEOUTS: AtomicU64 = AtomicU64::new(0);
+
+/// Statements since the process started that got no connection in time.
+pub fn connection_timeouts() -> u64 {
+    CONNECTION_TIMEOUTS.load(Ordering::Relaxed)
+}
+
+/// Whether the server has refused a connection because it, the database or the role has too many.
+pub(crate) fn has_too_many_connections(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "53300")
+}
+
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
+        if matches!(error, sqlx::Error::PoolTimedOut) || has_too_many_connections(&error) {
+            CONNECTION_TIMEOUTS.fetch_add(1, Ordering::Relaxed);
+        }
         if is_fenced(&error) {
             return Self::NotOwner;
         }

@@ -43,6 +43,7 @@ pub mod password;
 pub mod period;
 pub mod persister;
 pub mod pool;
+pub mod probe;
 pub mod readers;
 pub mod recovery;
 pub mod rejected;

@@ -319,7 +319,7 @@ fn is_transient(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "57P03" || code == "53300")
 }
 
-fn reason(error: &sqlx::Error) -> String {
+pub(crate) fn reason(error: &sqlx::Error) -> String {
     match error {
         sqlx::Error::Io(error) => error.to_string(),
         sqlx::Error::Database(error) => error.message().to_owned(),
@@ -328,7 +328,7 @@ fn reason(error: &sqlx::Error) -> String {
 }
 
 /// The database's address and user, never the password.
-fn address(options: &PgConnectOptions) -> String {
+pub(crate) fn address(options: &PgConnectOptions) -> String {
     let port = options.get_port();
     let server = match options.get_socket() {
         Some(folder) => format!("the socket {}/.s.PGSQL.{port}", folder.display()),

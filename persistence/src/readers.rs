@@ -17,6 +17,7 @@ use sqlx::{ConnectOptions, PgConnection};
 use crate::cluster::LifeId;
 use crate::error::{is_outage, with_timeout};
 use crate::pool::{PLAN_ONCE, READERS_MAX, STATEMENT_TIMEOUT, for_life, request_shares, with_defaults};
+use crate::probe::Probe;
 use crate::scheduler::{Scheduler, Shares, Weight};
 use crate::{CompanyId, Result};
 
@@ -80,6 +81,11 @@ impl Readers {
         let result = statement(&mut connection).await?;
         pool.put_back(connection);
         Ok(result)
+    }
+
+    /// Checks of the same database.
+    pub(crate) fn probe(&self) -> Probe {
+        Probe::new(self.options.clone())
     }
 
     /// Closes all connections; later reads fail.

@@ -20,6 +20,7 @@ use crate::id_blocks::IdBlocks;
 use crate::journal::RecoveredJournal;
 use crate::persister::{self, Claim, FencingToken, FlushQueue, Writer};
 use crate::pool::WriterClaim;
+use crate::probe::Probe;
 use crate::scheduler::Scheduler;
 use crate::sealed::Keyring;
 use crate::tables::secret_keys::{self, NewFile};
@@ -222,6 +223,11 @@ impl Store {
         } = self;
         log.forget(company);
         webhooks.forget(company);
+    }
+
+    /// Checks whether the database responds.
+    pub fn probe(&self) -> Probe {
+        self.readers.probe()
     }
 
     /// The load of the connections.

@@ -10,6 +10,7 @@ mod error;
 mod incoming;
 mod links;
 mod mime_type;
+mod missing;
 mod name;
 mod outgoing;
 mod response_limit;
@@ -29,7 +30,7 @@ use futures_util::Stream;
 use hotline_actors::clock;
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::installation_keys;
-use hotline_persistence::tables::media::{MediaId, StoredMedia};
+use hotline_persistence::tables::media::{FileKey, MediaId, StoredMedia};
 use hotline_persistence::{CompanyId, Database};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
@@ -42,6 +43,7 @@ pub(crate) use incoming::SpoolError;
 use incoming::SpooledFile;
 pub use links::{Claim, InvalidLink, Links, PATH};
 pub use mime_type::FileDeclaration;
+use missing::Missing;
 pub use object_store::GetResult;
 use space::Space;
 use storage::Storage;
@@ -111,6 +113,7 @@ struct Inner {
     links: Links,
     sweep_every: Duration,
     sweep_request: Notify,
+    missing: Missing,
     /// The runtime for work that must not be cancelled with its caller.
     background: Handle,
 }
@@ -166,6 +169,7 @@ impl Media {
             links: Links::new(key, public_url.as_deref(), valid_for),
             sweep_every,
             sweep_request: Notify::new(),
+            missing: Missing::default(),
             background,
         })))
     }
@@ -284,7 +288,7 @@ impl Media {
         id: &MediaId,
         range: Option<std::ops::Range<u64>>,
     ) -> Result<GetResult, ReadError> {
-        self.0.storage.get(company, id, range).await
+        self.0.storage.get(company, id, range).await.inspect_err(|error| self.note_missing(company, id, error))
     }
 
     /// The size of a company's file in bytes.
@@ -292,6 +296,29 @@ impl Media {
     /// # Errors
     /// When it cannot be read.
     pub async fn size(&self, company: CompanyId, id: &MediaId) -> Result<u64, ReadError> {
-        self.0.storage.size(company, id).await
+        self.0.storage.size(company, id).await.inspect_err(|error| self.note_missing(company, id, error))
+    }
+
+    fn note_missing(&self, company: CompanyId, id: &MediaId, error: &ReadError) {
+        if matches!(error, ReadError::NotFound) {
+            self.0.missing.add(company, id);
+        }
+    }
+
+    /// The files that were requested and are not in the store, since the last call; at most some dozens.
+    pub fn take_missing(&self) -> Vec<FileKey> {
+        self.0.missing.take()
+    }
+
+    /// Whether a file is in the store.
+    ///
+    /// # Errors
+    /// When the store cannot answer.
+    pub async fn has(&self, (company, id): &FileKey) -> Result<bool, ReadError> {
+        match self.0.storage.size(*company, id).await {
+            Ok(_) => Ok(true),
+            Err(ReadError::NotFound) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }

@@ -109,11 +109,8 @@ impl Space {
         if is_full != reading.is_full {
             reading.is_full = is_full;
             let (free_mib, free_min_mib) = (free >> 20, self.0.free_bytes_min >> 20);
-            if is_full {
-                tracing::warn!(free_mib, free_min_mib, "disk is nearly full: uploads are refused");
-            } else {
-                tracing::info!(free_mib, free_min_mib, "disk has space again: uploads are accepted");
-            }
+            // The state of the disk is logged by the service, whether there are uploads or not.
+            tracing::debug!(free_mib, free_min_mib, is_full, "uploads are refused while the disk is nearly full");
         }
         Ok(())
     }

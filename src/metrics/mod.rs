@@ -5,11 +5,12 @@
 //! nothing. Names and labels are created when the metrics are read.
 
 mod cluster;
+mod connections;
 mod events;
 mod hooks;
 mod http;
 mod mails;
-mod process;
+pub mod process;
 mod requests;
 mod routes;
 mod snapshot;
@@ -17,6 +18,7 @@ mod sockets;
 mod webhooks;
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -24,8 +26,10 @@ use actix_web::web::Data;
 use hotline_actors::Engine;
 
 use self::snapshot::MetricsSnapshot;
+use crate::telemetry::states::States;
 
 pub use cluster::ClusterFigures;
+pub use connections::{ConnectionFigures, OpenConnection};
 pub use events::EventFigures;
 pub use hooks::{HookFigures, Tally};
 pub use http::{Listener, PATH};
@@ -46,6 +50,8 @@ pub async fn text(engine: Engine, figures: Data<Metrics>) -> Result<String, fmt:
 pub struct Metrics {
     /// Answered requests.
     pub requests: Requests,
+    /// Connections to the public listener.
+    pub connections: Arc<ConnectionFigures>,
     /// Visitors' sockets.
     pub sockets: SocketFigures,
     /// Streams of events.
@@ -58,6 +64,8 @@ pub struct Metrics {
     pub mails: MailFigures,
     /// The edge of a cluster.
     pub cluster: ClusterFigures,
+    /// The conditions that an operator must know of.
+    pub states: States,
     replays: AtomicU64,
     started: Instant,
 }
@@ -67,12 +75,14 @@ impl Metrics {
     pub fn new(paths: Vec<String>) -> Self {
         Self {
             requests: Requests::new(paths),
+            connections: Arc::default(),
             sockets: SocketFigures::default(),
             events: EventFigures::default(),
             hooks: HookFigures::default(),
             webhooks: WebhookFigures::default(),
             mails: MailFigures::default(),
             cluster: ClusterFigures::default(),
+            states: States::default(),
             replays: AtomicU64::new(0),
             started: Instant::now(),
         }

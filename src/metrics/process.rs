@@ -1,7 +1,17 @@
-//! Metrics of this process, from the operating system.
+//! Metrics of this process, from the operating system; `None` where it does not report them.
 
-/// Resident memory in bytes; `None` where `/proc` is missing.
-pub(super) fn resident_bytes() -> Option<u64> {
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
+
+/// The unit of times in `/proc`, whatever the kernel's own clock is (`USER_HZ`).
+const TICKS_PER_S: f64 = 100.0;
+
+/// Position of the start time in `/proc/self/stat`, counted after the name.
+const START_TIME_FIELD: usize = 19;
+
+/// Resident memory in bytes.
+pub fn resident_bytes() -> Option<u64> {
     resident_in(&std::fs::read_to_string("/proc/self/status").ok()?)
 }
 
@@ -9,6 +19,43 @@ pub(super) fn resident_bytes() -> Option<u64> {
 fn resident_in(status: &str) -> Option<u64> {
     let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.trim().strip_suffix("kB")?;
     kib.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// Open file descriptors.
+pub fn open_files() -> Option<u64> {
+    let entries = std::fs::read_dir("/proc/self/fd").ok()?.count();
+    // One of them is that of this listing.
+    Some((entries as u64).saturating_sub(1))
+}
+
+/// Maximum number of open file descriptors.
+pub fn open_files_limit() -> Option<u64> {
+    getrlimit(Resource::RLIMIT_NOFILE).ok().map(|(soft, _)| soft)
+}
+
+/// Processor time of all threads, in user and system mode.
+pub fn cpu_time() -> Option<Duration> {
+    let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
+    let micros = [usage.user_time(), usage.system_time()].map(|time| {
+        let seconds = u64::try_from(time.tv_sec()).unwrap_or(0).saturating_mul(1_000_000);
+        seconds.saturating_add(u64::try_from(time.tv_usec()).unwrap_or(0))
+    });
+    Some(Duration::from_micros(micros[0].saturating_add(micros[1])))
+}
+
+/// When the process was started, in seconds since 1970.
+pub fn start_time_s() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs_f64();
+    start_time_in(&stat, &uptime, now)
+}
+
+fn start_time_in(stat: &str, uptime: &str, now: f64) -> Option<f64> {
+    // The name in parentheses may contain anything.
+    let started: f64 = stat.rsplit_once(')')?.1.split_whitespace().nth(START_TIME_FIELD)?.parse().ok()?;
+    let up: f64 = uptime.split_whitespace().next()?.parse().ok()?;
+    Some(now - up + started / TICKS_PER_S)
 }
 
 #[cfg(test)]
@@ -19,5 +66,22 @@ mod tests {
     fn resident_memory_is_read_in_kib() {
         assert_eq!(resident_in("Name:\thotline\nVmRSS:\t   12 kB\nThreads:\t4\n"), Some(12 << 10));
         assert_eq!(resident_in("Name:\thotline\n"), None);
+    }
+
+    #[test]
+    fn the_start_is_counted_from_the_start_of_the_machine() {
+        let stat = "7 (a ) b) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 12345 1 2";
+        assert_eq!(start_time_in(stat, "200.00 1.00", 1000.0), Some(1000.0 - 200.0 + 123.45));
+        assert_eq!(start_time_in("7 (a) S 1", "200.00", 1000.0), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn linux_reports_all_of_them() {
+        let (open, limit) = (open_files().unwrap_or(0), open_files_limit().unwrap_or(0));
+        assert!(open > 2 && open <= limit, "{open} of {limit}");
+        assert!(resident_bytes().is_some_and(|bytes| bytes > 1 << 20) && cpu_time().is_some());
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        assert!(start_time_s().is_some_and(|start| start > now - 86_400.0 && start <= now + 1.0));
     }
 }

@@ -8,14 +8,16 @@ use hotline_actors::clock;
 use hotline_persistence::tables::{audit_log, events};
 use hotline_persistence::{Error, Store};
 
-use super::EventOptions;
+use super::monitor::{Monitor, MonitorOptions};
+use super::{EventOptions, Settings};
 use crate::routes::Handles;
 
 /// How often the partitions of events are checked. A partition in use at that time is dropped an hour later.
 const PARTITION_CHECK_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Starts all of them.
-pub(super) fn start(handles: &Handles, events: EventOptions) {
+pub(super) fn start(handles: &Handles, settings: &Settings) {
+    let events = settings.events;
     let engine = &handles.app.engine;
     let visitors = handles.visitors.clone();
     engine.spawn(async move { visitors.run_cleanup().await });
@@ -32,6 +34,13 @@ pub(super) fn start(handles: &Handles, events: EventOptions) {
     engine.spawn(async move { retention.run(|| media.sweep_soon()).await });
     let app = handles.app.clone();
     engine.spawn(async move { app.media.run_sweep(&app.engine).await });
+    let observed = MonitorOptions {
+        data_dir: settings.data_dir.clone(),
+        media_dir: settings.media.folder.clone(),
+        free_bytes_min: settings.media.free_bytes_min,
+        durability: settings.durability,
+    };
+    engine.spawn(Monitor::new(handles.app.clone(), observed).run());
 }
 
 /// Creates the coming partitions of events and of the audit log and drops expired ones, for as long as the process

@@ -3,6 +3,7 @@
 mod background;
 mod error;
 mod eviction;
+mod monitor;
 mod settings;
 mod sockets;
 
@@ -162,7 +163,7 @@ impl Service {
         engine.schedules.start().await?;
         engine.campaigns.start().await?;
         let handles = handles(settings, engine.clone(), media, keys.clone(), cursors)?;
-        background::start(&handles, settings.events);
+        background::start(&handles, settings);
         let deliveries = match &handles.app.engine.store().events {
             Some(_) => Some(Deliveries::start(handles.app.clone()).map_err(ServiceError::Dispatcher)?),
             None => None,
@@ -346,6 +347,7 @@ fn listen(
         drain: DRAIN_TIME_MAX,
         limits: settings.limits,
         proxies: settings.trusted_proxies.clone(),
+        figures: handles.app.figures.connections.clone(),
     };
     let handles = handles.clone();
     let engine = &handles.app.engine;

@@ -7,6 +7,7 @@
 
 #[cfg(feature = "otlp")]
 mod otlp;
+pub mod states;
 
 use std::io::IsTerminal;
 use std::str::FromStr;
@@ -37,8 +38,8 @@ impl FromStr for LogFormat {
 }
 
 /// The default log filter, without `RUST_LOG`. The HTTP layer logs every malformed request as an error: a client that
-/// sends many would fill the log.
-const DEFAULT_FILTER: &str = "info,actix_server=warn,actix_http=off";
+/// sends many would fill the log. The database library logs every failed attempt; [`states`] reports an outage once.
+const DEFAULT_FILTER: &str = "info,actix_server=warn,actix_http=off,sqlx=off,sqlx_core=off";
 
 /// Starts logging to standard error, filtered by `DEFAULT_FILTER` or `RUST_LOG`. Further calls have no effect.
 pub fn start(format: LogFormat) {

@@ -33,6 +33,7 @@ mod rows;
 mod scene;
 mod schedules;
 mod spans;
+mod states;
 mod unread;
 mod webhooks;
 

@@ -88,9 +88,9 @@ impl<T: Send + 'static> Persister<T> {
                 Ok(()) => break started_at.elapsed(),
                 Err(error @ (Error::NotOwner | Error::LostCommits { .. })) => return Err(error),
                 Err(error) => {
-                    self.queue.record_failure();
+                    self.queue.record_failure(error.to_string());
                     if self.queue.set_available(false) {
-                        tracing::warn!(%error, "writing to the database failed; changes are kept and will be retried");
+                        tracing::debug!(%error, "writing to the database failed; changes are kept and will be retried");
                     }
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(RETRY_PAUSE_MAX);
@@ -98,7 +98,7 @@ impl<T: Send + 'static> Persister<T> {
             }
         };
         if !self.queue.set_available(true) {
-            tracing::info!("writing to the database works again");
+            tracing::debug!("writing to the database works again");
         }
         self.queue.record_flush(last, batch.changes, duration);
         for entry in entries {

@@ -123,6 +123,21 @@ pub async fn without_message(db: &PgPool, files: &[FileKey]) -> Result<Vec<FileK
     .await
 }
 
+/// The files among these that a message references.
+pub async fn with_message(db: &PgPool, files: &[FileKey]) -> Result<Vec<FileKey>> {
+    let (companies, ids) = columns(files);
+    with_timeout(
+        sqlx::query_as(
+            "select m.company_id, m.id from unnest($1::bigint[], $2::text[]) as x (company, id)
+             join media m on m.company_id = x.company and m.id = x.id and m.left_at is null",
+        )
+        .bind(companies)
+        .bind(ids)
+        .fetch_all(db),
+    )
+    .await
+}
+
 /// Up to `limit` files whose message was deleted.
 pub async fn find_orphans(db: &PgPool, limit: i64) -> Result<Vec<FileKey>> {
     with_timeout(

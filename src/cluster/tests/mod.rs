@@ -135,6 +135,7 @@ impl Node {
             drain: Duration::from_secs(1),
             limits,
             proxies: Vec::new(),
+            figures: std::sync::Arc::default(),
         };
         let served = world.clone();
         let Listeners { address: public, peers, server } = listen(options, move |side| {

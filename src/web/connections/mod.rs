@@ -21,6 +21,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use actix_http::body::{BoxBody, MessageBody};
@@ -42,6 +43,7 @@ pub use peers::Peers;
 pub use progress::ANSWER_PIECE_BYTES;
 use progress::{OpenRequest, Progress, ResponseBody};
 
+use crate::metrics::ConnectionFigures;
 use crate::web::response::error::{ApiError, OutcomeUnknown};
 
 /// Time for telling a refused client the reason. The connection uses a descriptor meanwhile, so the time is short.
@@ -70,6 +72,8 @@ pub struct ListenOptions {
     pub limits: Limits,
     /// Proxies: they open connections on behalf of many clients, so these are not counted by address.
     pub proxies: Vec<IpNet>,
+    /// Counts the public connections.
+    pub figures: Arc<ConnectionFigures>,
 }
 
 /// Which clients a listener serves.
@@ -121,11 +125,12 @@ where
     <S::Service as Service<Request>>::Future: 'static,
     B: MessageBody + 'static,
 {
-    let ListenOptions { socket, peer_socket, workers, drain, limits, proxies } = options;
+    let ListenOptions { socket, peer_socket, workers, drain, limits, proxies, figures } = options;
     let socket = socket.listen(limits.backlog)?.into_std()?;
     let address = socket.local_addr()?;
     let sides = if peer_socket.is_some() { connection_limits::SIDES_OF_MEMBER } else { 1 };
     let per_worker = connection_limits::connections_of_worker(limits.connections, workers, sides);
+    figures.set_limit(per_worker * workers);
     let peers = peer_socket.map(|socket| Peers::listen(socket, limits.backlog, per_worker * workers)).transpose()?;
 
     let server = Server::build()
@@ -144,13 +149,13 @@ where
     let threads = peers.as_ref().map(|peers| (peers.threads(), peers.address()));
     // Called on each serving thread.
     let server = server.listen("http", socket, move || {
-        let public = connection_service(app(Side::Public), shutdown.clone(), connections.clone(), address, limits);
+        let counting = Counting { limits: connections.clone(), figures: Some(figures.clone()) };
+        let public = connection_service(app(Side::Public), shutdown.clone(), counting, address, limits);
         if let Some((threads, address)) = threads.clone() {
             let shutdown = threads.clone();
             // Peers forward the connections of all clients, so they are not counted by address.
-            let connections = ConnectionLimits::new(0, Vec::new());
-            let service =
-                connection_service(app(Side::Peers), move || shutdown.stopped(), connections, address, limits);
+            let counting = Counting { limits: ConnectionLimits::new(0, Vec::new()), figures: None };
+            let service = connection_service(app(Side::Peers), move || shutdown.stopped(), counting, address, limits);
             actix_web::rt::spawn(threads.serve(service));
         }
         public
@@ -158,11 +163,18 @@ where
     Ok(Listeners { address, peers, server: server.run() })
 }
 
+/// How the connections of a listener are counted.
+struct Counting {
+    limits: ConnectionLimits,
+    /// `None`: they are not in the metrics.
+    figures: Option<Arc<ConnectionFigures>>,
+}
+
 /// The service for the connections of a listener.
 fn connection_service<I, S, B, E>(
     app: I,
     shutdown: impl Fn() -> E + 'static,
-    connections: ConnectionLimits,
+    counting: Counting,
     address: SocketAddr,
     limits: Limits,
 ) -> impl ServiceFactory<TcpStream, Config = (), Response = (), Error = DispatchError, InitError = ()>
@@ -193,7 +205,8 @@ where
         // A response is written in one piece; there is nothing to wait for.
         let _ = stream.set_nodelay(true);
         let peer = stream.peer_addr().ok();
-        let accepted = match connections.admit(peer) {
+        let counted = counting.figures.as_ref().map(ConnectionFigures::count);
+        let accepted = match counting.limits.admit(peer) {
             Some(connection) => {
                 let progress = Progress::new();
                 let stream = MeteredStream::new(stream, progress.clone());
@@ -201,9 +214,13 @@ where
                 // open.
                 Ok((connection, Box::pin(http.call((stream, Protocol::Http1, peer))), progress))
             }
-            None => Err(stream),
+            None => {
+                counting.figures.iter().for_each(|figures| figures.add_refused());
+                Err(stream)
+            }
         };
         async move {
+            let _counted = counted;
             match accepted {
                 Ok((_connection, serving, progress)) => serve_connection(serving, &progress, limits).await,
                 Err(stream) => reject(stream).await,

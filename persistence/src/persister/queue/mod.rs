@@ -61,6 +61,7 @@ pub struct FlushQueue {
     synced_seq: watch::Sender<Seq>,
     flushed_seq: watch::Sender<Seq>,
     is_available: AtomicBool,
+    last_failure: Mutex<String>,
     is_closed: AtomicBool,
     /// Changes written since startup.
     changes_written: AtomicU64,
@@ -109,6 +110,7 @@ impl FlushQueue {
             synced_seq: watch::Sender::new(flushed),
             flushed_seq: watch::Sender::new(flushed),
             is_available: AtomicBool::new(true),
+            last_failure: Mutex::default(),
             is_closed: AtomicBool::new(false),
             changes_written: AtomicU64::new(0),
             flushes: Flushes::new(),
@@ -281,9 +283,15 @@ impl FlushQueue {
         self.flushed_seq.send_replace(seq);
     }
 
-    /// Counts a failed attempt.
-    pub(super) fn record_failure(&self) {
+    /// Counts a failed attempt, and keeps its reason.
+    pub(super) fn record_failure(&self, reason: String) {
         self.flushes.failed.fetch_add(1, Ordering::Relaxed);
+        *self.last_failure.lock() = reason;
+    }
+
+    /// The reason of the last failed attempt; empty if none has failed.
+    pub fn last_failure(&self) -> String {
+        self.last_failure.lock().clone()
     }
 
     /// Metrics of the flushes.

@@ -1,0 +1,28 @@
+//! Files that were requested and are not in the store. A file of a deleted message is rightly missing, so they are compared
+//! with the tables before they are reported.
+
+use std::collections::BTreeSet;
+
+use hotline_persistence::CompanyId;
+use hotline_persistence::tables::media::{FileKey, MediaId};
+use parking_lot::Mutex;
+
+/// Maximum number of files that are remembered until they are compared. More would be reported no differently.
+const FILES_MAX: usize = 64;
+
+/// The remembered files.
+#[derive(Debug, Default)]
+pub(super) struct Missing(Mutex<BTreeSet<FileKey>>);
+
+impl Missing {
+    pub(super) fn add(&self, company: CompanyId, id: &MediaId) {
+        let mut files = self.0.lock();
+        if files.len() < FILES_MAX {
+            files.insert((company, id.clone()));
+        }
+    }
+
+    pub(super) fn take(&self) -> Vec<FileKey> {
+        std::mem::take(&mut *self.0.lock()).into_iter().collect()
+    }
+}

@@ -1,0 +1,190 @@
+//! Observes the conditions that an operator must know of ([`crate::telemetry::states`]): every second whether the database
+//! responds and changes are accepted, every few seconds disks and files.
+//!
+//! It changes nothing, and no request waits for it.
+
+mod disks;
+mod files;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use actix_web::web::Data;
+use hotline_persistence::probe::{Finding, Probe};
+use hotline_persistence::{Durability, error, rejected};
+use tokio::time::{MissedTickBehavior, interval};
+
+use self::disks::Disk;
+use self::files::MissingFile;
+use crate::app::App;
+use crate::telemetry::states::{Condition, States};
+
+/// How often everything is observed that is in memory, and the database.
+const OBSERVE_EVERY: Duration = Duration::from_secs(1);
+
+/// Observations between two of the disks, descriptors and files.
+const SLOW_EVERY: u64 = 5;
+
+/// Observations between two of the table of rejected rows.
+const TABLE_EVERY: u64 = 60;
+
+/// How long after the last timeout connections count as sufficient again.
+const QUIET_TIME: Duration = Duration::from_secs(10);
+
+/// What is observed besides the service itself.
+pub(super) struct MonitorOptions {
+    /// The folder of the journal.
+    pub data_dir: PathBuf,
+    /// The folder of message files.
+    pub media_dir: PathBuf,
+    /// Free bytes below which files are refused; 0: no limit.
+    pub free_bytes_min: u64,
+    /// When changes count as durable.
+    pub durability: Durability,
+}
+
+/// Observes a running service.
+pub(super) struct Monitor {
+    app: Data<App>,
+    probe: Probe,
+    database: String,
+    durability: Durability,
+    disks: Vec<Disk>,
+    missing: Option<MissingFile>,
+    /// Whether the database responded at the last observation.
+    responded: bool,
+    /// Whether it accepted changes then.
+    accepted: bool,
+    timeouts: u64,
+    timed_out_at: Option<Instant>,
+    refused: u64,
+}
+
+impl Monitor {
+    pub(super) fn new(app: Data<App>, options: MonitorOptions) -> Self {
+        let probe = app.engine.store().probe();
+        let disks = Disk::of([options.data_dir, options.media_dir], options.free_bytes_min);
+        Self {
+            database: probe.place(),
+            probe,
+            durability: options.durability,
+            disks,
+            missing: None,
+            responded: true,
+            accepted: true,
+            timeouts: error::connection_timeouts(),
+            timed_out_at: None,
+            refused: app.engine.store().log.refused(),
+            app,
+        }
+    }
+
+    /// Observes until the service stops.
+    pub(super) async fn run(mut self) {
+        let mut ticks = interval(OBSERVE_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        for number in 0_u64.. {
+            ticks.tick().await;
+            let finding = self.probe.check().await;
+            if self.app.is_stopping() {
+                return;
+            }
+            self.observe_database(finding);
+            self.observe_journal();
+            self.observe_connections();
+            self.observe_readiness();
+            if number.is_multiple_of(SLOW_EVERY) {
+                self.observe_descriptors();
+                self.observe_disks().await;
+                if self.responded {
+                    self.observe_files().await;
+                }
+            }
+            if number.is_multiple_of(TABLE_EVERY) && self.responded {
+                self.observe_rejected_rows().await;
+            }
+        }
+    }
+
+    fn states(&self) -> &States {
+        &self.app.figures.states
+    }
+
+    fn observe_database(&mut self, finding: Finding) {
+        let timeouts = error::connection_timeouts();
+        let has_timed_out = std::mem::replace(&mut self.timeouts, timeouts) != timeouts;
+        let (states, database) = (&self.app.figures.states, self.database.as_str());
+        let queue = self.app.engine.store().log.queue();
+        let responded = std::mem::replace(&mut self.responded, !matches!(finding, Finding::Fails(_)));
+        let shortage = match finding {
+            Finding::Fails(reason) => {
+                // An outage explains everything else about the database.
+                states.begin(Condition::Database, database, &reason);
+                states.end(Condition::DatabaseChanges, database);
+                (self.accepted, self.timed_out_at) = (true, None);
+                return states.end(Condition::DatabaseConnections, database);
+            }
+            Finding::TooManyConnections(reason) => Some(reason),
+            // Those who waited during an outage time out shortly after it.
+            Finding::Responds if has_timed_out && responded => Some("requests timed out".to_owned()),
+            Finding::Responds => None,
+        };
+        states.end(Condition::Database, database);
+        let accepted = std::mem::replace(&mut self.accepted, queue.is_up());
+        match (accepted, self.accepted) {
+            // Not at the first failure: the connection may just have been lost.
+            (false, false) => states.begin(Condition::DatabaseChanges, database, &queue.last_failure()),
+            (_, true) => states.end(Condition::DatabaseChanges, database),
+            (true, false) => {}
+        }
+        if let Some(reason) = shortage {
+            states.begin(Condition::DatabaseConnections, database, &reason);
+            self.timed_out_at = Some(Instant::now());
+        } else if self.timed_out_at.is_none_or(|at| at.elapsed() > QUIET_TIME) {
+            states.end(Condition::DatabaseConnections, database);
+        }
+    }
+
+    fn observe_journal(&mut self) {
+        let log = &self.app.engine.store().log;
+        let refused = log.refused();
+        let newly_refused = refused - std::mem::replace(&mut self.refused, refused);
+        if self.durability == Durability::Database {
+            // Without a journal, changes are refused because of the database, which is reported.
+            return;
+        }
+        let (states, room) = (self.states(), log.check_room());
+        if let Err(error) = &room {
+            states.begin(Condition::Journal, "", &error.to_string());
+        } else if newly_refused > 0 {
+            states.begin(Condition::Journal, "", "it was full for a moment");
+        }
+        states.add(Condition::Journal, "", newly_refused);
+        if room.is_ok() && newly_refused == 0 {
+            states.end(Condition::Journal, "");
+        }
+    }
+
+    fn observe_connections(&self) {
+        let connections = &self.app.figures.connections;
+        let (open, limit) = (connections.open(), connections.limit());
+        if limit > 0 && open >= limit {
+            self.states().begin(Condition::Connections, "", &format!("{open} of {limit} connections are open"));
+        } else if open < limit - limit / 10 {
+            self.states().end(Condition::Connections, "");
+        }
+    }
+
+    fn observe_readiness(&self) {
+        self.states().set_ready(self.app.is_ready());
+    }
+
+    async fn observe_rejected_rows(&self) {
+        let Ok(exist) = rejected::exist(&self.app.engine.store().housekeeping).await else { return };
+        if exist {
+            self.states().begin(Condition::RejectedRows, &self.database, "the table rejected_changes has rows");
+        } else {
+            self.states().end(Condition::RejectedRows, &self.database);
+        }
+    }
+}

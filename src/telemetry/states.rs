@@ -1,0 +1,299 @@
+//! Conditions of this process that an operator must know of: the database does not respond, the journal is full, a peer
+//! cannot be reached.
+//!
+//! Each is logged once when it begins and once when it ends, with its duration, and never once per request or attempt.
+//! The current ones are also in the metrics. `docs/operate/runbook.md` has a row for each.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+/// Maximum number of conditions that hold at a time, far above the processes of a cluster. Further ones are not recorded.
+const ACTIVE_MAX: usize = 1024;
+
+/// A kind of condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Condition {
+    /// PostgreSQL does not respond.
+    Database,
+    /// PostgreSQL responds, and accepts no changes.
+    DatabaseChanges,
+    /// PostgreSQL grants too few connections.
+    DatabaseConnections,
+    /// The journal has no room.
+    Journal,
+    /// As many connections are open as the limit of open files allows.
+    Connections,
+    /// Hardly any file can be opened.
+    Files,
+    /// Files of messages are missing in the store.
+    MessageFiles,
+    /// The disk of a folder is nearly full.
+    Disk,
+    /// PostgreSQL has rejected rows that were acknowledged.
+    RejectedRows,
+    /// Another process of the cluster cannot be reached at its address.
+    Peer,
+    /// Processes of the cluster use different folders for the files of messages.
+    SharedFolder,
+    /// Processes of the cluster have the same name.
+    NodeName,
+}
+
+/// What the log reports of a condition.
+struct Texts {
+    /// The label in metrics, and the reason in `/health/ready`.
+    name: &'static str,
+    begins: &'static str,
+    ends: &'static str,
+    /// What to do.
+    action: &'static str,
+}
+
+impl Condition {
+    /// Every condition.
+    pub const ALL: [Self; 12] = [
+        Self::Database,
+        Self::DatabaseChanges,
+        Self::DatabaseConnections,
+        Self::Journal,
+        Self::Connections,
+        Self::Files,
+        Self::MessageFiles,
+        Self::Disk,
+        Self::RejectedRows,
+        Self::Peer,
+        Self::SharedFolder,
+        Self::NodeName,
+    ];
+
+    /// The label in metrics, and the reason in `/health/ready`.
+    pub fn name(self) -> &'static str {
+        self.texts().name
+    }
+
+    /// Whether requests are refused because of it.
+    fn is_severe(self) -> bool {
+        matches!(
+            self,
+            Self::Database | Self::DatabaseChanges | Self::DatabaseConnections | Self::Journal | Self::RejectedRows
+        )
+    }
+
+    fn texts(self) -> Texts {
+        let (name, begins, ends, action) = match self {
+            Self::Database => (
+                "database",
+                "database does not respond",
+                "database responds again",
+                "check that PostgreSQL runs and that this machine can reach it",
+            ),
+            Self::DatabaseChanges => (
+                "database_changes",
+                "database accepts no changes; they are retried",
+                "database accepts changes again",
+                "remove the reason: a full disk, a missing privilege, a read-only server",
+            ),
+            Self::DatabaseConnections => (
+                "database_connections",
+                "too few database connections; requests that wait for one are answered 503",
+                "database connections are available again",
+                "raise max_connections, or the connection limit of the role or database",
+            ),
+            Self::Journal => (
+                "journal",
+                "journal accepts no changes; they are answered 503",
+                "journal accepts changes again",
+                "restore the database or free disk space; --journal-max-size sets the journal's limit",
+            ),
+            Self::Connections => (
+                "connections",
+                "connection limit is reached; new clients wait",
+                "connections are available again",
+                "raise the limit of open files (LimitNOFILE=, ulimit -n), or find the clients that hold connections",
+            ),
+            Self::Files => (
+                "open_files",
+                "file descriptors are nearly used up",
+                "file descriptors are available again",
+                "raise the limit of open files (LimitNOFILE=, ulimit -n)",
+            ),
+            Self::MessageFiles => (
+                "message_files",
+                "message files are missing in their store",
+                "message files are available again",
+                "mount or restore the folder of message files",
+            ),
+            Self::Disk => (
+                "disk",
+                "disk is nearly full; message files are refused",
+                "disk has free space again",
+                "free disk space or enlarge the disk",
+            ),
+            Self::RejectedRows => (
+                "rejected_rows",
+                "database has rejected rows; acknowledged changes are missing in their tables",
+                "database has no rejected rows",
+                "examine the table rejected_changes, and report the reason",
+            ),
+            Self::Peer => (
+                "peer",
+                "process of the cluster cannot be reached; requests for its companies are answered 503",
+                "process of the cluster can be reached again",
+                "check its --cluster-address, and the network between the nodes",
+            ),
+            Self::SharedFolder => (
+                "shared_folder",
+                "processes of the cluster use different folders for message files",
+                "processes of the cluster use the same folder for message files",
+                "mount the same folder on every node, and name it in --media-shared",
+            ),
+            Self::NodeName => (
+                "node_name",
+                "processes of the cluster have the same name",
+                "processes of the cluster have different names",
+                "give each process a --cluster-node of its own",
+            ),
+        };
+        Texts { name, begins, ends, action }
+    }
+}
+
+/// A condition that holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Active {
+    /// The condition.
+    pub condition: Condition,
+    /// What it is about: a folder, a node, a database; it may be empty.
+    pub subject: String,
+    /// How long it has lasted.
+    pub lasted: Duration,
+}
+
+#[derive(Debug)]
+struct Record {
+    since: Instant,
+    count: u64,
+}
+
+/// The conditions that hold now.
+#[derive(Debug, Default)]
+pub struct States {
+    active: Mutex<BTreeMap<(Condition, String), Record>>,
+    is_ready: AtomicBool,
+}
+
+impl States {
+    /// The condition holds. `reason` is logged if it has just begun. It must contain no secret.
+    pub fn begin(&self, condition: Condition, subject: &str, reason: &str) {
+        let mut active = self.active.lock();
+        let key = (condition, subject.to_owned());
+        if active.contains_key(&key) || active.len() >= ACTIVE_MAX {
+            return;
+        }
+        active.insert(key, Record { since: Instant::now(), count: 0 });
+        drop(active);
+        let Texts { name, begins, action, .. } = condition.texts();
+        if condition.is_severe() {
+            tracing::error!(state = name, subject, reason, action, "{begins}");
+        } else {
+            tracing::warn!(state = name, subject, reason, action, "{begins}");
+        }
+    }
+
+    /// Adds to what the condition has cost so far, for example refused requests.
+    pub fn add(&self, condition: Condition, subject: &str, count: u64) {
+        if let Some(record) = self.active.lock().get_mut(&(condition, subject.to_owned())) {
+            record.count += count;
+        }
+    }
+
+    /// The condition does not hold, or no longer.
+    pub fn end(&self, condition: Condition, subject: &str) {
+        let Some(Record { since, count }) = self.active.lock().remove(&(condition, subject.to_owned())) else { return };
+        let Texts { name, ends, .. } = condition.texts();
+        let lasted_s = since.elapsed().as_secs();
+        // Only some conditions count something.
+        let count = (count > 0).then_some(count);
+        tracing::info!(state = name, subject, lasted_s, count, "{ends}");
+    }
+
+    /// Drops a condition of subjects that no longer exist: it has not ended, but nothing is known of it.
+    pub fn forget(&self, condition: Condition, exists: impl Fn(&str) -> bool) {
+        self.active.lock().retain(|(held, subject), _| *held != condition || exists(subject));
+    }
+
+    /// Whether the condition holds for any subject.
+    pub fn holds(&self, condition: Condition) -> bool {
+        self.active.lock().keys().any(|(held, _)| *held == condition)
+    }
+
+    /// The conditions that hold.
+    pub fn active(&self) -> Vec<Active> {
+        let active = self.active.lock();
+        let active = active.iter().map(|((condition, subject), record)| Active {
+            condition: *condition,
+            subject: subject.clone(),
+            lasted: record.since.elapsed(),
+        });
+        active.collect()
+    }
+
+    /// The reasons why the service is degraded, for people: the name of each condition, with its subject.
+    pub fn reasons(&self) -> Vec<String> {
+        let text = |Active { condition, subject, .. }: Active| {
+            let name = condition.name();
+            if subject.is_empty() { name.to_owned() } else { format!("{name}: {subject}") }
+        };
+        self.active().into_iter().map(text).collect()
+    }
+
+    /// Sets whether the service should receive requests.
+    pub fn set_ready(&self, is_ready: bool) {
+        self.is_ready.store(is_ready, Ordering::Release);
+    }
+
+    /// Whether the service should receive requests, as last observed.
+    pub fn is_ready(&self) -> bool {
+        self.is_ready.load(Ordering::Acquire)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_begins_and_ends_once_for_each_subject() {
+        let states = States::default();
+        for subject in ["one", "two", "one"] {
+            states.begin(Condition::Peer, subject, "refused");
+        }
+        states.begin(Condition::Journal, "", "full");
+        assert_eq!(states.reasons(), ["journal", "peer: one", "peer: two"]);
+        states.forget(Condition::Peer, |subject| subject == "two");
+        assert_eq!(states.reasons(), ["journal", "peer: two"]);
+        states.end(Condition::Peer, "one");
+        states.end(Condition::Peer, "two");
+        assert!(states.holds(Condition::Journal) && !states.holds(Condition::Peer));
+    }
+
+    #[test]
+    fn the_number_of_conditions_is_limited() {
+        let states = States::default();
+        for subject in 0..=ACTIVE_MAX {
+            states.begin(Condition::Peer, &subject.to_string(), "refused");
+        }
+        assert_eq!(states.active().len(), ACTIVE_MAX);
+    }
+
+    #[test]
+    fn every_condition_has_a_name_and_texts_of_its_own() {
+        let names: std::collections::BTreeSet<_> = Condition::ALL.map(Condition::name).into();
+        let texts: std::collections::BTreeSet<_> =
+            Condition::ALL.iter().flat_map(|condition| [condition.texts().begins, condition.texts().ends]).collect();
+        assert_eq!((names.len(), texts.len()), (Condition::ALL.len(), 2 * Condition::ALL.len()));
+    }
+}
