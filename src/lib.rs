@@ -9,6 +9,7 @@ pub mod cli;
 pub mod cluster;
 pub mod config;
 pub mod deliveries;
+pub mod exit_code;
 pub mod hooks;
 pub mod mail;
 pub mod media;

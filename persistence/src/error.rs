@@ -40,6 +40,8 @@ pub enum Error {
         place: String,
         /// The cause.
         reason: String,
+        /// Whether it may change without the operator.
+        reach: Reach,
     },
     /// The database returned an error that a retry cannot fix.
     #[error("database: {}", without_values(.0))]
@@ -139,6 +141,31 @@ pub enum Error {
         /// The journal's id.
         journal: String,
     },
+}
+
+/// Why a database cannot be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// No server answers, or it accepts no connections now: it may come back.
+    Away,
+    /// It refuses this user or password.
+    Denied,
+    /// It has no such database, or the connection's settings are wrong.
+    Misconfigured,
+}
+
+impl Reach {
+    /// By the error of an attempt to connect.
+    pub(crate) fn of(error: &sqlx::Error) -> Self {
+        let code = error.as_database_error().and_then(|error| error.code());
+        let is_of = |class: &str| code.as_ref().is_some_and(|code| code.starts_with(class));
+        match error {
+            _ if is_of("28") || is_of("42501") => Self::Denied,
+            _ if is_of("3D") => Self::Misconfigured,
+            sqlx::Error::Configuration(_) | sqlx::Error::Tls(_) => Self::Misconfigured,
+            _ => Self::Away,
+        }
+    }
 }
 
 /// The database was migrated by a newer release.

@@ -52,6 +52,7 @@ pub mod schema;
 #[allow(missing_docs, reason = "the messages describe the errors")]
 pub mod sealed;
 pub mod select;
+pub mod start_wait;
 pub mod stop_words;
 pub mod store;
 #[allow(missing_docs, reason = "fields of rows are columns, which docs/schema.md describes")]
@@ -79,6 +80,7 @@ pub use ids::{
 pub use ownership::{Closed, Ownership, Presence};
 pub use period::Period;
 pub use readers::Readers;
+pub use sqlx::migrate::MigrateError;
 pub use sqlx::{PgConnection, PgPool};
 pub use store::{Store, StoreOptions};
 pub use timestamp::Timestamp;

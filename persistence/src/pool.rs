@@ -10,6 +10,7 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection, PgConnection};
 
 use crate::cluster::LifeId;
+use crate::error::Reach;
 use crate::scheduler::Shares;
 use crate::{Error, Result};
 
@@ -269,16 +270,16 @@ pub async fn reach(options: &PgConnectOptions) -> Result<()> {
                     let _ = connection.close().await;
                     return None;
                 }
-                Err(error) if !is_transient(&error) => return Some(reason(&error)),
+                Err(error) if !is_transient(&error) => return Some((reason(&error), Reach::of(&error))),
                 Err(_) => tokio::time::sleep(RETRY_PAUSE).await,
             }
         }
     };
     let failure = match tokio::time::timeout(REACH_TIME_MAX, connect).await {
         Ok(failure) => failure,
-        Err(_) => Some(format!("no response within {} s", REACH_TIME_MAX.as_secs())),
+        Err(_) => Some((format!("no response within {} s", REACH_TIME_MAX.as_secs()), Reach::Away)),
     };
-    failure.map_or(Ok(()), |reason| Err(Error::Unreachable { place: address(options), reason }))
+    failure.map_or(Ok(()), |(reason, reach)| Err(Error::Unreachable { place: address(options), reason, reach }))
 }
 
 /// How long a start waits for the end of a killed process' writer: PostgreSQL ends its connection after the

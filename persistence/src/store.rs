@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use sqlx::PgPool;
 use sqlx::postgres::PgConnectOptions;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::change_log::publish_synced;
 use crate::clock;
@@ -17,7 +18,7 @@ use crate::db::Housekeeper;
 use crate::error::with_timeout;
 use crate::fence::Fence;
 use crate::id_blocks::IdBlocks;
-use crate::journal::RecoveredJournal;
+use crate::journal::{JournalError, RecoveredJournal};
 use crate::persister::{self, Claim, FencingToken, FlushQueue, Writer};
 use crate::pool::WriterClaim;
 use crate::probe::Probe;
@@ -90,6 +91,13 @@ pub struct Connections {
     pub idle: usize,
     /// Requests that wait for their company's turn.
     pub waiting: usize,
+}
+
+/// The result of a shutdown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CloseReport {
+    /// Entries that only the journal has; the next start writes them to the tables.
+    pub entries_in_journal: u64,
 }
 
 /// How often the id blocks are checked: far more often than half a block can be used up.
@@ -240,11 +248,12 @@ impl Store {
         }
     }
 
-    /// Flushes everything and ends: the journal first, then the persister. No entry may be appended afterwards.
+    /// Flushes everything and ends: the journal first, then the persister. No entry may be appended afterwards. Without
+    /// the database, what is not flushed stays in the journal.
     ///
     /// # Errors
-    /// When the database cannot be reached; the journal retains what is not flushed.
-    pub async fn close(&self) -> Result<()> {
+    /// When the journal cannot be closed, or when there is none and the database does not accept the last changes.
+    pub async fn close(&self) -> Result<CloseReport> {
         self.refiller.abort();
         if let Some(journal) = self.log.journal().cloned() {
             let result = tokio::task::spawn_blocking(move || journal.close()).await;
@@ -252,15 +261,49 @@ impl Store {
         }
         self.log.queue().close();
         let persister = self.persister.lock().take();
-        if let Some(persister) = persister
-            && tokio::time::timeout(CLOSE_TIME_MAX, persister).await.is_err()
-        {
+        let is_flushed = match persister {
+            Some(persister) => self.flush(persister).await,
+            None => true,
+        };
+        if !is_flushed && self.log.journal().is_none() {
             return Err(Error::Unavailable("the database did not accept the last changes".to_owned()));
         }
         if let Some(journal) = self.log.journal().cloned() {
             let result = tokio::task::spawn_blocking(move || journal.sync_confirmed()).await;
             result.map_err(|error| Error::Unavailable(error.to_string()))?;
         }
+        // What is not returned is a gap in the ids, which imply nothing.
+        if is_flushed && let Err(error) = self.leave().await {
+            tracing::debug!(%error, "the database did not record the end of this process");
+        }
+        self.readers.close();
+        self.scheduler.close();
+        // Connections opened on a request's thread are closed with that thread.
+        let close = async { tokio::join!(self.writes.close(), self.requests.close(), self.housekeeping.close()) };
+        if tokio::time::timeout(POOL_CLOSE_TIME_MAX, close).await.is_err() {
+            tracing::debug!("some database connections were not closed in time");
+        }
+        let entries = if is_flushed { 0 } else { self.log.appended().saturating_sub(self.log.flushed()) };
+        Ok(CloseReport { entries_in_journal: entries })
+    }
+
+    /// Waits for the persister as long as it makes progress; returns whether it has written everything.
+    async fn flush(&self, mut persister: JoinHandle<()>) -> bool {
+        let deadline = Instant::now() + CLOSE_TIME_MAX;
+        let mut flushed = self.log.flushed();
+        while tokio::time::timeout(STALL_TIME_MAX, &mut persister).await.is_err() {
+            let before = std::mem::replace(&mut flushed, self.log.flushed());
+            if before == flushed || Instant::now() >= deadline {
+                // It would take the lock of the next process.
+                persister.abort();
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Returns the reserved ids, and ends the life of a cluster member.
+    async fn leave(&self) -> Result<()> {
         self.ids.give_back(&self.writes).await?;
         if let Some(membership) = &self.membership
             && let Some(db) = &membership.db
@@ -270,14 +313,6 @@ impl Store {
             lives::leave(db, membership.life).await?;
             db.close().await;
         }
-        self.writes.close().await;
-        self.readers.close();
-        self.scheduler.close();
-        // Connections opened on a request's thread are closed with that thread.
-        let close = async { tokio::join!(self.requests.close(), self.housekeeping.close()) };
-        if tokio::time::timeout(POOL_CLOSE_TIME_MAX, close).await.is_err() {
-            tracing::debug!("some database connections were not closed in time");
-        }
         Ok(())
     }
 }
@@ -285,8 +320,11 @@ impl Store {
 /// How long shutdown waits for idle connections to close.
 const POOL_CLOSE_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// How long shutdown waits for the database. What is not flushed by then stays in the journal.
+/// How long shutdown waits for a database that accepts changes. What is not flushed by then stays in the journal.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// How long shutdown waits for a database that accepts none: longer than a flush and its sync take on a busy disk.
+const STALL_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// What differs between a process alone and a cluster member.
 struct RoleParts {
@@ -374,7 +412,7 @@ async fn recover(dir: &Path, options: journal::Options) -> Result<RecoveredJourn
         // The journal contains conversations, so only its owner may read it.
         if !dir.exists() {
             let result = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
-            result.map_err(|error| Error::Unavailable(format!("create {}: {error}", dir.display())))?;
+            result.map_err(|source| JournalError::Io { action: "create", path: dir.clone(), source })?;
         }
         Ok::<_, Error>(journal::open(&dir, options)?)
     };

@@ -6,7 +6,7 @@ use hotline_persistence::tables::companies;
 use hotline_persistence::tables::people::{INSTALLATION, PersonId};
 use hotline_persistence::{AdminId, CompanyId, PgPool};
 
-use super::{Failure, print_error};
+use super::{Failure, failure};
 
 /// The actor: no administrator has this id.
 const ACTOR: PersonId = PersonId::Admin(AdminId::new(0));
@@ -82,7 +82,7 @@ impl AuditedAction {
         let end = audit_log::end(db, open_entry, status, (id.as_deref(), name.as_deref())).await;
         if let Err(error) = end {
             // Not an error: the outcome may contain a secret that is printed only once.
-            print_error(&format!("warning: the outcome is missing from the audit log: {error}"));
+            failure::print(&format!("warning: the outcome is missing from the audit log: {error}"));
         }
         outcome
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use clap::{Arg, ArgAction, Command};
 use toml::{Table, Value};
 
-use super::{Failure, environment};
+use super::{Failure, Refusal, environment};
 use crate::config::{DATABASE, Size};
 
 /// The file that is read by default, if it exists.
@@ -46,9 +46,13 @@ fn read_defaults(command: &Command, explicit: Option<&Path>) -> Result<Vec<FileV
     let path = explicit.map_or_else(|| PathBuf::from(DEFAULT), Path::to_owned);
     let text = match read_file(&path, explicit.is_none()) {
         Err(error) if error.kind() == ErrorKind::NotFound && explicit.is_none() => return Ok(Vec::new()),
-        result => result.map_err(|error| format!("{}: {error}", path.display()))?,
+        result => result.map_err(|error| refusal(&path, &error))?,
     };
-    Ok(defaults(command, &text).map_err(|reason| format!("{}: {reason}", path.display()))?)
+    Ok(defaults(command, &text).map_err(|reason| refusal(&path, &reason))?)
+}
+
+fn refusal(path: &Path, reason: &dyn std::fmt::Display) -> Refusal {
+    Refusal::configuration(format!("{}: {reason}", path.display()))
 }
 
 /// Reads the file. A file found by default is read only if it belongs to this user or root: in a folder such as `/tmp`
@@ -229,6 +233,7 @@ mod tests {
             cluster_address = "node-1.internal:7400"
             cluster_node = "node-1"
             cluster_notice = "9s"
+            start_wait = "10s"
             media_max_size = "7B"
             media_store = "s3://files/hotline"
             media_link_ttl = "8s"
@@ -252,6 +257,7 @@ mod tests {
         let cluster = settings.cluster.as_ref().expect("one of many");
         assert_eq!((cluster.address.as_str(), cluster.node.as_str()), ("node-1.internal:7400", "node-1"));
         assert_eq!(cluster.notice.as_secs(), 9);
+        assert_eq!(settings.start.wait.as_secs(), 10);
         assert_eq!(settings.listen, "127.0.0.1:3".parse().expect("address"));
         assert_eq!((settings.rate_per_minute, settings.per_page_max, settings.on_premise), (0, 6, false));
         let visitors = settings.visitors;

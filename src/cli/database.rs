@@ -5,7 +5,7 @@ use hotline_persistence::tables::secret_keys::{self, NewFile};
 use hotline_persistence::{PgPool, pool};
 use hotline_postgres::{Cluster, ClusterOptions};
 
-use super::Failure;
+use super::{Failure, Refusal};
 use crate::config::DatabaseArgs;
 
 /// What to do when the data folder has no private PostgreSQL yet.
@@ -59,11 +59,11 @@ async fn open<T>(
             let options = ClusterOptions { binaries: args.pg_bin.clone(), ..ClusterOptions::new(&args.data_dir) };
             if new_folder == NewFolder::Refuse && !options.exists() {
                 let folder = args.data_dir.display();
-                return Err(format!(
+                return Err(Refusal::configuration(format!(
                     "no Hotline installation in {folder}; use --data-dir (HOTLINE_DATA_DIR) for the data folder of \
                      the service, or --database-url for its database. `hotline serve` and `hotline company create` \
                      create an installation"
-                )
+                ))
                 .into());
             }
             let cluster = Cluster::open(options).await?;

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::Failure;
+use super::{Failure, Refusal};
+use crate::exit_code::Exit;
 
 /// Writes the pages into a folder, which is created if it does not exist.
 pub fn run(folder: &Path) -> Result<(), Failure> {
@@ -10,7 +11,7 @@ pub fn run(folder: &Path) -> Result<(), Failure> {
         std::fs::create_dir_all(folder)?;
         clap_mangen::generate_to(super::command(), folder)
     };
-    write().map_err(|error| format!("{}: {error}", folder.display()).into())
+    write().map_err(|error| Refusal::new(Exit::CannotCreate, format!("{}: {error}", folder.display())).into())
 }
 
 #[cfg(test)]

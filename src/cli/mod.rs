@@ -11,6 +11,7 @@ mod config_file;
 mod database;
 mod demo;
 mod environment;
+mod failure;
 mod man;
 mod output;
 mod permissions;
@@ -31,6 +32,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use hotline_persistence::controls;
 
+pub use self::failure::{Failure, Refusal};
 use self::output::OutputArgs;
 use crate::config::DatabaseArgs;
 pub use crate::web::admission::permissions::everything;
@@ -38,7 +40,7 @@ pub use demo::seed as seed_demo;
 
 /// A customer-service and CRM API in one binary.
 #[derive(Parser)]
-#[command(name = "hotline", version, arg_required_else_help = true, after_help = CONFIGURATION)]
+#[command(name = "hotline", version, arg_required_else_help = true)]
 struct Cli {
     /// TOML configuration file; by default hotline.toml in the working folder, if it exists
     #[arg(long, global = true, env = "HOTLINE_CONFIG", value_name = "FILE", help_heading = "Configuration")]
@@ -118,14 +120,11 @@ enum Command {
     },
 }
 
-/// Why a command failed, as the terminal shows it.
-pub type Failure = Box<dyn std::error::Error>;
-
 /// Parses the command line and runs the command.
 pub async fn run() -> ExitCode {
     let cli = match Cli::read() {
         Ok(cli) => cli,
-        Err(failure) => return report_failure(&*failure),
+        Err(failure) => return failure::report(&*failure),
     };
     let global = &cli.global;
     let outcome = match cli.command {
@@ -146,55 +145,8 @@ pub async fn run() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => report_failure(&*failure),
+        Err(failure) => failure::report(&*failure),
     }
-}
-
-/// The error and its causes: many errors name only the attempt, and leave the reason to their source.
-fn error_chain(failure: &dyn std::error::Error) -> String {
-    let mut message = failure.to_string();
-    let mut source = failure.source();
-    while let Some(cause) = source {
-        let reason = cause.to_string();
-        if !message.contains(&reason) {
-            message = format!("{message}: {reason}");
-        }
-        source = cause.source();
-    }
-    message
-}
-
-fn report_failure(failure: &dyn std::error::Error) -> ExitCode {
-    print_error(&error_chain(failure));
-    ExitCode::FAILURE
-}
-
-/// Prints an error: as text, or with `--json` as an object.
-fn print_error(message: &str) {
-    if is_json() {
-        eprintln!("{}", serde_json::json!({"error": {"message": message}}));
-    } else {
-        eprintln!("hotline: {message}");
-    }
-}
-
-/// Whether the command line asks for JSON, even if it is otherwise invalid.
-fn is_json() -> bool {
-    std::env::args_os()
-        .take_while(|argument| argument != "--")
-        .any(|argument| argument == "--json" || argument == "--json=true")
-}
-
-/// Exits because of an invalid command line, or after `--help` and `--version`.
-fn exit_on_usage_error(error: &clap::Error) -> ! {
-    if error.use_stderr() && is_json() {
-        // Removes the `error:` prefix and everything after the first paragraph, which is for people.
-        let message = error.render().to_string();
-        let message = message.split("\n\n").next().unwrap_or_default().trim().trim_start_matches("error: ");
-        print_error(message);
-        std::process::exit(error.exit_code())
-    }
-    error.exit()
 }
 
 impl Cli {
@@ -204,7 +156,7 @@ impl Cli {
         check_arguments(std::env::args_os())?;
         let matches = |command: clap::Command| {
             let parsed = command.try_get_matches().and_then(|matches| Self::from_arg_matches(&matches));
-            parsed.unwrap_or_else(|error| exit_on_usage_error(&error))
+            parsed.unwrap_or_else(|error| failure::exit_on_usage_error(&error))
         };
         let command = command();
         environment::warn(&command);
@@ -227,7 +179,7 @@ fn check_arguments(arguments: impl Iterator<Item = OsString>) -> Result<(), Stri
 
 /// The declaration of the command line.
 pub fn command() -> clap::Command {
-    booleans::complete(Cli::command())
+    booleans::complete(Cli::command().after_help(format!("{CONFIGURATION}\n\n{}", failure::exit_code_help())))
 }
 
 /// Validates a name as the API does.

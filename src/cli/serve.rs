@@ -60,8 +60,14 @@ pub(super) async fn run_until_signal(service: Service, mut signals: Signals) -> 
         _ = signals.interrupt.recv() => {}
     }
     tracing::info!("stopping: finishing requests in flight");
-    service.stop().await?;
+    let report = service.stop().await?;
     telemetry::stop().await;
-    tracing::info!("stopped; all changes are written");
+    match report.entries_in_journal {
+        0 => tracing::info!("stopped; all changes are written"),
+        entries => tracing::warn!(
+            entries,
+            "stopped; the database is unavailable, and the journal keeps the last changes for the next start"
+        ),
+    }
     Ok(())
 }

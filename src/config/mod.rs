@@ -10,6 +10,7 @@ mod logs;
 mod network;
 mod panel;
 mod sending;
+mod start;
 mod units;
 mod values;
 mod webchat;
@@ -54,6 +55,9 @@ pub struct ServeArgs {
     /// One of many processes.
     #[command(flatten, next_help_heading = "Cluster")]
     pub cluster: cluster::ClusterArgs,
+    /// Waiting at the start.
+    #[command(flatten, next_help_heading = "Start")]
+    pub start: start::StartArgs,
     /// Logs and traces.
     #[command(flatten, next_help_heading = "Logs and traces")]
     pub logs: logs::LogArgs,
@@ -100,6 +104,7 @@ impl ServeArgs {
             templates: templates::Options::default(),
             media: self.files.media(database, public_url)?,
             cluster: self.cluster.settings(database, durability, self.files.are_shared())?,
+            start: self.start.options(),
         })
     }
 }

@@ -18,6 +18,8 @@ use actix_web::web::Data;
 use hotline_actors::{Directory, Engine, EngineOptions};
 use hotline_persistence::Store;
 use hotline_persistence::cluster::Gates;
+use hotline_persistence::start_wait::wait_until_reachable;
+use hotline_persistence::store::CloseReport;
 use hotline_persistence::tables::installation_keys;
 use hotline_postgres::Cluster;
 use sqlx::postgres::PgConnectOptions;
@@ -28,11 +30,12 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 pub use self::error::ServiceError;
 use self::eviction::CompanyEviction;
-pub use self::settings::{ClusterSettings, EventOptions, Settings};
+pub use self::settings::{ClusterSettings, EventOptions, Settings, StartOptions};
 use self::sockets::{BoundSockets, LISTEN, METRICS_LISTEN};
 use crate::app::App;
 use crate::cluster::{Edge, EdgeService, Member, MemberDeps};
 use crate::deliveries::Deliveries;
+use crate::exit_code::Exit;
 use crate::hooks::{Downloads, Hooks};
 use crate::mail::Mailer;
 use crate::media::Media;
@@ -134,6 +137,7 @@ impl Service {
         sockets: BoundSockets,
         database: PgConnectOptions,
     ) -> Result<Self, ServiceError> {
+        wait_until_reachable(&database, settings.start.wait).await?;
         let store = Store::open(settings.store_options(database), fail).await?;
         let directory = Directory::load(&store.housekeeping, &store.keys, settings.engine.reload_every).await?;
         let keys = match store.membership() {
@@ -218,8 +222,8 @@ impl Service {
     /// Stops accepting, finishes requests in flight, writes everything out, and stops PostgreSQL.
     ///
     /// # Errors
-    /// When the database does not accept the last changes; the journal keeps them for the next start.
-    pub async fn stop(self) -> Result<(), ServiceError> {
+    /// When the database does not accept the last changes and no journal keeps them, or PostgreSQL does not stop.
+    pub async fn stop(self) -> Result<CloseReport, ServiceError> {
         if let Some(member) = &self.member {
             self.retire(member).await;
         }
@@ -376,5 +380,5 @@ fn listen(
 /// waiting requests.
 fn fail(reason: String) {
     tracing::error!(reason, "changes can no longer be made durable; stopping");
-    std::process::exit(1);
+    std::process::exit(Exit::Retry.code().into());
 }

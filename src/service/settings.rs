@@ -73,6 +73,21 @@ pub struct Settings {
     pub panel: PanelOptions,
     /// This process as a member of a cluster; `None`: it is alone.
     pub cluster: Option<ClusterSettings>,
+    /// What a start waits for.
+    pub start: StartOptions,
+}
+
+/// What a start waits for.
+#[derive(Clone, Copy, Debug)]
+pub struct StartOptions {
+    /// How long it waits for a database that is away.
+    pub wait: Duration,
+}
+
+impl Default for StartOptions {
+    fn default() -> Self {
+        Self { wait: Duration::from_secs(60) }
+    }
 }
 
 /// The settings of a cluster member.

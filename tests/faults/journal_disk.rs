@@ -87,7 +87,7 @@ async fn the_disk_of_the_journal_becomes_read_only() {
     let row = Row::begin(
         8,
         "the journal's disk read-only under load (EROFS)",
-        "memory is ahead of the disk: the process ends with status 1 and answers nobody; it does not start until the disk \
+        "memory is ahead of the disk: the process ends with status 75 and answers nobody; it does not start until the disk \
          can be written, and then has all that was answered",
     );
     let mut rig = start().await;
@@ -95,7 +95,7 @@ async fn the_disk_of_the_journal_becomes_read_only() {
     mix.progress(CHANGES_MIN).await;
     rig.shim().set(Knob::ChangeErrno, Errno::EROFS as i64);
     let (status, log) = rig.died();
-    assert_eq!(status.code(), Some(1), "{status}: {log}");
+    assert_eq!(status.code(), Some(75), "{status}: {log}");
     assert!(log.contains("changes can no longer be made durable"), "{log}");
     let refused = rig.try_serve().expect_err("it serves on a disk it cannot write");
     let said = refused.lines().last().unwrap_or_default().to_owned();
@@ -105,7 +105,7 @@ async fn the_disk_of_the_journal_becomes_read_only() {
     mix.progress(CHANGES_MIN).await;
     let record = mix.end(&rig).await;
     let verdict = check(&record, &mut rig).await;
-    row.end(&verdict, &format!("ended with status 1; the start was refused: `{said}`; {replayed} entries replayed"));
+    row.end(&verdict, &format!("ended with status 75; the start was refused: `{said}`; {replayed} entries replayed"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -141,7 +141,7 @@ async fn a_sync_of_the_journal_fails_and_loses_what_it_was_for() {
     let row = Row::begin(
         10,
         "`fdatasync` of the journal fails under load, 3 times (EIO), and what was written is lost",
-        "memory is ahead of the disk: the process ends with status 1 and answers nobody; the next start has all that was \
+        "memory is ahead of the disk: the process ends with status 75 and answers nobody; the next start has all that was \
          answered",
     );
     let mut rig = start().await;
@@ -150,7 +150,7 @@ async fn a_sync_of_the_journal_fails_and_loses_what_it_was_for() {
         mix.progress(CHANGES_MIN).await;
         rig.shim().set(Knob::SyncErrno, Errno::EIO as i64);
         let (status, log) = rig.died();
-        assert_eq!(status.code(), Some(1), "{status}: {log}");
+        assert_eq!(status.code(), Some(75), "{status}: {log}");
         assert!(log.contains("changes can no longer be made durable"), "{log}");
         rig.shim().set(Knob::SyncErrno, 0);
         rig.serve();
@@ -158,6 +158,6 @@ async fn a_sync_of_the_journal_fails_and_loses_what_it_was_for() {
     mix.progress(CHANGES_MIN).await;
     let record = mix.end(&rig).await;
     let verdict = check(&record, &mut rig).await;
-    let seen = format!("ended with status 1 each time and started again; {} calls repeated", record.repeats);
+    let seen = format!("ended with status 75 each time and started again; {} calls repeated", record.repeats);
     row.end(&verdict, &seen);
 }

@@ -11,7 +11,7 @@ use hotline::media;
 use hotline::outbound::{Lookup, OutboundOptions};
 use hotline::panel::PanelOptions;
 use hotline::providers::ProviderOptions;
-use hotline::service::{ClusterSettings, EventOptions, Service, Settings};
+use hotline::service::{ClusterSettings, EventOptions, Service, Settings, StartOptions};
 use hotline::templates;
 use hotline::visitors::{UploadOptions, VisitorOptions};
 use hotline::web::connections::Limits;
@@ -146,6 +146,7 @@ impl TestOptions {
             webhooks: self.webhooks.clone(),
             panel: self.panel.clone(),
             cluster: self.member.then(one_of_many),
+            start: StartOptions::default(),
             metrics_listen: self.metrics.then(|| "127.0.0.1:0".parse().expect("address")),
         }
     }

@@ -11,6 +11,7 @@ mod parts;
 mod queue;
 mod writer;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,8 @@ pub(crate) use batch::Batch;
 pub use queue::{BATCH_CHANGES_MAX, CommitListener, Entry, FlushQueue, Flushes};
 pub(crate) use writer::DIRECT;
 pub use writer::{Claim, FencingToken, Writer};
+
+use futures_util::FutureExt;
 
 use crate::change::decode;
 use crate::journal::Journal;
@@ -49,8 +52,10 @@ pub fn start<T: Send + 'static>(
     on_failure: impl FnOnce(Error) + Send + 'static,
 ) -> JoinHandle<()> {
     tokio::spawn(async move {
-        let task = tokio::spawn(async move { Persister { queue, journal, writer }.run().await });
-        let result = task.await.unwrap_or_else(|panic| Err(Error::Unavailable(panic.to_string())));
+        // One task, so that it ends when it is aborted.
+        let run = AssertUnwindSafe(async move { Persister { queue, journal, writer }.run().await });
+        let result = run.catch_unwind().await;
+        let result = result.unwrap_or_else(|_| Err(Error::Unavailable("the persister panicked".to_owned())));
         if let Err(error) = result {
             on_failure(error);
         }

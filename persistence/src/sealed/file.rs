@@ -129,7 +129,7 @@ fn sync_folder(path: &Path) -> Result<(), KeyError> {
 
 fn write_error(path: &Path) -> impl Fn(std::io::Error) -> KeyError {
     let path = path.to_owned();
-    move |error| KeyError::File { path: path.clone(), reason: format!("cannot be written: {error}") }
+    move |source| KeyError::Unwritable { path: path.clone(), source }
 }
 
 #[cfg(test)]

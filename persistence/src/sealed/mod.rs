@@ -55,6 +55,8 @@ pub enum KeyError {
     OtherKey { id: String, key_ids: String, path: PathBuf },
     #[error("{}: {reason}", path.display())]
     File { path: PathBuf, reason: String },
+    #[error("{}: cannot be written: {source}", path.display())]
+    Unwritable { path: PathBuf, source: std::io::Error },
     #[error(
         "no key to encrypt credentials with: {} does not exist. On another machine than the service, copy the key file \
          of the service, and use --key-file (HOTLINE_KEY_FILE)", path.display()

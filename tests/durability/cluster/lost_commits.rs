@@ -23,7 +23,7 @@ async fn a_process_that_is_idle_ends_once_its_commits_are_lost() {
     let (scene, _node, mut process, _talk, _api) = busy().await;
     let lost = sqlx::query(LOSE).execute(&scene.database.db).await.expect("commits are lost");
     assert_eq!(lost.rows_affected(), 1);
-    assert_eq!(process.wait().code(), Some(1));
+    assert_eq!(process.wait().code(), Some(75));
     assert!(process.log().contains(LOST), "{}", process.log());
     scene.database.drop().await;
 }
@@ -47,7 +47,7 @@ async fn no_change_is_acknowledged_after_others_were_lost() {
     let mut silenced = db.begin().await.expect("a transaction");
     sqlx::query("select from beats for update").execute(&mut *silenced).await.expect("no heartbeat comes through");
     losing.commit().await.expect("commits are lost");
-    assert_eq!(process.wait().code(), Some(1));
+    assert_eq!(process.wait().code(), Some(75));
     let log = process.log();
     assert!(log.contains(&format!("the persister cannot continue: {LOST}")), "{log}");
     assert!(sent.await.expect("asked").is_none(), "nobody is told that it was made");

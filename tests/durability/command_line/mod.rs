@@ -4,6 +4,7 @@ mod accounts;
 mod channels;
 mod companies;
 mod config_file;
+mod exit_codes;
 mod records;
 mod refusals;
 mod reports;

@@ -70,7 +70,8 @@ async fn a_database_that_is_down_is_told_with_its_address_and_the_reason() {
     let folder = data_folder();
     let nobody = free_address();
     let database = format!("postgres://hotline:hidden@{nobody}/desk");
-    for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &["company", "list"], &["company", "create", "Acme"]] {
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--start-wait", "0"];
+    for arguments in [&serve[..], &["company", "list"], &["company", "create", "Acme"]] {
         let began = Instant::now();
         let said = one_line(command(folder.path(), &[arguments, &["--database-url", &database]].concat()));
         for word in [&nobody.to_string(), "database desk", "user hotline", "refused"] {

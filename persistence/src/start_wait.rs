@@ -1,0 +1,41 @@
+//! A start waits for a database that is away, since a service manager that restarts the process in its place soon gives up.
+
+use std::time::Duration;
+
+use sqlx::postgres::PgConnectOptions;
+use tokio::time::{Instant, sleep};
+
+use crate::error::Reach;
+use crate::{Error, Result, pool};
+
+/// Pause between two attempts: short enough that a start follows the database at once, and rare enough for its log.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Waits until the database can be reached, for at most `time_max` and the attempt that is then in progress.
+///
+/// # Errors
+/// [`Error::Unreachable`] when it is still away, or when waiting does not help.
+pub async fn wait_until_reachable(database: &PgConnectOptions, time_max: Duration) -> Result<()> {
+    let began = Instant::now();
+    let mut is_waiting = false;
+    loop {
+        let error = match pool::reach(database).await {
+            Err(error @ Error::Unreachable { reach: Reach::Away, .. }) => error,
+            result => {
+                if is_waiting && result.is_ok() {
+                    tracing::info!(waited_s = began.elapsed().as_secs(), "the database can be reached; starting");
+                }
+                return result;
+            }
+        };
+        let left = time_max.saturating_sub(began.elapsed());
+        if left.is_zero() {
+            return Err(error);
+        }
+        if !is_waiting {
+            is_waiting = true;
+            tracing::warn!(%error, wait_max_s = time_max.as_secs(), "waiting for the database");
+        }
+        sleep(PAUSE.min(left)).await;
+    }
+}

@@ -1,0 +1,296 @@
+//! How a failed command ends: its message, and its exit code by the kind of the error.
+//!
+//! Errors are classified here and nowhere else. A message alone (`"…".into()`) is a command's refusal of its input; an
+//! error of another kind has a type, or is a [`Refusal`].
+
+use std::error::Error as StdError;
+use std::io::{Error as IoError, ErrorKind};
+use std::process::ExitCode;
+
+use hotline_persistence::error::{Reach, is_outage};
+use hotline_persistence::journal::JournalError;
+use hotline_persistence::sealed::KeyError;
+use hotline_persistence::{Error, MigrateError};
+use hotline_postgres::ClusterError;
+
+use crate::exit_code::Exit;
+use crate::media::OpenError;
+use crate::service::ServiceError;
+
+/// Why a command failed, as the terminal shows it.
+pub type Failure = Box<dyn StdError>;
+
+/// A message with the kind of its failure.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    exit: Exit,
+    message: String,
+}
+
+impl Refusal {
+    /// A failure of this kind.
+    pub fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into() }
+    }
+
+    /// The configuration is wrong.
+    pub fn configuration(message: impl Into<String>) -> Self {
+        Self::new(Exit::Configuration, message)
+    }
+}
+
+/// The section of `--help` about exit codes.
+pub fn exit_code_help() -> String {
+    let lines = Exit::ALL.iter().map(|exit| format!("\n  {:>2}  {}", exit.code(), exit.meaning()));
+    format!("Exit codes:{}", lines.collect::<String>())
+}
+
+/// Prints the error, and returns its exit code.
+pub fn report(failure: &(dyn StdError + 'static)) -> ExitCode {
+    print(&chain(failure));
+    classify(failure).code().into()
+}
+
+/// Prints an error: as text, or with `--json` as an object.
+pub fn print(message: &str) {
+    if is_json() {
+        eprintln!("{}", serde_json::json!({"error": {"message": message}}));
+    } else {
+        eprintln!("hotline: {message}");
+    }
+}
+
+/// Exits because of an invalid command line, or after `--help` and `--version`.
+pub fn exit_on_usage_error(error: &clap::Error) -> ! {
+    if !error.use_stderr() {
+        error.exit();
+    }
+    if is_json() {
+        // Removes the `error:` prefix and everything after the first paragraph, which is for people.
+        let message = error.render().to_string();
+        let message = message.split("\n\n").next().unwrap_or_default().trim().trim_start_matches("error: ");
+        print(message);
+    } else {
+        // Standard error may be closed; the exit code remains.
+        let _ = error.print();
+    }
+    std::process::exit(Exit::Usage.code().into())
+}
+
+/// Whether the command line asks for JSON, even if it is otherwise invalid.
+fn is_json() -> bool {
+    std::env::args_os()
+        .take_while(|argument| argument != "--")
+        .any(|argument| argument == "--json" || argument == "--json=true")
+}
+
+/// The error and its causes: many errors name only the attempt, and leave the reason to their source.
+fn chain(failure: &dyn StdError) -> String {
+    let mut message = failure.to_string();
+    let mut source = failure.source();
+    while let Some(cause) = source {
+        let reason = cause.to_string();
+        if !message.contains(&reason) {
+            message = format!("{message}: {reason}");
+        }
+        source = cause.source();
+    }
+    message
+}
+
+/// The kind of an error: that of the first of its causes whose type has one.
+fn classify(failure: &(dyn StdError + 'static)) -> Exit {
+    let mut next = Some(failure);
+    while let Some(error) = next {
+        if let Some(exit) = of_type(error) {
+            return exit;
+        }
+        next = error.source();
+    }
+    Exit::Usage
+}
+
+fn of_type(error: &(dyn StdError + 'static)) -> Option<Exit> {
+    if let Some(refusal) = error.downcast_ref::<Refusal>() {
+        return Some(refusal.exit);
+    }
+    if let Some(error) = error.downcast_ref::<ServiceError>() {
+        return Some(of_service(error));
+    }
+    let is_internal = error.is::<serde_json::Error>()
+        || error.is::<std::num::TryFromIntError>()
+        || error.is::<tokio::task::JoinError>()
+        || error.is::<std::fmt::Error>();
+    error
+        .downcast_ref()
+        .map(of_store)
+        .or_else(|| error.downcast_ref().map(of_cluster))
+        .or_else(|| error.downcast_ref().map(of_journal))
+        .or_else(|| error.downcast_ref().map(of_key))
+        .or_else(|| error.downcast_ref().map(of_statement))
+        .or_else(|| error.downcast_ref().map(of_io))
+        .or_else(|| error.downcast_ref().map(|_: &hotline_actors::Refusal| Exit::Unavailable))
+        .or(is_internal.then_some(Exit::Internal))
+}
+
+fn of_service(error: &ServiceError) -> Exit {
+    match error {
+        ServiceError::Postgres(error) => of_cluster(error),
+        ServiceError::Store(error) => of_store(error),
+        ServiceError::Outbox(_) => Exit::Unavailable,
+        ServiceError::Client(_) | ServiceError::Mail(_) => Exit::Configuration,
+        ServiceError::Dispatcher(_) => Exit::Internal,
+        ServiceError::Media(OpenError::Folder(error)) => of_new_file(error),
+        ServiceError::Media(OpenError::Store(_)) => Exit::Configuration,
+        ServiceError::Media(OpenError::Database(error)) => of_store(error),
+        ServiceError::Listen { error, .. } => match error.kind() {
+            ErrorKind::AddrInUse => Exit::Retry,
+            ErrorKind::PermissionDenied => Exit::Rights,
+            _ => Exit::Configuration,
+        },
+    }
+}
+
+fn of_store(error: &Error) -> Exit {
+    match error {
+        Error::NotFound(_) | Error::Taken(_) | Error::Changed | Error::InUse => Exit::Usage,
+        Error::Unavailable(_) => Exit::Unavailable,
+        Error::Unreachable { reach: Reach::Away, .. } => Exit::Unavailable,
+        Error::Unreachable { reach: Reach::Denied, .. } => Exit::Rights,
+        Error::Unreachable { reach: Reach::Misconfigured, .. } => Exit::Configuration,
+        Error::Unknown(_) | Error::Elsewhere | Error::NotOwner | Error::LostCommits { .. } => Exit::Retry,
+        Error::Database(error) => of_statement(error),
+        Error::Migrate(MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) => of_statement(error),
+        Error::Migrate(_) | Error::Newer(_) | Error::ClockDifference { .. } | Error::IncompatibleMember { .. } => {
+            Exit::Configuration
+        }
+        Error::Journal(error) => of_journal(error),
+        Error::Key(error) => of_key(error),
+        Error::Entry { .. }
+        | Error::Superseded { .. }
+        | Error::Older { .. }
+        | Error::UnreplayedJournal { .. }
+        | Error::ForeignJournal { .. } => Exit::Data,
+        _ => Exit::Internal,
+    }
+}
+
+fn of_journal(error: &JournalError) -> Exit {
+    match error {
+        JournalError::Io { action, source, .. } if action.starts_with("create") => of_new_file(source),
+        JournalError::Io { source, .. } => of_io(source),
+        JournalError::Locked { .. } => Exit::Retry,
+        JournalError::Damaged { .. } | JournalError::Gap { .. } | JournalError::Released { .. } => Exit::Data,
+        JournalError::Options { .. } => Exit::Usage,
+        JournalError::Poisoned | JournalError::Unwritten { .. } => Exit::Io,
+        _ => Exit::Internal,
+    }
+}
+
+fn of_key(error: &KeyError) -> Exit {
+    match error {
+        KeyError::NoFile { .. } | KeyError::OtherKey { .. } | KeyError::File { .. } | KeyError::NoKey { .. } => {
+            Exit::Configuration
+        }
+        KeyError::Unwritable { source, .. } => of_new_file(source),
+        KeyError::Damaged => Exit::Data,
+        KeyError::Unsealable(_) => Exit::Internal,
+    }
+}
+
+fn of_cluster(error: &ClusterError) -> Exit {
+    match error {
+        ClusterError::OtherOwner { .. } | ClusterError::Unreachable { .. } => Exit::Rights,
+        ClusterError::InUse { .. } => Exit::Retry,
+        ClusterError::NotServed { .. }
+        | ClusterError::ExitedEarly { .. }
+        | ClusterError::NoAnswer { .. }
+        | ClusterError::Foreign { .. }
+        | ClusterError::StillRunning { .. } => Exit::Unavailable,
+        ClusterError::InitFailed { .. } => Exit::CannotCreate,
+        ClusterError::Database { source, .. } => of_statement(source),
+        ClusterError::Io { source, .. } => of_new_file(source),
+        _ => Exit::Configuration,
+    }
+}
+
+/// The class of an SQLSTATE that denies the connection, and the code of a missing privilege.
+const DENIED: [&str; 2] = ["28", "42501"];
+
+/// What a statement fails with if the schema is older than it: no such column, table, function or schema.
+const OTHER_SCHEMA: [&str; 4] = ["42703", "42P01", "42883", "3F000"];
+
+fn of_statement(error: &sqlx::Error) -> Exit {
+    let code = error.as_database_error().and_then(|error| error.code());
+    let has = |codes: &[&str]| code.as_ref().is_some_and(|code| codes.iter().any(|known| code.starts_with(known)));
+    match error {
+        _ if has(&DENIED) => Exit::Rights,
+        _ if has(&OTHER_SCHEMA) => Exit::Configuration,
+        sqlx::Error::Configuration(_) | sqlx::Error::Tls(_) => Exit::Configuration,
+        _ if is_outage(error) => Exit::Unavailable,
+        _ => Exit::Internal,
+    }
+}
+
+fn of_io(error: &IoError) -> Exit {
+    if error.kind() == ErrorKind::PermissionDenied { Exit::Rights } else { Exit::Io }
+}
+
+/// Of a file or folder that is created if it does not exist.
+fn of_new_file(error: &IoError) -> Exit {
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Exit::Io,
+        ErrorKind::PermissionDenied => Exit::Rights,
+        _ => Exit::CannotCreate,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn io(kind: ErrorKind) -> JournalError {
+        JournalError::Io { action: "write", path: PathBuf::from("/journal"), source: kind.into() }
+    }
+
+    #[test]
+    fn the_kind_of_an_error_is_that_of_its_cause() {
+        let create = JournalError::Io {
+            action: "create",
+            path: PathBuf::from("/journal"),
+            source: ErrorKind::ReadOnlyFilesystem.into(),
+        };
+        let reached = |reach| Error::Unreachable { place: "x".to_owned(), reason: "y".to_owned(), reach };
+        let json = serde_json::from_str::<u8>("x").expect_err("no number");
+        let failures: [(Failure, Exit); 16] = [
+            ("--company is required".into(), Exit::Usage),
+            (Error::NotFound("token").into(), Exit::Usage),
+            (ServiceError::Store(Error::Journal(io(ErrorKind::StorageFull))).into(), Exit::Io),
+            (Error::Journal(io(ErrorKind::PermissionDenied)).into(), Exit::Rights),
+            (Error::Journal(create).into(), Exit::CannotCreate),
+            (Error::ForeignJournal { journal: "x".to_owned() }.into(), Exit::Data),
+            (Error::Key(KeyError::NoKey { path: PathBuf::new() }).into(), Exit::Configuration),
+            (reached(Reach::Away).into(), Exit::Unavailable),
+            (reached(Reach::Denied).into(), Exit::Rights),
+            (ServiceError::Store(reached(Reach::Misconfigured)).into(), Exit::Configuration),
+            (sqlx::Error::PoolTimedOut.into(), Exit::Unavailable),
+            (sqlx::Error::RowNotFound.into(), Exit::Internal),
+            (Error::NotOwner.into(), Exit::Retry),
+            (json.into(), Exit::Internal),
+            (IoError::from(ErrorKind::StorageFull).into(), Exit::Io),
+            (Refusal::configuration("hotline.toml: unknown key").into(), Exit::Configuration),
+        ];
+        for (failure, exit) in failures {
+            assert_eq!(classify(&*failure), exit, "{failure}");
+        }
+    }
+
+    #[test]
+    fn the_help_lists_every_code() {
+        let help = exit_code_help();
+        assert!(help.lines().count() == Exit::ALL.len() + 1 && help.contains("\n  78  wrong configuration"), "{help}");
+    }
+}

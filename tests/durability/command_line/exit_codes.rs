@@ -1,0 +1,170 @@
+//! The exit codes by the kind of a failure, a start that waits for its database, and a stop without one.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Output;
+use std::time::Instant;
+
+use hotline::exit_code::Exit;
+use hotline_postgres::{Cluster, ClusterOptions};
+use serde_json::json;
+
+use super::url;
+use crate::process::{Process, SERVE, command, data_folder, run, serving};
+use crate::support::template::prepared_folder;
+use crate::support::{Api, Company, TestDatabase, eventually, free_address, patience};
+
+/// Most that a stop without the database takes: its stall and its requests.
+const STOP_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(20);
+
+#[track_caller]
+fn ended(output: &Output, exit: Exit) -> String {
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(exit.code().into()), "{said}");
+    said
+}
+
+#[track_caller]
+fn ends(folder: &Path, arguments: &[&str], exit: Exit) -> String {
+    ended(&run(folder, arguments), exit)
+}
+
+#[actix_web::test]
+async fn a_wrong_command_line_ends_with_64_and_help_with_0() {
+    let folder = data_folder();
+    let database = TestDatabase::migrated().await;
+    let url = url(&database);
+    for arguments in [
+        &["company", "dance"][..],
+        &["company", "list", "--json", "--color"],
+        &["serve", "--listen", "8080"],
+        &["token", "revoke", "7", "--database-url", &url],
+        &["serve", "--database-url", "mysql://localhost/x"],
+    ] {
+        ends(folder.path(), arguments, Exit::Usage);
+    }
+    let help = run(folder.path(), &["--help"]);
+    ended(&help, Exit::Success);
+    let help = String::from_utf8_lossy(&help.stdout).into_owned();
+    assert!(Exit::ALL.iter().all(|exit| help.contains(exit.meaning())), "{help}");
+    database.drop().await;
+}
+
+#[actix_web::test]
+async fn a_wrong_configuration_ends_with_78_and_a_denied_user_with_77() {
+    let folder = data_folder();
+    let database = TestDatabase::migrated().await;
+    let url = url(&database);
+    let file = folder.path().join("hotline.toml");
+    std::fs::write(&file, "colour = \"red\"\n").expect("written");
+    let file = file.display().to_string();
+    ends(folder.path(), &["company", "list", "--config", &file], Exit::Configuration);
+    // A folder without an installation, and a database that does not exist.
+    ends(&folder.path().join("mistyped"), &["company", "list"], Exit::Configuration);
+    let missing = url.replace("postgres:///test_", "postgres:///nothing_");
+    ends(folder.path(), &["company", "list", "--database-url", &missing], Exit::Configuration);
+    let stranger = format!("{}&user=stranger", url.split("&user=").next().expect("a URL"));
+    let said = ends(folder.path(), &["company", "list", "--database-url", &stranger], Exit::Rights);
+    assert!(said.contains("stranger"), "{said}");
+    // A schema that a newer release has made for itself.
+    sqlx::query("update schema_needs set least = 9000").execute(&database.db).await.expect("its needs");
+    ends(folder.path(), &["company", "list", "--database-url", &url], Exit::Configuration);
+    database.drop().await;
+}
+
+#[actix_web::test]
+async fn a_disk_that_cannot_be_used_ends_with_73_or_74() {
+    let folder = data_folder();
+    let database = TestDatabase::migrated().await;
+    let url = url(&database);
+    let arguments = [SERVE, &["--database-url", &url]].concat();
+    let said = ends(Path::new("/proc/hotline"), &arguments, Exit::CannotCreate);
+    assert!(said.contains("/proc/hotline"), "{said}");
+    std::fs::write(folder.path().join("journal"), "no folder").expect("written");
+    let said = ends(folder.path(), &arguments, Exit::Io);
+    assert!(said.contains("journal"), "{said}");
+    database.drop().await;
+}
+
+#[actix_web::test]
+async fn a_port_or_a_folder_that_another_process_uses_ends_with_75() {
+    let folder = prepared_folder();
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("address").to_string();
+    ends(data_folder().path(), &["serve", "--listen", &address], Exit::Retry);
+    let process = Process::serve(folder.path());
+    let said = ends(folder.path(), SERVE, Exit::Retry);
+    assert!(said.contains(&format!("process {}", process.pid())), "{said}");
+    process.kill();
+}
+
+#[actix_web::test]
+async fn a_start_waits_for_its_database_and_ends_with_69_when_it_stays_away() {
+    let folder = data_folder();
+    let database = format!("postgres://hotline@{}/desk", free_address());
+    let began = Instant::now();
+    let arguments = ["serve", "--listen", "127.0.0.1:0", "--database-url", &database, "--start-wait"];
+    let said = ends(folder.path(), &[&arguments[..], &["2s"]].concat(), Exit::Unavailable);
+    assert!(began.elapsed().as_secs() >= 2, "it did not wait: {said}");
+    assert_eq!(said.matches("waiting for the database").count(), 1, "one line for the whole wait: {said}");
+    let said = ends(folder.path(), &[&arguments[..], &["0"]].concat(), Exit::Unavailable);
+    assert!(!said.contains("waiting"), "{said}");
+    // Other commands do not wait.
+    ends(folder.path(), &["company", "list", "--database-url", &database], Exit::Unavailable);
+}
+
+#[actix_web::test]
+async fn a_start_continues_once_its_database_is_there() {
+    let (folder, data) = (prepared_folder(), data_folder());
+    let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
+    let url = crate::support::database::url(&cluster.connect_options());
+    cluster.stop().await.expect("PostgreSQL stops");
+    let path = data.path().to_owned();
+    let starting = std::thread::spawn(move || Process::start(&path, serving(&path).args(["--database-url", &url])));
+    let log = data.path().join("service.log");
+    let read = || std::fs::read_to_string(&log).unwrap_or_default();
+    eventually("the start waits", || async { read().contains("waiting for the database") }).await;
+    let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL is back");
+    let started =
+        actix_web::rt::task::spawn_blocking(move || starting.join()).await.expect("joined").expect("a thread");
+    let mut process = started.unwrap_or_else(|log| panic!("not served: {log}"));
+    assert_eq!(read().matches("the database can be reached").count(), 1, "{}", read());
+    process.terminate();
+    assert_eq!(process.wait().code(), Some(0));
+    assert!(process.log().contains("stopped; all changes are written"), "{}", process.log());
+    cluster.stop().await.expect("PostgreSQL stops");
+}
+
+#[actix_web::test]
+async fn a_stop_without_the_database_is_soon_clean_and_the_next_start_has_every_change() {
+    let (folder, data) = (prepared_folder(), data_folder());
+    let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
+    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    let company = Company::create(&db, "Acme").await;
+    db.close().await;
+    let url = crate::support::database::url(&cluster.connect_options());
+    let serve = || {
+        let mut serve = command(data.path(), SERVE);
+        serve.args(["--database-url", &url, "--journal-segment-size", "1MiB"]);
+        Process::start(data.path(), &mut serve).unwrap_or_else(|log| panic!("not served: {log}"))
+    };
+    let mut process = serve();
+    let api = Api::new(process.address, &company.key);
+    let text = json!({"channelId": company.phone, "number": "5511900000001", "type": "text", "body": "hot"});
+    api.post("/messages", text.clone()).await.data(202);
+    cluster.stop().await.expect("PostgreSQL stops");
+    api.post("/messages", text).await.data(202);
+    let began = Instant::now();
+    process.terminate();
+    assert_eq!(process.wait().code(), Some(0), "{}", process.log());
+    assert!(began.elapsed() < patience(STOP_TIME_MAX), "the stop took {:?}", began.elapsed());
+    assert!(process.log().contains("the journal keeps the last changes"), "{}", process.log());
+
+    let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL is back");
+    let process = serve();
+    assert!(process.replayed() > 0, "nothing was in the journal");
+    let api = Api::new(process.address, &company.key);
+    eventually("both messages are there", || async { api.all("/messages").await.len() == 2 }).await;
+    process.kill();
+    cluster.stop().await.expect("PostgreSQL stops");
+}
