@@ -26,7 +26,7 @@ LLVM_BIN := /usr/lib/llvm-$(LLVM)/bin
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
 
-.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages panel-types schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java packaging proxies upgrade fixture
+.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages panel-types schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java packaging proxies upgrade fixture clients-generate clients-test
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -157,6 +157,15 @@ schemathesis: postgres
 clients: postgres java $(CLIENTS)/node_modules/.package-lock.json
 	$(BINARY)
 	$(CLIENTS)/clients.sh
+
+# The generated part of our own client libraries, from the API document; a test says when it is not that.
+clients-generate:
+	python3 clients/generate
+
+# Our own client libraries, without a service and beside one; ARGS names some of the parts: make clients-test ARGS=typescript
+clients-test: postgres node
+	$(BINARY)
+	clients/test.sh $(ARGS)
 
 # The service under faults of disk, database, clock and clients, ten minutes at most; the table is in
 # target/faults/summary.md. Needs a C compiler, and root for a disk of its own. Options of nextest go into ARGS.

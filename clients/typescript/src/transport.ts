@@ -1,0 +1,336 @@
+// Makes requests: the token, keys, time-outs, other attempts, and errors as classes. Logs nothing, and never shows the
+// token.
+
+import { errorOf } from "./error-of.js";
+import { ApiConnectionError, ApiError, ApiTimeoutError, HotlineError, SecretLost } from "./errors.js";
+import { type Body, form, iterate } from "./files.js";
+import { List, type Page } from "./list.js";
+import type { CallOptions, ClientOptions, ConditionalWriteOptions, ResponseInfo } from "./options.js";
+import { isRetried, retryAfterOf, sleep, waitAfter } from "./retry.js";
+import { SseParser } from "./sse.js";
+import { VERSION } from "./version.js";
+
+const TIMEOUT_MS = 30_000;
+const RETRIES_MAX = 4;
+const RETRY_AFTER_MAX_MS = 60_000;
+/** The service sends a comment every 15 seconds: a stream that is silent for longer is dead. */
+const STREAM_SILENCE_MAX_MS = 45_000;
+
+/** A request, as generated code describes it. */
+export interface Request {
+  id: string;
+  method: string;
+  path: string;
+  query?: object;
+  body?: object;
+  /** Whether the operation takes an `Idempotency-Key`. */
+  keyed?: boolean;
+  /** The field of the record that a replay lacks. */
+  secret?: string;
+}
+
+interface Prepared {
+  request: Request;
+  url: string;
+  headers: Record<string, string>;
+  content: Blob | string | undefined;
+}
+
+interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+}
+
+/** The connection of a client to the service. */
+export class Transport {
+  readonly #base: string;
+  readonly #apiKey: string;
+  readonly #fetch: typeof globalThis.fetch;
+  readonly #options: ClientOptions;
+  #clockOffset = 0;
+
+  constructor(options: ClientOptions) {
+    const env = (globalThis as { process?: { env?: Record<string, string | undefined> } }).process?.env ?? {};
+    this.#base = baseOf(options.url ?? env.HOTLINE_URL);
+    const apiKey = options.apiKey ?? env.HOTLINE_API_KEY;
+    if (!apiKey) throw new HotlineError("no API token: give apiKey, or set HOTLINE_API_KEY");
+    if (!/^[!-~]+$/.test(apiKey)) throw new HotlineError("the API token contains characters that no token has");
+    this.#apiKey = apiKey;
+    this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
+    this.#options = options;
+  }
+
+  /** The service's clock, from its latest response; never ahead of it by more than this machine's clock drifts. */
+  now(): Date {
+    return new Date(Date.now() + this.#clockOffset);
+  }
+
+  /** A record, or records without pages. */
+  async data<T>(request: Request, options: ConditionalWriteOptions): Promise<T> {
+    const answer = await this.#send(request, options);
+    const data = (json(request, answer) as { data: T }).data;
+    if (request.secret !== undefined && answer.headers.get("idempotent-replay") === "true") {
+      const record = data as Record<string, unknown>;
+      if (record[request.secret] == null) throw new SecretLost(request.id, request.secret, record);
+    }
+    return data;
+  }
+
+  /** The whole body. */
+  async whole<T>(request: Request, options: CallOptions): Promise<T> {
+    return json(request, await this.#send(request, options)) as T;
+  }
+
+  async nothing(request: Request, options: ConditionalWriteOptions): Promise<void> {
+    await this.#send(request, options);
+  }
+
+  /** The body as text of this type. */
+  async text(request: Request, accept: string, options: CallOptions): Promise<string> {
+    return (await this.#send(request, options, accept)).text;
+  }
+
+  list<T>(request: Request, options: CallOptions): List<T> {
+    const query = (request.query ?? {}) as { cursor?: string };
+    return new List<T>(async (cursor) => {
+      const answer = await this.#send({ ...request, query: { ...query, cursor } }, options);
+      const body = json(request, answer) as { data: T[]; meta: { hasMore: boolean; nextCursor?: string | null } };
+      const page: Page<T> = { data: body.data, hasMore: body.meta.hasMore, nextCursor: body.meta.nextCursor ?? null };
+      return { page, date: dateOf(answer.headers) ?? this.now() };
+    }, query.cursor ?? "");
+  }
+
+  /** The events of one connection, until it ends. */
+  async *stream<T>(request: Request, options: CallOptions): AsyncGenerator<T, void, undefined> {
+    const prepared = await this.#prepare(request, {}, "text/event-stream");
+    const deadline = new Deadline(options.timeout ?? this.#options.timeout ?? TIMEOUT_MS, options.signal);
+    try {
+      const response = await this.#fetched(prepared, deadline);
+      if (!response.ok || response.body === null) {
+        throw this.#errorOf(prepared, { status: response.status, headers: response.headers, text: await response.text() });
+      }
+      const parser = new SseParser();
+      deadline.restart(STREAM_SILENCE_MAX_MS);
+      for await (const bytes of iterate(response.body)) {
+        deadline.restart(STREAM_SILENCE_MAX_MS);
+        for (const data of parser.feed(bytes)) yield JSON.parse(data) as T;
+      }
+    } catch (error) {
+      throw deadline.explain(error, request.id);
+    } finally {
+      deadline.clear();
+    }
+  }
+
+  async #send(request: Request, options: ConditionalWriteOptions, accept?: string): Promise<Answer> {
+    const prepared = await this.#prepare(request, options, accept);
+    const retries = options.maxRetries ?? this.#options.maxRetries ?? RETRIES_MAX;
+    let isOutcomeUnknown = false;
+    for (let attempt = 1; ; attempt++) {
+      const outcome = await this.#attempt(prepared, options, attempt);
+      if (!(outcome instanceof HotlineError)) return outcome;
+      // An earlier attempt may have deleted the record before its response was lost.
+      if (isOutcomeUnknown && request.method === "DELETE" && outcome instanceof ApiError && outcome.status === 404) {
+        return { status: 204, headers: new Headers(), text: "" };
+      }
+      const retryAfter = outcome instanceof ApiError ? outcome.retryAfter : undefined;
+      if (attempt > retries || !this.#mayRetry(prepared, outcome, retryAfter)) throw outcome;
+      isOutcomeUnknown ||= !(outcome instanceof ApiError) || outcome.status >= 500;
+      await sleep(waitAfter(attempt, retryAfter), options.signal);
+    }
+  }
+
+  #mayRetry(prepared: Prepared, error: HotlineError, retryAfter: number | undefined): boolean {
+    const isSafe = prepared.request.method === "GET" || prepared.request.method === "DELETE" || prepared.request.keyed === true;
+    if (error instanceof ApiConnectionError) return isSafe;
+    if (!(error instanceof ApiError) || !isRetried(error.status)) return false;
+    const longest = this.#options.maxRetryAfter ?? RETRY_AFTER_MAX_MS;
+    return (isSafe || error.status === 429) && (retryAfter ?? 0) * 1000 <= longest;
+  }
+
+  /** One attempt: its answer, or why there is another. What no attempt can change is thrown. */
+  async #attempt(prepared: Prepared, options: CallOptions, attempt: number): Promise<Answer | HotlineError> {
+    const deadline = new Deadline(options.timeout ?? this.#options.timeout ?? TIMEOUT_MS, options.signal);
+    try {
+      const response = await this.#fetched(prepared, deadline);
+      const answer = { status: response.status, headers: response.headers, text: await response.text() };
+      const error = answer.status >= 400 ? this.#errorOf(prepared, answer) : undefined;
+      this.#report(prepared, answer, attempt, error);
+      return error ?? answer;
+    } catch (error) {
+      const explained = deadline.explain(error, prepared.request.id);
+      if (explained instanceof ApiConnectionError) return explained;
+      throw explained;
+    } finally {
+      deadline.clear();
+    }
+  }
+
+  async #fetched(prepared: Prepared, deadline: Deadline): Promise<Response> {
+    const { request, url, headers, content } = prepared;
+    const body = content === undefined ? {} : { body: content };
+    const response = await this.#fetch(url, {
+      method: request.method,
+      headers,
+      // Another host must not get the token.
+      redirect: "manual",
+      signal: deadline.signal,
+      ...body,
+    });
+    if (response.status === 0 || (response.status >= 300 && response.status < 400)) {
+      throw new HotlineError(`${request.id}: the service redirects; set the URL to where it is`);
+    }
+    const date = dateOf(response.headers);
+    if (date !== undefined) this.#clockOffset = date.getTime() - Date.now();
+    return response;
+  }
+
+  #errorOf(prepared: Prepared, answer: Answer): ApiError {
+    let error: { code?: unknown; message?: unknown; details?: unknown } = {};
+    try {
+      error = (JSON.parse(answer.text) as { error?: typeof error }).error ?? {};
+    } catch {
+      // A proxy's page: the status says what there is to say.
+    }
+    return errorOf({
+      status: answer.status,
+      code: typeof error.code === "string" ? error.code : "",
+      message: typeof error.message === "string" ? error.message : "the response is not one of Hotline",
+      details: error.details,
+      requestId: answer.headers.get("x-request-id") ?? undefined,
+      retryAfter: retryAfterOf(answer.headers, Date.now() + this.#clockOffset),
+      operation: prepared.request.id,
+    });
+  }
+
+  #report(prepared: Prepared, answer: Answer, attempt: number, error: ApiError | undefined): void {
+    this.#options.onResponse?.(infoOf(prepared.request.id, answer, attempt, error?.code));
+  }
+
+  async #prepare(request: Request, options: ConditionalWriteOptions, accept = "application/json"): Promise<Prepared> {
+    const headers: Record<string, string> = { authorization: `Bearer ${this.#apiKey}`, accept };
+    if (!("document" in globalThis)) headers["user-agent"] = `hotline-typescript/${VERSION}`;
+    const key = options.idempotencyKey ?? crypto.randomUUID();
+    if (request.keyed) headers["idempotency-key"] = key;
+    if (options.ifMatch !== undefined) headers["if-match"] = etagOf(options.ifMatch);
+    const body = await bodyOf(request.body, key);
+    if (body !== undefined) headers["content-type"] = body.contentType;
+    return { request, url: this.#base + request.path + queryOf(request.query), headers, content: body?.content };
+  }
+}
+
+/** The time that an attempt has, and the caller's own wish to end it. */
+class Deadline {
+  readonly #controller = new AbortController();
+  readonly #caller: AbortSignal | undefined;
+  readonly #end = (): void => this.#controller.abort(this.#caller?.reason);
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #isOver = false;
+
+  constructor(ms: number, caller: AbortSignal | undefined) {
+    this.#caller = caller;
+    if (caller?.aborted) this.#end();
+    caller?.addEventListener("abort", this.#end, { once: true });
+    this.restart(ms);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  restart(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#isOver = true;
+      this.#controller.abort();
+    }, ms);
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer);
+    this.#caller?.removeEventListener("abort", this.#end);
+  }
+
+  /** What the error of a request means. */
+  explain(error: unknown, operation: string): unknown {
+    if (error instanceof HotlineError) return error;
+    if (this.#isOver) return new ApiTimeoutError(`${operation}: no response in time`, { cause: error });
+    if (this.#caller?.aborted) return this.#caller.reason;
+    if (error instanceof SyntaxError) return new HotlineError(`${operation}: the response is not valid`, { cause: error });
+    return new ApiConnectionError(`${operation}: no response from the service: ${causeOf(error)}`, { cause: error });
+  }
+}
+
+/** `fetch` hides what happened in the cause of its error. */
+function causeOf(error: unknown): string {
+  const cause = (error as { cause?: { code?: string; message?: string } })?.cause;
+  return cause?.code ?? cause?.message ?? (error as Error)?.message ?? String(error);
+}
+
+function baseOf(url: string | undefined): string {
+  if (!url) throw new HotlineError("no URL of the service: give url, or set HOTLINE_URL");
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (parsed === undefined || !/^https?:$/.test(parsed.protocol) || parsed.username || parsed.password) {
+    throw new HotlineError("the URL of the service must be like https://hotline.example, without a user or password");
+  }
+  return (parsed.origin + parsed.pathname).replace(/\/+$/, "").replace(/\/api\/v1$/, "");
+}
+
+function queryOf(query: object | undefined): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {})) {
+    if (value === undefined || value === null) continue;
+    const text = value instanceof Date ? value.toISOString() : Array.isArray(value) ? value.join(",") : String(value);
+    parameters.append(name, text);
+  }
+  const text = parameters.toString();
+  return text === "" ? "" : `?${text}`;
+}
+
+/** The body of a request. The boundary of a form follows from the key, so that equal calls have equal bytes. */
+async function bodyOf(body: object | undefined, key: string): Promise<Body | undefined> {
+  if (body === undefined) return undefined;
+  if ((body as { medias?: unknown[] }).medias?.length) {
+    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(key)));
+    const boundary = Array.from(digest.subarray(0, 24), (byte) => byte.toString(16).padStart(2, "0")).join("");
+    return form(body, boundary);
+  }
+  const { medias: _, ...fields } = body as { medias?: unknown[] };
+  return { content: JSON.stringify(fields), contentType: "application/json" };
+}
+
+function etagOf(value: string): string {
+  return /^(W\/)?"|^\*$/.test(value) ? value : `"${value}"`;
+}
+
+function json(request: Request, answer: Answer): unknown {
+  try {
+    return JSON.parse(answer.text);
+  } catch (error) {
+    throw new HotlineError(`${request.id}: the response is not JSON; is the URL that of Hotline?`, { cause: error });
+  }
+}
+
+function dateOf(headers: Headers): Date | undefined {
+  const at = Date.parse(headers.get("date") ?? "");
+  return Number.isNaN(at) ? undefined : new Date(at);
+}
+
+function infoOf(operation: string, answer: Answer, attempt: number, code: string | undefined): ResponseInfo {
+  const { headers, status } = answer;
+  const number = (name: string): number => Number(headers.get(name));
+  return {
+    operation,
+    status,
+    code,
+    attempt,
+    requestId: headers.get("x-request-id") ?? undefined,
+    isReplay: headers.get("idempotent-replay") === "true",
+    etag: headers.get("etag") ?? undefined,
+    date: dateOf(headers),
+    rateLimit: headers.has("ratelimit-limit")
+      ? { limit: number("ratelimit-limit"), remaining: number("ratelimit-remaining"), reset: number("ratelimit-reset") }
+      : undefined,
+  };
+}
