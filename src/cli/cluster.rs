@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use hotline_persistence::PgPool;
-use hotline_persistence::cluster::lives::{self, PROTOCOL_VERSION};
+use hotline_persistence::cluster::lives::{self, PROTOCOL_VERSION, Report};
 use hotline_persistence::cluster::{LEASE_TIME, LifeId, LifeRow, SLOTS, SealRow, SlotRow};
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ pub enum Command {
         #[arg(value_name = "NODE|LIFE")]
         node: String,
     },
-    /// Check the health of the cluster; exits with status 1 if a check fails
+    /// Check the health of the cluster, and which process reaches which; exits with status 1 if a check fails
     Check,
 }
 
@@ -48,16 +48,34 @@ struct Check {
     detail: String,
 }
 
+/// What one process reports of another.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReachRow {
+    from: String,
+    to: String,
+    reached: bool,
+    /// How long ago it was reported.
+    age_ms: Option<i64>,
+    reason: Option<String>,
+}
+
 /// The state of the cluster, as of its tables.
 struct ClusterState {
     lives: Vec<LifeRow>,
+    reports: Vec<(LifeId, Report)>,
+    /// How long ago each process reported.
+    ages_ms: Vec<(LifeId, i64)>,
     slots: Vec<SlotRow>,
     seals: Vec<SealRow>,
 }
 
 impl ClusterState {
     async fn read(db: &PgPool) -> Result<Self, Failure> {
-        Ok(Self { lives: lives::all(db).await?, slots: lives::slots(db).await?, seals: lives::seals(db).await? })
+        let (lives, reports): (Vec<_>, Vec<_>) = lives::reports(db).await?.into_iter().unzip();
+        let reports = lives.iter().zip(reports).filter_map(|(life, report)| Some((life.life, report?))).collect();
+        let ages_ms = lives::report_ages(db).await?;
+        Ok(Self { lives, reports, ages_ms, slots: lives::slots(db).await?, seals: lives::seals(db).await? })
     }
 
     fn process_rows(&self) -> Vec<ProcessRow> {
@@ -77,6 +95,49 @@ impl ClusterState {
             }
         };
         self.lives.iter().map(process_row).collect()
+    }
+
+    /// What each process reports of each other that exists.
+    fn reaches(&self) -> Vec<ReachRow> {
+        let node = |id: LifeId| self.lives.iter().find(|life| life.life == id).map(|life| life.node.clone());
+        let rows = self.reports.iter().flat_map(|(from, report)| {
+            let age_ms = self.ages_ms.iter().find(|(life, _)| life == from).map(|(_, age)| *age);
+            report.peers.iter().filter_map(move |peer| {
+                let (from, to) = (node(*from)?, node(peer.life)?);
+                Some(ReachRow { from, to, reached: peer.reason.is_none(), age_ms, reason: peer.reason.clone() })
+            })
+        });
+        rows.collect()
+    }
+
+    /// The checks of what the processes report of each other.
+    fn reach_checks(&self) -> Vec<Check> {
+        let unreached: Vec<String> = self.reaches().into_iter().filter(|row| !row.reached).map(|row| row.to).collect();
+        let mut names: Vec<&str> = self.lives.iter().map(|life| life.node.as_str()).collect();
+        names.sort_unstable();
+        let total = names.len();
+        names.dedup();
+        let mut folders: Vec<&String> = self.reports.iter().filter_map(|(_, report)| report.folder.as_ref()).collect();
+        folders.sort_unstable();
+        folders.dedup();
+        let list = if unreached.is_empty() { "none".to_owned() } else { unreached.join(", ") };
+        vec![
+            Check {
+                name: "peers",
+                ok: unreached.is_empty(),
+                detail: format!("not reached by another process: {list}"),
+            },
+            Check {
+                name: "names",
+                ok: names.len() == total,
+                detail: format!("{total} processes have {} different names", names.len()),
+            },
+            Check {
+                name: "files",
+                ok: folders.len() < 2,
+                detail: format!("{} different folders of message files are in use", folders.len()),
+            },
+        ]
     }
 
     fn checks(&self) -> Vec<Check> {
@@ -140,10 +201,15 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
             global.output.one(drained)
         }
         Command::Check => {
-            let checks = with_database(&global.database, async |db| Ok(ClusterState::read(db).await?.checks())).await?;
+            let cluster = with_database(&global.database, async |db| ClusterState::read(db).await).await?;
+            let checks: Vec<Check> = cluster.checks().into_iter().chain(cluster.reach_checks()).collect();
             let failed: Vec<&str> = checks.iter().filter(|check| !check.ok).map(|check| check.name).collect();
             let failed = failed.join(", ");
-            global.output.many("checks", &["name", "ok", "detail"], checks)?;
+            let reaches = serde_json::to_value(cluster.reaches())?;
+            global.output.lists([
+                ("checks", &["name", "ok", "detail"][..], serde_json::to_value(checks)?),
+                ("reaches", &["from", "to", "reached", "ageMs", "reason"][..], reaches),
+            ])?;
             if failed.is_empty() { Ok(()) } else { Err(format!("failed checks: {failed}").into()) }
         }
     }
@@ -173,6 +239,7 @@ async fn drain(db: &PgPool, node: &str) -> Result<ProcessRow, Failure> {
 mod tests {
     use chrono::DateTime;
     use hotline_persistence::cluster::Slot;
+    use hotline_persistence::cluster::lives::PeerReport;
 
     use super::*;
 
@@ -195,7 +262,8 @@ mod tests {
         };
         let seal = SealRow { life: LifeId::new(9), heir: LifeId::new(1), sealed_at: at, done: false };
         let failed = |lives: Vec<LifeRow>, slots: Vec<SlotRow>, seals: Vec<SealRow>| -> Vec<&str> {
-            let checks = ClusterState { lives, slots, seals }.checks();
+            let cluster = ClusterState { lives, slots, seals, reports: Vec::new(), ages_ms: Vec::new() };
+            let checks: Vec<Check> = cluster.checks().into_iter().chain(cluster.reach_checks()).collect();
             checks.iter().filter(|check| !check.ok).map(|check| check.name).collect()
         };
         let healthy = life(1, 400, false, PROTOCOL_VERSION);
@@ -205,5 +273,44 @@ mod tests {
         let late = life(2, 2_001, false, PROTOCOL_VERSION + 1);
         assert_eq!(failed(vec![healthy, late], slots(Some(1)), vec![]), ["heartbeats", "releases"]);
         assert_eq!(failed(vec![life(1, 0, true, PROTOCOL_VERSION)], slots(Some(1)), vec![]), ["capacity"]);
+    }
+
+    #[test]
+    fn what_processes_report_of_each_other_is_checked() {
+        let at = DateTime::UNIX_EPOCH;
+        let life = |number: i64, node: &str| LifeRow {
+            life: LifeId::new(number),
+            node: node.to_owned(),
+            address: "n:1".to_owned(),
+            protocol_version: PROTOCOL_VERSION,
+            draining: false,
+            began_at: at,
+            beat_at: at,
+            beat_age_ms: 0,
+            cores: 2,
+        };
+        let report = |of: i64, reason: Option<&str>, folder: &str| {
+            let peer = PeerReport { life: LifeId::new(of), node: "x".to_owned(), reason: reason.map(str::to_owned) };
+            Report { peers: vec![peer], folder: Some(folder.to_owned()) }
+        };
+        let cluster = |names: [&str; 2], reports: [Report; 2]| {
+            let lives = vec![life(1, names[0]), life(2, names[1])];
+            let [one, two] = reports;
+            let reports = vec![(LifeId::new(1), one), (LifeId::new(2), two)];
+            ClusterState { lives, reports, ages_ms: vec![(LifeId::new(1), 7)], slots: vec![], seals: vec![] }
+        };
+        let failed = |cluster: &ClusterState| -> Vec<&str> {
+            cluster.reach_checks().iter().filter(|check| !check.ok).map(|check| check.name).collect()
+        };
+        let healthy = cluster(["a", "b"], [report(2, None, "f"), report(1, None, "f")]);
+        assert!(failed(&healthy).is_empty());
+        let rows = healthy.reaches();
+        assert_eq!((rows[0].from.as_str(), rows[0].to.as_str(), rows[0].age_ms), ("a", "b", Some(7)));
+        assert_eq!((rows.len(), rows[1].age_ms), (2, None));
+        let broken = cluster(["a", "a"], [report(2, Some("refused"), "f"), report(1, None, "g")]);
+        assert_eq!(failed(&broken), ["peers", "names", "files"]);
+        // A report on a process that has ended.
+        let ended = cluster(["a", "b"], [report(9, Some("refused"), "f"), report(1, None, "f")]);
+        assert!(failed(&ended).is_empty());
     }
 }

@@ -28,23 +28,42 @@ impl OutputArgs {
 
     /// Prints a list: a header and one line per record, or `{"<noun>": […]}`.
     pub fn many(self, noun: &str, columns: &[&str], records: impl Serialize) -> Result<(), super::Failure> {
-        let records = serde_json::to_value(records)?;
+        self.lists([(noun, columns, serde_json::to_value(records)?)])
+    }
+
+    /// Prints several lists, with an empty line in between, or all of them in one object.
+    pub fn lists<'a>(
+        self,
+        lists: impl IntoIterator<Item = (&'a str, &'a [&'a str], Value)>,
+    ) -> Result<(), super::Failure> {
         if self.json {
-            println!("{}", serde_json::json!({ noun: records }));
+            let all: serde_json::Map<_, _> =
+                lists.into_iter().map(|(noun, _, records)| (noun.to_owned(), records)).collect();
+            println!("{}", Value::Object(all));
             return Ok(());
         }
-        let names = columns.iter().map(|name| (*name).to_owned()).collect();
-        let values = |record: &Value| columns.iter().map(|name| plain_text(&record[*name])).collect();
-        let rows: Vec<Vec<String>> =
-            std::iter::once(names).chain(records.as_array().into_iter().flatten().map(values)).collect();
-        for row in &rows {
-            let cells = row.iter().enumerate().map(|(column, cell)| {
-                let width = rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
-                format!("{cell:<width$}")
-            });
-            println!("{}", cells.collect::<Vec<String>>().join("  ").trim_end());
+        for (index, (_, columns, records)) in lists.into_iter().enumerate() {
+            if index > 0 {
+                println!();
+            }
+            print_table(columns, &records);
         }
         Ok(())
+    }
+}
+
+/// Prints a header and one line per record.
+fn print_table(columns: &[&str], records: &Value) {
+    let names = columns.iter().map(|name| (*name).to_owned()).collect();
+    let values = |record: &Value| columns.iter().map(|name| plain_text(&record[*name])).collect();
+    let rows: Vec<Vec<String>> =
+        std::iter::once(names).chain(records.as_array().into_iter().flatten().map(values)).collect();
+    for row in &rows {
+        let cells = row.iter().enumerate().map(|(column, cell)| {
+            let width = rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+            format!("{cell:<width$}")
+        });
+        println!("{}", cells.collect::<Vec<String>>().join("  ").trim_end());
     }
 }
 

@@ -239,9 +239,13 @@ impl ThreadEdge {
         if forwarded.life != self.inner().membership.life {
             return not_owner();
         }
-        self.inner().figures.cluster.add_received();
+        let scope = self.request_scope(request.head());
+        // A check of whether this process is reached is no forwarded request, and a stop does not wait for it.
+        if !matches!(scope, (RequestScope::Public, _)) {
+            self.inner().figures.cluster.add_received();
+        }
         request.head_mut().peer_addr = forwarded.peer;
-        match self.request_scope(request.head()) {
+        match scope {
             (RequestScope::Company(company), Some(slot)) => match self.route(company, slot) {
                 Route::Local(presence) => self.serve(routes, request, Some((company, presence))).await,
                 Route::Remote(_) | Route::Unassigned => not_owner(),

@@ -105,7 +105,8 @@ impl PeerLinks {
 }
 
 impl PeerLink {
-    async fn connect(address: &str) -> io::Result<Self> {
+    /// Connects; the caller limits the time.
+    pub(super) async fn connect(address: &str) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         // A request is written in one piece; there is nothing to wait for.
         stream.set_nodelay(true)?;

@@ -25,6 +25,7 @@ mod link;
 mod member;
 mod observer;
 pub mod planner;
+mod reach;
 mod relay;
 mod request_scope;
 mod signer;

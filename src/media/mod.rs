@@ -9,6 +9,7 @@ mod disk;
 mod error;
 mod incoming;
 mod links;
+mod marker;
 mod mime_type;
 mod missing;
 mod name;
@@ -82,6 +83,8 @@ pub struct Options {
     pub sweep_every: Duration,
     /// Free space on disk: files that would reduce it below this are refused. 0: no limit.
     pub free_bytes_min: u64,
+    /// Whether other processes use the same folder.
+    pub is_shared: bool,
     /// Further folders whose disks must have that free space.
     pub watched: Vec<PathBuf>,
 }
@@ -97,6 +100,7 @@ impl Options {
             link_valid_for: LINK_VALID_FOR,
             sweep_every: SWEEP_EVERY,
             free_bytes_min: FREE_BYTES_MIN,
+            is_shared: false,
             watched: Vec::new(),
         }
     }
@@ -114,6 +118,7 @@ struct Inner {
     sweep_every: Duration,
     sweep_request: Notify,
     missing: Missing,
+    shared_folder_id: Option<String>,
     /// The runtime for work that must not be cancelled with its caller.
     background: Handle,
 }
@@ -159,9 +164,10 @@ impl Media {
             let watched = options.watched.into_iter().chain([folder.clone()]).collect();
             let disk = Disk::default();
             let incoming = Incoming::open(&folder, Space::of(watched, options.free_bytes_min), disk.clone())?;
-            Ok::<_, OpenError>((incoming, Storage::open(&folder, store.as_ref(), disk)?))
+            let id = options.is_shared.then(|| marker::id_of(&folder)).transpose()?;
+            Ok::<_, OpenError>((incoming, Storage::open(&folder, store.as_ref(), disk)?, id))
         });
-        let (incoming, storage) = open.await.map_err(io::Error::other)??;
+        let (incoming, storage, shared_folder_id) = open.await.map_err(io::Error::other)??;
         Ok(Self(Arc::new(Inner {
             bytes_max,
             incoming,
@@ -170,8 +176,14 @@ impl Media {
             sweep_every,
             sweep_request: Notify::new(),
             missing: Missing::default(),
+            shared_folder_id,
             background,
         })))
+    }
+
+    /// The id of the folder that processes share, if they do.
+    pub fn shared_folder_id(&self) -> Option<&str> {
+        self.0.shared_folder_id.as_deref()
     }
 
     /// Maximum size of a file.

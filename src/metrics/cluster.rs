@@ -1,9 +1,11 @@
 //! Metrics of a cluster member: requests that its edge forwards or receives, and slots.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use hotline_persistence::figures::{Histogram, Spread};
+use parking_lot::Mutex;
 
 use super::requests::LATENCY_NS_BOUNDS;
 
@@ -22,6 +24,7 @@ pub struct ClusterFigures {
     handed_over_slots: AtomicU64,
     forward_ns: Histogram,
     takeover_ms: AtomicU64,
+    reached: Mutex<BTreeMap<String, bool>>,
 }
 
 impl Default for ClusterFigures {
@@ -39,6 +42,7 @@ impl Default for ClusterFigures {
             handed_over_slots: 0.into(),
             forward_ns: Histogram::new(LATENCY_NS_BOUNDS),
             takeover_ms: 0.into(),
+            reached: Mutex::default(),
         }
     }
 }
@@ -112,6 +116,16 @@ impl ClusterFigures {
     /// The slots of an ended life were reassigned, this long after it was suspected.
     pub fn set_takeover(&self, duration: Duration) {
         self.takeover_ms.store(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Sets whether each of the other processes is reached, by its node.
+    pub fn set_reached(&self, reached: BTreeMap<String, bool>) {
+        *self.reached.lock() = reached;
+    }
+
+    /// Whether each of the other processes is reached, by its node.
+    pub fn reached(&self) -> BTreeMap<String, bool> {
+        self.reached.lock().clone()
     }
 
     /// The duration of the last takeover; zero if there was none.

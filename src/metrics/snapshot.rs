@@ -160,6 +160,10 @@ impl MetricsSnapshot {
         let help = "Time left of this process's lease, renewed by each heartbeat";
         writer.gauge("cluster_lease_left_seconds", help, membership.lease.ends_in().as_secs_f64())?;
         writer.gauge("cluster_peers", "Other processes of the cluster", count(membership.placement.peers().len()))?;
+        let mut samples = writer.gauges("cluster_peer_reachable", "Whether a process is reached at its address")?;
+        for (node, is_reached) in figures.reached() {
+            samples.value([("node", node.as_str())], u64::from(is_reached))?;
+        }
         let mut samples =
             writer.counters("cluster_slot_moves_total", "Slots opened, handed over, or not moved in time")?;
         for (end, moves) in [

@@ -199,6 +199,7 @@ impl Service {
                 let inbound = engine.inbound.clone();
                 engine.spawn(async move { inbound.sweep_early_statuses().await });
             }),
+            media_folder: handles.app.media.shared_folder_id().map(str::to_owned),
             figures: handles.app.figures.clone(),
             fail,
         });

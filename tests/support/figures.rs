@@ -9,7 +9,8 @@ pub struct Figures(BTreeMap<String, f64>);
 
 impl Figures {
     pub async fn of(address: SocketAddr) -> Self {
-        let response = reqwest::get(format!("http://{address}/metrics")).await.expect("figures are served");
+        let client = hotline::tls::client().build().expect("a client");
+        let response = client.get(format!("http://{address}/metrics")).send().await.expect("figures are served");
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/plain; version=0.0.4; charset=utf-8");
         Self::parse(&response.text().await.expect("text"))

@@ -1,6 +1,7 @@
 //! Lives in PostgreSQL: how a life begins, sends heartbeats and is ended by another, and what then happens to its
 //! slots.
 
+mod reports;
 mod seals;
 mod slots;
 
@@ -9,6 +10,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{FromRow, PgConnection, PgPool};
 
+pub use self::reports::{PeerReport, Report, report, report_ages, reports};
 pub use self::seals::{SealRow, adopt, inherit, seal, seals};
 pub use self::slots::{SlotRow, hand_over, keep, plan, slots};
 use super::{LifeId, Moment};

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use sqlx::Type;
 
@@ -72,7 +73,8 @@ impl fmt::Display for Slot {
 }
 
 /// One run of one process. PostgreSQL assigns the ids, each only once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Type)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Type)]
+#[serde(transparent)]
 #[sqlx(transparent)]
 pub struct LifeId(i64);
 

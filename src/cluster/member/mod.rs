@@ -4,6 +4,7 @@
 mod handover;
 mod heartbeat;
 mod placement;
+mod reach;
 mod takeover;
 
 use std::collections::HashSet;
@@ -21,6 +22,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::metrics::{ClusterFigures, Metrics};
+use crate::telemetry::states::States;
 use crate::web::admission::idempotency::Keys;
 
 /// How long a shutdown may hand over slots. The remaining ones are taken over as if this process had died.
@@ -47,6 +49,8 @@ pub struct MemberDeps {
     pub drop_company: DropCompany,
     /// Called after slots are opened, to wake the background tasks that search for the companies' work.
     pub on_opened: Arc<dyn Fn() + Send + Sync>,
+    /// The id of the shared folder of message files, if there is one.
+    pub media_folder: Option<String>,
     /// Counts the cluster's events.
     pub figures: Data<Metrics>,
     /// Ends the process when this life is over: its memory may be behind what others have written.
@@ -89,6 +93,7 @@ impl Member {
         };
         let member = Self(Arc::new(inner));
         let (heartbeat, placement, listener) = (member.clone(), member.clone(), member.clone());
+        let reach = member.clone();
         let mut work = member.0.work.lock();
         work.spawn(async move {
             heartbeat.0.membership.has_started();
@@ -96,6 +101,7 @@ impl Member {
         });
         work.spawn(async move { placement.run_placement().await });
         work.spawn(async move { listener.run_listener().await });
+        work.spawn(async move { reach.run_reach().await });
         drop(work);
         Some(member)
     }
@@ -152,6 +158,10 @@ impl Member {
 
     fn figures(&self) -> &ClusterFigures {
         &self.0.deps.figures.cluster
+    }
+
+    fn states(&self) -> &States {
+        &self.0.deps.figures.states
     }
 
     /// Runs a task beside the heartbeats until the member stops.

@@ -5,6 +5,7 @@ mod connections;
 mod forwarding;
 mod handlers;
 mod owners;
+mod reach;
 mod trust;
 
 use std::net::SocketAddr;

@@ -2,6 +2,7 @@
 
 mod lost_commits;
 mod many;
+mod reach;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,0 +1,61 @@
+//! What each process reports of the others, for the command line and the other processes.
+
+use serde::{Deserialize, Serialize};
+use sqlx::types::Json;
+use sqlx::{FromRow, PgPool};
+
+use super::LifeRow;
+use crate::Result;
+use crate::cluster::LifeId;
+use crate::error::with_timeout;
+
+/// What a process reports.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Report {
+    /// The other processes that it checks.
+    pub peers: Vec<PeerReport>,
+    /// The id of its shared folder of message files, if it has one.
+    pub folder: Option<String>,
+}
+
+/// Another process, as one process sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PeerReport {
+    /// Its life.
+    pub life: LifeId,
+    /// Its node.
+    pub node: String,
+    /// Why it cannot be reached; `None`: it can.
+    pub reason: Option<String>,
+}
+
+#[derive(FromRow)]
+struct ReportedLife {
+    #[sqlx(flatten)]
+    life: LifeRow,
+    report: Option<Json<Report>>,
+}
+
+/// Every life with its last heartbeat and what it last reported.
+pub async fn reports(db: &PgPool) -> Result<Vec<(LifeRow, Option<Report>)>> {
+    let all = "select l.life, l.node, l.address, l.speaks, l.draining, l.began_at, b.at as beat_at, b.cores,
+            (extract(epoch from clock_timestamp() - b.at) * 1000)::bigint as beat_age_ms, b.report
+        from lives l join beats b using (life) order by life";
+    let rows: Vec<ReportedLife> = with_timeout(sqlx::query_as(all).fetch_all(db)).await?;
+    Ok(rows.into_iter().map(|row| (row.life, row.report.map(|Json(report)| report))).collect())
+}
+
+/// How long ago each life reported, in milliseconds.
+pub async fn report_ages(db: &PgPool) -> Result<Vec<(LifeId, i64)>> {
+    let ages = "select life, (extract(epoch from clock_timestamp() - reported_at) * 1000)::bigint
+        from beats where reported_at is not null";
+    with_timeout(sqlx::query_as(ages).fetch_all(db)).await
+}
+
+/// Saves what a life reports, in its own row.
+pub async fn report(db: &PgPool, life: LifeId, report: &Report) -> Result<()> {
+    let update = "update beats set report = $2, reported_at = clock_timestamp() where life = $1";
+    with_timeout(sqlx::query(update).bind(life).bind(Json(report)).execute(db)).await.map(drop)
+}

@@ -1,0 +1,119 @@
+//! Which of the other processes this one reaches, and what it reports of them: in the log, in the metrics and, for
+//! `hotline cluster check`, in its row.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use hotline_persistence::cluster::lives::{self, PeerReport, Report};
+use hotline_persistence::cluster::{LEASE_TIME, LifeId, LifeRow, Peer};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::Member;
+use crate::cluster::reach;
+use crate::cluster::signer::Signer;
+use crate::telemetry::states::Condition;
+
+/// How often each process checks all others.
+const CHECK_EVERY: Duration = Duration::from_secs(2);
+
+/// Consecutive failed checks after which a process counts as unreachable: one may just have been restarted.
+const FAILURES_MIN: u32 = 2;
+
+/// Consecutive checks after which two processes of one name are reported: a killed one is listed until it is fenced.
+const SAME_NAME_MIN: u32 = 5;
+
+/// What is known of the others between two checks.
+#[derive(Default)]
+struct Reach {
+    failures: HashMap<LifeId, u32>,
+    same_names: BTreeMap<String, u32>,
+}
+
+impl Member {
+    pub(super) async fn run_reach(&self) {
+        let mut clock = interval(CHECK_EVERY);
+        clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let signer = Signer::new(self.0.membership.peer_key());
+        let mut reach = Reach::default();
+        loop {
+            clock.tick().await;
+            // Without the database nothing is known of the others, and the outage itself is reported.
+            match lives::reports(&self.0.db).await {
+                Ok(all) => self.check_peers(&mut reach, &signer, &all).await,
+                Err(error) => tracing::debug!(%error, "the other processes could not be listed; will retry"),
+            }
+        }
+    }
+
+    async fn check_peers(&self, reach: &mut Reach, signer: &Signer, all: &[(LifeRow, Option<Report>)]) {
+        let lease_ms = i64::try_from(LEASE_TIME.as_millis()).unwrap_or(i64::MAX);
+        let lives: Vec<&LifeRow> =
+            all.iter().map(|(life, _)| life).filter(|life| life.beat_age_ms < lease_ms).collect();
+        self.report_same_names(reach, &lives);
+        // One that starts does not listen yet, one that stops does so no longer.
+        let others: Vec<&LifeRow> =
+            lives.iter().copied().filter(|life| life.life != self.life() && !life.draining).collect();
+        let checks = others.iter().map(|life| async move {
+            let peer = Peer { life: life.life, node: life.node.clone(), address: life.address.clone() };
+            reach::check(&peer, signer).await.err()
+        });
+        let reasons = join_all(checks).await;
+        reach.failures.retain(|life, _| others.iter().any(|other| other.life == *life));
+        let mut peers = Vec::with_capacity(others.len());
+        for (life, reason) in others.iter().zip(reasons) {
+            let failures = reach.failures.entry(life.life).or_default();
+            *failures = if reason.is_some() { *failures + 1 } else { 0 };
+            let reason = reason.filter(|_| *failures >= FAILURES_MIN);
+            match &reason {
+                Some(reason) => self.states().begin(Condition::Peer, &life.node, reason),
+                None if *failures == 0 => self.states().end(Condition::Peer, &life.node),
+                None => {}
+            }
+            peers.push(PeerReport { life: life.life, node: life.node.clone(), reason });
+        }
+        self.states().forget(Condition::Peer, |node| others.iter().any(|life| life.node == node));
+        self.figures().set_reached(peers.iter().map(|peer| (peer.node.clone(), peer.reason.is_none())).collect());
+        self.report_folders(all);
+        let report = Report { peers, folder: self.0.deps.media_folder.clone() };
+        if let Err(error) = lives::report(&self.0.db, self.life(), &report).await {
+            tracing::debug!(%error, "the report on other processes could not be saved; will retry");
+        }
+    }
+
+    /// Reports processes with the same `--cluster-node`.
+    fn report_same_names(&self, reach: &mut Reach, lives: &[&LifeRow]) {
+        let is_shared = |node: &String| lives.iter().filter(|life| life.node == *node).count() > 1;
+        let shared: Vec<String> = lives.iter().map(|life| life.node.clone()).filter(is_shared).collect();
+        reach.same_names.retain(|node, _| shared.contains(node));
+        for node in shared {
+            *reach.same_names.entry(node).or_default() += 1;
+        }
+        for (node, _) in reach.same_names.iter().filter(|(_, checks)| **checks >= SAME_NAME_MIN) {
+            self.states().begin(Condition::NodeName, node, "each process needs a --cluster-node of its own");
+        }
+        for life in lives.iter().filter(|life| !reach.same_names.contains_key(&life.node)) {
+            self.states().end(Condition::NodeName, &life.node);
+        }
+    }
+
+    /// Reports processes whose folder of message files is another one.
+    fn report_folders(&self, all: &[(LifeRow, Option<Report>)]) {
+        let Some(own) = &self.0.deps.media_folder else { return };
+        for (life, report) in all.iter().filter(|(life, _)| life.life != self.life()) {
+            match report.as_ref().and_then(|report| report.folder.as_ref()) {
+                Some(folder) if folder != own => self.states().begin(
+                    Condition::SharedFolder,
+                    &life.node,
+                    "its --media-shared is another folder than that of this process",
+                ),
+                // Nothing is known of one that has not reported yet.
+                Some(_) => self.states().end(Condition::SharedFolder, &life.node),
+                None => {}
+            }
+        }
+        let is_listed = |node: &str| all.iter().any(|(life, _)| life.node == node);
+        self.states().forget(Condition::SharedFolder, is_listed);
+        self.states().forget(Condition::NodeName, is_listed);
+    }
+}
