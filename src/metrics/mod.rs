@@ -8,6 +8,7 @@ mod cluster;
 mod connections;
 mod events;
 mod hooks;
+mod host;
 mod http;
 mod mails;
 pub mod process;
@@ -16,6 +17,7 @@ mod routes;
 mod snapshot;
 mod sockets;
 mod webhooks;
+mod writer;
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,6 +34,7 @@ pub use cluster::ClusterFigures;
 pub use connections::{ConnectionFigures, OpenConnection};
 pub use events::EventFigures;
 pub use hooks::{HookFigures, Tally};
+pub use host::HostFigures;
 pub use http::{Listener, PATH};
 pub use mails::MailFigures;
 pub use requests::Requests;
@@ -64,6 +67,8 @@ pub struct Metrics {
     pub mails: MailFigures,
     /// The edge of a cluster.
     pub cluster: ClusterFigures,
+    /// Disks and backups.
+    pub host: HostFigures,
     /// The conditions that an operator must know of.
     pub states: States,
     replays: AtomicU64,
@@ -82,6 +87,7 @@ impl Metrics {
             webhooks: WebhookFigures::default(),
             mails: MailFigures::default(),
             cluster: ClusterFigures::default(),
+            host: HostFigures::default(),
             states: States::default(),
             replays: AtomicU64::new(0),
             started: Instant::now(),

@@ -1,14 +1,46 @@
 //! Metrics of this process, from the operating system; `None` where it does not report them.
 
+use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
+
+use super::writer::MetricWriter;
 
 /// The unit of times in `/proc`, whatever the kernel's own clock is (`USER_HZ`).
 const TICKS_PER_S: f64 = 100.0;
 
 /// Position of the start time in `/proc/self/stat`, counted after the name.
 const START_TIME_FIELD: usize = 19;
+
+/// The metrics that every Prometheus client has, under their usual names.
+#[derive(Debug)]
+pub(super) struct ProcessCollector;
+
+impl Collector for ProcessCollector {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut writer = MetricWriter::new(encoder);
+        if let Some(time) = cpu_time() {
+            writer.seconds_counter("process_cpu_seconds_total", "Processor time of all threads", time.as_secs_f64())?;
+        }
+        if let Some(files) = open_files() {
+            writer.gauge("process_open_fds", "Open file descriptors", files)?;
+        }
+        if let Some(limit) = open_files_limit() {
+            writer.gauge("process_max_fds", "Maximum number of open file descriptors", limit)?;
+        }
+        if let Some(bytes) = resident_bytes() {
+            writer.gauge("process_resident_memory_bytes", "Memory in use", bytes)?;
+        }
+        if let Some(start_s) = start_time_s() {
+            let help = "When the process was started, in seconds since 1970";
+            writer.gauge("process_start_time_seconds", help, start_s)?;
+        }
+        Ok(())
+    }
+}
 
 /// Resident memory in bytes.
 pub fn resident_bytes() -> Option<u64> {

@@ -6,14 +6,15 @@ use std::time::Duration;
 use actix_web::web::Data;
 use hotline_actors::{Engine, clock};
 use hotline_persistence::cluster::Membership;
-use hotline_persistence::figures::Spread;
-use hotline_persistence::{journal, pool, rejected};
+use hotline_persistence::{error, journal, pool, rejected};
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, MetricEncoder, NoLabelSet, text};
-use prometheus_client::metrics::MetricType;
+use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
 
+use super::process::ProcessCollector;
+use super::writer::MetricWriter;
 use super::{Metrics, process};
+use crate::telemetry::states::Condition;
 
 /// The prefix of every name.
 const PREFIX: &str = "hotline";
@@ -45,6 +46,10 @@ impl MetricsSnapshot {
         registry.register_collector(Box::new(self));
         let mut text = String::new();
         text::encode_registry(&mut text, &registry)?;
+        // Their names are those of every Prometheus client, so they have no prefix.
+        let mut standard = Registry::default();
+        standard.register_collector(Box::new(ProcessCollector));
+        text::encode_registry(&mut text, &standard)?;
         Ok(text)
     }
 }
@@ -73,8 +78,10 @@ impl fmt::Debug for MetricsSnapshot {
 
 impl Collector for MetricsSnapshot {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let mut writer = MetricWriter(encoder);
+        let mut writer = MetricWriter::new(encoder);
+        self.conditions(&mut writer)?;
         self.requests(&mut writer)?;
+        self.connections(&mut writer)?;
         self.actors(&mut writer)?;
         self.sockets(&mut writer)?;
         self.events(&mut writer)?;
@@ -95,11 +102,44 @@ impl Collector for MetricsSnapshot {
         }
         self.flushes(&mut writer)?;
         self.database(&mut writer)?;
+        self.host(&mut writer)?;
         self.process(&mut writer)
     }
 }
 
 impl MetricsSnapshot {
+    fn conditions(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
+        let states = &self.figures.states;
+        let help = "Whether the service should receive requests, as /health/ready reports";
+        writer.gauge("ready", help, u64::from(states.is_ready()))?;
+        let mut samples = writer.gauges("condition", "Whether a condition holds that an operator must know of")?;
+        for condition in Condition::ALL {
+            samples.value([("condition", condition.name())], u64::from(states.holds(condition)))?;
+        }
+        Ok(())
+    }
+
+    fn connections(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
+        let connections = &self.figures.connections;
+        writer.gauge("http_connections", "Open connections of clients", connections.open())?;
+        writer.gauge("http_connections_limit", "Connections above which none is accepted", connections.limit())?;
+        let help = "Connections closed at once, because their address has too many";
+        writer.counter("http_connections_refused_total", help, connections.refused())
+    }
+
+    fn host(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
+        let host = &self.figures.host;
+        let mut samples = writer.gauges("disk_free_bytes", "Free space on the disk of a folder")?;
+        for (folder, free) in host.free_bytes() {
+            samples.value([("folder", folder)], free)?;
+        }
+        if let Some(completed_at_s) = host.backup_completed_at_s() {
+            let help = "When the last backup was completed, in seconds since 1970";
+            writer.gauge("backup_completed_timestamp_seconds", help, completed_at_s)?;
+        }
+        Ok(())
+    }
+
     fn requests(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
         let figures = &self.figures;
         let operations: Vec<_> = figures.requests.samples().collect();
@@ -316,6 +356,8 @@ impl MetricsSnapshot {
         let queue = log.queue();
         let flushes = queue.flushes();
         let pending = log.appended().saturating_sub(log.flushed());
+        let help = "Changes refused because the journal, or without one the database, had no room";
+        writer.counter("changes_refused_total", help, log.refused())?;
         writer.gauge("flush_pending_entries", "Entries of the log that are not in the tables yet", pending)?;
         writer.gauge(
             "flush_lag_seconds",
@@ -342,7 +384,9 @@ impl MetricsSnapshot {
         writer.gauge("database_connections_idle", "Idle connections", count(connections.idle))?;
         writer.gauge("database_connections_limit", "Maximum number of connections", u64::from(pool::POOL_MAX))?;
         let help = "Statements and changes queued for their company's share of the connections";
-        writer.gauge("database_waiting", help, count(connections.waiting))
+        writer.gauge("database_waiting", help, count(connections.waiting))?;
+        let help = "Statements and changes that got no connection in time";
+        writer.counter("database_connection_timeouts_total", help, error::connection_timeouts())
     }
 
     fn process(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {
@@ -372,60 +416,4 @@ fn journal(writer: &mut MetricWriter<'_>, stats: &journal::Stats) -> fmt::Result
 
 fn count(count: usize) -> u64 {
     count as u64
-}
-
-/// Writes metrics one after the other.
-struct MetricWriter<'a>(DescriptorEncoder<'a>);
-
-impl MetricWriter<'_> {
-    fn begin(&mut self, name: &'static str, help: &str, kind: MetricType) -> Result<MetricSamples<'_>, fmt::Error> {
-        Ok(MetricSamples(self.0.encode_descriptor(name, help, None, kind)?))
-    }
-
-    fn gauges(&mut self, name: &'static str, help: &str) -> Result<MetricSamples<'_>, fmt::Error> {
-        self.begin(name, help, MetricType::Gauge)
-    }
-
-    fn gauge(&mut self, name: &'static str, help: &str, value: impl EncodeGaugeValue) -> fmt::Result {
-        self.gauges(name, help)?.0.encode_gauge(&value)
-    }
-
-    /// The name includes `_total`: Prometheus' own format has it in the metric's header too, but OpenMetrics, for which
-    /// the encoder was made, only in the samples. So the samples are encoded as a gauge's, which get no suffix.
-    fn counters(&mut self, name: &'static str, help: &str) -> Result<MetricSamples<'_>, fmt::Error> {
-        self.begin(name, help, MetricType::Counter)
-    }
-
-    fn counter(&mut self, name: &'static str, help: &str, value: u64) -> fmt::Result {
-        self.counters(name, help)?.0.encode_gauge(&value)
-    }
-
-    fn histograms(&mut self, name: &'static str, help: &str) -> Result<MetricSamples<'_>, fmt::Error> {
-        self.begin(name, help, MetricType::Histogram)
-    }
-
-    fn histogram(&mut self, name: &'static str, help: &str, spread: &Spread, unit: f64) -> fmt::Result {
-        write(&mut self.histograms(name, help)?.0, spread, unit)
-    }
-}
-
-/// The samples of one metric.
-struct MetricSamples<'a>(MetricEncoder<'a>);
-
-impl MetricSamples<'_> {
-    fn value<const N: usize>(&mut self, labels: [(&str, &str); N], value: u64) -> fmt::Result {
-        self.0.encode_family(&labels)?.encode_gauge(&value)
-    }
-
-    fn spread<const N: usize>(&mut self, labels: [(&str, &str); N], spread: &Spread, unit: f64) -> fmt::Result {
-        write(&mut self.0.encode_family(&labels)?, spread, unit)
-    }
-}
-
-/// Writes a histogram; `unit` is the number of its values per displayed unit.
-#[allow(clippy::cast_precision_loss)] // What is shown is a fraction; 53 bits of it are enough.
-fn write(encoder: &mut MetricEncoder<'_>, spread: &Spread, unit: f64) -> fmt::Result {
-    let bounds = spread.bounds.iter().map(|bound| *bound as f64 / unit).chain([f64::INFINITY]);
-    let parts: Vec<(f64, u64)> = bounds.zip(spread.counts.iter().copied()).collect();
-    encoder.encode_histogram::<NoLabelSet>(spread.sum as f64 / unit, spread.count(), &parts, None)
 }

@@ -43,6 +43,7 @@ pub enum Condition {
 }
 
 /// What the log reports of a condition.
+#[derive(Debug)]
 struct Texts {
     /// The label in metrics, and the reason in `/health/ready`.
     name: &'static str,
@@ -74,6 +75,11 @@ impl Condition {
         self.texts().name
     }
 
+    /// The log line with which it begins.
+    pub fn message(self) -> &'static str {
+        self.texts().begins
+    }
+
     /// Whether requests are refused because of it.
     fn is_severe(self) -> bool {
         matches!(
@@ -82,84 +88,98 @@ impl Condition {
         )
     }
 
-    fn texts(self) -> Texts {
-        let (name, begins, ends, action) = match self {
-            Self::Database => (
-                "database",
-                "database does not respond",
-                "database responds again",
-                "check that PostgreSQL runs and that this machine can reach it",
-            ),
-            Self::DatabaseChanges => (
-                "database_changes",
-                "database accepts no changes; they are retried",
-                "database accepts changes again",
-                "remove the reason: a full disk, a missing privilege, a read-only server",
-            ),
-            Self::DatabaseConnections => (
-                "database_connections",
-                "too few database connections; requests that wait for one are answered 503",
-                "database connections are available again",
-                "raise max_connections, or the connection limit of the role or database",
-            ),
-            Self::Journal => (
-                "journal",
-                "journal accepts no changes; they are answered 503",
-                "journal accepts changes again",
-                "restore the database or free disk space; --journal-max-size sets the journal's limit",
-            ),
-            Self::Connections => (
-                "connections",
-                "connection limit is reached; new clients wait",
-                "connections are available again",
-                "raise the limit of open files (LimitNOFILE=, ulimit -n), or find the clients that hold connections",
-            ),
-            Self::Files => (
-                "open_files",
-                "file descriptors are nearly used up",
-                "file descriptors are available again",
-                "raise the limit of open files (LimitNOFILE=, ulimit -n)",
-            ),
-            Self::MessageFiles => (
-                "message_files",
-                "message files are missing in their store",
-                "message files are available again",
-                "mount or restore the folder of message files",
-            ),
-            Self::Disk => (
-                "disk",
-                "disk is nearly full; message files are refused",
-                "disk has free space again",
-                "free disk space or enlarge the disk",
-            ),
-            Self::RejectedRows => (
-                "rejected_rows",
-                "database has rejected rows; acknowledged changes are missing in their tables",
-                "database has no rejected rows",
-                "examine the table rejected_changes, and report the reason",
-            ),
-            Self::Peer => (
-                "peer",
-                "process of the cluster cannot be reached; requests for its companies are answered 503",
-                "process of the cluster can be reached again",
-                "check its --cluster-address, and the network between the nodes",
-            ),
-            Self::SharedFolder => (
-                "shared_folder",
-                "processes of the cluster use different folders for message files",
-                "processes of the cluster use the same folder for message files",
-                "mount the same folder on every node, and name it in --media-shared",
-            ),
-            Self::NodeName => (
-                "node_name",
-                "processes of the cluster have the same name",
-                "processes of the cluster have different names",
-                "give each process a --cluster-node of its own",
-            ),
-        };
-        Texts { name, begins, ends, action }
+    fn texts(self) -> &'static Texts {
+        &TEXTS[self as usize]
     }
 }
+
+/// In the order of [`Condition::ALL`].
+const TEXTS: [Texts; Condition::ALL.len()] = [
+    Texts {
+        // Database
+        name: "database",
+        begins: "database does not respond",
+        ends: "database responds again",
+        action: "check that PostgreSQL runs and that this machine can reach it",
+    },
+    Texts {
+        // DatabaseChanges
+        name: "database_changes",
+        begins: "database accepts no changes; they are retried",
+        ends: "database accepts changes again",
+        action: "remove the reason: a full disk, a missing privilege, a read-only server",
+    },
+    Texts {
+        // DatabaseConnections
+        name: "database_connections",
+        begins: "too few database connections; requests that wait for one are answered 503",
+        ends: "database connections are available again",
+        action: "raise max_connections, or the connection limit of the role or database",
+    },
+    Texts {
+        // Journal
+        name: "journal",
+        begins: "journal accepts no changes; they are answered 503",
+        ends: "journal accepts changes again",
+        action: "restore the database or free disk space; --journal-max-size sets the journal's limit",
+    },
+    Texts {
+        // Connections
+        name: "connections",
+        begins: "connection limit is reached; new clients wait",
+        ends: "connections are available again",
+        action: "raise the limit of open files (LimitNOFILE=, ulimit -n), or find the clients that hold connections",
+    },
+    Texts {
+        // Files
+        name: "open_files",
+        begins: "file descriptors are nearly used up",
+        ends: "file descriptors are available again",
+        action: "raise the limit of open files (LimitNOFILE=, ulimit -n)",
+    },
+    Texts {
+        // MessageFiles
+        name: "message_files",
+        begins: "message files are missing in their store",
+        ends: "message files are available again",
+        action: "mount or restore the folder of message files",
+    },
+    Texts {
+        // Disk
+        name: "disk",
+        begins: "disk is nearly full; message files are refused",
+        ends: "disk has free space again",
+        action: "free disk space or enlarge the disk",
+    },
+    Texts {
+        // RejectedRows
+        name: "rejected_rows",
+        begins: "database has rejected rows; acknowledged changes are missing in their tables",
+        ends: "database has no rejected rows",
+        action: "examine the table rejected_changes, and report the reason",
+    },
+    Texts {
+        // Peer
+        name: "peer",
+        begins: "process of the cluster cannot be reached; requests for its companies are answered 503",
+        ends: "process of the cluster can be reached again",
+        action: "check its --cluster-address, and the network between the nodes",
+    },
+    Texts {
+        // SharedFolder
+        name: "shared_folder",
+        begins: "processes of the cluster use different folders for message files",
+        ends: "processes of the cluster use the same folder for message files",
+        action: "mount the same folder on every node, and name it in --media-shared",
+    },
+    Texts {
+        // NodeName
+        name: "node_name",
+        begins: "processes of the cluster have the same name",
+        ends: "processes of the cluster have different names",
+        action: "give each process a --cluster-node of its own",
+    },
+];
 
 /// A condition that holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,7 +215,7 @@ impl States {
         }
         active.insert(key, Record { since: Instant::now(), count: 0 });
         drop(active);
-        let Texts { name, begins, action, .. } = condition.texts();
+        let Texts { name, begins, action, .. } = *condition.texts();
         if condition.is_severe() {
             tracing::error!(state = name, subject, reason, action, "{begins}");
         } else {
@@ -213,7 +233,7 @@ impl States {
     /// The condition does not hold, or no longer.
     pub fn end(&self, condition: Condition, subject: &str) {
         let Some(Record { since, count }) = self.active.lock().remove(&(condition, subject.to_owned())) else { return };
-        let Texts { name, ends, .. } = condition.texts();
+        let Texts { name, ends, .. } = *condition.texts();
         let lasted_s = since.elapsed().as_secs();
         // Only some conditions count something.
         let count = (count > 0).then_some(count);
@@ -291,6 +311,7 @@ mod tests {
 
     #[test]
     fn every_condition_has_a_name_and_texts_of_its_own() {
+        assert!(Condition::ALL.iter().enumerate().all(|(index, condition)| *condition as usize == index));
         let names: std::collections::BTreeSet<_> = Condition::ALL.map(Condition::name).into();
         let texts: std::collections::BTreeSet<_> =
             Condition::ALL.iter().flat_map(|condition| [condition.texts().begins, condition.texts().ends]).collect();

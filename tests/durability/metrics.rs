@@ -21,6 +21,29 @@ async fn what_is_not_written_grows_while_the_database_is_away_and_shrinks_again(
     let api = Api::new(service.address, &company.key);
     let send = json!({"channelId": company.phone, "number": "5511900000001", "type": "text", "body": "hello"});
     api.post("/messages", send.clone()).await.data(202);
+    std::fs::write(folder.path().join("backup.json"), r#"{"completedAt": "2026-01-02T03:04:05Z"}"#).expect("a file");
+    eventually("the surroundings are observed", || async {
+        let seen = Figures::of(address).await;
+        seen.value("hotline_ready") == 1.0
+            && seen.get("hotline_disk_free_bytes{folder=\"journal\"}").is_some_and(|free| free > 0.0)
+            && seen.get("hotline_disk_free_bytes{folder=\"media\"}").is_some_and(|free| free > 0.0)
+    })
+    .await;
+    let seen = Figures::of(address).await;
+    assert!(seen.value("hotline_http_connections") >= 1.0);
+    assert!(seen.value("hotline_http_connections_limit") >= seen.value("hotline_http_connections"));
+    assert!(seen.value("process_open_fds") < seen.value("process_max_fds"));
+    for name in ["process_cpu_seconds_total", "process_start_time_seconds", "process_resident_memory_bytes"] {
+        assert!(seen.value(name) > 0.0, "{name}");
+    }
+    assert_eq!(seen.value("hotline_http_connections_refused_total"), 0.0);
+    assert_eq!(seen.value("hotline_changes_refused_total"), 0.0);
+    assert_eq!(seen.value("hotline_condition{condition=\"database\"}"), 0.0);
+    assert!(seen.value("hotline_database_connection_timeouts_total") >= 0.0);
+    eventually("the last backup is known", || async {
+        Figures::of(address).await.get("hotline_backup_completed_timestamp_seconds") == Some(1_767_323_045.0)
+    })
+    .await;
     eventually("it is written", || async {
         let seen = Figures::of(address).await;
         seen.value("hotline_flush_pending_entries") == 0.0 && seen.value("hotline_database_up") == 1.0
@@ -34,6 +57,11 @@ async fn what_is_not_written_grows_while_the_database_is_away_and_shrinks_again(
     let first = Figures::of(address).await;
     assert_eq!(first.value("hotline_database_up"), 0.0);
     assert_eq!(first.value("hotline_flush_pending_entries"), 3.0);
+    eventually("the outage is a condition, and the service still ready", || async {
+        let seen = Figures::of(address).await;
+        seen.value("hotline_condition{condition=\"database\"}") == 1.0 && seen.value("hotline_ready") == 1.0
+    })
+    .await;
     let lag = first.value("hotline_flush_lag_seconds");
     assert!(lag > 0.0, "{lag}");
     eventually("the lag grows, and tries fail", || async {

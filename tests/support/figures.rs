@@ -93,7 +93,8 @@ impl Figures {
 
 fn check_name(name: &str) {
     let is_plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
-    assert!(name.starts_with("hotline_") && is_plain, "{name}");
+    // Those of every Prometheus client have their usual names.
+    assert!((name.starts_with("hotline_") || name.starts_with("process_")) && is_plain, "{name}");
 }
 
 fn check_labels(labels: &str) {

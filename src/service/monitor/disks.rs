@@ -21,14 +21,16 @@ const DESCRIPTORS_LOW: u64 = 85;
 /// A folder whose disk is observed.
 #[derive(Clone, Debug)]
 pub(super) struct Disk {
+    /// The label in metrics.
+    name: &'static str,
     folder: PathBuf,
     free_bytes_min: u64,
 }
 
 impl Disk {
-    /// The disks of these folders, each once.
-    pub(super) fn of(folders: impl IntoIterator<Item = PathBuf>, free_bytes_min: u64) -> Vec<Self> {
-        folders.into_iter().map(|folder| Self { folder, free_bytes_min }).collect()
+    /// The disk of a folder.
+    pub(super) fn of(name: &'static str, folder: PathBuf, free_bytes_min: u64) -> Self {
+        Self { name, folder, free_bytes_min }
     }
 
     /// The free bytes for users without privileges; `None` if they cannot be read now.
@@ -54,6 +56,7 @@ impl Monitor {
     pub(super) async fn observe_disks(&self) {
         for disk in &self.disks {
             let Some(free) = disk.free_bytes().await else { continue };
+            self.app.figures.host.set_free_bytes(disk.name, free);
             let subject = disk.folder.display().to_string();
             match is_nearly_full(free, disk.free_bytes_min) {
                 Some(true) => {
@@ -91,8 +94,8 @@ mod tests {
     #[tokio::test]
     async fn the_free_space_of_a_folder_is_read_and_of_none_is_not() {
         let free = |folder: &str| {
-            let disks = Disk::of([PathBuf::from(folder)], 1);
-            async move { disks[0].free_bytes().await }
+            let disk = Disk::of("test", PathBuf::from(folder), 1);
+            async move { disk.free_bytes().await }
         };
         assert!(free("/").await.is_some());
         assert_eq!(free("/none/of/these").await, None);

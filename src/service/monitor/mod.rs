@@ -3,6 +3,7 @@
 //!
 //! It changes nothing, and no request waits for it.
 
+mod backup;
 mod disks;
 mod files;
 
@@ -50,6 +51,8 @@ pub(super) struct Monitor {
     database: String,
     durability: Durability,
     disks: Vec<Disk>,
+    /// The file in which a backup records its completion.
+    backup: PathBuf,
     missing: Option<MissingFile>,
     /// Whether the database responded at the last observation.
     responded: bool,
@@ -63,12 +66,15 @@ pub(super) struct Monitor {
 impl Monitor {
     pub(super) fn new(app: Data<App>, options: MonitorOptions) -> Self {
         let probe = app.engine.store().probe();
-        let disks = Disk::of([options.data_dir, options.media_dir], options.free_bytes_min);
+        let backup = options.data_dir.join(backup::FILE);
+        let disk = |name, folder| Disk::of(name, folder, options.free_bytes_min);
+        let disks = vec![disk("journal", options.data_dir), disk("media", options.media_dir)];
         Self {
             database: probe.place(),
             probe,
             durability: options.durability,
             disks,
+            backup,
             missing: None,
             responded: true,
             accepted: true,
@@ -96,6 +102,7 @@ impl Monitor {
             if number.is_multiple_of(SLOW_EVERY) {
                 self.observe_descriptors();
                 self.observe_disks().await;
+                self.observe_backup().await;
                 if self.responded {
                     self.observe_files().await;
                 }

@@ -1,0 +1,77 @@
+//! Writes metrics in the Prometheus text format.
+
+use std::fmt;
+
+use hotline_persistence::figures::Spread;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+
+/// Writes metrics one after the other.
+pub(super) struct MetricWriter<'a>(DescriptorEncoder<'a>);
+
+impl<'a> MetricWriter<'a> {
+    pub(super) fn new(encoder: DescriptorEncoder<'a>) -> Self {
+        Self(encoder)
+    }
+
+    fn begin(&mut self, name: &'static str, help: &str, kind: MetricType) -> Result<MetricSamples<'_>, fmt::Error> {
+        Ok(MetricSamples(self.0.encode_descriptor(name, help, None, kind)?))
+    }
+
+    pub(super) fn gauges(&mut self, name: &'static str, help: &str) -> Result<MetricSamples<'_>, fmt::Error> {
+        self.begin(name, help, MetricType::Gauge)
+    }
+
+    pub(super) fn gauge(&mut self, name: &'static str, help: &str, value: impl EncodeGaugeValue) -> fmt::Result {
+        self.gauges(name, help)?.0.encode_gauge(&value)
+    }
+
+    /// The name includes `_total`: Prometheus' own format has it in the metric's header too, but OpenMetrics, for which
+    /// the encoder was made, only in the samples. So the samples are encoded as a gauge's, which get no suffix.
+    pub(super) fn counters(&mut self, name: &'static str, help: &str) -> Result<MetricSamples<'_>, fmt::Error> {
+        self.begin(name, help, MetricType::Counter)
+    }
+
+    pub(super) fn counter(&mut self, name: &'static str, help: &str, value: u64) -> fmt::Result {
+        self.counters(name, help)?.0.encode_gauge(&value)
+    }
+
+    /// As [`Self::counter`], of a value with a fraction.
+    pub(super) fn seconds_counter(&mut self, name: &'static str, help: &str, value: f64) -> fmt::Result {
+        self.counters(name, help)?.0.encode_gauge(&value)
+    }
+
+    pub(super) fn histograms(&mut self, name: &'static str, help: &str) -> Result<MetricSamples<'_>, fmt::Error> {
+        self.begin(name, help, MetricType::Histogram)
+    }
+
+    pub(super) fn histogram(&mut self, name: &'static str, help: &str, spread: &Spread, unit: f64) -> fmt::Result {
+        write(&mut self.histograms(name, help)?.0, spread, unit)
+    }
+}
+
+/// The samples of one metric.
+pub(super) struct MetricSamples<'a>(MetricEncoder<'a>);
+
+impl MetricSamples<'_> {
+    pub(super) fn value<const N: usize>(&mut self, labels: [(&str, &str); N], value: u64) -> fmt::Result {
+        self.0.encode_family(&labels)?.encode_gauge(&value)
+    }
+
+    pub(super) fn spread<const N: usize>(
+        &mut self,
+        labels: [(&str, &str); N],
+        spread: &Spread,
+        unit: f64,
+    ) -> fmt::Result {
+        write(&mut self.0.encode_family(&labels)?, spread, unit)
+    }
+}
+
+/// Writes a histogram; `unit` is the number of its values per displayed unit.
+#[allow(clippy::cast_precision_loss)] // What is shown is a fraction; 53 bits of it are enough.
+fn write(encoder: &mut MetricEncoder<'_>, spread: &Spread, unit: f64) -> fmt::Result {
+    let bounds = spread.bounds.iter().map(|bound| *bound as f64 / unit).chain([f64::INFINITY]);
+    let parts: Vec<(f64, u64)> = bounds.zip(spread.counts.iter().copied()).collect();
+    encoder.encode_histogram::<NoLabelSet>(spread.sum as f64 / unit, spread.count(), &parts, None)
+}
