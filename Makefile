@@ -26,7 +26,7 @@ LLVM_BIN := /usr/lib/llvm-$(LLVM)/bin
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
 
-.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages panel-types schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java packaging proxies upgrade fixture clients-generate clients-test
+.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages panel-types schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java packaging proxies upgrade fixture clients-generate clients-test alerts promtool
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -78,6 +78,11 @@ test-rust: postgres nextest
 	fi; \
 	$(STOP) || status=1; \
 	exit $$status
+
+# The alert rules, and what they do with series of an outage, by Prometheus' own tool.
+alerts: promtool
+	promtool check rules packaging/prometheus/hotline.rules.yml
+	promtool test rules packaging/prometheus/hotline.rules.test.yml
 
 # The widget and the panel in Chromium, their main paths in Firefox, against services of their own; ARGS names some of the files
 # in tests/browser/cases. Pages are looked at in one language and one theme; HOTLINE_BROWSER_PROOFS=1 looks at all, and measures.
@@ -290,5 +295,5 @@ setup:
 	@tools/setup
 
 # What a target above needs: nothing is installed twice.
-postgres nextest node chromium firefox java wrk pgo proxies:
+postgres nextest node chromium firefox java wrk pgo proxies promtool:
 	@tools/setup $@

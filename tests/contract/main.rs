@@ -19,6 +19,7 @@ mod fuzz_bodies;
 mod migrations;
 mod reasons;
 mod references;
+mod runbook;
 mod schema;
 mod statements;
 mod tables;

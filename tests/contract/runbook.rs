@@ -1,0 +1,110 @@
+//! The alert rules and the runbook are those of this release: every metric in a rule exists, every alert and every condition has
+//! its row, and every log line in the runbook is written by the service.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use hotline::telemetry::states::Condition;
+
+use crate::floors::CRATES;
+
+const RULES: &str = "packaging/prometheus/hotline.rules.yml";
+const RUNBOOK: &str = "docs/operate/runbook.md";
+
+/// Metrics that Prometheus makes itself.
+const OF_PROMETHEUS: [&str; 1] = ["up"];
+
+fn read(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// What a key of the rules has as its values, in their order.
+fn values(rules: &str, key: &str) -> Vec<String> {
+    let lines = rules.lines().filter_map(|line| line.trim_start_matches([' ', '-']).strip_prefix(key));
+    lines.map(|value| value.trim().to_owned()).collect()
+}
+
+/// The names in a text that may be metrics.
+fn names(text: &str) -> BTreeSet<String> {
+    let words = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
+    words.filter(|word| word.starts_with("hotline_") || word.starts_with("process_")).map(str::to_owned).collect()
+}
+
+/// The first cells of the rows below a heading of the runbook.
+fn rows(runbook: &str, heading: &str) -> Vec<String> {
+    let section = runbook.split("\n## ").find(|section| section.starts_with(heading)).expect("the section");
+    let cells = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    cells.map(|(cell, _)| cell.to_owned()).collect()
+}
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+        if entry.is_dir() {
+            sources(&entry, found);
+        } else if entry.extension().is_some_and(|ending| ending == "rs") {
+            found.push(entry);
+        }
+    }
+}
+
+#[test]
+fn every_metric_of_the_alert_rules_is_documented() {
+    let documented = names(&read("docs/metrics.md"));
+    let rules = read(RULES);
+    let expressions = values(&rules, "expr:");
+    assert!(expressions.len() > 20, "{expressions:?}");
+    for expression in expressions {
+        let used = names(&expression);
+        assert!(!used.is_empty() || OF_PROMETHEUS.iter().any(|name| expression.starts_with(name)), "{expression}");
+        let unknown: Vec<_> = used.difference(&documented).collect();
+        assert!(unknown.is_empty(), "{expression}: {unknown:?}");
+        // A label of a condition that never holds would never alert.
+        for label in expression.split("condition=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+            assert!(Condition::ALL.iter().any(|condition| condition.name() == label), "{expression}");
+        }
+    }
+}
+
+#[test]
+fn every_alert_and_every_condition_has_a_row_in_the_runbook() {
+    let (rules, runbook) = (read(RULES), read(RUNBOOK));
+    let mut alerts = values(&rules, "alert:");
+    let mut described = rows(&runbook, "Alerts");
+    alerts.sort();
+    described.sort();
+    assert_eq!(alerts, described);
+    let lines = rows(&runbook, "Log lines");
+    for condition in Condition::ALL {
+        assert!(lines.iter().any(|line| line == condition.message()), "no row for: {}", condition.message());
+        let alert = format!("condition=\"{}\"", condition.name());
+        let has_alert = rules.contains(&alert) || condition == Condition::Peer;
+        assert!(has_alert, "no alert for {}", condition.name());
+    }
+    // What a row refers to is an alert.
+    for name in runbook.split('`').skip(1).step_by(2).filter(|code| code.starts_with("Hotline") && !code.contains(' '))
+    {
+        assert!(alerts.iter().any(|alert| alert == name), "{name} is not an alert");
+    }
+}
+
+#[test]
+fn every_log_line_of_the_runbook_is_in_the_sources() {
+    let mut files = Vec::new();
+    CRATES.iter().for_each(|folder| sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut files));
+    let all: String = files.iter().map(|file| std::fs::read_to_string(file).expect("a file")).collect();
+    let lines = rows(&read(RUNBOOK), "Log lines");
+    assert!(lines.len() > 20, "{lines:?}");
+    for line in lines {
+        assert!(all.contains(&format!("\"{line}\"")), "no source writes: {line}");
+    }
+}
+
+#[test]
+fn the_documents_of_the_alerts_have_the_conditions_of_the_code() {
+    let metrics = read("docs/metrics.md");
+    let row = metrics.lines().find(|line| line.contains("hotline_condition{condition}")).expect("its row");
+    for condition in Condition::ALL {
+        assert!(row.contains(&format!("`{}`", condition.name())), "{} is not documented", condition.name());
+    }
+}
