@@ -4,6 +4,7 @@
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BROWSER := tests/browser
 CLIENTS := tests/clients
+LINTERS := $(TARGET)/packaging/linters
 MODULES := $(BROWSER)/node_modules/.package-lock.json
 
 # What is shipped, what it is made of, and the run of the load that it is made for: every scenario, briefly.
@@ -26,7 +27,7 @@ LLVM_BIN := /usr/lib/llvm-$(LLVM)/bin
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
 
-.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages panel-types schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java packaging proxies upgrade fixture clients-generate clients-test alerts promtool
+.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages panel-types schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java packaging proxies upgrade fixture clients-generate clients-test alerts promtool packaging-lint
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -56,7 +57,8 @@ endif
 # all that is measured.
 proofs:
 	@tests/parts.sh proofs build-tests build-release measured neighbours faults cluster kills schedules webhooks campaigns \
-		browser-proofs schemathesis clients load-smoke packaging upgrade
+		browser-proofs schemathesis clients load-smoke packaging packaging-lint \
+		upgrade
 
 # All that tests and proofs are made of, so that what follows is their own time. Examples beside the tests: cargo counts what
 # all of them ask of crates, and builds every crate once.
@@ -150,6 +152,17 @@ fixture: postgres nextest
 # Hotline after nginx and Caddy, with the configurations of `packaging/`.
 packaging: postgres nextest proxies
 	cargo nextest run --profile proofs $(TESTED) --test durability --run-ignored only -E 'test(/^proxies::/)' $(ARGS)
+
+# What is packaged, by the linter of each kind.
+packaging-lint: $(LINTERS)/bin/yamllint
+	@tools/setup linters
+	PATH="$(abspath $(LINTERS))/bin:$$PATH" $(LINTERS)/bin/python tests/packaging/lint.py
+
+$(LINTERS)/bin/yamllint: tests/packaging/requirements.txt
+	@tools/setup python
+	python3 -m venv --clear $(LINTERS)
+	$(LINTERS)/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
 
 # The service against its own document, with requests nobody would think of; needs Python. Options of `st run` go into
 # ARGS.
@@ -248,9 +261,10 @@ openapi:
 	cargo run -q --example openapi > $(TARGET)/openapi.json
 	mv $(TARGET)/openapi.json openapi.json
 
-# Every option in docs/configuration.md, as --help says it; a test says when they differ.
+# Every option in docs/configuration.md and in the file of the package, as --help says it; a test says when they differ.
 configuration: nextest
-	UPDATE_DOCUMENTS=1 cargo nextest run $(TESTED) --test contract written::every_option_is_documented
+	UPDATE_DOCUMENTS=1 cargo nextest run $(TESTED) --test contract written::every_option_is_documented \
+		packaged::the_packages_file
 
 bench:
 	cargo bench $(ARGS)
@@ -275,8 +289,9 @@ $(DIST): $(SHIPPED) | postgres wrk pgo
 	@mkdir -p $(@D)
 	cp $(TARGET)/$(HOST)/release/hotline $@
 
-# The archive of a release, and its checksum.
+# All files of a release, and their checksums.
 package: $(DIST)
+	@tools/setup deb sbom
 	tools/package $(DIST)
 
 fmt:

@@ -17,6 +17,7 @@ mod fenced;
 mod floors;
 mod fuzz_bodies;
 mod migrations;
+mod packaged;
 mod reasons;
 mod references;
 mod runbook;

@@ -142,7 +142,7 @@ fn row(option: &Arg, is_key: bool) -> String {
 }
 
 /// Without the old spellings, which are hidden.
-fn own_options(command: &Command) -> impl Iterator<Item = &Arg> {
+pub fn own_options(command: &Command) -> impl Iterator<Item = &Arg> {
     let options = command.get_arguments().filter(|option| !option.is_hide_set());
     options.filter(|option| option.get_long().is_some_and(|long| !["help", "version"].contains(&long)))
 }
