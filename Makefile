@@ -27,7 +27,7 @@ LLVM_BIN := /usr/lib/llvm-$(LLVM)/bin
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
 
-.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages panel-types schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java packaging proxies upgrade fixture clients-generate clients-test alerts promtool packaging-lint
+.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages panel-types schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java packaging proxies upgrade fixture clients-generate clients-test alerts promtool packaging-lint site
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -152,6 +152,16 @@ fixture: postgres nextest
 # Hotline after nginx and Caddy, with the configurations of `packaging/`.
 packaging: postgres nextest proxies
 	cargo nextest run --profile proofs $(TESTED) --test durability --run-ignored only -E 'test(/^proxies::/)' $(ARGS)
+
+# The documents as a site, in target/site/html; fails if a link or an anchor leads nowhere.
+site: target/site/venv/bin/mkdocs
+	target/site/venv/bin/mkdocs $(or $(ARGS),build) --strict --config-file tools/site/mkdocs.yml
+
+target/site/venv/bin/mkdocs: tools/site/requirements.txt
+	@tools/setup python
+	python3 -m venv --clear target/site/venv
+	target/site/venv/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
 
 # What is packaged, by the linter of each kind.
 packaging-lint: $(LINTERS)/bin/yamllint
