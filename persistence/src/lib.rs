@@ -12,6 +12,7 @@
 #[macro_use]
 mod fail_point;
 pub mod amount;
+pub mod backup;
 mod begin;
 pub mod change;
 pub mod change_log;

@@ -21,6 +21,9 @@ const DEFAULT: &str = "hotline.toml";
 /// The commands that accept every key, by the options of the first; the others accept only those of the database.
 const SERVICE: &[&str] = &["serve", "demo"];
 
+/// Commands whose options have the names and the meaning of the service's.
+const WHOLE: &[&str] = &["backup", "restore", "check", "doctor"];
+
 /// An option, with its value in the file.
 struct FileValue {
     long: String,
@@ -162,7 +165,7 @@ fn with_defaults(command: Command, defaults: &[FileValue]) -> Command {
         command.mut_args(|option| if is_database_option(&option) { with_default(option, defaults) } else { option });
     command.mut_subcommands(|noun| {
         // `company update` has its own options with the same names.
-        let is_service = SERVICE.contains(&noun.get_name());
+        let is_service = [SERVICE, WHOLE].concat().contains(&noun.get_name());
         noun.mut_args(|option| if is_service { with_default(option, defaults) } else { option })
     })
 }

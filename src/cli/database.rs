@@ -48,7 +48,35 @@ pub(super) async fn with_secrets<T>(
     .await
 }
 
+/// Like [`with_database`], without a migration: for commands that change nothing, or that bring their own tables.
+pub(super) async fn with_database_as_is<T>(
+    args: &DatabaseArgs,
+    work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    connect(args, NewFolder::Refuse, work).await
+}
+
+/// Like [`with_database_as_is`], in a data folder that may be new.
+pub(super) async fn with_new_database_as_is<T>(
+    args: &DatabaseArgs,
+    work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    connect(args, NewFolder::Create, work).await
+}
+
 async fn open<T>(
+    args: &DatabaseArgs,
+    new_folder: NewFolder,
+    work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    connect(args, new_folder, async |db| {
+        pool::migrate(db).await?;
+        work(db).await
+    })
+    .await
+}
+
+async fn connect<T>(
     args: &DatabaseArgs,
     new_folder: NewFolder,
     work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
@@ -74,10 +102,7 @@ async fn open<T>(
     let reachable = pool::reach(&options).await;
     let db = pool::connect(options);
     let result = match reachable {
-        Ok(()) => match pool::migrate(&db).await {
-            Ok(()) => work(&db).await,
-            Err(error) => Err(error.into()),
-        },
+        Ok(()) => work(&db).await,
         Err(error) => Err(error.into()),
     };
     db.close().await;

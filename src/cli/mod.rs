@@ -2,8 +2,10 @@
 
 mod admin;
 mod audit;
+mod backup;
 mod booleans;
 mod channel;
+mod check;
 mod cluster;
 mod company;
 mod completions;
@@ -12,11 +14,13 @@ mod database;
 mod demo;
 mod environment;
 mod failure;
+mod findings;
 mod man;
 mod output;
 mod permissions;
 mod profile;
 mod report;
+mod restore;
 mod retention;
 mod secret;
 mod serve;
@@ -70,6 +74,27 @@ configuration file, with `_` for `-`. The command line overrides the environment
 
 All other commands work whether the service is running or stopped. A running service applies changes within a second.";
 
+const BACKUP: &str = "\
+The service may keep running. The result shows the time up to which the backup is complete: every change that was
+acknowledged before it is included. Files of messages are linked to those of the backup before, so a further backup needs
+space for new files only. Files in a bucket are not included. Needs `pg_dump` of the database's version.
+
+Example:
+  hotline backup backups --keep 7";
+
+const RESTORE: &str = "\
+Run it as the user of the service, with its --data-dir, and with --database-url if the service has one: the database must
+exist and be empty. Every file is verified before anything is written. Needs `pg_restore`.
+
+Stop the installation that was backed up before you start the restored one: both would send the same messages.";
+
+const CHECK: &str = "\
+Changes nothing; the service may keep running. Reads the whole journal and whole tables. The exit code is 0 if nothing is
+wrong, and 1 if a check found a problem.
+
+Example:
+  hotline check";
+
 #[derive(Subcommand)]
 enum Command {
     /// Run the service
@@ -106,6 +131,15 @@ enum Command {
     /// Inspect and drain the processes of a cluster
     #[command(subcommand)]
     Cluster(cluster::Command),
+    /// Back up the installation: tables, journal, message files and keys
+    #[command(after_help = BACKUP)]
+    Backup(backup::BackupArgs),
+    /// Restore a backup into an empty data folder and an empty database
+    #[command(after_help = RESTORE)]
+    Restore(restore::RestoreArgs),
+    /// Check that journal, tables, files and keys agree
+    #[command(after_help = CHECK)]
+    Check(check::CheckArgs),
     /// Print the completions of a shell
     #[command(after_help = "Example:\n  hotline completions bash > hotline.bash")]
     Completions {
@@ -140,6 +174,9 @@ pub async fn run() -> ExitCode {
         Command::Retention(command) => retention::run(command, global).await,
         Command::Admin(command) => admin::run(command, global).await,
         Command::Cluster(command) => cluster::run(command, global).await,
+        Command::Backup(args) => backup::run(args, global).await,
+        Command::Restore(args) => restore::run(args, global).await,
+        Command::Check(args) => check::run(args, global).await,
         Command::Completions { shell } => completions::run(shell),
         Command::Man { dir } => man::run(&dir),
     };

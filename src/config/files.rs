@@ -11,6 +11,9 @@ use super::units::{self, BYTE, GIB, MIB, SECOND, Size};
 use super::values::network;
 use crate::media::{self, StoreUrl};
 
+/// The folder of message files in a data folder.
+const MEDIA: &str = "media";
+
 /// Upper bound of a file's size.
 const SIZE_MAX: Size = Size(4 * GIB.0);
 
@@ -20,9 +23,9 @@ const FREE_SPACE_MAX: Size = Size(1 << 60);
 /// Upper bound of a URL's validity: a year.
 const LINK_TTL_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Where files are stored, and their limits.
+/// Where files are stored, for the service and for every command that reads or writes them.
 #[derive(Args, Clone, Debug)]
-pub struct FileArgs {
+pub struct MediaPlaceArgs {
     /// Bucket for message files, with region, endpoint and credentials in the standard `AWS_…` variables; without it,
     /// files are stored in the data folder
     #[arg(long, env = "HOTLINE_MEDIA_STORE", value_name = "s3://BUCKET/DIR")]
@@ -31,6 +34,14 @@ pub struct FileArgs {
     /// in the data folder
     #[arg(long, env = "HOTLINE_MEDIA_SHARED", value_name = "DIR")]
     pub media_shared: Option<PathBuf>,
+}
+
+/// Where files are stored, and their limits.
+#[derive(Args, Clone, Debug)]
+pub struct FileArgs {
+    /// Where files are stored.
+    #[command(flatten)]
+    pub place: MediaPlaceArgs,
     /// Maximum size of a sent or received file
     #[arg(long, alias = "media-bytes-max", env = "HOTLINE_MEDIA_MAX_SIZE", default_value_t = Size(media::BYTES_MAX),
         value_name = "SIZE", value_parser = units::sizes(BYTE, BYTE..=SIZE_MAX))]
@@ -51,31 +62,40 @@ pub struct FileArgs {
     pub fetch_allow_network: Vec<IpNet>,
 }
 
+impl MediaPlaceArgs {
+    /// The folder of files; with a bucket, it has only those that are being uploaded.
+    ///
+    /// # Errors
+    /// When two places are given.
+    pub fn folder(&self, database: &DatabaseArgs) -> Result<PathBuf, String> {
+        // Checked here, because one of them may come from the configuration file.
+        if self.media_shared.is_some() && self.media_store.is_some() {
+            return Err("--media-shared and --media-store cannot be used together".to_owned());
+        }
+        Ok(self.media_shared.clone().unwrap_or_else(|| database.data_dir.join(MEDIA)))
+    }
+}
+
 impl FileArgs {
     /// The settings of files.
     ///
     /// # Errors
     /// When two places are given.
     pub(super) fn media(&self, database: &DatabaseArgs, public_url: Option<&str>) -> Result<media::Options, String> {
-        // Checked here, because one of them may come from the configuration file.
-        if self.media_shared.is_some() && self.media_store.is_some() {
-            return Err("--media-shared and --media-store cannot be used together".to_owned());
-        }
-        let folder = self.media_shared.clone().unwrap_or_else(|| database.data_dir.join("media"));
         Ok(media::Options {
-            store: self.media_store.clone(),
+            store: self.place.media_store.clone(),
             bytes_max: self.media_max_size.0,
             public_url: public_url.map(str::to_owned),
             free_bytes_min: self.min_free_space.0,
             is_shared: self.media_shared.is_some(),
             watched: vec![database.data_dir.clone()],
             link_valid_for: self.media_link_ttl,
-            ..media::Options::in_folder(folder)
+            ..media::Options::in_folder(self.place.folder(database)?)
         })
     }
 
     /// Whether files are stored where other processes can read them.
     pub(super) fn are_shared(&self) -> bool {
-        self.media_store.is_some() || self.media_shared.is_some()
+        self.place.media_store.is_some() || self.place.media_shared.is_some()
     }
 }

@@ -30,7 +30,7 @@ const VERBS: [&str; 19] = [
 ];
 
 /// Verbs of the whole installation.
-const BARE_VERBS: [&str; 4] = ["serve", "demo", "completions", "man"];
+const BARE_VERBS: [&str; 7] = ["serve", "demo", "backup", "restore", "check", "completions", "man"];
 
 /// What a name of an option does not end with: the value has the unit.
 const UNITS: [&str; 8] = ["-s", "-ms", "-kib", "-mib", "-gib", "-minutes", "-hours", "-days"];

@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod backup;
 mod baseline;
 mod campaigns;
 mod cascades;

@@ -9,10 +9,10 @@ use super::os_user::OsUser;
 use super::{BINARIES_VARIABLE, ClusterError, OLDEST_SUPPORTED};
 
 /// A program that only prints its version takes milliseconds; ten seconds means it hangs.
-const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Folders with one subfolder per version: parent, prefix of the subfolder's name, path of the binaries within it.
-const VERSIONED: [(&str, &str, &str); 7] = [
+pub(super) const VERSIONED: [(&str, &str, &str); 7] = [
     ("/usr/lib/postgresql", "", "bin"),
     ("/usr", "pgsql-", "bin"),
     ("/usr/libexec", "postgresql", ""),

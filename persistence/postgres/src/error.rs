@@ -21,6 +21,19 @@ pub enum ClusterError {
     )]
     NoBinaries,
 
+    /// A client program was not found.
+    #[error(
+        "no `{name}` of PostgreSQL {least} or newer found; install it \
+         (Debian, Ubuntu: `apt-get install postgresql-client`; Fedora: `dnf install postgresql`), \
+         or set its folder with --pg-bin (HOTLINE_PG_BIN)"
+    )]
+    NoProgram {
+        /// The program.
+        name: String,
+        /// The lowest suitable major version.
+        least: u32,
+    },
+
     /// The named folder does not contain the required programs.
     #[error("`{}` cannot be used as the folder of the PostgreSQL binaries: {reason}", directory.display())]
     BadBinaries {

@@ -22,6 +22,7 @@ mod lock;
 mod os_user;
 mod pid_file;
 mod postmaster;
+mod programs;
 mod socket;
 mod supervisor;
 pub mod template;
@@ -32,6 +33,7 @@ use std::path::PathBuf;
 
 pub use cluster::Cluster;
 pub use error::ClusterError;
+pub use programs::{Program, find_program};
 
 /// Environment variable with the folder of `postgres` and `initdb`.
 pub const BINARIES_VARIABLE: &str = "HOTLINE_PG_BIN";

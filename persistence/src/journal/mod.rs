@@ -8,6 +8,7 @@
 //! [`record`] describes the on-disk format.
 
 mod confirmed_file;
+mod copy;
 mod error;
 mod maintenance;
 mod reader;
@@ -29,6 +30,7 @@ use std::thread::{self, JoinHandle};
 
 use parking_lot::Mutex;
 
+pub use copy::{Contents, confirm_copy, copy, examine};
 pub use error::{JournalError, Refused, TooLarge};
 pub use reader::Records;
 pub use recover::{Inspection, RecoveredJournal, TornTail, inspect, open};

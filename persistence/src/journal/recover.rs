@@ -184,7 +184,7 @@ impl RecoveredJournal {
 }
 
 /// A fully verified segment.
-struct VerifiedSegment {
+pub(super) struct VerifiedSegment {
     path: PathBuf,
     first: Seq,
     next: Seq,
@@ -197,6 +197,11 @@ struct VerifiedSegment {
 }
 
 impl VerifiedSegment {
+    /// The sequence after its last record, and the length up to its last valid group.
+    pub(super) fn extent(&self) -> (Seq, usize) {
+        (self.next, usize::try_from(self.end).unwrap_or(usize::MAX))
+    }
+
     fn into_sealed(self) -> SealedSegment {
         let stale_end = self.stale_end.max(self.end);
         SealedSegment {
@@ -222,7 +227,7 @@ fn create_dir(dir: &Path) -> Result<(), JournalError> {
 
 /// Removes the last file from the list if its header was never written. It contains no records: groups are written only
 /// after the header was synced.
-fn take_unfinished(files: &mut Vec<(Seq, PathBuf)>) -> Result<Option<(Seq, PathBuf)>, JournalError> {
+pub(super) fn take_unfinished(files: &mut Vec<(Seq, PathBuf)>) -> Result<Option<(Seq, PathBuf)>, JournalError> {
     let Some((_, path)) = files.last() else { return Ok(None) };
     let is_unfinished = has_no_header(path).map_err(JournalError::io("read", path))?;
     Ok(if is_unfinished { files.pop() } else { None })
@@ -260,13 +265,13 @@ fn verify_all(
     Ok(verified)
 }
 
-fn read_whole(path: &Path, bytes: &mut Vec<u8>) -> Result<(), JournalError> {
+pub(super) fn read_whole(path: &Path, bytes: &mut Vec<u8>) -> Result<(), JournalError> {
     bytes.clear();
     File::open(path).and_then(|mut file| file.read_to_end(bytes)).map_err(JournalError::io("read", path))?;
     Ok(())
 }
 
-fn verify_segment(
+pub(super) fn verify_segment(
     path: &Path,
     first: Seq,
     bytes: &[u8],

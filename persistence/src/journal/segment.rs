@@ -16,7 +16,7 @@ const SPARE_PREFIX: &str = "spare-";
 const SPARE_SUFFIX: &str = ".tmp";
 /// A segment created when no spare was ready. It needs its own name, since a spare may be created at the same time.
 const INLINE_FILE: &str = "segment.tmp";
-const ID_FILE: &str = "id";
+pub(super) const ID_FILE: &str = "id";
 const ID_NEW_FILE: &str = "id.tmp";
 const LOCK_FILE: &str = "lock";
 pub(super) const CONFIRMED_FILE: &str = "confirmed";
@@ -34,7 +34,7 @@ const ZEROS_SYNC_BYTES: u64 = 4 << 20;
 
 /// The journal contains conversations, so only its owner may read it.
 const FILE_MODE: u32 = 0o600;
-const DIR_MODE: u32 = 0o700;
+pub(super) const DIR_MODE: u32 = 0o700;
 /// The permission bits of a file mode.
 const PERMISSION_BITS: u32 = 0o7777;
 

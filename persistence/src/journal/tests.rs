@@ -11,6 +11,7 @@ use super::record::Header;
 use super::record_queue::RecordQueue;
 use super::*;
 
+mod copying;
 mod damage;
 #[cfg(feature = "failpoints")]
 mod failures;

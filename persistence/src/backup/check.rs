@@ -1,0 +1,109 @@
+//! Statements of a check: what the schema itself does not guarantee.
+
+use serde::Serialize;
+use sqlx::{FromRow, PgConnection, PgPool};
+
+use crate::tables::media::FileKey;
+use crate::{CompanyId, Result};
+
+/// A number of rows, by kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, FromRow)]
+pub struct Count {
+    /// What is counted.
+    pub kind: String,
+    /// How many there are.
+    pub count: i64,
+}
+
+/// Rows that refer to a missing row, where the schema has no foreign key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, FromRow)]
+pub struct Orphans {
+    /// The column that refers.
+    pub reference: String,
+    /// Number of rows.
+    pub count: i64,
+    /// The company of one of them.
+    pub company_id: Option<i64>,
+}
+
+/// Whether the schema has no table, view or sequence other than those of extensions.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn is_empty(db: &mut PgConnection) -> Result<bool> {
+    let is_empty = "select not exists (select from pg_class c
+            where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'S', 'f')
+              and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid
+                  and d.deptype = 'e'))";
+    Ok(sqlx::query_scalar(is_empty).fetch_one(db).await?)
+}
+
+/// The size of an installation.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn counts(db: &mut PgConnection) -> Result<Vec<Count>> {
+    let counts = "select 'companies' as kind, count(*) as count from companies
+         union all select 'contacts', count(*) from contacts
+         union all select 'tickets', count(*) from tickets
+         union all select 'messages', count(*) from messages
+         union all select 'files', count(*) from media where left_at is null";
+    Ok(sqlx::query_as(counts).fetch_all(db).await?)
+}
+
+/// Refused rows, by kind.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn rejected(db: &mut PgConnection) -> Result<Vec<Count>> {
+    let rejected = "select kind, count(*) as count from rejected_changes group by kind order by kind";
+    Ok(sqlx::query_as(rejected).fetch_all(db).await?)
+}
+
+/// Rows that refer to a missing ticket, contact or message. Each statement reads whole tables.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn orphans(db: &mut PgConnection) -> Result<Vec<Orphans>> {
+    let orphans = "select * from (
+             select 'messages.ticket_id' as reference, count(*) as count, min(m.company_id) as company_id
+             from messages m
+             where not exists (select from tickets t where t.company_id = m.company_id and t.id = m.ticket_id)
+             union all
+             select 'messages.contact_id', count(*), min(m.company_id) from messages m
+             where not exists (select from contacts c where c.company_id = m.company_id and c.id = m.contact_id)
+             union all
+             select 'ticket_events.ticket_id', count(*), min(e.company_id) from ticket_events e
+             where not exists (select from tickets t where t.company_id = e.company_id and t.id = e.ticket_id)
+             union all
+             select 'media.message_id', count(*), min(f.company_id) from media f
+             where f.left_at is null
+               and not exists (select from messages m where m.company_id = f.company_id and m.id = f.message_id)
+         ) found where count > 0";
+    Ok(sqlx::query_as(orphans).fetch_all(db).await?)
+}
+
+/// A page of the files of messages, after the last one of the page before.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn files_after(db: &mut PgConnection, after: Option<&FileKey>, limit: i64) -> Result<Vec<FileKey>> {
+    let files = "select company_id, id from media
+         where left_at is null and ($1::bigint is null or (company_id, id) > ($1, $2))
+         order by company_id, id limit $3";
+    let (company, id) = after.map(|(company, id)| (*company, id.clone())).unzip();
+    Ok(sqlx::query_as(files).bind(company).bind(id).bind(limit).fetch_all(db).await?)
+}
+
+/// Those of these files that a message refers to now.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn still_used(db: &PgPool, files: &[FileKey]) -> Result<Vec<FileKey>> {
+    let (companies, ids): (Vec<CompanyId>, Vec<String>) =
+        files.iter().map(|(company, id)| (*company, id.to_string())).unzip();
+    let used = "select m.company_id, m.id from media m
+         join unnest($1::bigint[], $2::text[]) as x (company, id) on m.company_id = x.company and m.id = x.id
+         where m.left_at is null";
+    Ok(sqlx::query_as(used).bind(companies).bind(ids).fetch_all(db).await?)
+}

@@ -1,0 +1,197 @@
+//! The tables as of one moment, for `pg_dump` and for what is stored beside its output.
+
+use chrono::{DateTime, Utc};
+use sqlx::{FromRow, PgConnection, PgPool, Postgres, Transaction};
+
+use crate::Result;
+use crate::journal::{Contents, Seq};
+use crate::tables::messages::MESSAGES_WATERMARK_SUFFIX;
+
+/// Begins a transaction that reads everything as of one moment.
+const BEGIN: &str = "begin isolation level repeatable read, read only";
+
+/// Number of characters of a journal's id. The names of other rows of `journal_watermark` are no such numbers.
+const JOURNAL_ID_CHARACTERS: usize = 32;
+
+/// The position of a journal in the tables.
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
+pub struct Watermark {
+    /// The journal's id.
+    pub journal: String,
+    /// The last entry in the tables.
+    pub seq: i64,
+    /// The epoch in which it was written.
+    pub epoch: i64,
+}
+
+impl Watermark {
+    /// The last entry in the tables.
+    pub fn seq(&self) -> Seq {
+        Seq::try_from(self.seq).unwrap_or(0)
+    }
+}
+
+/// What a database reports of itself.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// The server's version, as `server_version_num`.
+    pub server_version: i32,
+    /// The schema in which the tables are.
+    pub schema: String,
+    /// The last migration.
+    pub migration: i64,
+    /// The lowest migration that a release must know to serve it.
+    pub least_migration: i64,
+    /// The release that migrated last.
+    pub release: String,
+    /// The database's time at this moment.
+    pub now: DateTime<Utc>,
+    /// The positions of all journals.
+    pub watermarks: Vec<Watermark>,
+}
+
+impl State {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// When the database cannot answer, or has no tables of Hotline.
+    pub async fn read(db: &mut PgConnection) -> Result<Self> {
+        let server = "select current_setting('server_version_num')::int4, current_schema()::text, now()";
+        let (server_version, schema, now): (i32, Option<String>, DateTime<Utc>) =
+            sqlx::query_as(server).fetch_one(&mut *db).await?;
+        let migrations =
+            "select (select coalesce(max(version), 0) from _sqlx_migrations), least, release from schema_needs";
+        let (migration, least_migration, release) = sqlx::query_as(migrations).fetch_one(&mut *db).await?;
+        let watermarks = "select journal, seq, epoch from journal_watermark order by journal";
+        let watermarks = sqlx::query_as(watermarks).fetch_all(&mut *db).await?;
+        let schema = schema.unwrap_or_default();
+        Ok(Self { server_version, schema, migration, least_migration, release, now, watermarks })
+    }
+
+    /// The major version of the server.
+    pub fn server_major(&self) -> u32 {
+        u32::try_from(self.server_version / 10_000).unwrap_or(0)
+    }
+
+    /// The last entry of this journal that is in the tables.
+    pub fn watermark(&self, journal: &str) -> Option<Seq> {
+        self.watermarks.iter().find(|row| row.journal == journal).map(Watermark::seq)
+    }
+
+    /// The journal that writes to this database: changes may be in it and not in the tables. `None`: there is none.
+    pub fn writing_journal(&self) -> Option<&str> {
+        let is_journal = |row: &Watermark| {
+            row.journal.len() == JOURNAL_ID_CHARACTERS && row.journal.bytes().all(|byte| byte.is_ascii_hexdigit())
+        };
+        let others = self.watermarks.iter().filter(|row| !row.journal.ends_with(MESSAGES_WATERMARK_SUFFIX));
+        // A start that writes without a journal has replayed one first, in the same epoch.
+        let last = others.max_by_key(|row| (row.epoch, !is_journal(row)))?;
+        is_journal(last).then_some(last.journal.as_str())
+    }
+
+    /// Why a start would refuse this journal with this database; `None`: they belong together.
+    pub fn mismatch(&self, journal: Option<&Contents>) -> Option<String> {
+        let writing = self.writing_journal();
+        let Some(journal) = journal else {
+            return writing.map(|id| format!("the journal {id} of this database is missing"));
+        };
+        if let Some(id) = writing.filter(|id| *id != journal.id) {
+            return Some(format!("the journal has the id {}, but the database was last written from {id}", journal.id));
+        }
+        let watermark = self.watermark(&journal.id).unwrap_or(0);
+        if watermark < journal.confirmed {
+            let confirmed = journal.confirmed;
+            return Some(format!("the database has entries up to {watermark}, but {confirmed} were confirmed"));
+        }
+        match journal.first {
+            Some(first) if first > watermark + 1 => {
+                Some(format!("the journal begins with entry {first}, but the database ends with {watermark}"))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A moment of the database that other sessions can read, as long as this is not dropped.
+pub struct Snapshot {
+    transaction: Transaction<'static, Postgres>,
+    /// The name under which other sessions read it.
+    pub id: String,
+    /// What the database reports of itself at this moment.
+    pub state: State,
+}
+
+impl Snapshot {
+    /// Takes a snapshot.
+    ///
+    /// # Errors
+    /// When the database cannot answer, or has no tables of Hotline.
+    pub async fn take(db: &PgPool) -> Result<Self> {
+        let mut transaction = db.begin_with(BEGIN).await?;
+        // It waits for another process to read everything; a database or a role may limit that.
+        let unlimited = "select set_config('idle_in_transaction_session_timeout', '0', true)";
+        sqlx::query(unlimited).execute(&mut *transaction).await?;
+        let id = sqlx::query_scalar("select pg_export_snapshot()").fetch_one(&mut *transaction).await?;
+        let state = State::read(&mut transaction).await?;
+        Ok(Self { transaction, id, state })
+    }
+
+    /// The connection, for further statements as of this moment.
+    pub fn connection(&mut self) -> &mut PgConnection {
+        &mut self.transaction
+    }
+
+    /// Ends it. If the server has lost the session meanwhile, a reader of it has failed as well.
+    pub async fn end(self) -> Result<()> {
+        Ok(self.transaction.commit().await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JOURNAL: &str = "0123456789abcdef0123456789abcdef";
+
+    fn state(watermarks: &[(&str, i64, i64)]) -> State {
+        let rows = watermarks.iter().map(|(journal, seq, epoch)| Watermark {
+            journal: (*journal).to_owned(),
+            seq: *seq,
+            epoch: *epoch,
+        });
+        State {
+            server_version: 150_004,
+            schema: "public".to_owned(),
+            migration: 1,
+            least_migration: 1,
+            release: "0.1.0".to_owned(),
+            now: crate::clock::now(),
+            watermarks: rows.collect(),
+        }
+    }
+
+    fn journal(id: &str, confirmed: Seq, first: Seq) -> Contents {
+        Contents { id: id.to_owned(), confirmed, first: Some(first), last: None, segments: 1, bytes: 0 }
+    }
+
+    #[test]
+    fn a_journal_and_tables_that_a_start_would_refuse_do_not_match() {
+        let written = state(&[(JOURNAL, 10, 3), ("direct", 0, 2), ("0123456789abcdef0123456789abcdef/messages", 9, 4)]);
+        assert_eq!(written.mismatch(Some(&journal(JOURNAL, 10, 11))), None);
+        assert_eq!(written.mismatch(Some(&journal(JOURNAL, 7, 3))), None);
+        for (other, word) in [
+            (Some(journal(JOURNAL, 11, 3)), "11 were confirmed"),
+            (Some(journal(JOURNAL, 7, 12)), "begins with entry 12"),
+            (Some(journal("f123456789abcdef0123456789abcdef", 0, 1)), "last written from"),
+            (None, "is missing"),
+        ] {
+            let reason = written.mismatch(other.as_ref()).expect("a reason");
+            assert!(reason.contains(word), "{reason}");
+        }
+        // Without a journal since.
+        for name in ["direct", "cluster", "life 7"] {
+            let direct = state(&[(JOURNAL, 10, 3), (name, 0, 3)]);
+            assert_eq!((direct.writing_journal(), direct.mismatch(None)), (None, None), "{name}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The tables, by the programs of PostgreSQL itself: `pg_dump` writes them, `pg_restore` reads them. Anyone can use the
+//! file with them, without Hotline.
+//!
+//! Their connection is given in variables: arguments of a process are visible to every user of the machine.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use hotline_postgres::Program;
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use url::Url;
+
+use super::Failure;
+use super::files::{self, Sum};
+use super::manifest::DUMP;
+
+/// Bytes of a program's messages that are kept.
+const MESSAGES_BYTES_MAX: u64 = 16 * 1024;
+
+/// Where the system's certificates are: `sqlx` uses them, and these programs only if they are named.
+const SYSTEM_CERTIFICATES: [&str; 2] = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"];
+
+/// The extensions that the tables use.
+const EXTENSIONS: [&str; 3] = ["unaccent", "pg_trgm", "btree_gin"];
+
+/// The schema of a database that has no other user.
+const PUBLIC: &str = "public";
+
+/// How a program connects.
+#[derive(Clone)]
+pub struct Connection {
+    database: String,
+    variables: Vec<(&'static str, String)>,
+}
+
+impl Connection {
+    /// The same database as these options, which were parsed from `url` if there is one.
+    pub fn new(options: &PgConnectOptions, url: Option<&str>) -> Self {
+        let host = match options.get_socket() {
+            Some(socket) => socket.display().to_string(),
+            None => options.get_host().to_owned(),
+        };
+        let user = options.get_username().to_owned();
+        let database = options.get_database().map_or_else(|| user.clone(), str::to_owned);
+        let mut variables = vec![
+            ("PGHOST", host),
+            ("PGPORT", options.get_port().to_string()),
+            ("PGUSER", user),
+            ("PGDATABASE", database.clone()),
+            ("PGSSLMODE", ssl_mode(options.get_ssl_mode()).to_owned()),
+            ("PGAPPNAME", "hotline".to_owned()),
+        ];
+        variables.extend(url.and_then(|url| Url::parse(url).ok()).iter().flat_map(of_url));
+        let needs_roots = matches!(options.get_ssl_mode(), PgSslMode::VerifyCa | PgSslMode::VerifyFull);
+        let has_roots = variables.iter().any(|(name, _)| *name == "PGSSLROOTCERT");
+        if needs_roots && !has_roots && std::env::var_os("PGSSLROOTCERT").is_none() {
+            let system = SYSTEM_CERTIFICATES.into_iter().find(|path| Path::new(path).is_file());
+            variables.extend(system.map(|path| ("PGSSLROOTCERT", path.to_owned())));
+        }
+        Self { database, variables }
+    }
+
+    fn command(&self, program: &Program) -> Command {
+        let mut command = Command::new(&program.path);
+        command.env_remove("PGSERVICE").env_remove("PGSERVICEFILE").env_remove("PGHOSTADDR").env("LC_ALL", "C");
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command.stdin(Stdio::null()).stderr(Stdio::piped());
+        command
+    }
+}
+
+fn ssl_mode(mode: PgSslMode) -> &'static str {
+    match mode {
+        PgSslMode::Disable => "disable",
+        PgSslMode::Allow => "allow",
+        PgSslMode::Prefer => "prefer",
+        PgSslMode::Require => "require",
+        PgSslMode::VerifyCa => "verify-ca",
+        PgSslMode::VerifyFull => "verify-full",
+    }
+}
+
+/// What options do not reveal: the password and the files of TLS.
+fn of_url(url: &Url) -> Vec<(&'static str, String)> {
+    let decode = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let mut variables: Vec<_> = url.password().map(|password| ("PGPASSWORD", decode(password))).into_iter().collect();
+    variables.extend(url.query_pairs().filter_map(|(key, value)| {
+        let name = match &*key {
+            "password" => "PGPASSWORD",
+            "sslrootcert" | "ssl-root-cert" | "ssl-ca" => "PGSSLROOTCERT",
+            "sslcert" | "ssl-cert" => "PGSSLCERT",
+            "sslkey" | "ssl-key" => "PGSSLKEY",
+            "options" => "PGOPTIONS",
+            _ => return None,
+        };
+        Some((name, value.into_owned()))
+    }));
+    variables
+}
+
+/// Writes the tables as of a snapshot, and returns their size and sum.
+pub fn write(
+    program: &Program,
+    connection: &Connection,
+    snapshot: &str,
+    schema: &str,
+    backup: &Path,
+) -> Result<(u64, Sum), Failure> {
+    let mut command = connection.command(program);
+    // The fastest compression: the service runs beside it.
+    command.args(["--format=custom", "--compress=1", "--no-owner", "--no-privileges", "--no-comments"]);
+    command.args(["--no-publications", "--no-subscriptions", "--no-tablespaces", "--no-security-labels"]);
+    command.arg(format!("--snapshot={snapshot}"));
+    if schema != PUBLIC {
+        command.arg(format!("--schema={schema}"));
+        command.args(EXTENSIONS.map(|extension| format!("--extension={extension}")));
+    }
+    let mut running = Running::start(command.stdout(Stdio::piped()), program)?;
+    let path = backup.join(DUMP);
+    let output = running.child.stdout.take().ok_or("pg_dump has no output")?;
+    match files::write_from(output, &program.path, &path) {
+        Ok(written) => {
+            running.finish()?;
+            Ok(written)
+        }
+        Err(error) => {
+            running.stop();
+            Err(error.into())
+        }
+    }
+}
+
+/// Writes the tables of a backup into an empty database, completely or not at all.
+pub fn restore(program: &Program, connection: &Connection, backup: &Path) -> Result<(), Failure> {
+    let mut command = connection.command(program);
+    command.args(["--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges", "--no-comments"]);
+    // A name with `=` would be read as several parameters.
+    command.arg(format!("--dbname=dbname='{}'", connection.database.replace('\\', "\\\\").replace('\'', "\\'")));
+    command.arg(backup.canonicalize()?.join(DUMP)).stdout(Stdio::null());
+    Running::start(&mut command, program)?.finish()
+}
+
+/// A program that runs, and what it reports.
+struct Running {
+    name: String,
+    child: Child,
+    messages: Option<thread::JoinHandle<String>>,
+}
+
+impl Running {
+    fn start(command: &mut Command, program: &Program) -> Result<Self, Failure> {
+        let name = program.path.display().to_string();
+        let mut child = command.spawn().map_err(|error| format!("could not run `{name}`: {error}"))?;
+        let messages = child.stderr.take().map(|mut stderr| {
+            thread::spawn(move || {
+                let mut kept = Vec::new();
+                let _ = stderr.by_ref().take(MESSAGES_BYTES_MAX).read_to_end(&mut kept);
+                // The rest is read, so that the program does not wait.
+                let _ = std::io::copy(&mut stderr, &mut std::io::sink());
+                String::from_utf8_lossy(&kept).trim().replace('\n', "; ")
+            })
+        });
+        Ok(Self { name, child, messages })
+    }
+
+    fn finish(mut self) -> Result<(), Failure> {
+        let status = self.child.wait()?;
+        let messages = self.messages.take().and_then(|messages| messages.join().ok()).unwrap_or_default();
+        if status.success() { Ok(()) } else { Err(format!("`{}` failed ({status}): {messages}", self.name).into()) }
+    }
+
+    fn stop(mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

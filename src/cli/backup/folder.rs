@@ -1,0 +1,117 @@
+//! The folder that has the backups: one folder for each, named by its time. A backup is written under a hidden name and
+//! renamed once it is complete; one command at a time writes here.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, NaiveDateTime, Utc};
+
+use super::Failure;
+use super::files::{self, FileError};
+use super::manifest::MANIFEST;
+
+/// Names of backups sort by time, and have no character that a file system or a shell treats specially.
+const NAME: &str = "%Y-%m-%dT%H-%M-%S%.3fZ";
+const LOCK: &str = ".lock";
+const UNFINISHED: &str = ".unfinished";
+const REMOVED: &str = ".removed";
+
+/// The folder, locked against other backups.
+pub struct BackupFolder {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl BackupFolder {
+    /// Creates the folder if necessary, locks it, and removes what interrupted commands left.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        files::create_folder(path)?;
+        let lock = path.join(LOCK);
+        let mut options = OpenOptions::new();
+        let file = options.create(true).truncate(false).write(true).mode(0o600).open(&lock);
+        let file = file.map_err(FileError::new("open", &lock))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(format!("another backup to `{}` is in progress", path.display()).into());
+            }
+            Err(TryLockError::Error(error)) => return Err(FileError::new("lock", &lock)(error).into()),
+        }
+        for name in files::names(path)? {
+            if name == UNFINISHED || name == REMOVED {
+                remove(&path.join(name))?;
+            }
+        }
+        Ok(Self { path: path.to_owned(), _lock: file })
+    }
+
+    /// Creates the folder of a new backup.
+    pub fn begin(&self) -> Result<Unfinished<'_>, FileError> {
+        let path = self.path.join(UNFINISHED);
+        files::create_folder(&path)?;
+        Ok(Unfinished { folder: self, path, is_complete: false })
+    }
+
+    /// Removes the oldest backups until there are `keep`, and returns how many those were.
+    pub fn retain(&self, keep: usize) -> Result<usize, FileError> {
+        let complete = complete(&self.path)?;
+        let excess = complete.len().saturating_sub(keep);
+        for name in &complete[..excess] {
+            // Renamed first: a backup that is partly removed must not look complete.
+            let (from, to) = (self.path.join(name), self.path.join(REMOVED));
+            fs::rename(&from, &to).map_err(FileError::new("rename", &from))?;
+            remove(&to)?;
+        }
+        Ok(excess)
+    }
+}
+
+/// The folder of a backup that is being written. Dropped incomplete, it is removed.
+pub struct Unfinished<'a> {
+    folder: &'a BackupFolder,
+    path: PathBuf,
+    is_complete: bool,
+}
+
+impl Unfinished<'_> {
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Syncs everything and gives it its name.
+    pub fn complete(mut self, at: DateTime<Utc>) -> Result<PathBuf, FileError> {
+        files::sync(&self.path)?;
+        let path = self.folder.path.join(at.format(NAME).to_string());
+        fs::rename(&self.path, &path).map_err(FileError::new("rename", &self.path))?;
+        self.is_complete = true;
+        files::sync(&self.folder.path)?;
+        Ok(path)
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if !self.is_complete
+            && let Err(error) = remove(&self.path)
+        {
+            eprintln!("hotline: an incomplete backup remains until the next one: {error}");
+        }
+    }
+}
+
+fn remove(path: &Path) -> Result<(), FileError> {
+    fs::remove_dir_all(path).map_err(FileError::new("remove", path))
+}
+
+/// The names of the complete backups, oldest first.
+fn complete(path: &Path) -> Result<Vec<String>, FileError> {
+    let mut names = files::names(path)?;
+    names.retain(|name| NaiveDateTime::parse_from_str(name, NAME).is_ok() && path.join(name).join(MANIFEST).is_file());
+    Ok(names)
+}
+
+/// The newest complete backup, if there is one.
+pub fn newest(path: &Path) -> Result<Option<PathBuf>, FileError> {
+    Ok(complete(path)?.pop().map(|name| path.join(name)))
+}

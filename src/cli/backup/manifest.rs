@@ -1,0 +1,152 @@
+//! What a backup says of itself: `manifest.json`, and `sums.sha256`, which `sha256sum -c` reads as well.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::files::{self, FileError, Sums};
+
+pub const MANIFEST: &str = "manifest.json";
+pub const SUMS: &str = "sums.sha256";
+pub const DUMP: &str = "database.dump";
+pub const JOURNAL: &str = "journal";
+pub const MEDIA: &str = "media";
+pub const KEY: &str = "secrets.key";
+
+/// The version of the layout. A release reads the versions up to its own.
+pub const FORMAT: u32 = 1;
+
+/// The content of a backup.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Manifest {
+    /// The version of the layout.
+    pub format: u32,
+    /// The release that wrote it.
+    pub release: String,
+    pub started_at: DateTime<Utc>,
+    /// Every change that was acknowledged before this time is in it.
+    pub complete_to: DateTime<Utc>,
+    pub completed_at: DateTime<Utc>,
+    pub database: DatabasePart,
+    /// `None`: no journal writes to this database.
+    pub journal: Option<JournalPart>,
+    pub files: FilesPart,
+    /// Whether it has the keys that decrypt credentials.
+    pub has_key: bool,
+    /// The SHA-256 sum of `sums.sha256`.
+    pub sums: String,
+}
+
+/// The tables.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DatabasePart {
+    /// The server's version, as `server_version_num`.
+    pub postgres_version: i32,
+    /// The major version of the `pg_dump` that wrote the tables.
+    pub pg_dump: u32,
+    /// The schema in which the tables are.
+    pub schema: String,
+    /// The last migration.
+    pub migration: i64,
+    /// The lowest migration that a release must know to serve it.
+    pub least_migration: i64,
+}
+
+/// The journal.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JournalPart {
+    pub id: String,
+    /// Entries up to this one are in the tables.
+    pub watermark: u64,
+    /// The last entry in the journal; `None`: it is empty.
+    pub last: Option<u64>,
+}
+
+/// The files of messages.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FilesPart {
+    /// Whether they are in a bucket, and so not in the backup.
+    pub in_bucket: bool,
+    pub count: u64,
+    pub bytes: u64,
+    /// Number of files that were not copied again, because the backup before has them.
+    pub linked: u64,
+}
+
+/// Why a folder is not a complete backup.
+#[derive(Debug, thiserror::Error)]
+pub enum ManifestError {
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error("`{0}` is not a complete backup: {1}")]
+    Invalid(String, String),
+}
+
+impl Manifest {
+    /// Reads the manifest of a backup.
+    pub fn read(backup: &Path) -> Result<Self, ManifestError> {
+        let path = backup.join(MANIFEST);
+        let bytes = fs::read(&path).map_err(FileError::new("read", &path))?;
+        let manifest: Self = serde_json::from_slice(&bytes).map_err(|error| invalid(&path, error.to_string()))?;
+        if manifest.format > FORMAT {
+            let reason = format!("its format is {}, and this release reads up to {FORMAT}", manifest.format);
+            return Err(invalid(&path, reason));
+        }
+        Ok(manifest)
+    }
+
+    /// Writes the manifest as the last file of a backup.
+    pub fn write(&self, backup: &Path) -> Result<(), FileError> {
+        // Its types have no map with other keys than texts.
+        let text = serde_json::to_string_pretty(self).unwrap_or_default();
+        files::write(&backup.join(MANIFEST), format!("{text}\n").as_bytes()).map(drop)
+    }
+
+    /// Reads the sums of all files of this backup.
+    pub fn read_sums(&self, backup: &Path) -> Result<Sums, ManifestError> {
+        let path = backup.join(SUMS);
+        if files::sum(&path)? != self.sums {
+            return Err(invalid(&path, "its own sum is not the one in the manifest".to_owned()));
+        }
+        let text = fs::read_to_string(&path).map_err(FileError::new("read", &path))?;
+        let lines = text.lines().map(|line| line.split_once("  ").map(|(sum, name)| (name.to_owned(), sum.to_owned())));
+        lines.collect::<Option<Sums>>().ok_or_else(|| invalid(&path, "a line has no sum".to_owned()))
+    }
+
+    /// Verifies every file of this backup, calling `progress` with their number.
+    pub fn verify(&self, backup: &Path, mut progress: impl FnMut(usize)) -> Result<Sums, ManifestError> {
+        let sums = self.read_sums(backup)?;
+        for (index, (name, sum)) in sums.iter().enumerate() {
+            if name.split('/').any(|part| part.is_empty() || part.starts_with('.')) {
+                return Err(invalid(&backup.join(SUMS), format!("the name `{name}` is not one of a backup")));
+            }
+            let path = backup.join(name);
+            if files::sum(&path)? != *sum {
+                return Err(invalid(&path, "the file is damaged: its SHA-256 sum differs".to_owned()));
+            }
+            progress(index + 1);
+        }
+        Ok(sums)
+    }
+}
+
+/// Writes the sums of all files, and returns their own sum.
+pub fn write_sums(backup: &Path, sums: &Sums) -> Result<String, FileError> {
+    let mut text = String::new();
+    for (name, sum) in sums {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{sum}  {name}");
+    }
+    files::write(&backup.join(SUMS), text.as_bytes())
+}
+
+fn invalid(path: &Path, reason: String) -> ManifestError {
+    ManifestError::Invalid(path.display().to_string(), reason)
+}

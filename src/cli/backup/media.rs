@@ -1,0 +1,80 @@
+//! Files of messages. They never change, so a file that the backup before has is linked instead of copied: each backup is
+//! complete, and has its own bytes only for new files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::files::{self, FileError, Sums};
+use super::manifest::{FilesPart, MEDIA};
+
+/// The backup before, and the sums of its files.
+pub struct Previous {
+    pub path: PathBuf,
+    pub sums: Sums,
+}
+
+/// Copies the files that the backup does not have yet, calling `progress` for each. A file that is deleted meanwhile is
+/// left out.
+pub fn copy(
+    from: &Path,
+    backup: &Path,
+    previous: Option<&Previous>,
+    sums: &mut Sums,
+    part: &mut FilesPart,
+    mut progress: impl FnMut(u64),
+) -> Result<(), FileError> {
+    // {hour}/{company}/{id}; what is being uploaded is in `incoming`, and no message refers to it.
+    for hour in files::names(from)?.into_iter().filter(|name| is_hour(name)) {
+        for company in files::names(&from.join(&hour))? {
+            let folder = from.join(&hour).join(&company);
+            if !folder.is_dir() {
+                continue;
+            }
+            for id in files::names(&folder)? {
+                let name = format!("{MEDIA}/{hour}/{company}/{id}");
+                if sums.contains_key(&name) {
+                    continue;
+                }
+                files::create_folder(&backup.join(MEDIA).join(&hour).join(&company))?;
+                let Some((size, sum, is_linked)) = take(&folder.join(&id), backup, &name, previous)? else { continue };
+                sums.insert(name, sum);
+                part.count += 1;
+                part.bytes += size;
+                part.linked += u64::from(is_linked);
+                progress(part.count);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_hour(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Links or copies a file, and returns its size, its sum, and whether it was linked; `None` if it no longer exists.
+fn take(
+    from: &Path,
+    backup: &Path,
+    name: &str,
+    previous: Option<&Previous>,
+) -> Result<Option<(u64, files::Sum, bool)>, FileError> {
+    let to = backup.join(name);
+    let size = match fs::metadata(from) {
+        Ok(found) => found.len(),
+        Err(_) => return Ok(None),
+    };
+    if let Some(previous) = previous
+        && let Some(sum) = previous.sums.get(name)
+        && fs::metadata(previous.path.join(name)).is_ok_and(|known| known.len() == size)
+        // Not every file system has links; then it is copied.
+        && fs::hard_link(previous.path.join(name), &to).is_ok()
+    {
+        return Ok(Some((size, sum.clone(), true)));
+    }
+    match files::copy(from, &to) {
+        Ok((size, sum)) => Ok(Some((size, sum, false))),
+        Err(error) if error.is_missing() => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,312 @@
+//! `hotline backup`: a copy of an installation from which `hotline restore` makes another, while the service runs or is
+//! stopped.
+//!
+//! IMPORTANT: the order is journal, tables, files ([`hotline_persistence::backup`] has the reason). A change that was
+//! acknowledged before the journal was read is in the journal's copy or in the tables. Files are copied twice: most of
+//! them first, so that little time passes between the journal and the end, and the new ones last, because a message's
+//! file is stored before the message.
+
+mod dump;
+mod files;
+mod folder;
+mod manifest;
+mod media;
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, Utc};
+use clap::Args;
+use hotline_persistence::backup::{Snapshot, State};
+use hotline_persistence::journal::{self, Contents};
+use hotline_persistence::{PgPool, clock};
+use hotline_postgres::find_program;
+use serde::{Deserialize, Serialize};
+
+pub use self::dump::{Connection, restore as restore_tables};
+pub use self::files::{FileError, Sums, copy as copy_file, create_folder, names, sync};
+pub use self::folder::newest;
+use self::folder::{BackupFolder, Unfinished};
+use self::manifest::{DatabasePart, FORMAT, FilesPart, JournalPart, write_sums};
+pub use self::manifest::{JOURNAL, KEY, MEDIA, Manifest};
+use self::media::Previous;
+use super::database::with_database_as_is;
+use super::{Failure, GlobalArgs};
+use crate::config::{DatabaseArgs, MediaPlaceArgs};
+
+/// In the data folder: the result of the last backup, for metrics.
+pub const RECORD: &str = "backup.json";
+
+/// The program that writes the tables.
+const PG_DUMP: &str = "pg_dump";
+
+/// How many files are copied between two lines of progress.
+const PROGRESS_FILES: u64 = 1000;
+
+/// Back up the installation: tables, journal, message files and keys
+#[derive(Args)]
+pub struct BackupArgs {
+    /// Folder for backups; each gets a folder named by its time
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// Number of backups to keep in this folder; older ones are deleted after a success. Without it, all are kept
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    keep: Option<u32>,
+    /// Include the keys that encrypt credentials: without them, a restored installation cannot use its channels. With
+    /// --include-key=false, keep a copy of the key file in another place
+    #[arg(long, action = clap::ArgAction::Set, default_value_t = true)]
+    include_key: bool,
+    #[command(flatten)]
+    place: MediaPlaceArgs,
+}
+
+/// The result of a backup, as printed and as stored in the data folder.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Completed {
+    pub backup: PathBuf,
+    /// Every change that was acknowledged before this time is in it.
+    pub complete_to: DateTime<Utc>,
+    pub completed_at: DateTime<Utc>,
+    /// Bytes of tables and journal, and of the files that were copied or linked.
+    pub bytes: u64,
+    pub files: u64,
+    pub linked_files: u64,
+    /// Number of older backups that were deleted.
+    pub deleted_backups: usize,
+}
+
+pub async fn run(args: BackupArgs, global: &GlobalArgs) -> Result<(), Failure> {
+    let media = args.place.folder(&global.database)?;
+    // The folder is opened first: what cannot be written to is reported before a stopped PostgreSQL is started.
+    let folder = BackupFolder::open(&args.dir)?;
+    let completed = with_database_as_is(&global.database, async |db| {
+        let job = Job { args: &args, database: &global.database, db, media: &media, is_quiet: global.output.json };
+        job.run(&folder).await
+    })
+    .await?;
+    global.output.one(completed)
+}
+
+/// A backup that is being made.
+struct Job<'a> {
+    args: &'a BackupArgs,
+    database: &'a DatabaseArgs,
+    db: &'a PgPool,
+    media: &'a Path,
+    is_quiet: bool,
+}
+
+impl Job<'_> {
+    async fn run(&self, folder: &BackupFolder) -> Result<Completed, Failure> {
+        let started_at = clock::now();
+        let previous = newest(&self.args.dir)?.and_then(previous);
+        let unfinished = folder.begin()?;
+        let mut sums = BTreeMap::new();
+        let in_bucket = self.args.place.media_store.is_some();
+        let mut files = FilesPart { in_bucket, count: 0, bytes: 0, linked: 0 };
+        self.copy_media(&unfinished, previous.as_ref(), &mut sums, &mut files)?;
+
+        let complete_to = clock::now();
+        let (database, journal, bytes) = self.copy_changes(&unfinished, &mut sums).await?;
+        self.copy_media(&unfinished, previous.as_ref(), &mut sums, &mut files)?;
+        let has_key = self.copy_key(&unfinished, &mut sums)?;
+
+        let manifest = Manifest {
+            format: FORMAT,
+            release: env!("CARGO_PKG_VERSION").to_owned(),
+            started_at,
+            complete_to,
+            completed_at: clock::now(),
+            database,
+            journal,
+            files,
+            has_key,
+            sums: write_sums(unfinished.path(), &sums)?,
+        };
+        manifest.write(unfinished.path())?;
+        let path = unfinished.complete(started_at)?;
+        self.finish(folder, path, &manifest, bytes)
+    }
+
+    /// Deletes excess backups, and stores and returns the result.
+    fn finish(
+        &self,
+        folder: &BackupFolder,
+        path: PathBuf,
+        manifest: &Manifest,
+        bytes: u64,
+    ) -> Result<Completed, Failure> {
+        let completed = Completed {
+            backup: path.canonicalize().unwrap_or(path),
+            complete_to: manifest.complete_to,
+            completed_at: manifest.completed_at,
+            bytes: bytes + manifest.files.bytes,
+            files: manifest.files.count,
+            linked_files: manifest.files.linked,
+            deleted_backups: self.args.keep.map_or(Ok(0), |keep| folder.retain(keep as usize))?,
+        };
+        if let Err(error) = self.record(&completed) {
+            // The backup is complete all the same.
+            eprintln!("hotline: the result of the backup was not stored in the data folder: {error}");
+        }
+        Ok(completed)
+    }
+
+    /// Copies the journal, then the tables.
+    async fn copy_changes(
+        &self,
+        unfinished: &Unfinished<'_>,
+        sums: &mut Sums,
+    ) -> Result<(DatabasePart, Option<JournalPart>, u64), Failure> {
+        let (dir, to) = (self.database.data_dir.join(JOURNAL), unfinished.path().join(JOURNAL));
+        let copy = to.clone();
+        let journal = tokio::task::spawn_blocking(move || journal::copy(&dir, &copy)).await??;
+        self.progress(&format!("journal: {} entries", journal.as_ref().map_or(0, entries)));
+        let snapshot = Snapshot::take(self.db).await?;
+        if let Some(reason) = snapshot.state.mismatch(journal.as_ref()) {
+            return Err(self.foreign(&reason).into());
+        }
+        let journal_part = journal.as_ref().map(|journal| of_journal(journal, &snapshot.state));
+        if let Some(part) = &journal_part {
+            journal::confirm_copy(&to, part.watermark)?;
+            files::sum_folder(unfinished.path(), JOURNAL, sums)?;
+        }
+        let (database, bytes) = self.dump(unfinished, snapshot, sums).await?;
+        Ok((database, journal_part, bytes + journal.map_or(0, |journal| journal.bytes)))
+    }
+
+    /// Writes the tables, and returns their size.
+    async fn dump(
+        &self,
+        unfinished: &Unfinished<'_>,
+        snapshot: Snapshot,
+        sums: &mut Sums,
+    ) -> Result<(DatabasePart, u64), Failure> {
+        let major = snapshot.state.server_major();
+        let program = find_program(PG_DUMP, self.database.pg_bin.as_deref(), major).await?;
+        let connection = Connection::new(&self.db.connect_options(), self.database.database_url.as_deref());
+        let part = DatabasePart {
+            postgres_version: snapshot.state.server_version,
+            pg_dump: program.major,
+            schema: snapshot.state.schema.clone(),
+            migration: snapshot.state.migration,
+            least_migration: snapshot.state.least_migration,
+        };
+        let (id, schema, path) = (snapshot.id.clone(), part.schema.clone(), unfinished.path().to_owned());
+        let write = move || dump::write(&program, &connection, &id, &schema, &path).map_err(Attempt::from);
+        let (size, sum) = tokio::task::spawn_blocking(write).await?.map_err(Attempt::into_failure)?;
+        snapshot.end().await?;
+        self.progress(&format!("tables: {size} bytes"));
+        sums.insert(manifest::DUMP.to_owned(), sum);
+        Ok((part, size))
+    }
+
+    fn copy_media(
+        &self,
+        unfinished: &Unfinished<'_>,
+        previous: Option<&Previous>,
+        sums: &mut Sums,
+        part: &mut FilesPart,
+    ) -> Result<(), FileError> {
+        if part.in_bucket {
+            return Ok(());
+        }
+        media::copy(self.media, unfinished.path(), previous, sums, part, |count| {
+            if count.is_multiple_of(PROGRESS_FILES) {
+                self.progress(&format!("files: {count}"));
+            }
+        })
+    }
+
+    /// Copies the keys, if they are to be included and there are any.
+    fn copy_key(&self, unfinished: &Unfinished<'_>, sums: &mut Sums) -> Result<bool, FileError> {
+        if !self.args.include_key {
+            return Ok(false);
+        }
+        match files::copy(&self.database.key_file(), &unfinished.path().join(KEY)) {
+            Ok((_, sum)) => {
+                sums.insert(KEY.to_owned(), sum);
+                Ok(true)
+            }
+            Err(error) if error.is_missing() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Stores the result in the data folder, if this machine has it.
+    fn record(&self, completed: &Completed) -> Result<(), Failure> {
+        let folder = &self.database.data_dir;
+        if !folder.is_dir() {
+            return Ok(());
+        }
+        let (path, new) = (folder.join(RECORD), folder.join(format!("{RECORD}.new")));
+        match std::fs::remove_file(&new) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(FileError::new("remove", &new)(error).into());
+            }
+            _ => {}
+        }
+        files::write(&new, serde_json::to_string(completed)?.as_bytes())?;
+        std::fs::set_permissions(&new, std::os::unix::fs::PermissionsExt::from_mode(RECORD_MODE))
+            .map_err(FileError::new("set the permissions of", &new))?;
+        std::fs::rename(&new, &path).map_err(FileError::new("rename", &new))?;
+        Ok(())
+    }
+
+    fn foreign(&self, reason: &str) -> String {
+        format!(
+            "`{}` is not the data folder of this database: {reason}. Run the backup where the service runs, as its user, \
+             with the same --data-dir and --database-url",
+            self.database.data_dir.display()
+        )
+    }
+
+    fn progress(&self, text: &str) {
+        if !self.is_quiet && std::io::stderr().is_terminal() {
+            eprintln!("{text}");
+        }
+    }
+}
+
+/// The service may run as another user than the backup, and reads the result.
+const RECORD_MODE: u32 = 0o644;
+
+/// A failure that may cross threads.
+enum Attempt {
+    File(FileError),
+    Other(String),
+}
+
+impl From<Failure> for Attempt {
+    fn from(failure: Failure) -> Self {
+        match failure.downcast::<FileError>() {
+            Ok(error) => Self::File(*error),
+            Err(failure) => Self::Other(failure.to_string()),
+        }
+    }
+}
+
+impl Attempt {
+    fn into_failure(self) -> Failure {
+        match self {
+            Self::File(error) => error.into(),
+            Self::Other(message) => message.into(),
+        }
+    }
+}
+
+fn entries(journal: &Contents) -> u64 {
+    journal.first.zip(journal.last).map_or(0, |(first, last)| last + 1 - first)
+}
+
+fn of_journal(journal: &Contents, state: &State) -> JournalPart {
+    JournalPart { id: journal.id.clone(), watermark: state.watermark(&journal.id).unwrap_or(0), last: journal.last }
+}
+
+/// The backup before; one that is damaged is not linked to.
+fn previous(path: PathBuf) -> Option<Previous> {
+    let sums = Manifest::read(&path).and_then(|manifest| manifest.read_sums(&path)).ok()?;
+    Some(Previous { path, sums })
+}

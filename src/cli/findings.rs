@@ -1,0 +1,56 @@
+//! The result of commands that examine: a line for each part, with what to do, and an exit code.
+
+use serde::Serialize;
+
+use super::Failure;
+use super::output::OutputArgs;
+
+/// What was found of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Outcome {
+    Ok,
+    /// Worth knowing; nothing is wrong.
+    Note,
+    Problem,
+}
+
+/// A line of the result.
+#[derive(Debug, Serialize)]
+pub struct Finding {
+    check: &'static str,
+    result: Outcome,
+    found: String,
+    /// What to do.
+    next: Option<String>,
+}
+
+impl Finding {
+    pub fn ok(check: &'static str, found: impl Into<String>) -> Self {
+        Self { check, result: Outcome::Ok, found: found.into(), next: None }
+    }
+
+    pub fn note(check: &'static str, found: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { check, result: Outcome::Note, found: found.into(), next: Some(next.into()) }
+    }
+
+    pub fn problem(check: &'static str, found: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { check, result: Outcome::Problem, found: found.into(), next: Some(next.into()) }
+    }
+}
+
+/// Some checks found a problem: exit code 1.
+#[derive(Debug, thiserror::Error)]
+#[error("checks with a problem: {0}")]
+pub struct ProblemsFound(String);
+
+/// Prints the findings.
+///
+/// # Errors
+/// [`ProblemsFound`] if there is a problem.
+pub fn finish(findings: Vec<Finding>, output: OutputArgs) -> Result<(), Failure> {
+    let problems = findings.iter().filter(|finding| finding.result == Outcome::Problem);
+    let problems = problems.map(|finding| finding.check).collect::<Vec<_>>().join(", ");
+    output.many("checks", &["check", "result", "found", "next"], findings)?;
+    if problems.is_empty() { Ok(()) } else { Err(ProblemsFound(problems).into()) }
+}

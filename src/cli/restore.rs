@@ -1,0 +1,202 @@
+//! `hotline restore`: an installation from a backup, in an empty data folder and an empty database.
+//!
+//! IMPORTANT: the tables are restored last, in one transaction. Until then a start refuses the folder, because the
+//! database is older than the journal; so nothing is ever served from a part of a backup.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, Utc};
+use clap::Args;
+use hotline_persistence::backup::is_empty;
+use hotline_persistence::{PgPool, schema};
+use hotline_postgres::find_program;
+use serde::Serialize;
+
+use super::backup::{self, Connection, FileError, JOURNAL, KEY, MEDIA, Manifest, Sums};
+use super::database::with_new_database_as_is;
+use super::{Failure, GlobalArgs};
+use crate::config::{DatabaseArgs, MediaPlaceArgs};
+
+/// The program that reads the tables.
+const PG_RESTORE: &str = "pg_restore";
+
+/// What a data folder may have before a restore: a private PostgreSQL without tables, which an interrupted restore
+/// leaves, and what file systems and operators put there.
+const ALLOWED: [&str; 7] =
+    ["postgres", "postgres.log", "postgres.lock", "postgres.guests.lock", "lost+found", "hotline.toml", KEY];
+
+/// How many files are verified between two lines of progress.
+const PROGRESS_FILES: usize = 1000;
+
+/// Restore a backup into an empty data folder and an empty database
+#[derive(Args)]
+pub struct RestoreArgs {
+    /// A backup, or a folder for backups, of which the newest is restored
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    #[command(flatten)]
+    place: MediaPlaceArgs,
+}
+
+/// The result of a restore.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Restored {
+    backup: PathBuf,
+    /// Every change that was acknowledged before this time is in it.
+    complete_to: DateTime<Utc>,
+    data_dir: PathBuf,
+    files: u64,
+    /// What to do next.
+    next: String,
+}
+
+pub async fn run(args: RestoreArgs, global: &GlobalArgs) -> Result<(), Failure> {
+    let path = find(&args.dir)?;
+    let manifest = Manifest::read(&path)?;
+    check_schema(&manifest)?;
+    let media = args.place.folder(&global.database)?;
+    let is_quiet = global.output.json || !std::io::stderr().is_terminal();
+    let target = Target { database: &global.database, media: &media };
+    target.check(&manifest)?;
+    let sums = manifest.verify(&path, |count| {
+        if !is_quiet && count.is_multiple_of(PROGRESS_FILES) {
+            eprintln!("verified: {count} files");
+        }
+    })?;
+    with_new_database_as_is(&global.database, async |db| target.restore(&manifest, &path, &sums, db).await).await?;
+    global.output.one(Restored {
+        backup: path,
+        complete_to: manifest.complete_to,
+        data_dir: global.database.data_dir.clone(),
+        files: manifest.files.count,
+        next: next(&manifest),
+    })
+}
+
+fn next(manifest: &Manifest) -> String {
+    let bucket = if manifest.files.in_bucket { "; files of messages are in the bucket of --media-store" } else { "" };
+    format!("start it with `hotline serve`, and never together with the installation that was backed up{bucket}")
+}
+
+/// The backup that is meant.
+fn find(dir: &Path) -> Result<PathBuf, Failure> {
+    if dir.join(JOURNAL).is_dir() || Manifest::read(dir).is_ok() {
+        return Ok(dir.to_owned());
+    }
+    let newest = backup::newest(dir)?;
+    Ok(newest.ok_or_else(|| format!("there is no complete backup in `{}`", dir.display()))?)
+}
+
+/// Refuses a backup of a later release than this one can serve.
+fn check_schema(manifest: &Manifest) -> Result<(), Failure> {
+    let (least, known) = (manifest.database.least_migration, schema::known());
+    if least <= known {
+        return Ok(());
+    }
+    Err(format!(
+        "the backup was written by Hotline {} and needs a release with schema {least} or newer; this is Hotline {} with \
+         schema {known}",
+        manifest.release,
+        env!("CARGO_PKG_VERSION")
+    )
+    .into())
+}
+
+/// Where a backup is restored to.
+struct Target<'a> {
+    database: &'a DatabaseArgs,
+    media: &'a Path,
+}
+
+impl Target<'_> {
+    /// Refuses a folder that is not empty; nothing is changed.
+    fn check(&self, manifest: &Manifest) -> Result<(), Failure> {
+        let folder = &self.database.data_dir;
+        let names = backup::names(folder)?;
+        if let Some(name) = names.iter().find(|name| !ALLOWED.contains(&name.as_str())) {
+            return Err(format!(
+                "the data folder `{}` is not empty: it has `{name}`. Restore into an empty folder (--data-dir), or move \
+                 its content away",
+                folder.display()
+            )
+            .into());
+        }
+        if !backup::names(self.media)?.is_empty() {
+            let media = self.media.display();
+            return Err(format!("the folder for files `{media}` is not empty; restore into an empty one").into());
+        }
+        let key_file = self.database.key_file();
+        match (manifest.has_key, key_file.exists()) {
+            (true, true) => Err(format!(
+                "`{}` exists, and the backup has its own keys: move the file away, or name another one with --key-file",
+                key_file.display()
+            )
+            .into()),
+            (false, false) => Err(format!(
+                "the backup was made without keys: first copy the key file of the installation to `{}`, or name it with \
+                 --key-file",
+                key_file.display()
+            )
+            .into()),
+            _ => Ok(()),
+        }
+    }
+
+    async fn restore(&self, manifest: &Manifest, path: &Path, sums: &Sums, db: &PgPool) -> Result<(), Failure> {
+        if !is_empty(&mut *db.acquire().await?).await? {
+            return Err("the database is not empty: restore into a new one, with `create database`".into());
+        }
+        let program = find_program(PG_RESTORE, self.database.pg_bin.as_deref(), manifest.database.pg_dump).await?;
+        let connection = Connection::new(&db.connect_options(), self.database.database_url.as_deref());
+        let result = self.write(path, sums).map_err(Failure::from);
+        let result = match result {
+            Ok(()) => {
+                let path = path.to_owned();
+                let restore =
+                    move || backup::restore_tables(&program, &connection, &path).map_err(|error| error.to_string());
+                tokio::task::spawn_blocking(restore).await?.map_err(Failure::from)
+            }
+            Err(error) => Err(error),
+        };
+        if let Err(error) = result {
+            self.discard(manifest);
+            return Err(error);
+        }
+        // The first requests would otherwise be planned without statistics.
+        sqlx::query("analyze").execute(db).await?;
+        Ok(())
+    }
+
+    /// Writes everything but the tables.
+    fn write(&self, path: &Path, sums: &Sums) -> Result<(), FileError> {
+        let folder = &self.database.data_dir;
+        for name in sums.keys() {
+            let to = match name.split_once('/') {
+                Some((MEDIA, rest)) => self.media.join(rest),
+                Some((JOURNAL, rest)) => folder.join(JOURNAL).join(rest),
+                None if name == KEY => self.database.key_file(),
+                _ => continue,
+            };
+            if let Some(parent) = to.parent().filter(|parent| !parent.exists()) {
+                backup::create_folder(parent)?;
+            }
+            backup::copy_file(&path.join(name), &to)?;
+        }
+        if folder.is_dir() { backup::sync(folder) } else { Ok(()) }
+    }
+
+    /// Removes what was written, so that the restore can be repeated.
+    fn discard(&self, manifest: &Manifest) {
+        // What cannot be removed is named by the next restore.
+        let _ = std::fs::remove_dir_all(self.database.data_dir.join(JOURNAL));
+        if let Ok(names) = backup::names(self.media) {
+            names.iter().for_each(|name| drop(std::fs::remove_dir_all(self.media.join(name))));
+        }
+        let _ = std::fs::remove_dir(self.media);
+        if manifest.has_key {
+            let _ = std::fs::remove_file(self.database.key_file());
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What `hotline backup` refuses, and what it leaves behind.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::{Installation, backup_of, client, done, names, refused, text};
+use crate::process::{command, with_database};
+use crate::support::{empty_folder, eventually};
+
+#[actix_web::test]
+async fn a_full_disk_ends_a_backup_with_its_exit_code_and_leaves_nothing() {
+    let installation = Installation::new(true).await;
+    let (logs, backups) = (empty_folder(), empty_folder());
+    let mut process = installation.serve(logs.path());
+    let company = installation.company().await;
+    let api = client(&process, &company).await;
+    for point in ["backup_write", "journal_copy"] {
+        let mut command = installation.command(&["backup", text(backups.path())]);
+        command.env("FAILPOINTS", format!("{point}=return"));
+        let (code, said) = refused(command).await;
+        assert_eq!(code, Some(74), "{said}");
+        assert!(said.contains("cannot write") && said.lines().count() == 1, "{said}");
+        assert_eq!(names(backups.path()), [".lock"], "something is left");
+    }
+    assert!(!installation.path().join("backup.json").exists(), "a backup that failed is recorded");
+    let send = json!({"channelId": company.phone, "number": "5511900000001", "type": "text", "body": "hello"});
+    api.post("/messages", send).await.data(202);
+    done(installation.command(&["backup", text(backups.path())])).await;
+    process.terminate();
+    assert!(process.wait().success(), "{}", process.log());
+}
+
+#[actix_web::test]
+async fn a_backup_writes_one_file_into_the_data_folder_and_says_what_it_has() {
+    let installation = Installation::new(true).await;
+    let backups = empty_folder();
+    // As a first start leaves it.
+    let logs = empty_folder();
+    let mut process = installation.serve(logs.path());
+    process.terminate();
+    assert!(process.wait().success());
+    let before: BTreeSet<String> = names(installation.path()).into_iter().collect();
+    let printed = done(installation.command(&["backup", text(backups.path())])).await;
+    let after: BTreeSet<String> = names(installation.path()).into_iter().collect();
+    // A command beside a PostgreSQL has its lock.
+    let new = after.difference(&before).filter(|name| !name.starts_with("postgres"));
+    assert_eq!(new.collect::<Vec<_>>(), ["backup.json"]);
+    let recorded = std::fs::read_to_string(installation.path().join("backup.json")).expect("the result");
+    let recorded: Value = serde_json::from_str(&recorded).expect("JSON");
+    assert_eq!(recorded, printed);
+    let backup = backup_of(&printed);
+    assert_eq!(names(&backup), ["database.dump", "journal", "manifest.json", "secrets.key", "sums.sha256"]);
+    // As anyone can verify it.
+    let mut verify = std::process::Command::new("sha256sum");
+    let verified = verify.args(["--check", "--quiet", "sums.sha256"]).current_dir(&backup).status();
+    assert!(verified.expect("sha256sum runs").success());
+    let without = done(installation.command(&["backup", text(backups.path()), "--include-key=false"])).await;
+    assert!(!names(&backup_of(&without)).contains(&"secrets.key".to_owned()));
+}
+
+#[actix_web::test]
+async fn one_backup_at_a_time_writes_to_a_folder() {
+    let installation = Installation::new(true).await;
+    let backups = empty_folder();
+    let lock = std::fs::File::create(backups.path().join(".lock")).expect("a lock");
+    lock.try_lock().expect("locked");
+    let (_, said) = refused(installation.command(&["backup", text(backups.path())])).await;
+    assert!(said.contains("another backup") && said.contains("in progress"), "{said}");
+    drop(lock);
+    // What an interrupted one has left is removed.
+    std::fs::create_dir_all(backups.path().join(".unfinished/journal")).expect("a folder");
+    done(installation.command(&["backup", text(backups.path())])).await;
+    assert_eq!(names(backups.path()).len(), 2, "{:?}", names(backups.path()));
+}
+
+#[actix_web::test]
+async fn a_backup_elsewhere_than_beside_the_journal_is_refused() {
+    let installation = Installation::new(false).await;
+    let (logs, backups, elsewhere) = (empty_folder(), empty_folder(), empty_folder());
+    let process = installation.serve(logs.path());
+    let mut command = command(elsewhere.path(), &["backup", text(backups.path())]);
+    command.args(installation.options());
+    let (_, said) = refused(command).await;
+    assert!(said.contains("is not the data folder of this database") && said.contains("--data-dir"), "{said}");
+    assert_eq!(names(backups.path()), [".lock"]);
+    process.kill();
+    installation.drop().await;
+}
+
+#[actix_web::test]
+async fn entries_that_the_tables_do_not_have_yet_are_in_a_backup() {
+    let installation = Installation::new(true).await;
+    let (logs, backups) = (empty_folder(), empty_folder());
+    let process = installation.serve(logs.path());
+    let company = installation.company().await;
+    let api = client(&process, &company).await;
+    let send =
+        |body: &str| json!({"channelId": company.phone, "number": "5511900000001", "type": "text", "body": body});
+    api.post("/messages", send("before")).await.data(202);
+    eventually("it is in the tables", || async { api.all("/messages").await.len() == 1 }).await;
+    // From now on the tables take no message.
+    with_database(installation.path(), async |db| {
+        let mut held = db.begin().await.expect("a transaction");
+        sqlx::query("lock table messages in share mode").execute(&mut *held).await.expect("a lock");
+        for number in 0..20 {
+            api.post("/messages", send(&format!("after {number}"))).await.data(202);
+        }
+        let printed = done(installation.command(&["backup", text(backups.path())])).await;
+        let manifest = std::fs::read_to_string(backup_of(&printed).join("manifest.json")).expect("the manifest");
+        let manifest: Value = serde_json::from_str(&manifest).expect("JSON");
+        let (watermark, last) = (&manifest["journal"]["watermark"], &manifest["journal"]["last"]);
+        assert!(last.as_u64().expect("entries") >= watermark.as_u64().expect("a number") + 20, "{manifest}");
+        held.rollback().await.expect("released");
+    })
+    .await;
+    process.kill();
+    let restored = Installation::empty(true).await;
+    done(restored.command(&["restore", text(backups.path())])).await;
+    let logs = empty_folder();
+    let process = restored.serve(logs.path());
+    assert!(process.replayed() >= 20, "{}", process.replayed());
+    assert_eq!(client(&process, &company).await.all("/messages").await.len(), 21);
+    process.kill();
+}

@@ -1,0 +1,79 @@
+//! Files of messages are in each backup, and copied once.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use reqwest::Method;
+use serde_json::json;
+
+use super::{Installation, backup_of, client, done, names, text};
+use crate::support::form::Form;
+use crate::support::{Api, Company, empty_folder};
+
+/// Bytes of a file.
+const FILE_BYTES: usize = 40_000;
+
+async fn send_file(api: &Api, company: &Company, number: u8) {
+    let mut picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01".to_vec();
+    picture.resize(FILE_BYTES, number);
+    let form = Form::default().text("type", "media").text("channelId", company.phone).text("number", "5511900000001");
+    api.send_form(form.file("a.png", "image/png", &picture)).await.data(202);
+}
+
+/// The files of messages below a folder, each with its inode.
+fn files(folder: &Path) -> Vec<(String, u64)> {
+    let mut found = Vec::new();
+    for hour in names(folder) {
+        for company in names(&folder.join(&hour)) {
+            for id in names(&folder.join(&hour).join(&company)) {
+                let file = folder.join(&hour).join(&company).join(&id);
+                found.push((format!("{hour}/{company}/{id}"), file.metadata().expect("a file").ino()));
+            }
+        }
+    }
+    found
+}
+
+#[actix_web::test]
+async fn a_further_backup_has_every_file_and_copies_only_new_ones() {
+    let installation = Installation::new(true).await;
+    let (logs, backups) = (empty_folder(), empty_folder());
+    let process = installation.serve(logs.path());
+    let company = installation.company().await;
+    let api = client(&process, &company).await;
+    let backup = || done(installation.command(&["backup", text(backups.path()), "--keep", "2"]));
+    send_file(&api, &company, 1).await;
+    let first = backup().await;
+    assert_eq!((&first["files"], &first["linkedFiles"]), (&json!(1), &json!(0)));
+    send_file(&api, &company, 2).await;
+    let second = backup().await;
+    assert_eq!((&second["files"], &second["linkedFiles"]), (&json!(2), &json!(1)));
+    let of = |printed: &serde_json::Value| files(&backup_of(printed).join("media"));
+    let (one, two) = (of(&first), of(&second));
+    assert_eq!(
+        two.iter().filter(|file| one.contains(file)).count(),
+        1,
+        "the first file is there once: {one:?} {two:?}"
+    );
+
+    // The first is removed, and the second is still whole.
+    let third = backup().await;
+    assert_eq!(third["deletedBackups"], 1);
+    assert!(!backup_of(&first).exists() && backup_of(&second).exists() && backup_of(&third).exists());
+    process.kill();
+    let restored = Installation::empty(true).await;
+    done(restored.command(&["restore", text(&backup_of(&second))])).await;
+    let logs = empty_folder();
+    let process = restored.serve(logs.path());
+    let api = client(&process, &company).await;
+    let messages = api.all("/messages?type=media").await;
+    assert_eq!(messages.len(), 2);
+    for message in &messages {
+        let url = message["media"]["url"].as_str().expect("an address");
+        let path = &url[url.find("/media/").expect("the path of a file")..];
+        let served = api.anonymous(Method::GET, path).send().await.expect("an answer");
+        assert_eq!(served.status(), 200);
+        assert_eq!(served.bytes().await.expect("a file").len(), FILE_BYTES);
+    }
+    process.kill();
+}
