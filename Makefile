@@ -27,7 +27,7 @@ LLVM_BIN := /usr/lib/llvm-$(LLVM)/bin
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
 
-.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages panel-types schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java packaging proxies upgrade fixture clients-generate clients-test alerts promtool packaging-lint site
+.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages panel-types schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java packaging proxies upgrade fixture clients-generate clients-test alerts promtool packaging-lint site python
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -191,7 +191,7 @@ clients-generate:
 	python3 clients/generate
 
 # Our own client libraries, without a service and beside one; ARGS names some of the parts: make clients-test ARGS=typescript
-clients-test: postgres node
+clients-test: postgres node python
 	$(BINARY)
 	clients/test.sh $(ARGS)
 
@@ -320,5 +320,5 @@ setup:
 	@tools/setup
 
 # What a target above needs: nothing is installed twice.
-postgres nextest node chromium firefox java wrk pgo proxies promtool:
+postgres nextest node chromium firefox java wrk pgo proxies promtool python:
 	@tools/setup $@

@@ -9,11 +9,11 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 target="${CARGO_TARGET_DIR:-target}"
-export HOTLINE_BINARY="${HOTLINE_BINARY:-$(cd "$target" && pwd)/debug/hotline}"
+export HOTLINE_TEST_BINARY="${HOTLINE_TEST_BINARY:-$(cd "$target" && pwd)/debug/hotline}"
 # Longest the service may take to start and to stop.
 seconds_max=90
 
-[ -x "$HOTLINE_BINARY" ] || { echo "$HOTLINE_BINARY does not exist; build it: cargo build --workspace --all-features --bin hotline" >&2; exit 1; }
+[ -x "$HOTLINE_TEST_BINARY" ] || { echo "$HOTLINE_TEST_BINARY does not exist; build it: cargo build --workspace --all-features --bin hotline" >&2; exit 1; }
 parent="${TMPDIR:-/tmp}"
 [ ! -w /dev/shm ] || parent=/dev/shm
 folder="$(mktemp -d "$parent/hotline-clients.XXXXXX")"
@@ -28,8 +28,8 @@ pid_file="$folder/pid"
 
 # Without what is only for clients, which the service would report as unknown options.
 hotline() {
-    exec env -u HOTLINE_BINARY -u HOTLINE_KILLS -u HOTLINE_KILLS_FILE -u HOTLINE_URL -u HOTLINE_API_KEY -u HOTLINE_CHANNEL \
-        -u HOTLINE_PUBLIC_KEY -u HOTLINE_IDENTITY_SECRET "$HOTLINE_BINARY" "$@"
+    exec env -u HOTLINE_TEST_BINARY -u HOTLINE_KILLS -u HOTLINE_KILLS_FILE -u HOTLINE_URL -u HOTLINE_API_KEY -u HOTLINE_CHANNEL \
+        -u HOTLINE_PUBLIC_KEY -u HOTLINE_IDENTITY_SECRET "$HOTLINE_TEST_BINARY" "$@"
 }
 
 start() {

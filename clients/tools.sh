@@ -1,9 +1,13 @@
 # Sourced by the scripts beside it: builds the clients with the tools that their packages name.
 
+target="$(mkdir -p "${CARGO_TARGET_DIR:-target}" && cd "${CARGO_TARGET_DIR:-target}" && pwd)"
+# Python's tools have an environment of their own.
+python_tools="${CLIENTS_PYTHON_TOOLS:-$target/clients/python-$(sha256sum clients/python/requirements-dev.txt | cut -c-12)}"
+
 build_typescript() {
     (
         cd clients/typescript
-        if [ node_modules/.package-lock.json -ot package-lock.json ]; then
+        if [ ! node_modules/.package-lock.json -nt package-lock.json ]; then
             npm ci --ignore-scripts --no-audit --no-fund
             touch node_modules/.package-lock.json
         fi
@@ -11,4 +15,14 @@ build_typescript() {
         rm -rf dist
         npx tsc -p tsconfig.build.json
     )
+}
+
+# Sets PATH to Python's tools, and PYTHONPATH to the client.
+prepare_python() {
+    if [ ! -x "$python_tools/bin/mypy" ]; then
+        rm -rf "$python_tools"
+        python3 -m venv "$python_tools"
+        "$python_tools/bin/pip" install --quiet --disable-pip-version-check -r clients/python/requirements-dev.txt
+    fi
+    export PATH="$python_tools/bin:$PATH" PYTHONPATH="$PWD/clients/python/src" PYTHONDONTWRITEBYTECODE=1
 }

@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 
 import model
+import python
 import typescript
 
 CLIENTS = Path(__file__).resolve().parents[1]
-FOLDERS = {typescript: CLIENTS / "typescript" / "src" / "generated"}
+FOLDERS = {typescript: CLIENTS / "typescript" / "src" / "generated", python: CLIENTS / "python" / "src" / "hotline" / "generated"}
 
 
 def main(arguments: list[str]) -> int:

@@ -1,0 +1,1 @@
+# Generated from openapi.json by `make clients-generate`. Do not edit.
