@@ -52,7 +52,7 @@ impl ClusterArgs {
             };
         };
         let mut missing = Vec::new();
-        if database.database_url.is_none() {
+        if database.url().is_none() {
             missing.push("--database-url (the processes share one database)");
         }
         if durability != Durability::Database {

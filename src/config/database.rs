@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use sqlx::postgres::PgConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use url::Url;
 
 /// The name of the key file in a data folder.
 const KEY_FILE: &str = "secrets.key";
@@ -35,37 +36,146 @@ impl DatabaseArgs {
         self.key_file.clone().unwrap_or_else(|| self.data_dir.join(KEY_FILE))
     }
 
+    /// The URL, if there is one. Compose files leave a variable empty that is not set.
+    pub fn url(&self) -> Option<&str> {
+        self.database_url.as_deref().map(str::trim).filter(|url| !url.is_empty())
+    }
+
     /// The database of the URL, if there is one.
     ///
     /// # Errors
-    /// When the URL is invalid.
+    /// When the URL is invalid, or a file of TLS that it names cannot be read.
     pub fn database(&self) -> Result<Option<PgConnectOptions>, String> {
-        self.database_url.as_deref().map(database).transpose()
+        self.url().map(|url| database(url, |name| std::env::var(name).ok())).transpose()
     }
 }
 
-/// Parses a database URL. Errors contain only its scheme, because it may include a password.
-fn database(url: &str) -> Result<PgConnectOptions, String> {
+/// Parses a database URL; `variable` reads the variables of PostgreSQL's own programs. Errors contain only the URL's scheme and
+/// names of files, because it may include a password.
+fn database(url: &str, variable: impl Fn(&str) -> Option<String>) -> Result<PgConnectOptions, String> {
     let scheme = url.split_once("://").map(|(scheme, _)| scheme);
     match scheme {
-        Some("postgres" | "postgresql") => {
-            PgConnectOptions::from_str(url).map_err(|error| format!("--database-url: {error}"))
+        Some("postgres" | "postgresql") => {}
+        Some(scheme) if !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
+            return Err(format!(
+                "--database-url must begin with postgres://, not `{scheme}://`: Hotline supports PostgreSQL only"
+            ));
         }
-        Some(scheme) if !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => Err(format!(
-            "--database-url must begin with postgres://, not `{scheme}://`: Hotline supports PostgreSQL only"
-        )),
-        _ => Err("--database-url must be a URL that begins with postgres://".to_owned()),
+        _ => return Err("--database-url must be a URL that begins with postgres://".to_owned()),
     }
+    refuse_several_hosts(url)?;
+    let mut parsed = Url::parse(url).map_err(|error| format!("--database-url: {error}"))?;
+    let parameters: Vec<(String, String)> = parsed.query_pairs().into_owned().collect();
+    for (name, value) in &parameters {
+        check_parameter(name, value)?;
+    }
+    parsed.set_query(None);
+    for (name, value) in parameters.iter().filter(|(name, _)| !IGNORED.contains(&name.as_str())) {
+        parsed.query_pairs_mut().append_pair(name, value);
+    }
+    let options = PgConnectOptions::from_str(parsed.as_str()).map_err(|error| format!("--database-url: {error}"))?;
+    with_tls(options, &parameters, variable)
+}
+
+/// Parameters of PostgreSQL's own programs that change nothing here: Hotline has its own limits of time, and connects to one
+/// server, which it checks for itself.
+const IGNORED: [&str; 9] = [
+    "connect_timeout",
+    "fallback_application_name",
+    "gssencmode",
+    "keepalives",
+    "keepalives_count",
+    "keepalives_idle",
+    "keepalives_interval",
+    "target_session_attrs",
+    "tcp_user_timeout",
+];
+
+/// Refuses what the library would ignore, although the result would not be what was asked for.
+fn check_parameter(name: &str, value: &str) -> Result<(), String> {
+    match name {
+        "host" | "hostaddr" | "port" if value.contains(',') => Err(SEVERAL_HOSTS.to_owned()),
+        "target_session_attrs" if !["any", "read-write", "primary"].contains(&value) => {
+            Err("--database-url: Hotline writes, so target_session_attrs can only be read-write".to_owned())
+        }
+        "sslpassword" => Err("--database-url: sslkey must name a key without a password".to_owned()),
+        "sslcrl" | "sslcrldir" | "service" | "passfile" | "krbsrvname" | "require_auth" => {
+            Err(format!("--database-url: Hotline does not support the parameter {name}"))
+        }
+        "channel_binding" if value == "require" => Err(
+            "--database-url: Hotline does not support channel_binding=require; sslmode=verify-full identifies the server as well"
+                .to_owned(),
+        ),
+        _ => Ok(()),
+    }
+}
+
+const SEVERAL_HOSTS: &str = "--database-url: Hotline connects to one host. Name an address that always leads to the primary \
+    server, such as the one of a managed service, HAProxy or a virtual IP address";
+
+fn refuse_several_hosts(url: &str) -> Result<(), String> {
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let hosts = authority.rsplit_once('@').map_or(authority, |(_, hosts)| hosts);
+    if hosts.contains(',') { Err(SEVERAL_HOSTS.to_owned()) } else { Ok(()) }
+}
+
+/// Checks the settings of TLS, in the URL or in the environment, and completes them as PostgreSQL's own programs do.
+fn with_tls(
+    options: PgConnectOptions,
+    parameters: &[(String, String)],
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<PgConnectOptions, String> {
+    let find = |names: &[&str], environment: &str| {
+        let in_url = parameters.iter().rev().find(|(name, _)| names.contains(&name.as_str()));
+        let in_url = in_url.map(|(name, value)| (name.clone(), value.clone()));
+        in_url.or_else(|| Some((environment.to_owned(), variable(environment)?)))
+    };
+    if let Some((name, value)) = find(&["sslmode", "ssl-mode"], "PGSSLMODE")
+        && value.parse::<PgSslMode>().is_err()
+    {
+        return Err(format!(
+            "{name}: `{value}` is not a mode of TLS; use disable, allow, prefer, require, verify-ca or verify-full"
+        ));
+    }
+    let root = find(&["sslrootcert", "ssl-root-cert", "ssl-ca"], "PGSSLROOTCERT");
+    let certificate = find(&["sslcert", "ssl-cert"], "PGSSLCERT");
+    let key = find(&["sslkey", "ssl-key"], "PGSSLKEY");
+    if certificate.is_some() != key.is_some() {
+        return Err("sslcert and sslkey must be given together".to_owned());
+    }
+    for (name, value) in [&root, &certificate, &key].into_iter().flatten() {
+        check_file(name, value)?;
+    }
+    // A named authority is there to be checked.
+    let mode = if root.is_some() && matches!(options.get_ssl_mode(), PgSslMode::Require) {
+        PgSslMode::VerifyCa
+    } else {
+        options.get_ssl_mode()
+    };
+    Ok(options.ssl_mode(mode))
+}
+
+/// Reads a file of TLS, so that one that is missing is named. A certificate may also be given as its text.
+fn check_file(name: &str, value: &str) -> Result<(), String> {
+    if value.starts_with("-----BEGIN ") {
+        return Ok(());
+    }
+    std::fs::read(value).map(drop).map_err(|error| format!("{name}: {value} cannot be read: {error}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn parsed(url: &str) -> Result<PgConnectOptions, String> {
+        database(url, |_| None)
+    }
+
     #[test]
     fn only_a_postgresql_url_is_accepted_and_an_invalid_one_is_not_printed() {
         for good in ["postgres://hotline@db.example/hotline", "postgresql:///hotline?host=/run/postgresql"] {
-            assert!(database(good).is_ok(), "{good}");
+            assert!(parsed(good).is_ok(), "{good}");
         }
         for (bad, expected) in [
             ("mysql://hotline:hidden@db.example/hotline", "`mysql://`"),
@@ -73,10 +183,56 @@ mod tests {
             ("hotline:hidden@db.example", "must be a URL"),
             ("host=db.example password=hidden", "must be a URL"),
             ("postgres://hotline:hidden@db.example:port/hotline", "--database-url"),
+            ("postgres://hotline:hidden@one.example:5432,two.example:5432/hotline", "one host"),
+            ("postgres://hotline:hidden@one.example,two.example/hotline", "one host"),
+            ("postgres:///hotline?user=hotline&password=hidden&host=one.example,two.example", "one host"),
+            ("postgres://hotline:hidden@db.example/hotline?target_session_attrs=standby", "target_session_attrs"),
+            ("postgres://hotline@db.example/hotline?sslpassword=hidden", "sslkey"),
+            ("postgres://hotline:hidden@db.example/hotline?sslmode=verify_full", "verify_full"),
+            ("postgres://hotline:hidden@db.example/hotline?sslrootcert=/nowhere/ca.pem", "/nowhere/ca.pem"),
+            ("postgres://hotline:hidden@db.example/hotline?sslcert=/nowhere/client.pem", "together"),
             ("", "must be a URL"),
         ] {
-            let error = database(bad).expect_err(bad);
+            let error = parsed(bad).expect_err(bad);
             assert!(error.contains(expected) && !error.contains("hidden"), "{bad}: {error}");
         }
+    }
+
+    #[test]
+    fn the_mode_of_tls_is_that_of_the_url_and_a_named_authority_is_checked() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let path = file.path().display();
+        for (query, mode) in [
+            ("sslmode=disable".to_owned(), PgSslMode::Disable),
+            ("sslmode=require".to_owned(), PgSslMode::Require),
+            (format!("sslmode=require&sslrootcert={path}"), PgSslMode::VerifyCa),
+            (format!("sslmode=verify-full&sslrootcert={path}"), PgSslMode::VerifyFull),
+            (format!("sslmode=prefer&sslrootcert={path}&connect_timeout=3"), PgSslMode::Prefer),
+        ] {
+            let url = format!("postgres://hotline@db.example/hotline?{query}");
+            assert!(matches!((parsed(&url).expect(&url).get_ssl_mode(), mode), (a, b) if a as u8 == b as u8), "{url}");
+        }
+    }
+
+    #[test]
+    fn variables_of_postgresql_are_checked_as_the_url_is() {
+        let url = "postgres://hotline@db.example/hotline";
+        for (name, value) in [("PGSSLMODE", "strict"), ("PGSSLROOTCERT", "/nowhere/ca.pem")] {
+            let error = database(url, |asked| (asked == name).then(|| value.to_owned())).expect_err(name);
+            assert!(error.contains(name) && error.contains(value), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_empty_url_is_none() {
+        let args = |url: &str| DatabaseArgs {
+            data_dir: PathBuf::new(),
+            database_url: Some(url.to_owned()),
+            key_file: None,
+            pg_bin: None,
+        };
+        assert!(args("").url().is_none() && args(" ").url().is_none());
+        assert!(matches!(args("").database(), Ok(None)));
+        assert!(args("postgres:///hotline").url().is_some());
     }
 }
