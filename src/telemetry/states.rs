@@ -44,7 +44,7 @@ pub enum Condition {
 
 /// What the log reports of a condition.
 #[derive(Debug)]
-struct Texts {
+struct ConditionTexts {
     /// The label in metrics, and the reason in `/health/ready`.
     name: &'static str,
     begins: &'static str,
@@ -88,91 +88,91 @@ impl Condition {
         )
     }
 
-    fn texts(self) -> &'static Texts {
+    fn texts(self) -> &'static ConditionTexts {
         &TEXTS[self as usize]
     }
 }
 
 /// In the order of [`Condition::ALL`].
-const TEXTS: [Texts; Condition::ALL.len()] = [
-    Texts {
+const TEXTS: [ConditionTexts; Condition::ALL.len()] = [
+    ConditionTexts {
         // Database
         name: "database",
         begins: "database does not respond",
         ends: "database responds again",
         action: "check that PostgreSQL runs and that this machine can reach it",
     },
-    Texts {
+    ConditionTexts {
         // DatabaseChanges
         name: "database_changes",
         begins: "database accepts no changes; they are retried",
         ends: "database accepts changes again",
         action: "remove the reason: a full disk, a missing privilege, a read-only server",
     },
-    Texts {
+    ConditionTexts {
         // DatabaseConnections
         name: "database_connections",
         begins: "too few database connections; requests that wait for one are answered 503",
         ends: "database connections are available again",
         action: "raise max_connections, or the connection limit of the role or database",
     },
-    Texts {
+    ConditionTexts {
         // Journal
         name: "journal",
         begins: "journal accepts no changes; they are answered 503",
         ends: "journal accepts changes again",
         action: "restore the database or free disk space; --journal-max-size sets the journal's limit",
     },
-    Texts {
+    ConditionTexts {
         // Connections
         name: "connections",
         begins: "connection limit is reached; new clients wait",
         ends: "connections are available again",
         action: "raise the limit of open files (LimitNOFILE=, ulimit -n), or find the clients that hold connections",
     },
-    Texts {
+    ConditionTexts {
         // Files
         name: "open_files",
         begins: "file descriptors are nearly used up",
         ends: "file descriptors are available again",
         action: "raise the limit of open files (LimitNOFILE=, ulimit -n)",
     },
-    Texts {
+    ConditionTexts {
         // MessageFiles
         name: "message_files",
         begins: "message files are missing in their store",
         ends: "message files are available again",
         action: "mount or restore the folder of message files",
     },
-    Texts {
+    ConditionTexts {
         // Disk
         name: "disk",
         begins: "disk is nearly full; message files are refused",
         ends: "disk has free space again",
         action: "free disk space or enlarge the disk",
     },
-    Texts {
+    ConditionTexts {
         // RejectedRows
         name: "rejected_rows",
         begins: "database has rejected rows; acknowledged changes are missing in their tables",
         ends: "database has no rejected rows",
         action: "examine the table rejected_changes, and report the reason",
     },
-    Texts {
+    ConditionTexts {
         // Peer
         name: "peer",
         begins: "process of the cluster cannot be reached; requests for its companies are answered 503",
         ends: "process of the cluster can be reached again",
         action: "check its --cluster-address, and the network between the nodes",
     },
-    Texts {
+    ConditionTexts {
         // SharedFolder
         name: "shared_folder",
         begins: "processes of the cluster use different folders for message files",
         ends: "processes of the cluster use the same folder for message files",
         action: "mount the same folder on every node, and name it in --media-shared",
     },
-    Texts {
+    ConditionTexts {
         // NodeName
         name: "node_name",
         begins: "processes of the cluster have the same name",
@@ -215,7 +215,7 @@ impl States {
         }
         active.insert(key, Record { since: Instant::now(), count: 0 });
         drop(active);
-        let Texts { name, begins, action, .. } = *condition.texts();
+        let ConditionTexts { name, begins, action, .. } = *condition.texts();
         if condition.is_severe() {
             tracing::error!(state = name, subject, reason, action, "{begins}");
         } else {
@@ -233,7 +233,7 @@ impl States {
     /// The condition does not hold, or no longer.
     pub fn end(&self, condition: Condition, subject: &str) {
         let Some(Record { since, count }) = self.active.lock().remove(&(condition, subject.to_owned())) else { return };
-        let Texts { name, ends, .. } = *condition.texts();
+        let ConditionTexts { name, ends, .. } = *condition.texts();
         let lasted_s = since.elapsed().as_secs();
         // Only some conditions count something.
         let count = (count > 0).then_some(count);

@@ -20,14 +20,14 @@ const DESCRIPTORS_LOW: u64 = 85;
 
 /// A folder whose disk is observed.
 #[derive(Clone, Debug)]
-pub(super) struct Disk {
+pub(super) struct ObservedDisk {
     /// The label in metrics.
     name: &'static str,
     folder: PathBuf,
     free_bytes_min: u64,
 }
 
-impl Disk {
+impl ObservedDisk {
     /// The disk of a folder.
     pub(super) fn of(name: &'static str, folder: PathBuf, free_bytes_min: u64) -> Self {
         Self { name, folder, free_bytes_min }
@@ -94,7 +94,7 @@ mod tests {
     #[tokio::test]
     async fn the_free_space_of_a_folder_is_read_and_of_none_is_not() {
         let free = |folder: &str| {
-            let disk = Disk::of("test", PathBuf::from(folder), 1);
+            let disk = ObservedDisk::of("test", PathBuf::from(folder), 1);
             async move { disk.free_bytes().await }
         };
         assert!(free("/").await.is_some());

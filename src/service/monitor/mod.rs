@@ -15,7 +15,7 @@ use hotline_persistence::probe::{Finding, Probe};
 use hotline_persistence::{Durability, error, rejected};
 use tokio::time::{MissedTickBehavior, interval};
 
-use self::disks::Disk;
+use self::disks::ObservedDisk;
 use self::files::MissingFile;
 use crate::app::App;
 use crate::telemetry::states::{Condition, States};
@@ -50,7 +50,7 @@ pub(super) struct Monitor {
     probe: Probe,
     database: String,
     durability: Durability,
-    disks: Vec<Disk>,
+    disks: Vec<ObservedDisk>,
     /// The file in which a backup records its completion.
     backup: PathBuf,
     missing: Option<MissingFile>,
@@ -67,7 +67,7 @@ impl Monitor {
     pub(super) fn new(app: Data<App>, options: MonitorOptions) -> Self {
         let probe = app.engine.store().probe();
         let backup = options.data_dir.join(backup::FILE);
-        let disk = |name, folder| Disk::of(name, folder, options.free_bytes_min);
+        let disk = |name, folder| ObservedDisk::of(name, folder, options.free_bytes_min);
         let disks = vec![disk("journal", options.data_dir), disk("media", options.media_dir)];
         Self {
             database: probe.place(),
