@@ -87,7 +87,7 @@ impl FileArgs {
             bytes_max: self.media_max_size.0,
             public_url: public_url.map(str::to_owned),
             free_bytes_min: self.min_free_space.0,
-            is_shared: self.media_shared.is_some(),
+            is_shared: self.place.media_shared.is_some(),
             watched: vec![database.data_dir.clone()],
             link_valid_for: self.media_link_ttl,
             ..media::Options::in_folder(self.place.folder(database)?)
