@@ -22,7 +22,7 @@ use crate::error::{STATEMENT_TIME_MAX, of_commit, unconfirmed_commit, with_timeo
 use crate::fence::{Fence, may_write};
 use crate::large;
 use crate::scheduler::{Permit, Scheduler, Weight};
-use crate::{CompanyId, Result};
+use crate::{CompanyId, Result, unanswered};
 
 /// Runs one statement after another: on a company's share of the connections, or on a separate pool (the command line,
 /// tests).
@@ -52,6 +52,9 @@ impl<'c> Database<'c> for &'c PgPool {
 /// Time limit for a single-statement transaction including its commit. It is shorter than the caller's timeout
 /// ([`STATEMENT_TIME_MAX`]).
 const COMMIT_TIME_MAX: Duration = Duration::from_millis(STATEMENT_TIME_MAX.as_millis() as u64 - 250);
+
+/// How long a statement without a caller may still take on its connection: longer than the server lets it run.
+const FINISH_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// A company's share of the connections.
 #[derive(Clone, Copy)]
@@ -224,8 +227,14 @@ impl Drop for Checkout {
         } else if self.is_busy {
             // The caller was dropped, but the server still executes the statement.
             finish_in_background(async move {
-                let _ = connection.ping().await;
-                drop(connection);
+                // `statement_timeout` ends the statement before that.
+                match timeout(FINISH_TIME_MAX, connection.ping()).await {
+                    Ok(_) => drop(connection),
+                    Err(_) => {
+                        unanswered::lose();
+                        drop(connection.detach());
+                    }
+                }
                 drop(permit);
             });
         }
@@ -402,7 +411,10 @@ impl PlainTransaction {
         let Some(transaction) = self.transaction.take() else { return Err(sqlx::Error::PoolClosed.into()) };
         match timeout(STATEMENT_TIME_MAX, transaction.commit()).await {
             Ok(result) => Ok(of_commit(result)?),
-            Err(_) => Err(unconfirmed_commit(format!("no response within {} s", STATEMENT_TIME_MAX.as_secs())).into()),
+            Err(_) => {
+                unanswered::suspect();
+                Err(unconfirmed_commit(format!("no response within {} s", STATEMENT_TIME_MAX.as_secs())).into())
+            }
         }
     }
 }
@@ -412,7 +424,9 @@ impl Drop for PlainTransaction {
         let (Some(transaction), permit) = (self.transaction.take(), self.permit.take()) else { return };
         // A statement whose caller was dropped may still be running.
         finish_in_background(async move {
-            let _ = transaction.rollback().await;
+            if timeout(FINISH_TIME_MAX, transaction.rollback()).await.is_err() {
+                unanswered::suspect();
+            }
             drop(permit);
         });
     }

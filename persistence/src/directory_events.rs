@@ -1,9 +1,12 @@
 //! PostgreSQL notifications: changes of a company's directory or webhooks, and events of plain changes.
 
-use sqlx::PgPool;
-use sqlx::postgres::PgListener;
+use std::time::Duration;
 
-use crate::{CompanyId, LoggedEventId, Result};
+use sqlx::postgres::PgListener;
+use sqlx::{Executor, PgPool};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::{CompanyId, LoggedEventId, Result, unanswered};
 
 /// The channel the tables' triggers `directory_changed` notify on.
 const CHANNEL: &str = "hotline_directory";
@@ -38,9 +41,18 @@ impl News {
     }
 }
 
+/// After so much silence the server is asked for a sign of life: on a connection that the network has forgotten, the listener
+/// would wait without end.
+const SILENCE_MAX: Duration = Duration::from_secs(15);
+
+/// How long the server may take to reply.
+const REPLY_TIME_MAX: Duration = Duration::from_secs(5);
+
 /// A connection that listens for notifications.
 pub struct DirectoryEvents {
     listener: PgListener,
+    /// When the server last sent something.
+    received_at: Instant,
 }
 
 impl DirectoryEvents {
@@ -54,7 +66,7 @@ impl DirectoryEvents {
         // After a lost connection the caller starts over with a new listener, so do not reconnect here.
         listener.eager_reconnect(false);
         listener.listen_all([CHANNEL, EVENTS_CHANNEL, WEBHOOKS_CHANNEL]).await?;
-        Ok(Self { listener })
+        Ok(Self { listener, received_at: Instant::now() })
     }
 
     /// The next notification. `None`: the connection broke, and some may have been missed.
@@ -63,7 +75,19 @@ impl DirectoryEvents {
     /// When the database cannot be reached.
     pub async fn next(&mut self) -> Result<Option<News>> {
         loop {
-            match self.listener.try_recv().await? {
+            let Ok(received) = timeout_at(self.received_at + SILENCE_MAX, self.listener.try_recv()).await else {
+                match timeout(REPLY_TIME_MAX, self.listener.execute("select 1")).await {
+                    Ok(reply) => reply?,
+                    Err(_) => {
+                        unanswered::lose();
+                        return Ok(None);
+                    }
+                };
+                self.received_at = Instant::now();
+                continue;
+            };
+            self.received_at = Instant::now();
+            match received? {
                 None => return Ok(None),
                 Some(news) => {
                     if let Some(news) = News::read(news.channel(), news.payload()) {

@@ -43,12 +43,23 @@ pub enum Error {
         /// Whether it may change without the operator.
         reach: Reach,
     },
+    /// The database is not what Hotline needs.
+    #[error(transparent)]
+    Unsuitable(#[from] crate::requirements::Unsuitable),
+    /// A connection pooler answers instead of PostgreSQL.
+    #[error(
+        "a connection pooler such as PgBouncer answers at {place}. Hotline has its own pool and depends on sessions of its own, so --database-url must name PostgreSQL itself"
+    )]
+    Pooler {
+        /// The address and user.
+        place: String,
+    },
     /// The database returned an error that a retry cannot fix.
     #[error("database: {}", without_values(.0))]
     Database(sqlx::Error),
     /// The migrations could not be applied.
-    #[error("could not migrate the database: {0}")]
-    Migrate(#[from] sqlx::migrate::MigrateError),
+    #[error("could not migrate the database: {}", of_migration(.0))]
+    Migrate(sqlx::migrate::MigrateError),
     /// The journal failed.
     #[error(transparent)]
     Journal(#[from] crate::journal::JournalError),
@@ -69,6 +80,11 @@ pub enum Error {
     /// Another process is the writer of this database.
     #[error("another Hotline process serves this database")]
     NotOwner,
+    /// Another session has been the writer of this database for longer than that of a dead process would.
+    #[error(
+        "another Hotline process serves this database: {}. Stop that process. If its machine no longer exists, end its session with `select pg_terminate_backend({})`", .0, .0.pid
+    )]
+    Held(crate::writer_lock::Holder),
     /// The database has lost changes that it had committed for this life of a cluster member, most likely in a failover
     /// to a standby that did not have them yet. Memory is ahead of the tables, and must no longer be shown.
     #[error(
@@ -232,6 +248,12 @@ pub(crate) fn has_too_many_connections(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "53300")
 }
 
+impl From<sqlx::migrate::MigrateError> for Error {
+    fn from(error: sqlx::migrate::MigrateError) -> Self {
+        Self::Migrate(error)
+    }
+}
+
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
         if matches!(error, sqlx::Error::PoolTimedOut) || has_too_many_connections(&error) {
@@ -245,7 +267,7 @@ impl From<sqlx::Error> for Error {
         {
             return Self::Unknown(reason.to_string());
         }
-        if is_outage(&error) { Self::Unavailable(error.to_string()) } else { Self::Database(error) }
+        if is_outage(&error) { Self::Unavailable(described(&error)) } else { Self::Database(error) }
     }
 }
 
@@ -268,7 +290,7 @@ struct UnconfirmedCommit(String);
 /// Classifies the outcome of a commit: an outage after it was sent leaves the outcome unknown; a refusal by the server
 /// does not.
 pub(crate) fn of_commit(result: std::result::Result<(), sqlx::Error>) -> std::result::Result<(), sqlx::Error> {
-    result.map_err(|error| if is_outage(&error) { unconfirmed_commit(error.to_string()) } else { error })
+    result.map_err(|error| if is_outage(&error) { unconfirmed_commit(described(&error)) } else { error })
 }
 
 /// The error of a commit without a timely reply: its outcome is unknown.
@@ -331,7 +353,42 @@ fn is_of_class(error: &dyn sqlx::error::DatabaseError, classes: &[&str]) -> bool
 pub fn without_values(error: &sqlx::Error) -> String {
     match error.as_database_error().and_then(|error| error.code()) {
         Some(code) if code.starts_with("22") => format!("a value is not accepted (SQLSTATE {code})"),
-        _ => error.to_string(),
+        _ => described(error),
+    }
+}
+
+/// The error without the line of PostgreSQL's own source, which the library appends.
+pub(crate) fn described(error: &sqlx::Error) -> String {
+    match error {
+        sqlx::Error::Database(error) => format!("PostgreSQL reports: {}", error.message()),
+        error => error.to_string(),
+    }
+}
+
+/// Why there is no connection, and what corrects it if that is known.
+pub(crate) fn reason(error: &sqlx::Error) -> String {
+    let reason = match error {
+        sqlx::Error::Io(error) => error.to_string(),
+        sqlx::Error::Database(error) => error.message().to_owned(),
+        error => error.to_string(),
+    };
+    let remedy = [
+        ("UnknownIssuer", "its authority is unknown here; name the file of its certificate with sslrootcert"),
+        ("not valid for name", "name the host in --database-url as the certificate does"),
+        ("CertificateRequired", "the server asks for a client certificate; name its files with sslcert and sslkey"),
+    ];
+    match remedy.iter().find(|(name, _)| reason.contains(name)) {
+        Some((_, remedy)) => format!("{reason}: {remedy}"),
+        None => reason,
+    }
+}
+
+fn of_migration(error: &sqlx::migrate::MigrateError) -> String {
+    use sqlx::migrate::MigrateError;
+    match error {
+        MigrateError::Execute(error) => described(error),
+        MigrateError::ExecuteMigration(error, version) => format!("migration {version}: {}", described(error)),
+        error => error.to_string(),
     }
 }
 
@@ -362,7 +419,10 @@ pub(crate) fn with_timeout_of<T>(
     // No `async fn`: it would have room for the statement twice, as its argument and as what it awaits.
     tokio::time::timeout(time_max, statement).map(move |result| match result {
         Ok(result) => Ok(result?),
-        Err(_) => Err(Error::Unavailable(format!("no response within {} s", time_max.as_secs()))),
+        Err(_) => {
+            crate::unanswered::suspect();
+            Err(Error::Unavailable(format!("no response within {} s", time_max.as_secs())))
+        }
     })
 }
 

@@ -48,11 +48,13 @@ pub mod probe;
 pub mod readers;
 pub mod recovery;
 pub mod rejected;
+pub mod requirements;
 pub mod scheduler;
 pub mod schema;
 #[allow(missing_docs, reason = "the messages describe the errors")]
 pub mod sealed;
 pub mod select;
+mod session;
 pub mod start_wait;
 pub mod stop_words;
 pub mod store;
@@ -62,7 +64,9 @@ pub mod table;
 pub mod tables;
 pub mod timestamp;
 pub mod totp;
+mod unanswered;
 pub mod webhook_news;
+pub mod writer_lock;
 
 pub use amount::Amount;
 pub use change::Change;

@@ -1,22 +1,29 @@
 //! Connections to PostgreSQL, and the migrations that every database gets at startup.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use sqlx::PgConnection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
-use sqlx::{ConnectOptions, Connection, PgConnection};
 
 use crate::cluster::LifeId;
-use crate::error::Reach;
+pub use crate::requirements::{Purpose, prepare};
 use crate::scheduler::Shares;
-use crate::{Error, Result};
+use crate::session::with_defaults;
+pub use crate::writer_lock::WriterClaim;
+use crate::{Result, unanswered};
 
 /// Connections for requests and the service itself, readers included. More than the cores can use would only queue
 /// inside PostgreSQL.
 pub const CONNECTIONS_MAX: u32 = POOL_MAX + READERS_MAX;
+
+/// The most connections of a process alone: those above, and the persister's.
+pub const ALONE_MAX: u32 = CONNECTIONS_MAX + 1;
+
+/// The most connections of a process of a cluster.
+pub const MEMBER_CONNECTIONS_MAX: u32 = ALONE_MAX + MEMBER_MAX;
 
 /// Connections other than those of [`crate::Readers`].
 pub const POOL_MAX: u32 = REQUESTS_MAX + HOUSEKEEPING_MAX;
@@ -122,7 +129,17 @@ const IDLE_IN_TRANSACTION_TIMEOUT: (&str, &str) = ("idle_in_transaction_session_
 const READ_ONLY: (&str, &str) = ("default_transaction_read_only", "on");
 
 fn pool(connections: u32, options: PgConnectOptions) -> PgPool {
-    PgPoolOptions::new().max_connections(connections).acquire_timeout(ACQUIRE_TIME_MAX).connect_lazy_with(options)
+    PgPoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(ACQUIRE_TIME_MAX)
+        .test_before_acquire(false)
+        .before_acquire(|connection, of| {
+            // Instead of the library's own test, which has no limit.
+            let used_at = Instant::now().checked_sub(of.idle_for).unwrap_or_else(Instant::now);
+            async move { Ok(unanswered::is_usable(connection, used_at).await) }.boxed()
+        })
+        .after_release(|connection, _| async { Ok(unanswered::may_stay(connection).await) }.boxed())
+        .connect_lazy_with(options)
 }
 
 /// Server-side limit for a request's statement: a second longer than its caller waits
@@ -140,57 +157,31 @@ const NO_NOTICES: (&str, &str) = ("client_min_messages", "warning");
 /// For statements with one good plan for all values: planned once per connection.
 pub const PLAN_ONCE: (&str, &str) = ("plan_cache_mode", "force_generic_plan");
 
-/// The advisory lock of a database's one writer: "hotline" in ASCII.
-const WRITER_LOCK: i64 = 0x68_6f_74_6c_69_6e_65;
-
 /// The journal releases what the persister has committed, so the server must have it on disk, whatever the database's
 /// default is.
 const SYNC_ON_COMMIT: &str = "select set_config('synchronous_commit', 'on', false) \
     where current_setting('synchronous_commit') = 'off'";
 
-/// This process's claim to be the database's single writer.
-#[derive(Debug, Default)]
-pub struct WriterClaim {
-    /// The epoch taken at startup; 0 before.
-    epoch: AtomicI64,
-    is_superseded: AtomicBool,
-}
-
-impl WriterClaim {
-    /// Records the epoch this process has taken.
-    pub fn hold(&self, epoch: i64) {
-        self.epoch.store(epoch, Ordering::Release);
-    }
-
-    /// Whether another process has taken a later epoch.
-    pub fn is_superseded(&self) -> bool {
-        self.is_superseded.load(Ordering::Acquire)
-    }
-}
-
 /// A pool of one connection for the persister. It holds the writer's lock as long as it is open, so a second Hotline on
 /// the same database cannot open its own.
 pub fn connect_writer(options: PgConnectOptions, claim: Arc<WriterClaim>) -> PgPool {
-    writer(with_defaults(options).options(INDEX_SCANS_ONLY), move |connection| {
+    let options = with_defaults(options).options(INDEX_SCANS_ONLY);
+    let options = match claim.folder() {
+        Some(folder) => options.application_name(&folder.session_name()),
+        None => options,
+    };
+    writer(options, move |connection| {
         let claim = claim.clone();
-        async move { lock_for_writing(connection, &claim).await }.boxed()
+        async move { claim.lock(connection).await }.boxed()
     })
 }
 
 /// As [`connect_writer`], for cluster members, which share the lock.
-pub(crate) fn connect_shared_writer(options: PgConnectOptions, life: LifeId) -> PgPool {
+pub(crate) fn connect_shared_writer(options: PgConnectOptions, life: LifeId, claim: Arc<WriterClaim>) -> PgPool {
     let options = with_defaults(options).options(INDEX_SCANS_ONLY).options([IDLE_IN_TRANSACTION_TIMEOUT]);
-    writer(options.application_name(&session_name(life)), |connection| {
-        async move {
-            let lock = "select pg_try_advisory_lock_shared($1)";
-            let is_locked: bool = sqlx::query_scalar(lock).bind(WRITER_LOCK).fetch_one(connection).await?;
-            if is_locked {
-                Ok(())
-            } else {
-                Err(sqlx::Error::Protocol("another Hotline process is the writer".to_owned()))
-            }
-        }
-        .boxed()
+    writer(options.application_name(&session_name(life)), move |connection| {
+        let claim = claim.clone();
+        async move { claim.lock_shared(connection).await }.boxed()
     })
 }
 
@@ -225,118 +216,12 @@ where
 const INDEX_SCANS_ONLY: [(&str, &str); 3] =
     [("enable_hashjoin", "off"), ("enable_mergejoin", "off"), ("enable_seqscan", "off")];
 
-async fn lock_for_writing(connection: &mut PgConnection, claim: &WriterClaim) -> std::result::Result<(), sqlx::Error> {
-    let is_locked: bool =
-        sqlx::query_scalar("select pg_try_advisory_lock($1)").bind(WRITER_LOCK).fetch_one(&mut *connection).await?;
-    if is_locked {
-        return Ok(());
-    }
-    // Either the server has not yet noticed that our connection, or that of a killed process, has ended; then the pool
-    // retries until its timeout. Or another process took over while we were disconnected.
-    let claimed = claim.epoch.load(Ordering::Acquire);
-    if claimed != 0 {
-        let epoch: i64 = sqlx::query_scalar("select epoch from ownership").fetch_one(connection).await?;
-        claim.is_superseded.store(epoch != claimed, Ordering::Release);
-    }
-    Err(sqlx::Error::Protocol("another Hotline process is the writer".to_owned()))
-}
-
-/// Our statements are too short to benefit from JIT. And with only index scans allowed ([`INDEX_SCANS_ONLY`]), reading a one-row
-/// table without an index is estimated so expensive that it would be compiled each time, for 30 ms and more.
-const NO_JIT: (&str, &str) = ("jit", "off");
-
-/// Random reads cost hardly more than sequential ones: hot data is cached and databases run on flash. The default, 4,
-/// is for spinning disks: with it, a page of a company that is most of a table is found by reading and sorting the
-/// whole table, although the key already has the order (1,000,000 deliveries: 510 ms, against 2 ms by the key).
-const FAST_RANDOM_READS: (&str, &str) = ("random_page_cost", "1.1");
-
-pub(crate) fn with_defaults(options: PgConnectOptions) -> PgConnectOptions {
-    options.application_name("hotline").options([NO_JIT, FAST_RANDOM_READS]).disable_statement_logging()
-}
-
-/// How long a start waits for its first connection: no request waits for it, and a database that starts with the machine, or
-/// is busy, may need longer than a request may take.
-const REACH_TIME_MAX: Duration = Duration::from_secs(10);
-
-/// Checks that the database can be reached, and explains why not. A pool would only report a timeout.
+/// Checks that the database can be reached and used, and explains why not. A pool would only report a timeout.
 ///
 /// # Errors
-/// [`Error::Unreachable`] when it cannot be reached.
+/// As [`prepare`].
 pub async fn reach(options: &PgConnectOptions) -> Result<()> {
-    let connect = async {
-        loop {
-            match with_defaults(options.clone()).connect().await {
-                Ok(connection) => {
-                    let _ = connection.close().await;
-                    return None;
-                }
-                Err(error) if !is_transient(&error) => return Some((reason(&error), Reach::of(&error))),
-                Err(_) => tokio::time::sleep(RETRY_PAUSE).await,
-            }
-        }
-    };
-    let failure = match tokio::time::timeout(REACH_TIME_MAX, connect).await {
-        Ok(failure) => failure,
-        Err(_) => Some((format!("no response within {} s", REACH_TIME_MAX.as_secs()), Reach::Away)),
-    };
-    failure.map_or(Ok(()), |(reason, reach)| Err(Error::Unreachable { place: address(options), reason, reach }))
-}
-
-/// How long a start waits for the end of a killed process' writer: PostgreSQL ends its connection after the
-/// statement that it is executing, which may be a large flush with its sync on a busy disk.
-const PREDECESSOR_TIME_MAX: Duration = Duration::from_secs(10);
-
-/// Waits until no process is the database's writer. The claim itself is made by [`connect_writer`]; this only fails
-/// early with a clear error.
-///
-/// # Errors
-/// [`Error::NotOwner`] when another process stays the writer.
-pub(crate) async fn wait_for_writer(db: &PgPool, is_alone: bool) -> Result<()> {
-    let attempt = match is_alone {
-        true => "select pg_try_advisory_xact_lock($1)",
-        false => "select pg_try_advisory_xact_lock_shared($1)",
-    };
-    let wait = async {
-        loop {
-            // Held only for the transaction of this statement.
-            let is_free: bool = sqlx::query_scalar(attempt).bind(WRITER_LOCK).fetch_one(db).await?;
-            if is_free {
-                return Ok::<_, sqlx::Error>(());
-            }
-            tokio::time::sleep(RETRY_PAUSE).await;
-        }
-    };
-    match tokio::time::timeout(PREDECESSOR_TIME_MAX, wait).await {
-        Ok(result) => Ok(result?),
-        Err(_) => Err(Error::NotOwner),
-    }
-}
-
-/// Pause between attempts to reach a server that is starting.
-const RETRY_PAUSE: Duration = Duration::from_millis(100);
-
-/// Whether the server exists and will soon accept us: it is starting, or has too many connections.
-fn is_transient(error: &sqlx::Error) -> bool {
-    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "57P03" || code == "53300")
-}
-
-pub(crate) fn reason(error: &sqlx::Error) -> String {
-    match error {
-        sqlx::Error::Io(error) => error.to_string(),
-        sqlx::Error::Database(error) => error.message().to_owned(),
-        error => error.to_string(),
-    }
-}
-
-/// The database's address and user, never the password.
-pub(crate) fn address(options: &PgConnectOptions) -> String {
-    let port = options.get_port();
-    let server = match options.get_socket() {
-        Some(folder) => format!("the socket {}/.s.PGSQL.{port}", folder.display()),
-        None => format!("{}:{port}", options.get_host()),
-    };
-    let user = options.get_username();
-    format!("{server} (database {}, user {user})", options.get_database().unwrap_or(user))
+    prepare(options, Purpose::Command).await.map(drop)
 }
 
 /// Migrates the database to this release's schema.

@@ -36,7 +36,7 @@ impl Probe {
 
     /// The database's address and user, never the password.
     pub fn place(&self) -> String {
-        crate::pool::address(&self.options)
+        crate::requirements::address(&self.options)
     }
 
     /// Checks once.
@@ -49,7 +49,7 @@ impl Probe {
                 Finding::Responds
             }
             Ok(Err(error)) if has_too_many_connections(&error) => Finding::TooManyConnections(without_values(&error)),
-            Ok(Err(error)) => Finding::Fails(crate::pool::reason(&error)),
+            Ok(Err(error)) => Finding::Fails(crate::error::reason(&error)),
             Err(_) => Finding::Fails(format!("no response within {} s", CHECK_TIME_MAX.as_secs())),
         }
     }

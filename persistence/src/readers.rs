@@ -3,11 +3,13 @@
 //! These statements have a single good plan for all values. PostgreSQL plans them once per connection, whereas a list
 //! planned for its values spends most of its time on planning. They only read, so they can be retried. Therefore
 //! connections are not tested before use or on return, which saves two of a pool's three round trips. If a connection
-//! has died, the statement notices and is retried on a new one.
+//! has died, the statement notices and is retried on a new one. Only after a statement without a reply they are tested for
+//! some time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::available_parallelism;
+use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -16,10 +18,11 @@ use sqlx::{ConnectOptions, PgConnection};
 
 use crate::cluster::LifeId;
 use crate::error::{is_outage, with_timeout};
-use crate::pool::{PLAN_ONCE, READERS_MAX, STATEMENT_TIMEOUT, for_life, request_shares, with_defaults};
+use crate::pool::{PLAN_ONCE, READERS_MAX, STATEMENT_TIMEOUT, for_life, request_shares};
 use crate::probe::Probe;
 use crate::scheduler::{Scheduler, Shares, Weight};
-use crate::{CompanyId, Result};
+use crate::session::with_defaults;
+use crate::{CompanyId, Result, unanswered};
 
 /// A statement that can be retried. Its future is a named type, unlike that of an async closure, so awaiting tasks can
 /// move between threads.
@@ -38,7 +41,8 @@ pub struct Readers {
 #[derive(Debug)]
 struct ReaderPool {
     scheduler: Arc<Scheduler>,
-    idle: Mutex<Vec<PgConnection>>,
+    /// With the time of their last use.
+    idle: Mutex<Vec<(PgConnection, Instant)>>,
 }
 
 impl Readers {
@@ -67,7 +71,10 @@ impl Readers {
         let pool = &self.pools[number_of_this_thread() % self.pools.len()];
         let _permit = pool.scheduler.permit(company, Weight::Light).await?;
         // A connection on which a statement failed or was cancelled is closed by being dropped.
-        while let Some(mut connection) = pool.take() {
+        while let Some((mut connection, used_at)) = pool.take() {
+            if unanswered::is_suspected() && !unanswered::is_usable(&mut connection, used_at).await {
+                continue;
+            }
             match statement(&mut connection).await {
                 Ok(result) => {
                     pool.put_back(connection);
@@ -99,12 +106,12 @@ impl Readers {
 
 impl ReaderPool {
     /// The most recently used one, which is the warmest.
-    fn take(&self) -> Option<PgConnection> {
+    fn take(&self) -> Option<(PgConnection, Instant)> {
         self.idle.lock().pop()
     }
 
     fn put_back(&self, connection: PgConnection) {
-        self.idle.lock().push(connection);
+        self.idle.lock().push((connection, Instant::now()));
     }
 }
 

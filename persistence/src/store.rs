@@ -18,14 +18,15 @@ use crate::db::Housekeeper;
 use crate::error::with_timeout;
 use crate::fence::Fence;
 use crate::id_blocks::IdBlocks;
-use crate::journal::{JournalError, RecoveredJournal};
+use crate::journal::{DirLock, JournalError, RecoveredJournal};
 use crate::persister::{self, Claim, FencingToken, FlushQueue, Writer};
-use crate::pool::WriterClaim;
+use crate::pool::{Purpose, WriterClaim};
 use crate::probe::Probe;
 use crate::scheduler::Scheduler;
 use crate::sealed::Keyring;
 use crate::tables::secret_keys::{self, NewFile};
 use crate::tables::{audit_log, events, idempotency_keys, installation_keys};
+use crate::writer_lock::{DataFolder, wait_for_writer};
 use crate::{
     ChangeLog, CompanyId, Db, Durability, Error, EventNews, Ownership, Readers, Result, WebhookNews, journal, pool,
     recovery,
@@ -113,14 +114,25 @@ impl Store {
     /// # Errors
     /// When the database or the journal cannot be opened, or they do not belong together.
     pub async fn open(
-        options: StoreOptions,
+        mut options: StoreOptions,
         on_failure: impl Fn(String) + Clone + Send + 'static,
     ) -> Result<Arc<Self>> {
-        pool::reach(&options.database).await?;
+        let connections = match options.role {
+            Role::Alone => pool::ALONE_MAX,
+            Role::Member(_) => pool::MEMBER_CONNECTIONS_MAX,
+        };
+        options.database = pool::prepare(&options.database, Purpose::Serve { connections }).await?;
         // The process has no life yet, so there is nothing to fence.
         let housekeeping = pool::connect_housekeeping(options.database.clone(), None);
-        let is_alone = matches!(options.role, Role::Alone);
-        pool::wait_for_writer(&housekeeping, is_alone).await?;
+        let lock = match options.role {
+            Role::Alone => Some(lock_journal(&options.journal_dir).await?),
+            Role::Member(_) => None,
+        };
+        let claim = Arc::new(match &lock {
+            Some(_) => WriterClaim::of(data_folder(&options.journal_dir)?),
+            None => WriterClaim::default(),
+        });
+        wait_for_writer(&housekeeping, claim.folder()).await?;
         recovery::compare(&housekeeping, &options.journal_dir).await?;
         pool::migrate(&housekeeping).await?;
         let events = options.events.then(Arc::<EventNews>::default);
@@ -128,10 +140,12 @@ impl Store {
             tracing::info!(%error, "some tables have no partition for today yet; will retry");
         }
         secret_keys::begin(&housekeeping, &options.keys, NewFile::Made).await?;
-        let claim = Arc::new(WriterClaim::default());
         let parts = match &options.role {
-            Role::Alone => open_alone(&options, &housekeeping, &claim, events.clone(), on_failure.clone()).await?,
-            Role::Member(new) => open_member(&options, new, &housekeeping).await?,
+            Role::Alone => {
+                let journal = recover(&options.journal_dir, options.journal.clone(), lock).await?;
+                open_alone(&options, journal, &housekeeping, &claim, events.clone(), on_failure.clone()).await?
+            }
+            Role::Member(new) => open_member(&options, new, &housekeeping, &claim).await?,
         };
         let RoleParts { writes, log, token, ids, recovered, membership } = parts;
         let life = membership.as_ref().map(|membership| membership.life);
@@ -350,6 +364,7 @@ async fn create_partitions(db: &PgPool, with_events: bool) -> Result<()> {
 /// Claims the database for this process alone, and replays what an earlier run left in the journal.
 async fn open_alone(
     options: &StoreOptions,
+    mut journal: RecoveredJournal,
     housekeeping: &PgPool,
     claim: &Arc<WriterClaim>,
     events: Option<Arc<EventNews>>,
@@ -358,7 +373,6 @@ async fn open_alone(
     let writes = pool::connect_writer(options.database.clone(), claim.clone());
     let epoch = recovery::take_ownership(&writes).await?;
     // Regardless of the current setting: entries left in the journal were acknowledged.
-    let mut journal = recover(&options.journal_dir, options.journal.clone()).await?;
     let messages = pool::connect_replay(options.database.clone());
     let connections = recovery::ReplayConnections { writes: &writes, messages: &messages, claim };
     let recovered = recovery::replay(connections, &mut journal, epoch, events).await?;
@@ -378,15 +392,20 @@ async fn open_alone(
 }
 
 /// Begins a life in a cluster. It serves nothing yet: slots are assigned to it later.
-async fn open_member(options: &StoreOptions, new: &NewLife, housekeeping: &PgPool) -> Result<RoleParts> {
+async fn open_member(
+    options: &StoreOptions,
+    new: &NewLife,
+    housekeeping: &PgPool,
+    claim: &Arc<WriterClaim>,
+) -> Result<RoleParts> {
     if options.journal_dir.exists() {
-        let journal = recover(&options.journal_dir, options.journal.clone()).await?;
+        let journal = recover(&options.journal_dir, options.journal.clone(), None).await?;
         recovery::refuse_unreplayed(housekeeping, &options.journal_dir, &journal).await?;
     }
     lives::check_clock(housekeeping).await?;
     let peer_key = installation_keys::find_or_create(housekeeping, &options.keys, PEER_KEY).await?;
     let life = lives::begin(housekeeping, new).await?;
-    let writes = pool::connect_shared_writer(options.database.clone(), life);
+    let writes = pool::connect_shared_writer(options.database.clone(), life, claim.clone());
     // Take the shared lock now, not with the first change: a process that writes alone must not start meanwhile.
     with_timeout(async { writes.acquire().await.map(drop) }).await.map_err(|error| match error {
         Error::Unavailable(_) => Error::NotOwner,
@@ -406,15 +425,39 @@ async fn open_member(options: &StoreOptions, new: &NewLife, housekeeping: &PgPoo
 /// Name of the key with which cluster members sign.
 const PEER_KEY: &str = "cluster_peers";
 
-async fn recover(dir: &Path, options: journal::Options) -> Result<RecoveredJournal> {
+/// Locks the journal against other processes, before anything is done on the database on its behalf.
+async fn lock_journal(dir: &Path) -> Result<DirLock> {
+    let dir = dir.to_owned();
+    let lock = move || {
+        create_private(&dir)?;
+        Ok::<_, Error>(journal::lock(&dir)?)
+    };
+    tokio::task::spawn_blocking(lock).await.map_err(|error| Error::Unavailable(error.to_string()))?
+}
+
+fn data_folder(dir: &Path) -> Result<DataFolder> {
+    DataFolder::of(dir).map_err(|error| Error::Unavailable(format!("read {}: {error}", dir.display())))
+}
+
+/// The journal contains conversations, so only its owner may read it.
+fn create_private(dir: &Path) -> Result<()> {
+    if dir.exists() {
+        return Ok(());
+    }
+    let result = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    Ok(result.map_err(|source| JournalError::Io { action: "create", path: dir.to_owned(), source })?)
+}
+
+/// Verifies the journal; `lock`: of its directory, if this process has it already.
+async fn recover(dir: &Path, options: journal::Options, lock: Option<DirLock>) -> Result<RecoveredJournal> {
     let dir = dir.to_owned();
     let open = move || {
-        // The journal contains conversations, so only its owner may read it.
-        if !dir.exists() {
-            let result = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
-            result.map_err(|source| JournalError::Io { action: "create", path: dir.clone(), source })?;
-        }
-        Ok::<_, Error>(journal::open(&dir, options)?)
+        create_private(&dir)?;
+        let opened = match lock {
+            Some(lock) => journal::open_locked(&dir, options, lock),
+            None => journal::open(&dir, options),
+        };
+        Ok::<_, Error>(opened?)
     };
     let recovered =
         tokio::task::spawn_blocking(open).await.map_err(|error| Error::Unavailable(error.to_string()))??;

@@ -1,8 +1,9 @@
 //! Database access for short commands: the running service's database, or one started for the command.
 
+use hotline_persistence::PgPool;
+use hotline_persistence::pool::{self, Purpose};
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::secret_keys::{self, NewFile};
-use hotline_persistence::{PgPool, pool};
 use hotline_postgres::{Cluster, ClusterOptions};
 
 use super::{Failure, Refusal};
@@ -41,7 +42,7 @@ pub(super) async fn with_secrets<T>(
     open(args, NewFolder::Refuse, async |db| {
         let keys = Keyring::at(args.key_file());
         // A remote database may belong to a service elsewhere, whose key must not be created again here.
-        let is_here = args.database_url.is_none() || args.key_file.is_some() || args.data_dir.is_dir();
+        let is_here = args.url().is_none() || args.key_file.is_some() || args.data_dir.is_dir();
         secret_keys::begin(db, &keys, if is_here { NewFile::Made } else { NewFile::Refused }).await?;
         work(db, &keys).await
     })
@@ -99,13 +100,15 @@ async fn connect<T>(
             (Some(cluster), options)
         }
     };
-    let reachable = pool::reach(&options).await;
-    let db = pool::connect(options);
-    let result = match reachable {
-        Ok(()) => work(&db).await,
+    let result = match pool::prepare(&options, Purpose::Command).await {
+        Ok(options) => {
+            let db = pool::connect(options);
+            let result = work(&db).await;
+            db.close().await;
+            result
+        }
         Err(error) => Err(error.into()),
     };
-    db.close().await;
     if let Some(cluster) = cluster {
         cluster.stop().await?;
     }

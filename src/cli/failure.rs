@@ -161,9 +161,12 @@ fn of_store(error: &Error) -> Exit {
         Error::Unreachable { reach: Reach::Away, .. } => Exit::Unavailable,
         Error::Unreachable { reach: Reach::Denied, .. } => Exit::Rights,
         Error::Unreachable { reach: Reach::Misconfigured, .. } => Exit::Configuration,
-        Error::Unknown(_) | Error::Elsewhere | Error::NotOwner | Error::LostCommits { .. } => Exit::Retry,
+        Error::Unknown(_) | Error::Elsewhere | Error::NotOwner | Error::Held(_) | Error::LostCommits { .. } => {
+            Exit::Retry
+        }
         Error::Database(error) => of_statement(error),
         Error::Migrate(MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) => of_statement(error),
+        Error::Unsuitable(_) | Error::Pooler { .. } => Exit::Configuration,
         Error::Migrate(_) | Error::Newer(_) | Error::ClockDifference { .. } | Error::IncompatibleMember { .. } => {
             Exit::Configuration
         }

@@ -47,9 +47,10 @@ const HARMLESS: [(&str, &str, &str); 24] = [
 ];
 
 /// Who makes connections that may write as they are, or says that others may.
-const MAKERS: [(&str, &str, &str); 8] = [
+const MAKERS: [(&str, &str, &str); 9] = [
     ("persistence/src/cluster/lives.rs", "begin read write", "the fence itself"),
     ("persistence/src/pool.rs", "transaction_read_only", "what makes them read-only"),
+    ("persistence/src/requirements.rs", "transaction_read_only", "asks whether they are"),
     ("persistence/src/store.rs", "connect_housekeeping", "at the start; read-only from the life on"),
     ("persistence/src/store.rs", "connect_member", "of the life's own rows: what it writes is above"),
     ("persistence/src/store.rs", "connect_replay", ALONE),

@@ -11,6 +11,7 @@ mod cascades;
 mod clean_stop;
 mod cluster;
 mod command_line;
+mod database;
 mod doors;
 mod events;
 mod hooks;

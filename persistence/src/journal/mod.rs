@@ -33,7 +33,8 @@ use parking_lot::Mutex;
 pub use copy::{Contents, confirm_copy, copy, examine};
 pub use error::{JournalError, Refused, TooLarge};
 pub use reader::Records;
-pub use recover::{Inspection, RecoveredJournal, TornTail, inspect, open};
+pub use recover::{Inspection, RecoveredJournal, TornTail, inspect, lock, open, open_locked};
+pub use segment::DirLock;
 
 use state::{Chore, JournalState, ThreadContext};
 use writer::{Failure, JournalWriter};

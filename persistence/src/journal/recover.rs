@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::confirmed_file::{self, ConfirmedFile};
 use super::reader::Records;
 use super::record::{Frame, HEADER_BYTES, Header, JournalId, find_group_magic, whole_group};
-use super::segment::{self, Dir, SegmentList};
+use super::segment::{self, Dir, DirLock, SegmentList};
 use super::state::{JournalState, OpenJournal, SealedSegment};
 use super::{Journal, JournalError, Options, Seq};
 
@@ -39,8 +39,18 @@ pub struct RecoveredJournal {
 /// If anything is damaged, nothing is changed on disk. Each segment is loaded into memory while it is verified.
 pub fn open(dir: &Path, options: Options) -> Result<RecoveredJournal, JournalError> {
     options.check()?;
+    open_locked(dir, options, lock(dir)?)
+}
+
+/// Locks the directory (creating it) against other processes until the lock is dropped.
+pub fn lock(dir: &Path) -> Result<DirLock, JournalError> {
     create_dir(dir)?;
-    let lock = segment::lock(dir)?;
+    segment::lock(dir)
+}
+
+/// As [`open`], in a directory that this process has locked.
+pub fn open_locked(dir: &Path, options: Options, lock: DirLock) -> Result<RecoveredJournal, JournalError> {
+    options.check()?;
     segment::make_private(dir)?;
     let dir = Dir::open(dir).map_err(JournalError::io("open", dir))?;
     let SegmentList { segments: mut files, leftovers } = segment::list(&dir)?;

@@ -171,7 +171,7 @@ pub(super) fn list(dir: &Path) -> Result<SegmentList, JournalError> {
 
 /// Locks the directory against other processes until dropped.
 #[derive(Debug)]
-pub(super) struct DirLock(File);
+pub struct DirLock(File);
 
 impl Drop for DirLock {
     fn drop(&mut self) {

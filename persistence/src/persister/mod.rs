@@ -9,6 +9,7 @@ mod facts;
 mod kinds;
 mod parts;
 mod queue;
+mod session;
 mod writer;
 
 use std::panic::AssertUnwindSafe;

@@ -18,6 +18,7 @@ use super::events::{FlushOutcome, PreviousRows};
 use super::facts::SourceRow;
 use super::kinds::{DeliveredReceipts, ExistingTickets, Kind, ReadReceipts, SeenReceipts};
 use super::parts::parts_of;
+use super::session::{WriterSession, attended};
 use crate::cluster::{LifeId, lives};
 use crate::error::{is_of_values, is_outage, without_values};
 use crate::event_news::EventNews;
@@ -114,7 +115,24 @@ impl Writer {
         refusals_ahead: Option<&Refusals>,
         in_parts: bool,
     ) -> Result<()> {
-        let mut transaction = self.db.begin().await?;
+        let mut session = WriterSession::of(&self.db).await?;
+        let work = self.write_on(session.connection()?, batch, last, refusals_ahead, in_parts);
+        let outcome = attended(&self.db, &self.claim, work).await;
+        if !matches!(outcome, Err(Error::Unavailable(_))) {
+            session.put_back().await;
+        }
+        outcome
+    }
+
+    async fn write_on(
+        &self,
+        connection: &mut PgConnection,
+        batch: &Batch<'_>,
+        last: Seq,
+        refusals_ahead: Option<&Refusals>,
+        in_parts: bool,
+    ) -> Result<()> {
+        let mut transaction = connection.begin().await?;
         let Some(watermark) = move_watermark(&mut transaction, &self.token, last).await? else {
             // An earlier attempt was committed, but its reply was lost.
             self.committed.fetch_max(last, Ordering::AcqRel);

@@ -151,7 +151,7 @@ async fn a_second_process_on_a_data_folder_says_that_and_nothing_else() {
     let serve = ["serve", "--listen", "127.0.0.1:0", "--database-url", &url];
     let process = Process::start(folder.path(), &mut command(folder.path(), &serve)).expect("the first one");
     let said = one_line(command(folder.path(), &serve));
-    assert!(said.contains("another Hotline"), "{said}");
+    assert!(said.contains("journal") && said.contains("in use by another process"), "{said}");
     process.kill();
     database.drop().await;
 }

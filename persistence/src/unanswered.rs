@@ -1,0 +1,89 @@
+//! Connections whose other end may have disappeared without notice: a machine that died, a firewall that forgot them.
+//!
+//! The operating system reports such a connection only after a quarter of an hour. Pools ask an idle connection for a sign of
+//! life, but wait for it without limit. So these questions have a limit here, and one connection that is lost is the end of
+//! all that have been idle since before: each of them would cost a request its time.
+
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use sqlx::pool::PoolConnection;
+use sqlx::{Connection, PgConnection, Postgres};
+use tokio::time::timeout;
+
+/// How long an idle session may take to reply to nothing: less than a request waits for a connection, so that there is time
+/// for another one.
+const IDLE_REPLY_TIME_MAX: Duration = Duration::from_millis(1500);
+
+/// How long a session may take to end what its user has left.
+const REPLY_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// How long after a statement without a reply each connection is tested before its use.
+const SUSPICION_TIME: Duration = Duration::from_secs(60);
+
+/// When a statement was last given up without a reply. It may just have been slow.
+static SUSPECTED: Mutex<Option<Instant>> = parking_lot::const_mutex(None);
+
+/// When a connection was last found to be lost.
+static LOST: Mutex<Option<Instant>> = parking_lot::const_mutex(None);
+
+/// Records that a statement had no reply in time.
+pub(crate) fn suspect() {
+    *SUSPECTED.lock() = Some(Instant::now());
+}
+
+/// Whether a statement had no reply a short while ago.
+pub(crate) fn is_suspected() -> bool {
+    SUSPECTED.lock().is_some_and(|at| at.elapsed() < SUSPICION_TIME)
+}
+
+/// Records that a connection is lost.
+pub(crate) fn lose() {
+    suspect();
+    *LOST.lock() = Some(Instant::now());
+}
+
+/// Whether a connection was lost since another one was used.
+fn is_lost_since(used_at: Instant) -> bool {
+    LOST.lock().is_some_and(|at| at > used_at)
+}
+
+/// Whether an idle connection can be used; `used_at`: when it was last.
+pub(crate) async fn is_usable(connection: &mut PgConnection, used_at: Instant) -> bool {
+    if is_lost_since(used_at) {
+        return false;
+    }
+    match timeout(IDLE_REPLY_TIME_MAX, connection.ping()).await {
+        Ok(reply) => reply.is_ok(),
+        Err(_) => {
+            lose();
+            false
+        }
+    }
+}
+
+/// Whether a returned connection may stay in its pool.
+pub(crate) async fn may_stay(connection: &mut PgConnection) -> bool {
+    !is_suspected() || timeout(REPLY_TIME_MAX, connection.ping()).await.is_ok_and(|reply| reply.is_ok())
+}
+
+/// Returns a connection to its pool, or closes it if the other end does not reply.
+pub(crate) async fn put_back(mut connection: PoolConnection<Postgres>) {
+    // Given up, it is dropped: the connection is closed, and the pool may open another one.
+    if timeout(REPLY_TIME_MAX, connection.return_to_pool()).await.is_err() {
+        lose();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_connection_is_the_end_of_those_that_were_idle_before_and_of_no_later_one() {
+        let before = Instant::now();
+        lose();
+        assert!(is_suspected() && is_lost_since(before));
+        assert!(!is_lost_since(Instant::now() + Duration::from_secs(1)));
+    }
+}

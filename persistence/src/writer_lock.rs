@@ -1,0 +1,314 @@
+//! The lock of a database's one writer, and the end of a session that holds it for a process that no longer exists.
+//!
+//! PostgreSQL keeps a session until it notices that its client has gone, and the session keeps the lock. A connection that a
+//! firewall has forgotten, or a machine that has died, would keep the next writer out. So the session's name says which data
+//! folder it writes for. Whoever holds the lock of that folder knows that no other process writes for it, and ends the
+//! session. The session of any other folder is never ended: the server does so once its keepalives fail
+//! ([`crate::session`]).
+
+use std::fmt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
+use std::time::Duration;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use sha2::{Digest, Sha256};
+use sqlx::{FromRow, PgConnection, PgPool};
+
+use crate::error::with_timeout;
+use crate::{Error, Result};
+
+/// The advisory lock of a database's one writer: "hotline" in ASCII.
+const WRITER_LOCK: i64 = 0x68_6f_74_6c_69_6e_65;
+
+/// How long a start waits for the end of another's session: longer than PostgreSQL takes to end that of a machine that died
+/// (30 s), and short enough that a replacement serves within a minute.
+const PREDECESSOR_TIME_MAX: Duration = Duration::from_secs(45);
+
+/// Pause between attempts to take the lock.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+
+/// Longest name of a session in PostgreSQL, in bytes.
+const SESSION_NAME_MAX: usize = 63;
+
+/// Bytes of a hash that identify a data folder.
+const FOLDER_ID_BYTES: usize = 8;
+
+const HOST_NAME: &str = "/proc/sys/kernel/hostname";
+
+/// Changes with every start of the machine (Linux).
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// A data folder on this machine since it was started. While this process holds the folder's lock, a writer's session of
+/// the same folder belongs to this process, or to one that has ended. A copy of the folder is another one, and so is the same
+/// folder after the machine was started again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataFolder(String);
+
+impl DataFolder {
+    /// The folder at this path. The caller must hold its lock for as long as it uses this.
+    ///
+    /// # Errors
+    /// When the folder or the machine's boot id cannot be read.
+    pub(crate) fn of(dir: &Path) -> std::io::Result<Self> {
+        let metadata = std::fs::metadata(dir)?;
+        // Without one, folders of two machines could be confused, so no session is recognized.
+        let boot = std::fs::read(BOOT_ID)?;
+        let mut hasher = Sha256::new();
+        hasher.update(boot);
+        hasher.update(metadata.dev().to_be_bytes());
+        hasher.update(metadata.ino().to_be_bytes());
+        Ok(Self(hex::encode(&hasher.finalize()[..FOLDER_ID_BYTES])))
+    }
+
+    /// The beginning of the names of the sessions that write for this folder.
+    fn prefix(&self) -> String {
+        format!("hotline writer {} ", self.0)
+    }
+
+    /// The name of this process's writing session, for people as well.
+    pub(crate) fn session_name(&self) -> String {
+        let mut name = format!("{}pid {} on {}", self.prefix(), std::process::id(), host());
+        name.truncate(SESSION_NAME_MAX);
+        name
+    }
+}
+
+/// The name of this machine (Linux), as far as it is ASCII.
+fn host() -> String {
+    let host = std::fs::read_to_string(HOST_NAME).unwrap_or_else(|_| "this machine".to_owned());
+    host.chars().filter(char::is_ascii_graphic).collect()
+}
+
+/// This process's claim to be the database's single writer.
+#[derive(Debug, Default)]
+pub struct WriterClaim {
+    /// The epoch taken at startup; 0 before.
+    epoch: AtomicI64,
+    is_superseded: AtomicBool,
+    /// PostgreSQL's process of the writing session; 0 before the first.
+    session: AtomicI32,
+    /// The holder that was last logged.
+    logged: AtomicI32,
+    /// `None` in a cluster, whose members share the lock.
+    folder: Option<DataFolder>,
+}
+
+impl WriterClaim {
+    /// A claim by the process that holds the lock of this folder.
+    pub(crate) fn of(folder: DataFolder) -> Self {
+        Self { folder: Some(folder), ..Self::default() }
+    }
+
+    /// The data folder that is written for.
+    pub(crate) fn folder(&self) -> Option<&DataFolder> {
+        self.folder.as_ref()
+    }
+
+    /// Records the epoch this process has taken.
+    pub fn hold(&self, epoch: i64) {
+        self.epoch.store(epoch, Ordering::Release);
+    }
+
+    /// Whether another process has taken a later epoch.
+    pub fn is_superseded(&self) -> bool {
+        self.is_superseded.load(Ordering::Acquire)
+    }
+
+    /// PostgreSQL's process of the writing session, if there was one.
+    pub(crate) fn session(&self) -> Option<i32> {
+        Some(self.session.load(Ordering::Acquire)).filter(|pid| *pid != 0)
+    }
+
+    /// Takes the lock for a new session, and ends an earlier one of the same folder. While another process has the lock it
+    /// tries until the caller, the pool, gives up: an error would be logged by the pool at each try.
+    pub(crate) async fn lock(&self, connection: &mut PgConnection) -> sqlx::Result<()> {
+        loop {
+            if self.try_lock(connection, "select pg_try_advisory_lock($1), pg_backend_pid()").await? {
+                return Ok(());
+            }
+            if self.is_epoch_taken(connection).await? {
+                self.is_superseded.store(true, Ordering::Release);
+            } else if let Some(holder) = holder(connection).await? {
+                self.end_or_log(connection, &holder).await?;
+            }
+            tokio::time::sleep(RETRY_PAUSE).await;
+        }
+    }
+
+    /// As [`Self::lock`], for cluster members.
+    pub(crate) async fn lock_shared(&self, connection: &mut PgConnection) -> sqlx::Result<()> {
+        while !self.try_lock(connection, "select pg_try_advisory_lock_shared($1), pg_backend_pid()").await? {
+            if let Some(holder) = holder(connection).await? {
+                self.log(&holder);
+            }
+            tokio::time::sleep(RETRY_PAUSE).await;
+        }
+        Ok(())
+    }
+
+    async fn try_lock(&self, connection: &mut PgConnection, attempt: &'static str) -> sqlx::Result<bool> {
+        let (is_locked, session): (bool, i32) = sqlx::query_as(attempt).bind(WRITER_LOCK).fetch_one(connection).await?;
+        if is_locked {
+            self.session.store(session, Ordering::Release);
+            self.logged.store(0, Ordering::Release);
+        }
+        Ok(is_locked)
+    }
+
+    /// Whether another process took over while this one was disconnected. It must not be ended, even if it wrote for this
+    /// folder.
+    async fn is_epoch_taken(&self, connection: &mut PgConnection) -> sqlx::Result<bool> {
+        let claimed = self.epoch.load(Ordering::Acquire);
+        if claimed == 0 {
+            return Ok(false);
+        }
+        let epoch: i64 = sqlx::query_scalar("select epoch from ownership").fetch_one(connection).await?;
+        Ok(epoch != claimed)
+    }
+
+    async fn end_or_log(&self, connection: &mut PgConnection, holder: &Holder) -> sqlx::Result<()> {
+        match self.folder.as_ref().filter(|folder| holder.writes_for(folder)) {
+            Some(_) => end_session(connection, holder).await,
+            None => {
+                self.log(holder);
+                Ok(())
+            }
+        }
+    }
+
+    /// Logs a holder once, not at each try.
+    fn log(&self, holder: &Holder) {
+        if self.logged.swap(holder.pid, Ordering::AcqRel) != holder.pid {
+            tracing::warn!(%holder, "another session is the writer of this database; waiting for its end");
+        }
+    }
+}
+
+/// The session that holds the writer's lock.
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
+pub struct Holder {
+    /// PostgreSQL's process.
+    pub pid: i32,
+    /// The session's name.
+    pub name: Option<String>,
+    /// Where it connected from; `None` for a unix socket, and for a role that may not see it.
+    pub address: Option<String>,
+    /// When it connected.
+    pub since: Option<DateTime<Utc>>,
+}
+
+impl Holder {
+    fn writes_for(&self, folder: &DataFolder) -> bool {
+        self.name.as_ref().is_some_and(|name| name.starts_with(&folder.prefix()))
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PostgreSQL session {}", self.pid)?;
+        if let Some(name) = &self.name {
+            write!(f, " ({name})")?;
+        }
+        write!(f, " from {}", self.address.as_deref().unwrap_or("a unix socket"))?;
+        if let Some(since) = self.since {
+            write!(f, ", connected since {}", since.to_rfc3339_opts(SecondsFormat::Secs, true))?;
+        }
+        Ok(())
+    }
+}
+
+/// A session that keeps this process from the lock.
+async fn holder(connection: &mut PgConnection) -> sqlx::Result<Option<Holder>> {
+    sqlx::query_as(
+        "select l.pid, a.application_name as name, host(a.client_addr) as address, a.backend_start as since
+         from pg_locks l left join pg_stat_activity a on a.pid = l.pid
+         where l.locktype = 'advisory' and l.granted and l.objsubid = 1 and l.pid <> pg_backend_pid()
+           and l.database = (select oid from pg_database where datname = current_database())
+           and l.classid::bigint = $1 >> 32 and l.objid::bigint = $1 & 4294967295
+         order by a.backend_start limit 1",
+    )
+    .bind(WRITER_LOCK)
+    .fetch_optional(connection)
+    .await
+}
+
+async fn end_session(connection: &mut PgConnection, holder: &Holder) -> sqlx::Result<()> {
+    let end = "select pg_terminate_backend($1)";
+    let is_ended: bool = sqlx::query_scalar(end).bind(holder.pid).fetch_one(connection).await?;
+    if is_ended {
+        tracing::info!(%holder, "ended a session that wrote for this data folder and lost its connection");
+    }
+    Ok(())
+}
+
+/// Waits until no other process is the database's writer, and ends a session that wrote for this folder. The claim itself is
+/// made by [`crate::pool::connect_writer`]; this only fails early with a clear error. `folder`: `None` for cluster members,
+/// which share the lock.
+///
+/// # Errors
+/// [`Error::Held`] when another process stays the writer.
+pub(crate) async fn wait_for_writer(db: &PgPool, folder: Option<&DataFolder>) -> Result<()> {
+    let attempt = match folder {
+        Some(_) => "select pg_try_advisory_xact_lock($1)",
+        None => "select pg_try_advisory_xact_lock_shared($1)",
+    };
+    let started_at = tokio::time::Instant::now();
+    let mut is_logged = false;
+    loop {
+        // Held only for the transaction of this statement.
+        let is_free: bool = with_timeout(sqlx::query_scalar(attempt).bind(WRITER_LOCK).fetch_one(db)).await?;
+        if is_free {
+            return Ok(());
+        }
+        let mut connection = with_timeout(db.acquire()).await?;
+        if let Some(holder) = with_timeout(holder(&mut connection)).await? {
+            if folder.is_some_and(|folder| holder.writes_for(folder)) {
+                with_timeout(end_session(&mut connection, &holder)).await?;
+            } else if started_at.elapsed() > PREDECESSOR_TIME_MAX {
+                return Err(Error::Held(holder));
+            } else if !is_logged {
+                let wait_s = PREDECESSOR_TIME_MAX.as_secs();
+                tracing::warn!(%holder, wait_s, "another Hotline process serves this database; waiting for its end");
+                is_logged = true;
+            }
+        }
+        tokio::time::sleep(RETRY_PAUSE).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holder_named(name: &str) -> Holder {
+        Holder { pid: 7, name: Some(name.to_owned()), address: None, since: None }
+    }
+
+    #[test]
+    fn a_session_belongs_to_the_folder_that_its_name_begins_with() {
+        let (one, other) = (DataFolder("00aa".to_owned()), DataFolder("00ab".to_owned()));
+        let holder = holder_named(&one.session_name());
+        assert!(holder.writes_for(&one) && !holder.writes_for(&other));
+        assert!(!holder_named("hotline").writes_for(&one) && !holder_named("hotline 00aa").writes_for(&one));
+    }
+
+    #[test]
+    fn a_name_fits_into_postgresql_and_a_holder_is_described() {
+        let folder = DataFolder("0123456789abcdef".to_owned());
+        assert!(folder.session_name().len() <= SESSION_NAME_MAX);
+        let since = DateTime::from_timestamp(1_800_000_000, 0);
+        let holder = Holder { pid: 7, name: Some("hotline".into()), address: Some("192.0.2.7".into()), since };
+        let text = "PostgreSQL session 7 (hotline) from 192.0.2.7, connected since 2027-01-15T08:00:00Z";
+        assert_eq!(holder.to_string(), text);
+    }
+
+    #[test]
+    fn a_copy_of_a_folder_is_another_one() {
+        let (one, copy) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let of = |dir: &tempfile::TempDir| DataFolder::of(dir.path()).expect("it can be read");
+        assert_eq!(of(&one), of(&one));
+        assert_ne!(of(&one), of(&copy));
+    }
+}

@@ -1,0 +1,138 @@
+//! A network between Hotline and PostgreSQL, which can forget the connections that there are.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::sync::watch;
+
+/// What becomes of the settings with which a session begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Settings {
+    Arrive,
+    Dropped,
+}
+
+/// Runs on a thread of its own: tests wait for processes without letting anything else run.
+pub struct Link {
+    address: SocketAddr,
+    target: PgConnectOptions,
+    /// Connections up to this one carry nothing any more.
+    forgotten: watch::Sender<u64>,
+    accepted: watch::Receiver<u64>,
+}
+
+impl Link {
+    /// To the PostgreSQL behind the socket of these options.
+    pub fn to(target: &PgConnectOptions) -> Self {
+        Self::start(target, Settings::Arrive)
+    }
+
+    /// The same, as a pooler that has `ignore_startup_parameters=options`.
+    pub fn without_settings(target: &PgConnectOptions) -> Self {
+        Self::start(target, Settings::Dropped)
+    }
+
+    fn start(target: &PgConnectOptions, settings: Settings) -> Self {
+        let folder = target.get_socket().expect("a socket");
+        let socket = folder.join(format!(".s.PGSQL.{}", target.get_port()));
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.set_nonblocking(true).expect("a listener");
+        let address = listener.local_addr().expect("an address");
+        let (forgotten, forgets) = watch::channel(0);
+        let (accepts, accepted) = watch::channel(0);
+        std::thread::spawn(move || accept(listener, socket, settings, &accepts, forgets));
+        Self { address, target: target.clone(), forgotten, accepted }
+    }
+
+    /// How to connect through it.
+    pub fn options(&self) -> PgConnectOptions {
+        PgConnectOptions::new_without_pgpass()
+            .host("127.0.0.1")
+            .port(self.address.port())
+            .username(self.target.get_username())
+            .database(self.target.get_database().expect("a database"))
+            .ssl_mode(PgSslMode::Disable)
+    }
+
+    /// The same, as the command line takes it.
+    pub fn url(&self) -> String {
+        let (user, database) = (self.target.get_username(), self.target.get_database().expect("a database"));
+        format!("postgres://{user}@{}/{database}?sslmode=disable", self.address)
+    }
+
+    /// Forgets every connection that there is: nothing comes through on it, and neither end is notified. New ones work.
+    pub fn forget(&self) {
+        self.forgotten.send_replace(*self.accepted.borrow());
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn accept(
+    listener: std::net::TcpListener,
+    socket: PathBuf,
+    settings: Settings,
+    accepts: &watch::Sender<u64>,
+    forgets: watch::Receiver<u64>,
+) {
+    let listener = TcpListener::from_std(listener).expect("a listener");
+    while let Ok((caller, _)) = listener.accept().await {
+        accepts.send_modify(|number| *number += 1);
+        tokio::spawn(carry(caller, socket.clone(), settings, *accepts.borrow(), forgets.clone()));
+        // The test that had it has ended.
+        if forgets.has_changed().is_err() {
+            return;
+        }
+    }
+}
+
+async fn carry(caller: TcpStream, socket: PathBuf, settings: Settings, number: u64, forgets: watch::Receiver<u64>) {
+    let Ok(target) = UnixStream::connect(socket).await else { return };
+    let (mut from_caller, mut to_caller) = caller.into_split();
+    let (mut from_target, mut to_target) = target.into_split();
+    if settings == Settings::Dropped {
+        let first = without_options(&mut from_caller).await;
+        if to_target.write_all(&first).await.is_err() {
+            return;
+        }
+    }
+    tokio::select! {
+        () = pump(&mut from_caller, &mut to_target, number, forgets.clone()) => {}
+        () = pump(&mut from_target, &mut to_caller, number, forgets) => {}
+    }
+}
+
+/// Carries bytes until one end closes; of a forgotten connection nothing, not even that.
+async fn pump(
+    from: &mut (impl AsyncReadExt + Unpin),
+    to: &mut (impl AsyncWriteExt + Unpin),
+    number: u64,
+    forgets: watch::Receiver<u64>,
+) {
+    let mut bytes = vec![0; 64 * 1024];
+    loop {
+        let read = from.read(&mut bytes).await.unwrap_or(0);
+        if *forgets.borrow() >= number {
+            return std::future::pending().await;
+        }
+        if read == 0 || to.write_all(&bytes[..read]).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The first message of a session, without the parameter `options`: its length, the protocol, and names and values, each with a zero
+/// after it.
+async fn without_options(caller: &mut (impl AsyncReadExt + Unpin)) -> Vec<u8> {
+    let length = caller.read_u32().await.expect("a length") as usize;
+    let mut message = vec![0; length - 4];
+    caller.read_exact(&mut message).await.expect("a message");
+    let (protocol, parameters) = message.split_at(4);
+    let words: Vec<&[u8]> = parameters.split(|byte| *byte == 0).collect();
+    let kept = words.chunks_exact(2).filter(|pair| pair[0] != b"options" && !pair[0].is_empty());
+    let kept: Vec<u8> = kept.flatten().flat_map(|word| [*word, &[0]].concat()).collect();
+    let length = u32::try_from(4 + 4 + kept.len() + 1).expect("a length");
+    [&length.to_be_bytes(), protocol, &kept, &[0]].concat()
+}

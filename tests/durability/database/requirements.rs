@@ -1,0 +1,234 @@
+//! What a start says of a database that it cannot use, and that it does not depend on what others have set.
+
+use futures_util::future::join_all;
+use serde_json::json;
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
+
+use super::link::Link;
+use crate::process::{Process, command, data_folder, serving};
+use crate::support::{Api, Company, TestDatabase, database};
+
+/// A database of its own owner, who is no administrator.
+struct Owned {
+    database: TestDatabase,
+    name: String,
+    role: String,
+}
+
+impl Owned {
+    async fn create(encoding: &str) -> Self {
+        let database = TestDatabase::create().await;
+        let name = hotline_persistence::key::new_key("owned_").to_lowercase();
+        let owned = Self { role: format!("{name}_owner"), name, database };
+        owned.as_admin(&format!("create role {} login", owned.role)).await;
+        let create = format!(
+            "create database {} owner {} encoding '{encoding}' lc_collate 'C' lc_ctype 'C' template template0",
+            owned.name, owned.role
+        );
+        owned.as_admin(&create).await;
+        owned
+    }
+
+    /// In the server, not in the owned database.
+    async fn as_admin(&self, statement: &str) {
+        sqlx::query(AssertSqlSafe(statement)).execute(&self.database.db).await.expect(statement);
+    }
+
+    async fn inside(&self, statement: &str) {
+        let options = self.database.options.clone().database(&self.name);
+        let mut connection = options.connect().await.expect("the owned database");
+        sqlx::query(AssertSqlSafe(statement)).execute(&mut connection).await.expect(statement);
+        connection.close().await.expect("a close");
+    }
+
+    fn url(&self) -> String {
+        database::url(&self.database.options.clone().database(&self.name).username(&self.role))
+    }
+
+    async fn drop(self) {
+        self.as_admin(&format!("drop database {} with (force)", self.name)).await;
+        self.as_admin(&format!("drop role {}", self.role)).await;
+        self.database.drop().await;
+    }
+}
+
+/// What a start says that must fail.
+fn refusal(url: &str) -> String {
+    let folder = data_folder();
+    let mut serve = serving(folder.path());
+    let output = serve.args(["--database-url", url]).output().expect("hotline runs");
+    assert!(!output.status.success() && output.stdout.is_empty(), "it started");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[actix_web::test]
+async fn everything_that_is_wrong_with_a_database_is_reported_at_once_with_what_corrects_it() {
+    let owned = Owned::create("LATIN1").await;
+    let (name, role) = (&owned.name, &owned.role);
+    owned.as_admin(&format!("alter role {role} connection limit 5")).await;
+    owned.as_admin(&format!("alter database {name} connection limit 6")).await;
+    owned.as_admin(&format!("alter database {name} owner to {}", owned.database.options.get_username())).await;
+    owned.inside("revoke create on schema public from public").await;
+    owned.inside("create schema closed").await;
+    owned.inside("create extension pg_trgm schema closed").await;
+    let said = refusal(&owned.url());
+    for words in [
+        "encoding of database",
+        "LATIN1",
+        "encoding 'UTF8'",
+        "may not create tables in schema \"public\"",
+        "grant create on schema",
+        "allows 5 connections, and 17 are needed",
+        "connection limit 17",
+        "allows 6 connections",
+        "extension unaccent is missing",
+        "create extension unaccent",
+        "extension btree_gin is missing",
+        "may not use schema \"closed\", which has the extension pg_trgm",
+        "grant usage on schema \"closed\"",
+    ] {
+        assert!(said.contains(words), "`{words}` is missing in {said}");
+    }
+    owned.drop().await;
+}
+
+#[actix_web::test]
+async fn a_database_that_takes_no_writes_and_a_path_without_a_schema_are_refused() {
+    let owned = Owned::create("UTF8").await;
+    let name = &owned.name;
+    owned.as_admin(&format!("alter database {name} set default_transaction_read_only = on")).await;
+    let said = refusal(&owned.url());
+    assert!(said.contains("read-only") && said.contains("reset default_transaction_read_only"), "{said}");
+    owned.as_admin(&format!("alter database {name} reset default_transaction_read_only")).await;
+    let said = refusal(&format!("{}&options=-csearch_path%3Dmissing", owned.url()));
+    assert!(said.contains("create schema missing authorization"), "{said}");
+    owned.drop().await;
+}
+
+#[actix_web::test]
+async fn an_empty_url_means_the_private_database() {
+    let folder = data_folder();
+    let mut list = command(folder.path(), &["company", "list"]);
+    let output = list.env("HOTLINE_DATABASE_URL", "").output().expect("hotline runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("no Hotline installation in"), "{said}");
+}
+
+/// Parallel changes of the same rows fail under these settings, and migrations end.
+#[actix_web::test]
+async fn what_others_set_for_the_role_changes_nothing() {
+    let owned = Owned::create("UTF8").await;
+    for setting in [
+        "default_transaction_isolation = 'serializable'",
+        "statement_timeout = '5ms'",
+        "lock_timeout = '1ms'",
+        "idle_in_transaction_session_timeout = '1ms'",
+        "idle_session_timeout = '100ms'",
+        "standard_conforming_strings = off",
+        "gin_fuzzy_search_limit = 1",
+    ] {
+        owned.as_admin(&format!("alter role {} set {setting}", owned.role)).await;
+    }
+    let folder = data_folder();
+    let mut serve = serving(folder.path());
+    serve.args(["--database-url", &owned.url()]);
+    let process = Process::start(folder.path(), &mut serve).unwrap_or_else(|log| panic!("no start: {log}"));
+    let db = hotline_persistence::pool::connect(owned.database.options.clone().database(&owned.name));
+    let company = Company::create(&db, "Acme").await;
+    let api = Api::new(process.address, &company.key);
+    crate::support::eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
+    let changes = (0..16).map(|number| {
+        let api = &api;
+        async move {
+            let contact = json!({"name": format!("Ana {number}"), "number": format!("55119000000{number:02}")});
+            api.post("/contacts", contact).await.status
+        }
+    });
+    let statuses = join_all(changes).await;
+    assert!(statuses.iter().all(|status| *status == 201), "{statuses:?}");
+    let found = api.get("/contacts?search=ana").await;
+    assert_eq!(found.body["data"].as_array().map(Vec::len), Some(16), "{}", found.body);
+    process.kill();
+    db.close().await;
+    owned.drop().await;
+}
+
+#[actix_web::test]
+async fn a_pooler_that_drops_the_settings_of_a_session_is_named() {
+    let database = TestDatabase::migrated().await;
+    let link = Link::without_settings(&database.options);
+    let said = refusal(&link.url());
+    assert!(said.contains("PgBouncer") && said.contains("must name PostgreSQL itself"), "{said}");
+    database.drop().await;
+}
+
+#[actix_web::test]
+async fn several_hosts_and_unknown_parameters_are_refused_without_a_password() {
+    for (url, words) in [
+        ("postgres://hotline:hidden@one.example:5432,two.example:5432/hotline", "one host"),
+        ("postgres://hotline:hidden@db.example/hotline?sslmode=strict", "strict"),
+    ] {
+        let said = refusal(url);
+        assert!(said.contains(words) && !said.contains("hidden"), "{said}");
+    }
+}
+
+#[actix_web::test]
+async fn messages_have_no_lines_of_postgresqls_source() {
+    let owned = Owned::create("UTF8").await;
+    // What an earlier program left behind.
+    owned.inside("create table companies (id int)").await;
+    let said = refusal(&owned.url());
+    assert!(said.contains("companies") && !said.contains("at line"), "{said}");
+    owned.drop().await;
+}
+
+/// Looks where the tables are.
+pub(super) async fn schema_of_tables(connection: &mut PgConnection) -> Vec<String> {
+    let schemas = "select distinct n.nspname::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
+        where c.relname in ('companies', 'messages', '_sqlx_migrations') order by 1";
+    sqlx::query_scalar(schemas).fetch_all(connection).await.expect("schemas")
+}
+
+#[actix_web::test]
+async fn each_way_to_name_a_schema_of_its_own_works_with_extensions_anywhere() {
+    for (preparations, parameter, schema) in [
+        (&["create schema app authorization {role}", "alter role {role} set search_path = app"][..], "", "app"),
+        (&["create schema \"my app\" authorization {role}"], "&options=-csearch_path%3D%22my%5C%20app%22", "my app"),
+        // The first of the usual path.
+        (&["create schema {role} authorization {role}"], "", "{role}"),
+        (
+            &[
+                "create schema app authorization {role}",
+                "create schema ext",
+                "grant usage on schema ext to {role}",
+                "create extension unaccent schema ext",
+                "create extension pg_trgm schema ext",
+            ],
+            "&options=-csearch_path%3Dapp",
+            "app",
+        ),
+    ] {
+        let owned = Owned::create("UTF8").await;
+        for statement in preparations {
+            owned.inside(&statement.replace("{role}", &owned.role)).await;
+        }
+        let (folder, url) = (data_folder(), format!("{}{parameter}", owned.url()));
+        // The second start finds what the first has made.
+        for _ in 0..2 {
+            let mut serve = serving(folder.path());
+            serve.args(["--database-url", &url]);
+            let process = Process::start(folder.path(), &mut serve).unwrap_or_else(|log| panic!("{parameter}: {log}"));
+            process.kill();
+        }
+        let options = owned.database.options.clone().database(&owned.name);
+        let mut connection = options.connect().await.expect("the owned database");
+        let schema = schema.replace("{role}", &owned.role);
+        assert_eq!(schema_of_tables(&mut connection).await, [schema.as_str()], "{parameter}");
+        let fold = format!("select \"{schema}\".hotline_fold('Ação')");
+        let folded: String = sqlx::query_scalar(AssertSqlSafe(fold)).fetch_one(&mut connection).await.expect("folded");
+        assert_eq!(folded, "acao");
+        connection.close().await.expect("a close");
+        owned.drop().await;
+    }
+}

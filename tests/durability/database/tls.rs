@@ -1,0 +1,239 @@
+//! TLS to PostgreSQL: each `sslmode`, the files, PostgreSQL's own variables. Whether a session is encrypted follows from the role:
+//! one may connect only with TLS, one only without, one only with a client certificate.
+
+use std::net::Ipv4Addr;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use hotline_postgres::{Cluster, ClusterOptions};
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use sqlx::{AssertSqlSafe, PgPool};
+use tempfile::TempDir;
+
+use super::link::Link;
+use crate::process::{Process, command, data_folder, serving};
+use crate::support::template::prepared_folder;
+use crate::support::{TestDatabase, eventually};
+
+/// Who may connect how.
+const RULES: &str = "local all all trust\n\
+                     host all hotline 127.0.0.0/8 trust\n\
+                     hostssl all only_tls 127.0.0.0/8 trust\n\
+                     hostnossl all only_clear 127.0.0.0/8 trust\n\
+                     hostssl all with_certificate 127.0.0.0/8 cert\n";
+
+/// PostgreSQL with a certificate, at two addresses of this machine; the certificate names the first.
+struct Server {
+    cluster: Cluster,
+    folder: TempDir,
+    files: TempDir,
+    named: Ipv4Addr,
+    unnamed: Ipv4Addr,
+}
+
+impl Server {
+    async fn start() -> Self {
+        let (folder, files) = (prepared_folder(), data_folder());
+        let [_, _, high, low] = std::process::id().to_be_bytes();
+        let (named, unnamed) = (Ipv4Addr::new(127, 78, high, low), Ipv4Addr::new(127, 79, high, low));
+        let rules = files.path().join("pg_hba.conf");
+        std::fs::write(&rules, RULES).expect("the rules");
+        std::fs::set_permissions(&rules, std::fs::Permissions::from_mode(0o644)).expect("mode");
+        let mut options = ClusterOptions::for_tests(folder.path());
+        options.settings.push(("listen_addresses".to_owned(), format!("{named},{unnamed}")));
+        options.settings.push(("hba_file".to_owned(), rules.display().to_string()));
+        let cluster = Cluster::start(options).await.expect("PostgreSQL");
+        let server = Self { cluster, folder, files, named, unnamed };
+        server.make_certificates();
+        let db = server.db();
+        for role in ["only_tls", "only_clear", "with_certificate"] {
+            execute(&db, &format!("create role {role} login superuser")).await;
+        }
+        for (setting, value) in [
+            ("ssl_cert_file", server.file("server.pem")),
+            ("ssl_key_file", server.file("server.key")),
+            ("ssl_ca_file", server.file("ca.pem")),
+            ("ssl", "on".to_owned()),
+        ] {
+            execute(&db, &format!("alter system set {setting} = '{value}'")).await;
+        }
+        execute(&db, "select pg_reload_conf()").await;
+        eventually("TLS is served", || async {
+            let shown: String = sqlx::query_scalar("show ssl").fetch_one(&db).await.expect("a setting");
+            shown == "on"
+        })
+        .await;
+        db.close().await;
+        server
+    }
+
+    fn db(&self) -> PgPool {
+        hotline_persistence::pool::connect(self.cluster.connect_options())
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.files.path().join(name).display().to_string()
+    }
+
+    fn make_certificates(&self) {
+        let folder = self.files.path();
+        let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+        openssl(
+            folder,
+            &[
+                &["req", "-x509", "-days", "2", "-subj", "/CN=authority"][..],
+                &key,
+                &["-keyout", "ca.key", "-out", "ca.pem"],
+            ]
+            .concat(),
+        );
+        for (name, subject, usage) in
+            [("server", "/CN=database", "serverAuth"), ("client", "/CN=with_certificate", "clientAuth")]
+        {
+            let (key_file, request) = (format!("{name}.key"), format!("{name}.csr"));
+            let ask = ["-subj", subject, "-keyout", &key_file, "-out", &request];
+            openssl(folder, &[&["req"][..], &key, &ask].concat());
+            let extensions = format!("subjectAltName=IP:{}\nextendedKeyUsage={usage}\n", self.named);
+            std::fs::write(folder.join("extensions"), extensions).expect("extensions");
+            let certificate = format!("{name}.pem");
+            let sign =
+                ["x509", "-req", "-in", &request, "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2"];
+            openssl(folder, &[&sign[..], &["-extfile", "extensions", "-out", &certificate]].concat());
+        }
+        // PostgreSQL reads a key that only its user can read.
+        let owner = std::fs::metadata(self.cluster.cluster_dir()).expect("the cluster");
+        let key: PathBuf = folder.join("server.key");
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).expect("mode");
+        chown(&key, Some(owner.uid()), Some(owner.gid())).expect("owner");
+        for certificate in ["server.pem", "ca.pem"] {
+            let mode = std::fs::Permissions::from_mode(0o644);
+            std::fs::set_permissions(folder.join(certificate), mode).expect("mode");
+        }
+    }
+
+    fn url(&self, role: &str, host: Ipv4Addr, parameters: &str) -> String {
+        format!("postgres://{role}@{host}/hotline?{parameters}")
+    }
+
+    /// Runs a command on the database of this URL; answers why it failed, or nothing.
+    fn failure_at(&self, url: &str, variables: &[(&str, String)]) -> Option<String> {
+        let mut list = command(self.folder.path(), &["company", "list", "--database-url", url]);
+        let output = list.envs(variables.iter().cloned()).output().expect("hotline runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (!output.status.success()).then_some(said)
+    }
+}
+
+fn openssl(folder: &Path, arguments: &[&str]) {
+    let output = Command::new("openssl").args(arguments).current_dir(folder).output().expect("openssl");
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+async fn execute(db: &PgPool, statement: &str) {
+    sqlx::query(AssertSqlSafe(statement)).execute(db).await.expect(statement);
+}
+
+#[actix_web::test]
+async fn every_mode_of_tls_connects_as_its_name_says_and_a_failure_names_what_corrects_it() {
+    let server = Server::start().await;
+    let (named, unnamed) = (server.named, server.unnamed);
+    let root = format!("sslrootcert={}", server.file("ca.pem"));
+    let client = format!("sslcert={}&sslkey={}", server.file("client.pem"), server.file("client.key"));
+    for (role, host, parameters) in [
+        ("only_clear", named, "sslmode=disable".to_owned()),
+        ("only_clear", named, "sslmode=allow".to_owned()),
+        ("only_tls", named, "sslmode=allow".to_owned()),
+        ("only_tls", named, "sslmode=prefer".to_owned()),
+        ("only_clear", named, "sslmode=prefer".to_owned()),
+        ("only_tls", named, String::new()),
+        ("only_tls", unnamed, "sslmode=require".to_owned()),
+        ("only_tls", unnamed, format!("sslmode=require&{root}")),
+        ("only_tls", unnamed, format!("sslmode=verify-ca&{root}")),
+        ("only_tls", named, format!("sslmode=verify-full&{root}")),
+        ("with_certificate", named, format!("sslmode=verify-full&{root}&{client}")),
+    ] {
+        let failure = server.failure_at(&server.url(role, host, &parameters), &[]);
+        assert_eq!(failure, None, "{role} at {host} with {parameters}");
+    }
+    for (role, host, parameters, words) in [
+        ("only_tls", named, "sslmode=disable".to_owned(), "pg_hba.conf"),
+        ("only_clear", named, "sslmode=require".to_owned(), "pg_hba.conf"),
+        ("only_tls", named, "sslmode=verify-ca".to_owned(), "sslrootcert"),
+        ("only_tls", named, "sslmode=verify-full".to_owned(), "sslrootcert"),
+        ("only_tls", unnamed, format!("sslmode=verify-full&{root}"), "as the certificate does"),
+        ("with_certificate", named, format!("sslmode=verify-full&{root}"), "certificate"),
+        ("only_tls", named, "sslmode=verify-full&sslrootcert=/nowhere/ca.pem".to_owned(), "/nowhere/ca.pem"),
+    ] {
+        let failure = server.failure_at(&server.url(role, host, &parameters), &[]);
+        assert!(
+            failure.as_ref().is_some_and(|said| said.contains(words)),
+            "{role} at {host} with {parameters}: {failure:?}"
+        );
+    }
+    let variables = |mode: &str| {
+        [
+            ("PGSSLMODE", mode.to_owned()),
+            ("PGSSLROOTCERT", server.file("ca.pem")),
+            ("PGSSLCERT", server.file("client.pem")),
+            ("PGSSLKEY", server.file("client.key")),
+        ]
+    };
+    let url = server.url("with_certificate", named, "");
+    assert_eq!(server.failure_at(&url, &variables("verify-full")), None);
+    let failure = server.failure_at(&url, &variables("strict"));
+    assert!(failure.is_some_and(|said| said.contains("PGSSLMODE") && said.contains("strict")));
+    server.cluster.stop().await.expect("PostgreSQL stops");
+}
+
+#[actix_web::test]
+async fn all_sessions_of_a_service_are_encrypted_and_end_soon_after_their_client() {
+    let server = Server::start().await;
+    let folder = data_folder();
+    let url =
+        server.url("hotline", server.named, &format!("sslmode=verify-full&sslrootcert={}", server.file("ca.pem")));
+    let mut serve = serving(folder.path());
+    serve.args(["--database-url", &url]);
+    let process = Process::start(folder.path(), &mut serve).unwrap_or_else(|log| panic!("no start: {log}"));
+    let db = server.db();
+    let sessions = "select count(*), bool_and(s.ssl) from pg_stat_ssl s join pg_stat_activity a using (pid)
+        where a.client_addr is not null and a.application_name like 'hotline%'";
+    let (count, all): (i64, Option<bool>) = sqlx::query_as(sessions).fetch_one(&db).await.expect("sessions");
+    assert!(count > 1 && all == Some(true), "{count} sessions, all with TLS: {all:?}");
+    process.kill();
+    db.close().await;
+    let options =
+        PgConnectOptions::new_without_pgpass().host(&server.named.to_string()).username("hotline").database("hotline");
+    let db = hotline_persistence::pool::connect(options.ssl_mode(PgSslMode::Require));
+    for (setting, value) in [
+        ("tcp_keepalives_idle", "10"),
+        ("tcp_keepalives_interval", "5"),
+        ("tcp_keepalives_count", "3"),
+        ("tcp_user_timeout", "25000"),
+    ] {
+        let show = AssertSqlSafe(format!("show {setting}"));
+        let shown: String = sqlx::query_scalar(show).fetch_one(&db).await.expect("a setting");
+        assert_eq!(shown, value, "{setting}");
+    }
+    db.close().await;
+    server.cluster.stop().await.expect("PostgreSQL stops");
+}
+
+#[actix_web::test]
+async fn a_connection_in_the_clear_to_another_address_is_a_warning_unless_it_was_chosen() {
+    let (folder, database) = (data_folder(), TestDatabase::migrated().await);
+    let link = Link::to(&database.options);
+    // Linux connects to itself at this address, which is none of the loopback's.
+    let url = link.url().replace("127.0.0.1", "0.0.0.0");
+    for (mode, is_warned) in [("sslmode=prefer", true), ("sslmode=disable", false)] {
+        let mut serve = serving(folder.path());
+        serve.args(["--database-url", &url.replace("sslmode=disable", mode)]);
+        let process = Process::start(folder.path(), &mut serve).unwrap_or_else(|log| panic!("no start: {log}"));
+        let log = process.log();
+        let lines =
+            log.lines().filter(|line| line.contains("is not encrypted") && line.contains("sslmode=verify-full"));
+        assert_eq!(lines.count(), usize::from(is_warned), "{mode}: {log}");
+        process.kill();
+    }
+    database.drop().await;
+}
