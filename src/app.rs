@@ -6,6 +6,7 @@ use hotline_persistence::{CompanyId, Db};
 use ipnet::IpNet;
 use tokio::sync::watch;
 
+use crate::health::Health;
 use crate::media::Media;
 use crate::metrics::Metrics;
 use crate::templates::Templates;
@@ -26,6 +27,8 @@ pub struct App {
     pub webhooks: Webhooks,
     /// The metrics.
     pub figures: Data<Metrics>,
+    /// The condition of the process.
+    pub health: Health,
     stopping: watch::Sender<bool>,
 }
 
@@ -39,7 +42,8 @@ impl App {
         webhooks: Webhooks,
         figures: Data<Metrics>,
     ) -> Self {
-        Self { engine, trusted_proxies, media, templates, webhooks, figures, stopping: watch::Sender::new(false) }
+        let (health, stopping) = (Health::default(), watch::Sender::new(false));
+        Self { engine, trusted_proxies, media, templates, webhooks, figures, health, stopping }
     }
 
     /// The database on behalf of a company: handlers run every statement, and the transaction of every plain change,
@@ -52,7 +56,16 @@ impl App {
     pub fn forget(&self, company: CompanyId) {
         // Files are found by their names. Metrics are not counted by company, except some that the dispatcher of
         // webhooks subtracts itself. A test of a webhook ends with its request.
-        let Self { engine: _, trusted_proxies: _, media: _, templates, webhooks: _, figures: _, stopping: _ } = self;
+        let Self {
+            engine: _,
+            trusted_proxies: _,
+            media: _,
+            templates,
+            webhooks: _,
+            figures: _,
+            health: _,
+            stopping: _,
+        } = self;
         templates.forget(company);
     }
 

@@ -19,6 +19,14 @@ pub fn count() -> u64 {
     REJECTED.load(Ordering::Relaxed)
 }
 
+/// Whether refused rows of any company are stored, which a person must deal with.
+///
+/// # Errors
+/// When the database does not answer.
+pub async fn exist(db: impl PgExecutor<'_>) -> Result<bool> {
+    Ok(sqlx::query_scalar("select exists (select from rejected_changes)").fetch_one(db).await?)
+}
+
 /// A refused row.
 #[derive(Debug)]
 pub(crate) struct RejectedRow {

@@ -3,10 +3,13 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
+use chrono::{DateTime, Utc};
+use hotline_persistence::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::App;
+use crate::health::Health;
 use crate::openapi::{DocumentedResponse, Operation, ResponseDescription};
 use crate::web::response::schema::{self, Schemas};
 
@@ -20,10 +23,13 @@ pub struct Liveness {
 /// The readiness of the service.
 #[derive(Serialize, ToSchema)]
 pub struct Readiness {
-    /// `ready` if all components are ready.
+    /// `ready`; `degraded` if it serves while something needs attention; `starting`, `stopping` or `not ready` if it
+    /// must get no requests.
     #[schema(example = "ready")]
     pub status: &'static str,
     pub parts: ReadyParts,
+    /// Why it is not `ready`.
+    pub reasons: Vec<ReadinessReason>,
 }
 
 /// The components of the service: each is `ready` or `not ready`.
@@ -38,9 +44,29 @@ pub struct ReadyParts {
     /// Whether accepted changes are being written to the database.
     #[schema(example = "ready")]
     pub persister: &'static str,
-    /// Whether the service accepts requests; not while it is stopping.
+    /// Whether the service accepts requests; not while it is starting or stopping.
     #[schema(example = "ready")]
     pub accepting: &'static str,
+}
+
+/// Why the service is not `ready`.
+#[derive(Serialize, ToSchema)]
+pub struct ReadinessReason {
+    /// For programs: `starting`, `stopping`, `changes_refused`, `no_lease`, `database_unavailable`,
+    /// `changes_not_written`, `journal_filling`, `rows_rejected` or `files_exhausted`. There may be more in later
+    /// releases.
+    #[schema(example = "database_unavailable")]
+    pub reason: &'static str,
+    /// For people.
+    #[schema(example = "PostgreSQL does not respond; active conversations continue")]
+    pub message: &'static str,
+    /// Since when, if that is known.
+    pub since: Option<Timestamp>,
+}
+
+impl Liveness {
+    /// The only value.
+    pub const LIVE: Self = Self { status: "live" };
 }
 
 impl ResponseDescription for Liveness {
@@ -53,36 +79,92 @@ impl ResponseDescription for Readiness {
     fn describe(operation: &mut Operation, schemas: &mut Schemas) {
         let schema = schema::of::<Self>(schemas);
         operation.success = (200, Some(schema.clone()));
-        operation.other_responses.push((503, "A component is unavailable.", schema));
+        operation.other_responses.push((503, "The service must get no requests.", schema));
     }
 }
 
 /// `GET /health/live`: the process responds.
 pub async fn live() -> DocumentedResponse<Liveness> {
-    HttpResponse::Ok().json(Liveness { status: "live" }).into()
+    HttpResponse::Ok().json(Liveness::LIVE).into()
 }
 
-/// `GET /health/ready`: `200` when every part can serve, else `503` with the parts that cannot.
+/// `GET /health/ready`: `200` while the service can answer for active conversations, else `503`. Waits for nothing.
 pub async fn ready(app: Data<App>) -> DocumentedResponse<Readiness> {
-    let store = app.engine.store();
-    let database = hotline_persistence::error::with_timeout(async {
-        sqlx::query_scalar::<_, i32>("select 1").fetch_one(&store.housekeeping).await
-    })
-    .await
-    .is_ok();
-    let journal = store.log.has_room();
-    let persister = store.log.queue().is_up();
-    // A cluster member without a lease answers no requests, so load balancers must send none.
-    let persister = persister && store.membership().is_none_or(|membership| membership.lease.holds());
-    let accepting = !app.is_stopping() && store.membership().is_none_or(|membership| !membership.is_retiring());
-    let is_ready = database && journal && persister && accepting;
-    let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let word = |good: bool| if good { "ready" } else { "not ready" };
-    let parts = ReadyParts {
-        database: word(database),
-        journal: word(journal),
-        persister: word(persister),
-        accepting: word(accepting),
-    };
-    HttpResponse::build(status).json(Readiness { status: word(is_ready), parts }).into()
+    let readiness = Readiness::of(&app);
+    let status = if readiness.is_served() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    HttpResponse::build(status).json(readiness).into()
+}
+
+impl Readiness {
+    /// Before the service can serve: no component is ready yet.
+    pub fn starting() -> Self {
+        let no = word(false);
+        Self {
+            status: "starting",
+            parts: ReadyParts { database: no, journal: no, persister: no, accepting: no },
+            reasons: vec![reason("starting", "the service is starting", None)],
+        }
+    }
+
+    fn of(app: &App) -> Self {
+        let (store, health) = (app.engine.store(), &app.health);
+        let mut reasons = Vec::new();
+        let mut add = |holds: bool, code, message, since| {
+            if holds {
+                reasons.push(reason(code, message, since));
+            }
+        };
+        let is_stopping = app.is_stopping() || health.is_stopping();
+        add(is_stopping, "stopping", "the service is stopping", None);
+        let has_room = store.log.has_room();
+        add(
+            !has_room,
+            "changes_refused",
+            "no change is accepted: the journal or its disk is full, or has failed",
+            None,
+        );
+        // A cluster member without a lease answers no requests, so load balancers must send none.
+        let has_lease = store.may_act();
+        add(!has_lease, "no_lease", "this process of the cluster cannot renew its lease in the database", None);
+        let is_served = !is_stopping && has_room && has_lease;
+        let since = health.database_unavailable_since();
+        let message = "PostgreSQL does not respond; active conversations continue";
+        add(since.is_some(), "database_unavailable", message, since);
+        let is_written = store.log.queue().is_up();
+        let message = "accepted changes are on disk, and cannot be written to PostgreSQL now";
+        add(!is_written, "changes_not_written", message, None);
+        add(Health::is_journal_filling(&store.log), "journal_filling", "the journal is more than 80 % full", None);
+        let rejected = health.rows_rejected_since();
+        add(rejected.is_some(), "rows_rejected", "there are rows in the table rejected_changes", rejected);
+        let files = health.files_exhausted_since();
+        add(files.is_some(), "files_exhausted", "more than 90 % of the file descriptors are open", files);
+        Self {
+            status: match (is_stopping, is_served, reasons.is_empty()) {
+                (true, _, _) => "stopping",
+                (false, false, _) => word(false),
+                (false, true, false) => "degraded",
+                (false, true, true) => word(true),
+            },
+            parts: ReadyParts {
+                database: word(since.is_none()),
+                journal: word(has_room),
+                persister: word(is_written && has_lease),
+                accepting: word(!is_stopping),
+            },
+            reasons,
+        }
+    }
+
+    /// Whether clients should send requests here.
+    fn is_served(&self) -> bool {
+        matches!(self.status, "ready" | "degraded")
+    }
+}
+
+fn reason(reason: &'static str, message: &'static str, since: Option<DateTime<Utc>>) -> ReadinessReason {
+    ReadinessReason { reason, message, since: since.map(Timestamp) }
+}
+
+fn word(good: bool) -> &'static str {
+    if good { "ready" } else { "not ready" }
 }

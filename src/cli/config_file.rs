@@ -235,8 +235,8 @@ mod tests {
             cluster_listen = "10.0.0.1:7400"
             cluster_address = "node-1.internal:7400"
             cluster_node = "node-1"
-            cluster_notice = "9s"
             start_wait = "10s"
+            stop_notice = "9s"
             media_max_size = "7B"
             media_store = "s3://files/hotline"
             media_link_ttl = "8s"
@@ -252,6 +252,7 @@ mod tests {
             send_retry_max_delay = "15ms"
             send_give_up_after = "16s"
             log = "json"
+            log_filter = "info,hotline=debug"
             otlp_endpoint = "http://127.0.0.1:4318/v1/traces"
         "#;
         let (args, database) = serve(text, &["--listen", "127.0.0.1:3", "--rate-per-minute=0", "--on-premise=false"]);
@@ -259,8 +260,8 @@ mod tests {
         let settings = args.settings(&database).expect("settings");
         let cluster = settings.cluster.as_ref().expect("one of many");
         assert_eq!((cluster.address.as_str(), cluster.node.as_str()), ("node-1.internal:7400", "node-1"));
-        assert_eq!(cluster.notice.as_secs(), 9);
         assert_eq!(settings.start.wait.as_secs(), 10);
+        assert_eq!(settings.stop.notice.as_secs(), 9);
         assert_eq!(settings.listen, "127.0.0.1:3".parse().expect("address"));
         assert_eq!((settings.rate_per_minute, settings.per_page_max, settings.on_premise), (0, 6, false));
         let visitors = settings.visitors;
@@ -343,7 +344,8 @@ mod tests {
             ("send-retry-ms", "2000", "--send-retry-delay=2s"),
             ("send-retry-max-ms", "120000", "--send-retry-max-delay=2m"),
             ("send-give-up-after-s", "7200", "--send-give-up-after=2h"),
-            ("cluster-notice-s", "7", "--cluster-notice=7s"),
+            ("cluster-notice", "7s", "--stop-notice=7s"),
+            ("cluster-notice-s", "7", "--stop-notice=7s"),
         ] {
             let expected = settings_text("", &[new]);
             assert_ne!(expected, settings_text("", &[]), "{old} is its default");

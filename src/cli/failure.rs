@@ -17,6 +17,7 @@ use super::findings::ProblemsFound;
 use crate::exit_code::Exit;
 use crate::media::OpenError;
 use crate::service::ServiceError;
+use crate::telemetry;
 
 /// Why a command failed, as the terminal shows it.
 pub type Failure = Box<dyn StdError>;
@@ -55,7 +56,10 @@ pub fn report(failure: &(dyn StdError + 'static)) -> ExitCode {
 
 /// Prints an error: as text, or with `--json` as an object.
 pub fn print(message: &str) {
-    if is_json() {
+    use std::io::Write;
+    if telemetry::is_json() {
+        let _ = writeln!(std::io::stderr(), "{}", telemetry::json_line("ERROR", message));
+    } else if is_json() {
         eprintln!("{}", serde_json::json!({"error": {"message": message}}));
     } else {
         eprintln!("hotline: {message}");
@@ -142,7 +146,7 @@ fn of_service(error: &ServiceError) -> Exit {
         ServiceError::Store(error) => of_store(error),
         ServiceError::Outbox(_) => Exit::Unavailable,
         ServiceError::Client(_) | ServiceError::Mail(_) => Exit::Configuration,
-        ServiceError::Dispatcher(_) => Exit::Internal,
+        ServiceError::Dispatcher(_) | ServiceError::Interrupted => Exit::Internal,
         ServiceError::Media(OpenError::Folder(error)) => of_new_file(error),
         ServiceError::Media(OpenError::Store(_)) => Exit::Configuration,
         ServiceError::Media(OpenError::Database(error)) => of_store(error),

@@ -24,6 +24,8 @@ mod restore;
 mod retention;
 mod secret;
 mod serve;
+mod service_manager;
+mod signals;
 mod subject;
 mod token;
 mod webhook;
@@ -44,7 +46,7 @@ pub use demo::seed as seed_demo;
 
 /// A customer-service and CRM API in one binary.
 #[derive(Parser)]
-#[command(name = "hotline", version, arg_required_else_help = true)]
+#[command(name = "hotline", version = crate::version::LONG, arg_required_else_help = true)]
 struct Cli {
     /// TOML configuration file; by default hotline.toml in the working folder, if it exists
     #[arg(long, global = true, env = "HOTLINE_CONFIG", value_name = "FILE", help_heading = "Configuration")]
@@ -187,6 +189,20 @@ pub async fn run() -> ExitCode {
 }
 
 impl Cli {
+    /// The log filter of the command line, the environment and the file as they are now; never ends the process.
+    fn read_log_filter() -> Result<Option<String>, Failure> {
+        let parse = |command: clap::Command| -> Result<Self, Failure> {
+            let matches = command.try_get_matches().map_err(|error| error.kind().to_string())?;
+            Ok(Self::from_arg_matches(&matches).map_err(|error| error.kind().to_string())?)
+        };
+        let command = command();
+        let explicit_path = parse(command.clone())?.config;
+        Ok(match parse(config_file::apply(command, explicit_path.as_deref())?)?.command {
+            Command::Serve(args) | Command::Demo(args) => args.logs.log_filter,
+            _ => None,
+        })
+    }
+
     /// Parses the command line, then the file, then the command line again with the file's values as defaults. An
     /// invalid command line, `--help` and `--version` end the process.
     fn read() -> Result<Self, Failure> {

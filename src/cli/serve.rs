@@ -1,31 +1,84 @@
 //! `hotline serve`: runs the service until a signal stops it.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::Failure;
+use super::signals::Signals;
+use super::{Failure, service_manager};
 use crate::config::{DatabaseArgs, ServeArgs};
-use crate::service::Service;
+use crate::service::{Service, ServiceError};
 use crate::telemetry;
 
 pub async fn run(args: ServeArgs, database: &DatabaseArgs) -> Result<(), Failure> {
-    let service = start(&args, database).await?;
     let signals = Signals::listen()?;
-    println!("hotline is ready on http://{}", service.address);
+    let Some(service) = start(&args, database, &signals).await? else { end_interrupted_start().await };
+    print_ready(&service, args.logs.log);
     run_until_signal(service, signals).await
 }
 
-/// Starts the service and logs what it found.
-pub(super) async fn start(args: &ServeArgs, database: &DatabaseArgs) -> Result<Service, Failure> {
+/// Starts the service and logs what it found. `None`: a signal interrupted the start, and everything is stopped.
+pub(super) async fn start(
+    args: &ServeArgs,
+    database: &DatabaseArgs,
+    signals: &Signals,
+) -> Result<Option<Service>, Failure> {
+    let filter = telemetry::filter(args.logs.log_filter.as_deref())?;
     match &args.logs.otlp_endpoint {
-        Some(endpoint) => telemetry::start_exporting(args.logs.log, endpoint)?,
-        None => telemetry::start(args.logs.log),
+        Some(endpoint) => telemetry::start_exporting(args.logs.log, filter, endpoint)?,
+        None => telemetry::start(args.logs.log, filter),
     }
     raise_file_limit();
-    let service = Service::start(args.settings(database)?).await?;
+    let settings = args.settings(database)?;
+    log_start(&settings);
+    let starting = service_manager::starting();
+    let service = match Service::start_unless(settings, signals.stop.clone()).await {
+        Err(ServiceError::Interrupted) => return Ok(None),
+        // Whatever fails after the signal no longer matters: nothing was acknowledged.
+        Err(error) if signals.stop.is_given() => {
+            tracing::info!(%error, "the interrupted start did not end cleanly");
+            return Ok(None);
+        }
+        started => started?,
+    };
+    drop(starting);
+    signals.reload_keys(service.app.engine.store().keys.clone());
     let recovered = &service.app.engine.store().recovered;
     tracing::info!(replayed = recovered.replayed, watermark = recovered.watermark, "recovered");
-    Ok(service)
+    Ok(Some(service))
+}
+
+/// Names what is about to run, and on what. Never a password.
+fn log_start(settings: &crate::service::Settings) {
+    let database = match &settings.database {
+        None => "private PostgreSQL in the data folder".to_owned(),
+        Some(database) => {
+            let name = database.get_database().unwrap_or(database.get_username());
+            match database.get_socket() {
+                Some(socket) => format!("{name} at {}", socket.display()),
+                None => format!("{name} at {}:{}", database.get_host(), database.get_port()),
+            }
+        }
+    };
+    tracing::info!(
+        version = crate::version::VERSION,
+        commit = crate::version::COMMIT,
+        data_dir = %settings.data_dir.display(),
+        database,
+        listen = %settings.listen,
+        "starting"
+    );
+}
+
+/// Announces that the service is ready: as text, or as an object if logs are objects, because many
+/// collectors read both streams.
+fn print_ready(service: &Service, format: telemetry::LogFormat) {
+    use std::io::Write;
+    let message = format!("hotline is ready on http://{}", service.address);
+    let line = match format {
+        telemetry::LogFormat::Pretty => message,
+        telemetry::LogFormat::Json => telemetry::json_line("INFO", &message),
+    };
+    // The terminal may be closed by now.
+    let _ = writeln!(std::io::stdout(), "{line}");
 }
 
 /// Raises the limit of file descriptors to the maximum. Each connection needs one, and most systems start a process
@@ -39,27 +92,19 @@ fn raise_file_limit() {
     }
 }
 
-/// The signals that stop the service. They are handled before the service reports that it is ready: a signal at that
-/// moment would otherwise kill it without a clean shutdown.
-pub(super) struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Signals {
-    /// From here on they no longer kill the process.
-    pub(super) fn listen() -> Result<Self, Failure> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
-    }
+/// Ends the process after an interrupted start, with status 0. At once: the runtime would wait for threads that still
+/// read the journal.
+pub(super) async fn end_interrupted_start() -> ! {
+    tracing::info!("stopped during the start; nothing was acknowledged");
+    telemetry::stop().await;
+    std::process::exit(0);
 }
 
 /// Serves until SIGTERM or SIGINT, then stops cleanly.
 pub(super) async fn run_until_signal(service: Service, mut signals: Signals) -> Result<(), Failure> {
-    tokio::select! {
-        _ = signals.terminate.recv() => {}
-        _ = signals.interrupt.recv() => {}
-    }
-    tracing::info!("stopping: finishing requests in flight");
+    service_manager::ready(&service.address.to_string());
+    service_manager::start_watchdog(&service.app);
+    signals.stop.given().await;
     let report = service.stop().await?;
     telemetry::stop().await;
     match report.entries_in_journal {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_http::body::{BodySize, BoxBody, MessageBody};
-use actix_http::{ConnectionType, HttpMessage, Request, RequestHead, Response};
+use actix_http::{HttpMessage, Request, RequestHead, Response};
 use actix_service::Service;
 use actix_web::ResponseError;
 use actix_web::http::header::X_CONTENT_TYPE_OPTIONS;
@@ -126,20 +126,7 @@ impl ThreadEdge {
     }
 
     /// Answers a request from any client.
-    pub(super) async fn respond<S>(&self, routes: &S, request: Request) -> Result<Response<BoxBody>, S::Error>
-    where
-        S: Service<Request>,
-        S::Response: Into<Response<BoxBody>>,
-    {
-        let mut response = self.route_request(routes, request).await?;
-        // The connection is closed with this response, and not later while the next request is being sent.
-        if self.inner().membership.is_retiring() && response.status() != StatusCode::SWITCHING_PROTOCOLS {
-            response.head_mut().set_connection_type(ConnectionType::Close);
-        }
-        Ok(response)
-    }
-
-    async fn route_request<S>(&self, routes: &S, mut request: Request) -> Result<Response<BoxBody>, S::Error>
+    pub(super) async fn respond<S>(&self, routes: &S, mut request: Request) -> Result<Response<BoxBody>, S::Error>
     where
         S: Service<Request>,
         S::Response: Into<Response<BoxBody>>,

@@ -1,27 +1,32 @@
-//! The outermost layer of a listener.
+//! The outermost layer of a listener. Once the stop is announced, each public response closes its connection: not later,
+//! while the next request is being sent.
 
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use actix_http::body::BoxBody;
-use actix_http::{Request, Response};
+use actix_http::{ConnectionType, Request, Response};
 use actix_service::{IntoServiceFactory, Service, ServiceFactory};
+use actix_web::http::StatusCode;
 use futures_util::future::{Either, LocalBoxFuture, MapOk};
 use futures_util::{FutureExt, TryFutureExt};
 
 use super::edge::{Edge, ThreadEdge};
+use crate::health::Health;
 use crate::web::connections::Side;
 
 /// All routes, behind the edge if the process is a cluster member.
 pub struct EdgeService<F> {
     routes: F,
-    edge: Option<(Edge, Side)>,
+    edge: Option<Edge>,
+    side: Side,
+    health: Health,
 }
 
 impl<F: ServiceFactory<Request>> EdgeService<F> {
     /// The service of a serving thread.
-    pub fn new<I: IntoServiceFactory<F, Request>>(routes: I, edge: Option<Edge>, side: Side) -> Self {
-        Self { routes: routes.into_factory(), edge: edge.map(|edge| (edge, side)) }
+    pub fn new<I: IntoServiceFactory<F, Request>>(routes: I, edge: Option<Edge>, side: Side, health: Health) -> Self {
+        Self { routes: routes.into_factory(), edge, side, health }
     }
 }
 
@@ -43,10 +48,10 @@ where
 
     fn new_service(&self, config: F::Config) -> Self::Future {
         let routes = self.routes.new_service(config);
-        let edge = self.edge.clone();
+        let (edge, side, health) = (self.edge.clone(), self.side, self.health.clone());
         async move {
             let routes = Rc::new(routes.await?);
-            Ok(ThreadService { routes, edge: edge.map(|(edge, side)| (Rc::new(ThreadEdge::new(edge)), side)) })
+            Ok(ThreadService { routes, edge: edge.map(|edge| Rc::new(ThreadEdge::new(edge))), side, health })
         }
         .boxed_local()
     }
@@ -55,7 +60,9 @@ where
 /// The service of a thread.
 pub struct ThreadService<S> {
     routes: Rc<S>,
-    edge: Option<(Rc<ThreadEdge>, Side)>,
+    edge: Option<Rc<ThreadEdge>>,
+    side: Side,
+    health: Health,
 }
 
 impl<S> Service<Request> for ThreadService<S>
@@ -77,15 +84,40 @@ where
     }
 
     fn call(&self, request: Request) -> Self::Future {
-        match &self.edge {
-            None => Either::Left(self.routes.call(request).map_ok(Into::into)),
-            Some((edge, side)) => {
-                let (edge, routes) = (edge.clone(), self.routes.clone());
-                Either::Right(match side {
-                    Side::Public => async move { edge.respond(&*routes, request).await }.boxed_local(),
-                    Side::Peers => async move { edge.respond_to_peer(&*routes, request).await }.boxed_local(),
-                })
+        let (routes, health) = (self.routes.clone(), self.health.clone());
+        match (&self.edge, self.side) {
+            (None, _) if !health.is_stopping() => Either::Left(self.routes.call(request).map_ok(Into::into)),
+            (None, _) => Either::Right(
+                async move {
+                    health.count_late_request();
+                    Ok(closing(routes.call(request).await?.into(), &health))
+                }
+                .boxed_local(),
+            ),
+            (Some(edge), Side::Public) => {
+                let edge = edge.clone();
+                Either::Right(
+                    async move {
+                        if health.is_stopping() {
+                            health.count_late_request();
+                        }
+                        Ok(closing(edge.respond(&*routes, request).await?, &health))
+                    }
+                    .boxed_local(),
+                )
+            }
+            (Some(edge), Side::Peers) => {
+                let edge = edge.clone();
+                Either::Right(async move { edge.respond_to_peer(&*routes, request).await }.boxed_local())
             }
         }
     }
+}
+
+/// The response, which closes its connection if the service stops.
+fn closing(mut response: Response<BoxBody>, health: &Health) -> Response<BoxBody> {
+    if health.is_stopping() && response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        response.head_mut().set_connection_type(ConnectionType::Close);
+    }
+    response
 }

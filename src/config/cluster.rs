@@ -1,18 +1,13 @@
 //! The options of a cluster member.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use clap::Args;
 use hotline_persistence::Durability;
 
 use super::database::DatabaseArgs;
-use super::units::{self, SECOND};
 use super::values::address;
 use crate::service::ClusterSettings;
-
-/// Maximum delay of a shutdown for load balancers, which check every few seconds.
-const NOTICE_MAX: Duration = Duration::from_secs(600);
 
 /// One of many processes on one database. Without `--cluster-listen` a process is alone.
 #[derive(Args, Clone, Debug)]
@@ -27,11 +22,6 @@ pub struct ClusterArgs {
     /// Name of this process in `hotline cluster status`; by default its cluster address
     #[arg(long, env = "HOTLINE_CLUSTER_NODE", value_name = "NAME", value_parser = node)]
     pub cluster_node: Option<String>,
-    /// Time for which a stopping process of a cluster still serves requests after /health/ready answers 503, so that
-    /// load balancers can remove it
-    #[arg(long, alias = "cluster-notice-s", env = "HOTLINE_CLUSTER_NOTICE", default_value = "5s",
-        value_name = "DURATION", value_parser = units::durations(SECOND, Duration::ZERO..=NOTICE_MAX))]
-    pub cluster_notice: Duration,
 }
 
 impl ClusterArgs {
@@ -69,7 +59,7 @@ impl ClusterArgs {
         }
         let address = self.cluster_address.clone().unwrap_or_else(|| listen.to_string());
         let node = self.cluster_node.clone().unwrap_or_else(|| address.clone());
-        Ok(Some(ClusterSettings { listen, address, node, notice: self.cluster_notice }))
+        Ok(Some(ClusterSettings { listen, address, node }))
     }
 }
 

@@ -104,6 +104,7 @@ impl ServeArgs {
             panel: self.panel.panel(public_url)?,
             templates: templates::Options::default(),
             media: self.files.media(database, public_url)?,
+            stop: self.network.stop(self.cluster.cluster_listen.is_some()),
             cluster: self.cluster.settings(database, durability, self.files.are_shared())?,
             start: self.start.options(),
         })

@@ -1,12 +1,22 @@
 //! The options of listeners and of clients' addresses.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use clap::Args;
 use ipnet::IpNet;
 
+use super::units::{self, SECOND};
 use super::values::{address, network, public_url};
+use crate::service::StopSettings;
 use crate::web::connections::CONNECTIONS_PER_ADDRESS;
+
+/// Maximum delay of a stop for load balancers, which check every few seconds.
+const NOTICE_MAX: Duration = Duration::from_secs(600);
+
+/// The delay in a cluster, where other processes take the requests. A process alone has none to send them to, so that a
+/// delay would only make its restart longer.
+const CLUSTER_NOTICE: Duration = Duration::from_secs(5);
 
 /// Listeners, and addresses of clients and of the service.
 #[derive(Args, Clone, Debug)]
@@ -31,4 +41,17 @@ pub struct NetworkArgs {
     #[arg(long, alias = "connections-per-address", env = "HOTLINE_MAX_CONNECTIONS_PER_ADDRESS",
         default_value_t = CONNECTIONS_PER_ADDRESS, value_name = "COUNT")]
     pub max_connections_per_address: u32,
+    /// Time for which a stopping process still accepts requests after /health/ready answers 503, so that load balancers
+    /// can remove it; by default 5s in a cluster, otherwise 0
+    #[arg(long, alias = "cluster-notice", alias = "cluster-notice-s", env = "HOTLINE_STOP_NOTICE",
+        value_name = "DURATION", value_parser = units::durations(SECOND, Duration::ZERO..=NOTICE_MAX))]
+    pub stop_notice: Option<Duration>,
+}
+
+impl NetworkArgs {
+    /// How the service stops.
+    pub(super) fn stop(&self, is_member: bool) -> StopSettings {
+        let default = if is_member { CLUSTER_NOTICE } else { Duration::ZERO };
+        StopSettings { notice: self.stop_notice.unwrap_or(default), quiet: StopSettings::QUIET }
+    }
 }

@@ -8,6 +8,9 @@ use crate::media;
 /// Why the service could not start or stop.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
+    /// The start was interrupted by a request to stop; everything it had started is stopped.
+    #[error("the start was interrupted")]
+    Interrupted,
     /// The private PostgreSQL failed.
     #[error(transparent)]
     Postgres(#[from] hotline_postgres::ClusterError),

@@ -1,13 +1,15 @@
 //! The whole service, and the order of its startup (database, recovery, actors, listener) and shutdown.
 
 mod background;
+mod early;
 mod error;
 mod eviction;
 mod monitor;
 mod settings;
 mod sockets;
+mod stop;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,19 +21,19 @@ use hotline_actors::{Directory, Engine, EngineOptions};
 use hotline_persistence::Store;
 use hotline_persistence::cluster::Gates;
 use hotline_persistence::start_wait::wait_until_reachable;
-use hotline_persistence::store::CloseReport;
 use hotline_persistence::tables::installation_keys;
-use hotline_postgres::Cluster;
+use hotline_postgres::{Cluster, ClusterError};
 use sqlx::postgres::PgConnectOptions;
 use tokio::net::TcpSocket;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, sleep_until};
 
+use self::early::EarlyListener;
 pub use self::error::ServiceError;
 use self::eviction::CompanyEviction;
-pub use self::settings::{ClusterSettings, EventOptions, Settings, StartOptions};
+pub use self::settings::{ClusterSettings, EventOptions, Settings, StartOptions, StopSettings};
 use self::sockets::{BoundSockets, LISTEN, METRICS_LISTEN};
+pub use self::stop::StopSignal;
 use crate::app::App;
 use crate::cluster::{Edge, EdgeService, Member, MemberDeps};
 use crate::deliveries::Deliveries;
@@ -63,13 +65,6 @@ use crate::webhooks::Webhooks;
 /// How long requests in flight may take once the service stops.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// How long no other process may have sent a request before this one stops serving its peers: they read the placement
-/// every second, in case a notification was lost.
-const QUIET_PERIOD: Duration = Duration::from_millis(1500);
-
-/// Maximum wait for that. A process that does not know by then has lost its database, and its own slots with it.
-const QUIET_TIME_MAX: Duration = Duration::from_secs(10);
-
 /// A running service.
 pub struct Service {
     /// The handlers' state.
@@ -88,8 +83,10 @@ pub struct Service {
     deliveries: Option<Deliveries>,
     /// This process as a member of a cluster; `None`: it is alone.
     pub member: Option<Member>,
-    /// How long a member still serves requests after it has announced its shutdown.
-    notice: Duration,
+    /// How it stops.
+    stop_settings: StopSettings,
+    /// The public socket, which is shared with the server.
+    socket: TcpListener,
     /// The private PostgreSQL, if there is one.
     postgres: Option<Cluster>,
     server: ServerHandle,
@@ -103,6 +100,14 @@ impl Service {
     /// # Errors
     /// When a part cannot start; the parts before it are stopped again.
     pub async fn start(settings: Settings) -> Result<Self, ServiceError> {
+        Self::start_unless(settings, StopSignal::never()).await
+    }
+
+    /// As [`Service::start`], but stops what it has started once the signal is given.
+    ///
+    /// # Errors
+    /// [`ServiceError::Interrupted`] then.
+    pub async fn start_unless(settings: Settings, stop: StopSignal) -> Result<Self, ServiceError> {
         // Bound before anything else: a taken port must be reported before PostgreSQL is started and a recovery runs.
         let sockets = match BoundSockets::bind(&settings) {
             // Usually the other process is the service of this very folder, which is the more useful error.
@@ -112,15 +117,27 @@ impl Service {
             }
             sockets => sockets?,
         };
+        let early = EarlyListener::start(&sockets.http).map_err(BoundSockets::listen_error(LISTEN, settings.listen))?;
         let (postgres, database) = match settings.database.clone() {
             Some(database) => (None, database),
             None => {
-                let postgres = Cluster::start(settings.postgres_options()).await?;
+                let started = Cluster::start_unless(settings.postgres_options(), stop.receiver()).await;
+                let postgres = match started {
+                    Err(ClusterError::Interrupted) => return Err(ServiceError::Interrupted),
+                    started => started?,
+                };
                 let database = postgres.connect_options();
                 (Some(postgres), database)
             }
         };
-        match Self::start_on(&settings, sockets, database).await {
+        let start = Self::start_on(&settings, sockets, early, database, &stop);
+        let started = match &settings.cluster {
+            // Nothing was acknowledged yet, so everything can be dropped where it is.
+            None => stop.interrupt(start).await.unwrap_or(Err(ServiceError::Interrupted)),
+            // Others know of it once its store is open, so it must stop as usual.
+            Some(_) => start.await,
+        };
+        match started {
             Ok(service) => Ok(Self { postgres, ..service }),
             Err(error) => {
                 if let Some(postgres) = postgres {
@@ -135,10 +152,15 @@ impl Service {
     async fn start_on(
         settings: &Settings,
         sockets: BoundSockets,
+        early: EarlyListener,
         database: PgConnectOptions,
+        stop: &StopSignal,
     ) -> Result<Self, ServiceError> {
-        wait_until_reachable(&database, settings.start.wait).await?;
-        let store = Store::open(settings.store_options(database), fail).await?;
+        let opening = stop.interrupt(async {
+            wait_until_reachable(&database, settings.start.wait).await?;
+            Store::open(settings.store_options(database), fail).await
+        });
+        let store = opening.await.ok_or(ServiceError::Interrupted)??;
         let directory = Directory::load(&store.housekeeping, &store.keys, settings.engine.reload_every).await?;
         let keys = match store.membership() {
             None => Keys::load(&store.housekeeping).await?,
@@ -173,6 +195,8 @@ impl Service {
             None => None,
         };
         let eviction = CompanyEviction::new(handles.clone(), deliveries.as_ref().map(Deliveries::control));
+        let listening = |error| BoundSockets::listen_error(LISTEN, settings.listen)(error);
+        let socket = sockets.http.try_clone().map_err(listening)?;
         let Listeners { address, peers, server } = listen(settings, sockets.http, sockets.peers, &handles)?;
         let metrics = match sockets.figures {
             Some((address, socket)) => {
@@ -203,6 +227,8 @@ impl Service {
             figures: handles.app.figures.clone(),
             fail,
         });
+        // The server accepts once it is polled; until then connections wait in the backlog.
+        early.end().await;
         Ok(Self {
             app: handles.app.clone(),
             handles,
@@ -212,75 +238,13 @@ impl Service {
             metrics,
             deliveries,
             member,
-            notice: settings.cluster.as_ref().map_or(Duration::ZERO, |cluster| cluster.notice),
+            stop_settings: settings.stop,
+            socket,
             postgres: None,
             server: server.handle(),
             server_task: tokio::spawn(server),
             directory_task,
         })
-    }
-
-    /// Stops accepting, finishes requests in flight, writes everything out, and stops PostgreSQL.
-    ///
-    /// # Errors
-    /// When the database does not accept the last changes and no journal keeps them, or PostgreSQL does not stop.
-    pub async fn stop(self) -> Result<CloseReport, ServiceError> {
-        if let Some(member) = &self.member {
-            self.retire(member).await;
-        }
-        self.app.begin_stopping();
-        self.app.engine.begin_stopping();
-        self.handles.panel.settle().await;
-        // Before the threads that serve them end.
-        if let Some(peers) = &self.peers {
-            peers.stop(DRAIN_TIME_MAX).await;
-        }
-        self.server.stop(true).await;
-        let _ = self.server_task.await;
-        self.handles.panel.close().await;
-        if let Some(deliveries) = self.deliveries {
-            deliveries.stop().await;
-        }
-        if let Some(metrics) = self.metrics {
-            metrics.stop().await;
-        }
-        self.app.engine.sending.stop().await;
-        self.directory_task.abort();
-        if let Some(member) = &self.member {
-            member.begin_ending();
-        }
-        let flushed = self.app.engine.store().close().await;
-        if let Some(member) = &self.member {
-            member.stop().await;
-        }
-        self.app.engine.stop();
-        if let Some(postgres) = self.postgres {
-            postgres.stop().await?;
-        }
-        Ok(flushed?)
-    }
-
-    /// Ensures that no more requests are sent here: load balancers read `/health/ready`, and the other processes take
-    /// over the slots. Requests that arrive meanwhile are still served.
-    async fn retire(&self, member: &Member) {
-        let announced_at = Instant::now();
-        member.membership().begin_retiring();
-        member.drain().await;
-        if member.is_last().await {
-            // There is no other process to send them to.
-            return;
-        }
-        sleep_until(announced_at + self.notice).await;
-        let edge = &self.app.figures.cluster;
-        let deadline = Instant::now() + QUIET_TIME_MAX;
-        let mut received = edge.received();
-        loop {
-            sleep(QUIET_PERIOD).await;
-            let previous = std::mem::replace(&mut received, edge.received());
-            if previous == received || Instant::now() >= deadline {
-                return;
-            }
-        }
     }
 }
 
@@ -341,7 +305,7 @@ fn handles(
 /// Opens the public listener and the one for the other processes of a cluster.
 fn listen(
     settings: &Settings,
-    socket: TcpSocket,
+    socket: TcpListener,
     peer_socket: Option<TcpSocket>,
     handles: &Handles,
 ) -> Result<Listeners, ServiceError> {
@@ -365,6 +329,7 @@ fn listen(
         if side == Side::Public {
             // Called on each serving thread.
             handles.app.engine.live_here();
+            handles.app.health.beat_here();
         }
         let routes = Routes::new()
             .wrap(from_fn(compression::compress))
@@ -372,7 +337,7 @@ fn listen(
             .wrap(from_fn(head::as_get))
             .wrap(from_fn(routes::name_request))
             .configure(routes::configure(handles.clone()));
-        EdgeService::new(routes, edge.clone(), side)
+        EdgeService::new(routes, edge.clone(), side, handles.app.health.clone())
     });
     result.map_err(BoundSockets::listen_error(LISTEN, settings.listen))
 }

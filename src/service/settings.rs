@@ -71,6 +71,8 @@ pub struct Settings {
     pub webhooks: WebhookOptions,
     /// Sign-in to the panel.
     pub panel: PanelOptions,
+    /// How it stops.
+    pub stop: StopSettings,
     /// This process as a member of a cluster; `None`: it is alone.
     pub cluster: Option<ClusterSettings>,
     /// What a start waits for.
@@ -90,6 +92,21 @@ impl Default for StartOptions {
     }
 }
 
+/// How the service stops.
+#[derive(Clone, Copy, Debug)]
+pub struct StopSettings {
+    /// How long it still accepts connections after `/health/ready` has announced the stop.
+    pub notice: Duration,
+    /// How long no request must have arrived before the connections are closed.
+    pub quiet: Duration,
+}
+
+impl StopSettings {
+    /// The time without requests: clients that send one after the other have sent the next by then, and connections
+    /// that were being opened are open.
+    pub const QUIET: Duration = Duration::from_millis(500);
+}
+
 /// The settings of a cluster member.
 #[derive(Clone, Debug)]
 pub struct ClusterSettings {
@@ -99,8 +116,6 @@ pub struct ClusterSettings {
     pub address: String,
     /// The name of the machine, for people.
     pub node: String,
-    /// How long it still serves requests after it has announced its shutdown.
-    pub notice: Duration,
 }
 
 /// Whether events are stored, and for how long.

@@ -1,6 +1,6 @@
 //! The addresses the service listens on.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 
 use tokio::net::TcpSocket;
 
@@ -14,11 +14,11 @@ pub(super) const LISTEN: &str = "--listen";
 pub(super) const CLUSTER_LISTEN: &str = "--cluster-listen";
 pub(super) const METRICS_LISTEN: &str = "--metrics-listen";
 
-/// Sockets that are bound at startup; they accept connections once the service is ready.
+/// Sockets that are bound at startup. Those of peers and metrics accept connections once the service is ready.
 pub(super) struct BoundSockets {
-    pub(super) http: TcpSocket,
+    pub(super) http: TcpListener,
     pub(super) peers: Option<TcpSocket>,
-    pub(super) figures: Option<(SocketAddr, std::net::TcpListener)>,
+    pub(super) figures: Option<(SocketAddr, TcpListener)>,
 }
 
 impl BoundSockets {
@@ -27,7 +27,8 @@ impl BoundSockets {
     /// # Errors
     /// When one is in use or not permitted.
     pub(super) fn bind(settings: &Settings) -> Result<Self, ServiceError> {
-        let http = connections::bind(settings.listen).map_err(Self::listen_error(LISTEN, settings.listen))?;
+        let http = connections::bind_listener(settings.listen, settings.limits.backlog)
+            .map_err(Self::listen_error(LISTEN, settings.listen))?;
         let figures = match settings.metrics_listen {
             Some(address) => {
                 let socket = Listener::bind(address).map_err(Self::listen_error(METRICS_LISTEN, address))?;

@@ -9,12 +9,16 @@
 mod otlp;
 pub mod states;
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::str::FromStr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix_web::http::header::HeaderMap;
 use tracing::Span;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
 use url::Url;
 
 /// The format of log lines.
@@ -41,35 +45,120 @@ impl FromStr for LogFormat {
 /// sends many would fill the log. The database library logs every failed attempt; [`states`] reports an outage once.
 const DEFAULT_FILTER: &str = "info,actix_server=warn,actix_http=off,sqlx=off,sqlx_core=off";
 
-/// Starts logging to standard error, filtered by `DEFAULT_FILTER` or `RUST_LOG`. Further calls have no effect.
-pub fn start(format: LogFormat) {
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter())
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal());
-    let result = match format {
-        LogFormat::Pretty => builder.try_init(),
-        LogFormat::Json => builder.json().with_span_list(false).try_init(),
-    };
-    // A test process starts many services, but logging only once.
-    drop(result);
+/// The variable that sets the filter, as in other programs.
+const FILTER_VARIABLE: &str = "RUST_LOG";
+
+/// Changes the filter of the running process.
+static FILTER: OnceLock<reload::Handle<EnvFilter, Registry>> = OnceLock::new();
+
+/// Whether lines are objects.
+static IS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// The filter of the option, else of `RUST_LOG`, else the default.
+///
+/// # Errors
+/// When it is invalid; the error names the variable or option and the directive.
+pub fn filter(option: Option<&str>) -> Result<EnvFilter, String> {
+    if let Some(text) = option {
+        return parse_filter(text).map_err(|reason| format!("--log-filter: {reason}"));
+    }
+    match std::env::var(FILTER_VARIABLE) {
+        Ok(text) if !text.trim().is_empty() => {
+            parse_filter(&text).map_err(|reason| format!("{FILTER_VARIABLE}: {reason}"))
+        }
+        Err(std::env::VarError::NotUnicode(_)) => Err(format!("{FILTER_VARIABLE}: is not valid UTF-8")),
+        _ => Ok(EnvFilter::new(DEFAULT_FILTER)),
+    }
 }
 
-fn filter() -> EnvFilter {
-    EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(DEFAULT_FILTER))
+/// Parses a log filter.
+///
+/// # Errors
+/// When a directive is invalid.
+pub fn parse_filter(text: &str) -> Result<EnvFilter, String> {
+    let builder = EnvFilter::builder;
+    for (index, directive) in text.split(',').enumerate() {
+        if let Err(error) = builder().parse(directive) {
+            return Err(format!("directive {} (`{directive}`) is invalid: {error}", index + 1));
+        }
+    }
+    builder().parse(text).map_err(|error| format!("is invalid: {error}"))
+}
+
+/// Starts logging to standard error. Further calls have no effect, because a test process starts many services.
+pub fn start(format: LogFormat, filter: EnvFilter) {
+    let (filter, handle) = reload::Layer::new(filter);
+    let result = tracing_subscriber::registry().with(filter).with(lines(format)).try_init();
+    if result.is_ok() {
+        remember(format, handle);
+    }
 }
 
 /// The same, and exports the spans of requests to the OpenTelemetry collector at this URL. Needs a running runtime.
 ///
 /// # Errors
 /// When this build has no export, or it cannot be set up.
-pub fn start_exporting(format: LogFormat, endpoint: &Url) -> Result<(), String> {
+pub fn start_exporting(format: LogFormat, filter: EnvFilter, endpoint: &Url) -> Result<(), String> {
     check_export(cfg!(feature = "otlp"))?;
     #[cfg(feature = "otlp")]
-    otlp::start(format, endpoint)?;
+    otlp::start(format, filter, endpoint)?;
     #[cfg(not(feature = "otlp"))]
-    let _ = (format, endpoint);
+    let _ = (format, filter, endpoint);
     Ok(())
+}
+
+fn remember(format: LogFormat, handle: reload::Handle<EnvFilter, Registry>) {
+    IS_JSON.store(format == LogFormat::Json, Ordering::Release);
+    let _ = FILTER.set(handle);
+}
+
+/// The lines in this format, for any stack of layers.
+fn lines<S>(format: LogFormat) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: tracing::Subscriber + for<'span> tracing_subscriber::registry::LookupSpan<'span>,
+{
+    let layer = fmt::layer().with_writer(|| LogWriter).with_ansi(std::io::stderr().is_terminal());
+    match format {
+        LogFormat::Pretty => layer.boxed(),
+        LogFormat::Json => layer.json().with_span_list(false).boxed(),
+    }
+}
+
+/// Standard error, without its errors: when the terminal is closed or the collector has ended, lines are lost, and the
+/// service continues.
+struct LogWriter;
+
+impl Write for LogWriter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let _ = std::io::stderr().write_all(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Replaces the filter: [`filter`] of this option.
+///
+/// # Errors
+/// When it is invalid, or logging has not started; the previous filter stays.
+pub fn reload(option: Option<&str>) -> Result<(), String> {
+    let new = filter(option)?;
+    let handle = FILTER.get().ok_or("logging has not started")?;
+    handle.reload(new).map_err(|error| error.to_string())
+}
+
+/// Whether log lines are objects, which errors that end the process must be as well.
+pub fn is_json() -> bool {
+    IS_JSON.load(Ordering::Acquire)
+}
+
+/// A line as the logs have them, for what is written where no log is.
+pub fn json_line(level: &str, message: &str) -> String {
+    let timestamp = chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Micros, true);
+    let fields = serde_json::json!({"message": message});
+    serde_json::json!({"timestamp": timestamp, "level": level, "fields": fields, "target": "hotline"}).to_string()
 }
 
 fn check_export(is_built: bool) -> Result<(), String> {

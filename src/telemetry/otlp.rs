@@ -4,7 +4,6 @@
 //! collects and sends spans. When the collector is slow or unavailable, spans are dropped, and no request waits.
 
 use std::future::Future;
-use std::io::IsTerminal;
 use std::pin::Pin;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -27,10 +26,10 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{Layer, fmt};
+use tracing_subscriber::{EnvFilter, Layer, reload};
 use url::Url;
 
-use super::{LogFormat, RequestSummary, filter};
+use super::{LogFormat, RequestSummary, lines, remember};
 use crate::tls;
 
 /// Maximum number of spans in the queue, some 1 KiB each; further ones are dropped.
@@ -63,7 +62,7 @@ const TRACE_PARENT: &str = "traceparent";
 static EXPORT: OnceLock<SdkTracerProvider> = OnceLock::new();
 
 /// Starts logging, and the export to this URL.
-pub(super) fn start(format: LogFormat, endpoint: &Url) -> Result<(), String> {
+pub(super) fn start(format: LogFormat, filter: EnvFilter, endpoint: &Url) -> Result<(), String> {
     let provider = provider(endpoint)?;
     let spans = tracing_opentelemetry::layer()
         .with_tracer(provider.tracer("hotline"))
@@ -72,15 +71,11 @@ pub(super) fn start(format: LogFormat, endpoint: &Url) -> Result<(), String> {
         .with_tracked_inactivity(false)
         // Log lines are not exported.
         .with_filter(filter_fn(|metadata| metadata.is_span() && metadata.target().starts_with("hotline")));
-    let (plain, json) = match format {
-        LogFormat::Pretty => (Some(fmt::layer()), None),
-        LogFormat::Json => (None, Some(fmt::layer().json().with_span_list(false))),
-    };
-    let is_terminal = std::io::stderr().is_terminal();
-    let plain = plain.map(|layer| layer.with_writer(std::io::stderr).with_ansi(is_terminal).with_filter(filter()));
-    let json = json.map(|layer| layer.with_writer(std::io::stderr).with_ansi(is_terminal).with_filter(filter()));
-    let result = tracing_subscriber::registry().with(spans).with(plain).with(json).try_init();
+    // It filters the lines, and not the exported spans.
+    let (filter, handle) = reload::Layer::new(filter);
+    let result = tracing_subscriber::registry().with(lines(format).with_filter(filter)).with(spans).try_init();
     if result.is_ok() {
+        remember(format, handle);
         let _ = EXPORT.set(provider);
     }
     Ok(())

@@ -18,6 +18,7 @@ mod hooks;
 mod idempotency;
 mod journal_full;
 mod kill;
+mod lifecycle;
 mod load;
 mod logs;
 mod media;

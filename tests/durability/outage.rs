@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::load::{Conversation, Going};
 use crate::support::service::TestOptions;
 use crate::support::template::prepared_folder;
-use crate::support::{Api, Company, check_events, eventually};
+use crate::support::{Api, Company, Reply, check_events, eventually};
 
 /// What is answered to each conversation while PostgreSQL is stopped: with KILLS_LONG more, as `make kills` has it.
 fn answered_meanwhile() -> usize {
@@ -47,16 +47,25 @@ async fn hot_conversations_go_on_while_postgres_is_stopped_and_nothing_is_lost()
                 assert!(reply.headers.contains_key("retry-after"), "{list}: no Retry-After");
                 lists_refused += 1;
             }
-            // A hot ticket is asked, not looked up.
-            let ready = api.anonymous(reqwest::Method::GET, "/health/ready");
-            let ready = crate::support::Reply::of(ready).await;
-            assert_eq!(ready.status, 503);
-            assert_eq!(ready.body["parts"]["database"], "not ready", "{}", ready.body);
+            // A hot ticket is asked, not looked up, so a balancer must not take the service out.
+            let ready = readiness(&api).await;
+            assert_eq!(ready.status, 200, "{}", ready.body);
             assert_eq!(ready.body["parts"]["journal"], "ready", "{}", ready.body);
+            eventually("the outage is seen", || async {
+                readiness(&api).await.body["parts"]["database"] == "not ready"
+            })
+            .await;
+            let ready = readiness(&api).await;
+            assert_eq!(ready.status, 200, "{}", ready.body);
+            assert_eq!(ready.body["status"], "degraded", "{}", ready.body);
+            let reasons = ready.body["reasons"].as_array().expect("reasons");
+            let outage = reasons.iter().find(|reason| reason["reason"] == "database_unavailable");
+            assert!(outage.is_some_and(|outage| outage["since"].is_string()), "{}", ready.body);
         }
         assert!(lists_refused > 0);
         let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL is back");
         eventually("lists are served again", || async { api.get("/tickets").await.status == 200 }).await;
+        eventually("it is ready again", || async { readiness(&api).await.body["status"] == "ready" }).await;
         going.is_over.store(true, Ordering::Release);
         cluster
     };
@@ -118,4 +127,8 @@ async fn a_hot_ticket_is_shown_while_postgres_is_stopped_and_a_new_conversation_
     service.stop().await.expect("a clean stop");
     db.close().await;
     cluster.stop().await.expect("PostgreSQL stops");
+}
+
+async fn readiness(api: &Api) -> Reply {
+    Reply::of(api.anonymous(reqwest::Method::GET, "/health/ready")).await
 }

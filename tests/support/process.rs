@@ -124,6 +124,13 @@ pub fn run(folder: &Path, arguments: &[&str]) -> Output {
     command(folder, arguments).output().expect("hotline runs")
 }
 
+/// Where a service is, by the line that says that it is ready: a text, or an object as its logs.
+pub fn ready_address(line: &str) -> Option<SocketAddr> {
+    let object: Option<serde_json::Value> = serde_json::from_str(line).ok();
+    let text = object.as_ref().and_then(|line| line["fields"]["message"].as_str()).unwrap_or(line);
+    text.trim().strip_prefix("hotline is ready on http://")?.parse().ok()
+}
+
 impl Process {
     pub fn serve(folder: &Path) -> Self {
         Self::try_serve(folder, &[]).unwrap_or_else(|log| panic!("hotline does not start: {log}"))
@@ -186,8 +193,8 @@ impl Process {
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("stdout")).read_line(&mut line).expect("a line");
         assert!(started.elapsed() < patience(START_TIME_MAX), "the start took {:?}", started.elapsed());
-        match line.trim().strip_prefix("hotline is ready on http://") {
-            Some(address) => Ok(Self { child, address: address.parse().expect("address"), log }),
+        match ready_address(&line) {
+            Some(address) => Ok(Self { child, address, log }),
             None => {
                 let status = child.wait().expect("status");
                 assert!(!status.success(), "it ended well without serving");

@@ -11,7 +11,7 @@ use hotline::media;
 use hotline::outbound::{Lookup, OutboundOptions};
 use hotline::panel::PanelOptions;
 use hotline::providers::ProviderOptions;
-use hotline::service::{ClusterSettings, EventOptions, Service, Settings, StartOptions};
+use hotline::service::{ClusterSettings, EventOptions, Service, Settings, StartOptions, StopSettings};
 use hotline::templates;
 use hotline::visitors::{UploadOptions, VisitorOptions};
 use hotline::web::connections::Limits;
@@ -145,6 +145,8 @@ impl TestOptions {
             outbound: self.outbound.clone(),
             webhooks: self.webhooks.clone(),
             panel: self.panel.clone(),
+            // Tests let their clients finish before they stop a service of their own.
+            stop: StopSettings { notice: Duration::ZERO, quiet: Duration::ZERO },
             cluster: self.member.then(one_of_many),
             start: StartOptions::default(),
             metrics_listen: self.metrics.then(|| "127.0.0.1:0".parse().expect("address")),
@@ -160,12 +162,7 @@ pub fn is_member() -> bool {
 /// Where nobody listens: others learn of it before it listens.
 pub fn one_of_many() -> ClusterSettings {
     let listen = super::free_address();
-    ClusterSettings {
-        listen,
-        address: listen.to_string(),
-        node: format!("node-{}", listen.port()),
-        notice: Duration::ZERO,
-    }
+    ClusterSettings { listen, address: listen.to_string(), node: format!("node-{}", listen.port()) }
 }
 
 /// Waits until slots are served, if it is one of many.
@@ -281,7 +278,8 @@ impl OwnApp {
     }
 
     pub async fn start_with(options: TestOptions) -> Self {
-        hotline::telemetry::start(hotline::telemetry::LogFormat::Pretty);
+        let filter = hotline::telemetry::filter(None).expect("a good RUST_LOG");
+        hotline::telemetry::start(hotline::telemetry::LogFormat::Pretty, filter);
         let database = TestDatabase::migrated().await;
         let company = Company::create(&database.db, "Acme").await;
         Self::serve(&options, database, super::empty_folder(), company).await

@@ -13,7 +13,7 @@ use hotline::service::ClusterSettings;
 use sqlx::postgres::PgConnectOptions;
 
 use super::database::{TestDatabase, url};
-use super::process::{SERVE, binary, build_of, hotline};
+use super::process::{SERVE, binary, build_of, hotline, ready_address};
 use super::running::{self, Running};
 use super::service::{is_member, one_of_many};
 use super::{PATIENCE, patience};
@@ -101,8 +101,8 @@ async fn address(ready: &Path, child: &mut Child) -> SocketAddr {
     let asked = Instant::now();
     loop {
         let line = std::fs::read(ready).ok().and_then(|bytes| bytes.lines().next()?.ok());
-        if let Some(address) = line.as_deref().and_then(|line| line.strip_prefix("hotline is ready on http://")) {
-            return address.parse().expect("an address");
+        if let Some(address) = line.as_deref().and_then(ready_address) {
+            return address;
         }
         let ended = child.try_wait().expect("its status");
         assert!(ended.is_none(), "the shared service does not start:\n{}", running::log());

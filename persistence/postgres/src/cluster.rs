@@ -4,13 +4,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use super::binaries::Binaries;
 use super::home::{Home, data_dir};
 use super::lock::{GuestLock, OWNER_FILE, OwnerLock, OwnerRole, holder};
 use super::postmaster::Postmaster;
-use super::supervisor::Supervisor;
+use super::supervisor::{Supervisor, stop_requested};
 use super::{ClusterError, ClusterOptions, initdb, launch, pid_file, socket};
 
 /// How long a command waits for another process to start or stop the cluster, and for the guests of a cluster it wants
@@ -48,9 +49,21 @@ impl Cluster {
     /// Starts the cluster, or adopts a running one, and owns it: no other process can until this one stops it, drops it
     /// or exits. Creates the cluster if needed. Returns when it accepts connections.
     pub async fn start(options: ClusterOptions) -> Result<Self, ClusterError> {
+        Self::start_unless(options, never()).await
+    }
+
+    /// As [`Cluster::start`], but stops PostgreSQL again once `stop` is true.
+    ///
+    /// # Errors
+    /// [`ClusterError::Interrupted`] then.
+    pub async fn start_unless(options: ClusterOptions, mut stop: watch::Receiver<bool>) -> Result<Self, ClusterError> {
         let data_dir = data_dir(&options.data_dir)?;
-        let lock = OwnerLock::acquire(&data_dir, OwnerRole::Service, COMMAND_TIMEOUT).await?;
-        Self::start_as_owner(options, &data_dir, lock, OwnerRole::Service).await
+        let lock = tokio::select! {
+            biased;
+            () = stop_requested(&mut stop) => return Err(ClusterError::Interrupted),
+            lock = OwnerLock::acquire(&data_dir, OwnerRole::Service, COMMAND_TIMEOUT) => lock?,
+        };
+        Self::start_as_owner(options, &data_dir, lock, OwnerRole::Service, stop).await
     }
 
     /// Checks that no service runs on this data folder; changes nothing.
@@ -75,7 +88,7 @@ impl Cluster {
         let started_at = Instant::now();
         loop {
             if let Some(lock) = OwnerLock::try_acquire(&data_dir, OwnerRole::Temporary)? {
-                return Self::start_as_owner(options, &data_dir, lock, OwnerRole::Temporary).await;
+                return Self::start_as_owner(options, &data_dir, lock, OwnerRole::Temporary, never()).await;
             }
             if let Some(guest) = Self::try_join(&data_dir).await? {
                 return Ok(guest);
@@ -98,7 +111,7 @@ impl Cluster {
         }
         let lock = OwnerLock::acquire(&data_dir, OwnerRole::Temporary, SHARED_TIMEOUT).await?;
         let (home, binaries) = Self::prepare(&options, &data_dir).await?;
-        launch::launch(&home, &binaries, &options).await?;
+        launch::launch(&home, &binaries, &options, never()).await?;
         drop(lock);
         Ok(Self { home, access: Access::Shared })
     }
@@ -180,9 +193,10 @@ impl Cluster {
         data_dir: &Path,
         lock: OwnerLock,
         role: OwnerRole,
+        stop: watch::Receiver<bool>,
     ) -> Result<Self, ClusterError> {
         let (home, binaries) = Self::prepare(&options, data_dir).await?;
-        let postmaster = launch::launch(&home, &binaries, &options).await?;
+        let postmaster = launch::launch(&home, &binaries, &options, stop).await?;
         let supervisor = Supervisor::start(postmaster, home.clone(), binaries, options, lock);
         Ok(Self { home, access: Access::Owner { supervisor, role } })
     }
@@ -207,4 +221,9 @@ impl Cluster {
         };
         Ok(launch::accepts_connections(&home).await?.then_some(Self { home, access: Access::Guest { _lock: lock } }))
     }
+}
+
+/// A start that nobody interrupts.
+fn never() -> watch::Receiver<bool> {
+    watch::channel(false).1
 }

@@ -9,6 +9,10 @@ use super::OLDEST_SUPPORTED;
 /// Why a cluster could not be started, reached or stopped. Each message says what the operator can do.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
+    /// The start was interrupted, and everything it had started is stopped.
+    #[error("the start of PostgreSQL was interrupted")]
+    Interrupted,
+
     /// No folder with `postgres` and `initdb` was found.
     #[error(
         "no PostgreSQL binaries found; install PostgreSQL {OLDEST_SUPPORTED} or newer \

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::binaries::Binaries;
 use super::home::Home;
 use super::postmaster::Postmaster;
+use super::supervisor::stop_requested;
 use super::{ClusterError, ClusterOptions, DATABASE, socket};
 
 /// Pause between two attempts to connect: an existing cluster is up in some 100 ms.
@@ -50,13 +52,14 @@ enum WaitOutcome {
 }
 
 /// Adopts the running postmaster of the cluster or starts one, and waits until the database `hotline` can be used.
-/// Requires the owner lock.
+/// Requires the owner lock. Once `stop` is true, PostgreSQL is stopped again.
 ///
 /// On failure an unresponsive postmaster keeps running: it may be in a long recovery, and the next start adopts it.
 pub(super) async fn launch(
     home: &Home,
     binaries: &Binaries,
     options: &ClusterOptions,
+    mut stop: watch::Receiver<bool>,
 ) -> Result<Postmaster, ClusterError> {
     let started_at = Instant::now();
     loop {
@@ -64,7 +67,15 @@ pub(super) async fn launch(
             Some(postmaster) => postmaster,
             None => Postmaster::spawn(home, binaries, options)?,
         };
-        match wait(&mut postmaster, home).await? {
+        let outcome = tokio::select! {
+            biased;
+            () = stop_requested(&mut stop) => {
+                postmaster.shut_down(home).await?;
+                return Err(ClusterError::Interrupted);
+            }
+            outcome = wait(&mut postmaster, home) => outcome?,
+        };
+        match outcome {
             WaitOutcome::Ready(connection) => {
                 if stop_unsafe(&mut postmaster, connection, home, options).await? {
                     continue;

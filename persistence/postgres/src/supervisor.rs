@@ -155,7 +155,7 @@ impl RestartTask {
 }
 
 /// Returns when a stop was requested; never if the sender was dropped, which aborts the task instead.
-async fn stop_requested(stop: &mut watch::Receiver<bool>) {
+pub(super) async fn stop_requested(stop: &mut watch::Receiver<bool>) {
     if stop.wait_for(|is_requested| *is_requested).await.is_err() {
         std::future::pending::<()>().await;
     }

@@ -24,6 +24,7 @@ use ipnet::{IpNet, Ipv4Net};
 use serde_json::json;
 
 use self::people::People;
+use super::signals::Signals;
 use super::{Failure, serve};
 use crate::app::App;
 use crate::config::{DatabaseArgs, ServeArgs};
@@ -46,11 +47,11 @@ pub async fn run(mut args: ServeArgs, database: &DatabaseArgs) -> Result<(), Fai
     // People who try out webhooks run their receiver on this machine.
     let here = [IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::LOCALHOST, 8)), IpNet::V6(Ipv6Addr::LOCALHOST.into())];
     args.events.webhook_allow_network.extend(here);
-    let service = serve::start(&args, database).await?;
+    let signals = Signals::listen()?;
+    let Some(service) = serve::start(&args, database, &signals).await? else { serve::end_interrupted_start().await };
     let demo = seed(&service.app).await?;
     let base = format!("http://{}", service.address);
     show_page(&service, &demo).await?;
-    let signals = serve::Signals::listen()?;
     println!("hotline is ready on {base}");
     let people = people::prepare(&service.app, demo.company).await?;
     println!("{}", guide(&base, &demo, &people));

@@ -28,8 +28,9 @@ use tokio::sync::{Notify, watch};
 
 use self::handlers::routes;
 use super::{Edge, EdgeService};
+use crate::health::Health;
 use crate::metrics::Metrics;
-use crate::web::connections::{Limits, ListenOptions, Listeners, Peers, bind, listen};
+use crate::web::connections::{Limits, ListenOptions, Listeners, Peers, bind, bind_listener, listen};
 
 const COMPANY: CompanyId = CompanyId::new(7);
 const TOKEN: &str = "sk_live_abcdefghijklmnopqrstuvwxyz012345";
@@ -130,7 +131,7 @@ impl Node {
             Edge::new(membership.clone(), directory(), ownership.clone(), figures.clone(), stops).with_wait(wait);
         let any = || bind("127.0.0.1:0".parse().expect("address")).expect("a port");
         let options = ListenOptions {
-            socket: any(),
+            socket: bind_listener("127.0.0.1:0".parse().expect("address"), limits.backlog).expect("a port"),
             peer_socket: Some(any()),
             workers: 1,
             drain: Duration::from_secs(1),
@@ -141,7 +142,8 @@ impl Node {
         let served = world.clone();
         let Listeners { address: public, peers, server } = listen(options, move |side| {
             let world = served.clone();
-            EdgeService::new(App::new().configure(move |services| routes(services, world)), Some(edge.clone()), side)
+            let routes = App::new().configure(move |services| routes(services, world));
+            EdgeService::new(routes, Some(edge.clone()), side, Health::default())
         })
         .expect("it listens");
         actix_web::rt::spawn(server);

@@ -18,7 +18,7 @@ use std::convert::Infallible;
 use std::fmt::Debug;
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -60,8 +60,8 @@ const RETRY_AFTER_S: u64 = 1;
 /// Where and how HTTP is served.
 #[derive(Debug)]
 pub struct ListenOptions {
-    /// The socket, from [`bind`].
-    pub socket: TcpSocket,
+    /// The socket, from [`bind_listener`].
+    pub socket: TcpListener,
     /// The socket for the other processes of a cluster, if there is one.
     pub peer_socket: Option<TcpSocket>,
     /// Serving threads.
@@ -85,7 +85,7 @@ pub enum Side {
     Peers,
 }
 
-/// Binds an address; connections are accepted only after [`listen`].
+/// Binds an address; connections are refused until [`listen`].
 ///
 /// # Errors
 /// When the address cannot be bound.
@@ -97,6 +97,14 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     socket.set_send_buffer_size(SEND_BUFFER_BYTES)?;
     socket.bind(address)?;
     Ok(socket)
+}
+
+/// Binds an address and listens: connections wait in the backlog until [`listen`].
+///
+/// # Errors
+/// When the address cannot be bound.
+pub fn bind_listener(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
+    bind(address)?.listen(backlog)?.into_std()
 }
 
 /// The bound listeners.
@@ -126,7 +134,6 @@ where
     B: MessageBody + 'static,
 {
     let ListenOptions { socket, peer_socket, workers, drain, limits, proxies, figures } = options;
-    let socket = socket.listen(limits.backlog)?.into_std()?;
     let address = socket.local_addr()?;
     let sides = if peer_socket.is_some() { connection_limits::SIDES_OF_MEMBER } else { 1 };
     let per_worker = connection_limits::connections_of_worker(limits.connections, workers, sides);

@@ -13,7 +13,7 @@ use actix_web::dev::ServerHandle;
 use actix_web::web::Bytes;
 use actix_web::{App, HttpResponse, web};
 use futures_util::stream;
-use hotline::web::connections::{Limits, ListenOptions, Listeners, bind, listen};
+use hotline::web::connections::{Limits, ListenOptions, Listeners, bind_listener, listen};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -185,7 +185,7 @@ struct Plain {
 fn plain(limits: Limits) -> Plain {
     let options = ListenOptions {
         peer_socket: None,
-        socket: bind("127.0.0.1:0".parse().expect("address")).expect("a port"),
+        socket: bind_listener("127.0.0.1:0".parse().expect("address"), limits.backlog).expect("a port"),
         workers: 1,
         drain: Duration::from_secs(30),
         limits,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use actix_web::web::Bytes;
 use actix_web::{App, HttpResponse, web};
 use futures_util::{StreamExt, stream};
-use hotline::web::connections::{Limits, ListenOptions, Listeners, bind, listen};
+use hotline::web::connections::{Limits, ListenOptions, Listeners, bind_listener, listen};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
@@ -133,7 +133,7 @@ async fn who_takes_no_answer_is_given_up() {
     let flag = gone.clone();
     let options = ListenOptions {
         peer_socket: None,
-        socket: bind("127.0.0.1:0".parse().expect("address")).expect("a port"),
+        socket: bind_listener("127.0.0.1:0".parse().expect("address"), Limits::default().backlog).expect("a port"),
         workers: 1,
         drain: Duration::from_secs(30),
         limits: Limits { write: SHORT, ..Limits::default() },

@@ -1,0 +1,30 @@
+//! Names the commit a binary is built from. A release build asks git, or is given `HOTLINE_COMMIT` where there is no
+//! repository; other builds do not ask, because they would compile everything again after each commit.
+
+use std::process::Command;
+
+fn main() {
+    println!("cargo::rerun-if-env-changed=HOTLINE_COMMIT");
+    println!("cargo::rerun-if-changed=build.rs");
+    let given = std::env::var("HOTLINE_COMMIT").ok().filter(|commit| is_name(commit));
+    let is_release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
+    let commit = given.or_else(|| if is_release { head() } else { None });
+    println!("cargo::rustc-env=HOTLINE_BUILD_COMMIT={}", commit.as_deref().unwrap_or("unknown"));
+}
+
+/// The commit of the work tree; cargo asks again when it changes.
+fn head() -> Option<String> {
+    let folder = git(&["rev-parse", "--absolute-git-dir"])?;
+    println!("cargo::rerun-if-changed={folder}/logs/HEAD");
+    git(&["rev-parse", "--short=12", "HEAD"]).filter(|commit| is_name(commit))
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}
+
+fn is_name(commit: &str) -> bool {
+    !commit.is_empty() && commit.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+}

@@ -1,0 +1,90 @@
+//! The signals of a service. They are handled before anything is started: as the first process of a container it would
+//! otherwise ignore them, and anywhere else a signal would end it without a clean stop.
+//!
+//! SIGTERM and SIGINT stop it, at any moment of its start as well; a second one ends it at once. SIGHUP never ends it,
+//! although it is what a closed terminal sends: it reads files again.
+
+use std::sync::{Arc, OnceLock};
+
+use hotline_persistence::sealed::Keyring;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+
+use super::service_manager;
+use super::{Cli, Failure};
+use crate::service::StopSignal;
+use crate::telemetry;
+
+/// What shells add to the number of the signal that ended a process.
+const STATUS_OF_SIGNALS: i32 = 128;
+
+/// The handled signals.
+pub(super) struct Signals {
+    /// Given by the first signal that stops the service.
+    pub(super) stop: StopSignal,
+    keys: Arc<OnceLock<Keyring>>,
+}
+
+impl Signals {
+    /// From here on they no longer end the process.
+    pub(super) fn listen() -> Result<Self, Failure> {
+        let terminate = signal(SignalKind::terminate())?;
+        let interrupt = signal(SignalKind::interrupt())?;
+        let hang_up = signal(SignalKind::hangup())?;
+        let (sender, stop) = StopSignal::new();
+        let keys: Arc<OnceLock<Keyring>> = Arc::default();
+        tokio::spawn(handle_stops(terminate, interrupt, sender));
+        tokio::spawn(handle_reloads(hang_up, keys.clone()));
+        Ok(Self { stop, keys })
+    }
+
+    /// SIGHUP reads the file of these keys again.
+    pub(super) fn reload_keys(&self, keys: Keyring) {
+        let _ = self.keys.set(keys);
+    }
+}
+
+async fn handle_stops(mut terminate: Signal, mut interrupt: Signal, stop: watch::Sender<bool>) {
+    loop {
+        let number = tokio::select! {
+            _ = terminate.recv() => nix::libc::SIGTERM,
+            _ = interrupt.recv() => nix::libc::SIGINT,
+        };
+        if stop.send_replace(true) {
+            tracing::warn!("ending at once, at the second signal; the journal keeps what is not in the database");
+            std::process::exit(STATUS_OF_SIGNALS + number);
+        }
+        tracing::info!("stopping; a second signal ends the process at once");
+        service_manager::stopping();
+    }
+}
+
+async fn handle_reloads(mut hang_up: Signal, keys: Arc<OnceLock<Keyring>>) {
+    while hang_up.recv().await.is_some() {
+        service_manager::reloading();
+        reload(keys.get());
+        service_manager::reloaded();
+    }
+}
+
+/// Reads the key file and the log filter again. What cannot be read stays as it was.
+fn reload(keys: Option<&Keyring>) {
+    let filter = Cli::read_log_filter().and_then(|filter| Ok(telemetry::reload(filter.as_deref())?));
+    if let Err(error) = &filter {
+        tracing::warn!(%error, "could not read the log filter again; keeping the previous one");
+    }
+    let read = keys.map(|keys| (keys, keys.load()));
+    let key_count = match &read {
+        Some((keys, Ok(_))) => Some(keys.ids().len()),
+        Some((_, Err(error))) => {
+            tracing::warn!(%error, "could not read the key file again; keeping the previous keys");
+            None
+        }
+        None => None,
+    };
+    tracing::info!(
+        log_filter = filter.is_ok(),
+        keys = key_count,
+        "reloaded at SIGHUP; new connections read the TLS files again, other options need a restart"
+    );
+}

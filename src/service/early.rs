@@ -1,0 +1,132 @@
+//! Answers health checks from the first moment of a start, which may replay a large journal or migrate for minutes, and
+//! tells every other client that the service is starting. It has a thread of its own, so that nothing else delays it.
+
+use std::convert::Infallible;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_http::body::EitherBody;
+use actix_http::{HttpService, KeepAlive, Request, Response};
+use actix_rt::Arbiter;
+use actix_service::{Service, ServiceFactory, fn_service};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use serde::Serialize;
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::time::{sleep, timeout};
+
+use crate::api::health::{Liveness, Readiness};
+use crate::web::ApiError;
+
+/// Maximum open connections; further ones wait in the backlog, and may be accepted by the service itself.
+const CONNECTIONS_MAX: u32 = 256;
+
+/// Time of a connection, which has one request.
+const CONNECTION_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Time for the last responses once the service itself takes over.
+const END_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// Pause after a connection could not be accepted, most likely because no descriptor is left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
+
+/// The listener of a start. Dropping it ends it.
+pub(super) struct EarlyListener {
+    stop: watch::Sender<bool>,
+    ended: Option<oneshot::Receiver<()>>,
+    thread: Arbiter,
+}
+
+impl EarlyListener {
+    /// Answers the connections of this socket, which stays open when the listener ends.
+    pub(super) fn start(socket: &std::net::TcpListener) -> io::Result<Self> {
+        let socket = socket.try_clone()?;
+        let (stop, stopping) = watch::channel(false);
+        let (end, ended) = oneshot::channel();
+        let thread = Arbiter::new();
+        thread.spawn_fn(move || {
+            actix_rt::spawn(async move {
+                if let Err(error) = serve(socket, stopping).await {
+                    tracing::warn!(%error, "health checks are not answered during this start");
+                }
+                let _ = end.send(());
+            });
+        });
+        Ok(Self { stop, ended: Some(ended), thread })
+    }
+
+    /// Accepts no more, and returns when the accepted requests are answered.
+    pub(super) async fn end(mut self) {
+        self.stop.send_replace(true);
+        if let Some(ended) = self.ended.take() {
+            let _ = ended.await;
+        }
+    }
+}
+
+impl Drop for EarlyListener {
+    fn drop(&mut self) {
+        self.stop.send_replace(true);
+        self.thread.stop();
+    }
+}
+
+async fn serve(socket: std::net::TcpListener, mut stopping: watch::Receiver<bool>) -> io::Result<()> {
+    let listener = TcpListener::from_std(socket)?;
+    let http = HttpService::build()
+        .keep_alive(KeepAlive::Disabled)
+        .client_request_timeout(CONNECTION_TIME_MAX)
+        .h1(fn_service(|request: Request| async move { Ok::<_, Infallible>(respond(request.path())) }))
+        .tcp();
+    let Ok(http) = http.new_service(()).await else { return Err(io::Error::other("the listener cannot be set up")) };
+    let http = Rc::new(http);
+    let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX as usize));
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            _ = stopping.wait_for(|is_stopping| *is_stopping) => break,
+            accepted = async {
+                let permit = connections.clone().acquire_owned().await.map_err(io::Error::other)?;
+                Ok::<_, io::Error>((listener.accept().await?, permit))
+            } => accepted,
+        };
+        let Ok(((stream, _), permit)) = accepted else {
+            sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        let http = http.clone();
+        actix_rt::spawn(async move {
+            // It does not matter whether the client receives it.
+            let _ = timeout(CONNECTION_TIME_MAX, http.call(stream)).await;
+            drop(permit);
+        });
+    }
+    drop(listener);
+    let _ = timeout(END_TIME_MAX, connections.acquire_many(CONNECTIONS_MAX)).await;
+    Ok(())
+}
+
+fn respond(path: &str) -> Response<EitherBody<String>> {
+    let (status, body) = match path {
+        "/health/live" => (StatusCode::OK, json(&Liveness::LIVE)),
+        "/health/ready" => (StatusCode::SERVICE_UNAVAILABLE, json(&Readiness::starting())),
+        _ => {
+            let refusal = ApiError::unavailable();
+            (refusal.status, ApiError { message: "the service is starting; try again".to_owned(), ..refusal }.body())
+        }
+    };
+    let mut response = Response::build(status);
+    response.insert_header((CONTENT_TYPE, "application/json")).insert_header((CACHE_CONTROL, "no-store"));
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        response.insert_header((RETRY_AFTER, "1"));
+    }
+    response.body(body)
+}
+
+/// The structs of health checks always serialize.
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}

@@ -1,0 +1,197 @@
+//! How the service stops: it announces the stop, ensures that no client is between two steps, and writes everything out.
+//!
+//! A connection that is closed while a request is on its way leaves a client with an unknown outcome. So each response
+//! after the announcement closes its connection; then the kernel drops new connection attempts (their clients repeat
+//! them, and are refused later); and only when no request has arrived for a while, the socket is closed.
+
+use std::net::TcpListener;
+use std::time::Duration;
+
+use hotline_persistence::store::CloseReport;
+#[cfg(target_os = "linux")]
+use socket2::{SockFilter, SockRef};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::{DRAIN_TIME_MAX, Service, ServiceError};
+use crate::cluster::Member;
+
+/// How long no other process may have sent a request before this one stops serving its peers: they read the placement
+/// every second, in case a notification was lost.
+const PEERS_QUIET: Duration = Duration::from_millis(1500);
+
+/// Maximum wait for that. A process that does not know by then has lost its database, and its own slots with it.
+const PEERS_QUIET_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Maximum wait for clients that never pause: their next response closes the connection as well.
+const QUIET_TIME_MAX: Duration = Duration::from_secs(3);
+
+/// A request to stop, which may be given at any moment of a start. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct StopSignal(watch::Receiver<bool>);
+
+impl StopSignal {
+    /// A signal, and what gives it.
+    pub fn new() -> (watch::Sender<bool>, Self) {
+        let (sender, receiver) = watch::channel(false);
+        (sender, Self(receiver))
+    }
+
+    /// A signal that is never given.
+    pub fn never() -> Self {
+        Self::new().1
+    }
+
+    /// Whether it is given.
+    pub fn is_given(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Returns once it is given.
+    pub async fn given(&mut self) {
+        if self.0.wait_for(|is_given| *is_given).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    pub(super) fn receiver(&self) -> watch::Receiver<bool> {
+        self.0.clone()
+    }
+
+    /// The result of the work; `None` if the signal was given before, and the work was dropped.
+    pub(super) async fn interrupt<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut signal = self.clone();
+        tokio::select! {
+            biased;
+            () = signal.given() => None,
+            result = work => Some(result),
+        }
+    }
+}
+
+impl Service {
+    /// Announces the stop, finishes requests in flight, writes everything out, and stops PostgreSQL.
+    ///
+    /// # Errors
+    /// When the database does not accept the last changes and no journal keeps them, or PostgreSQL does not stop.
+    pub async fn stop(self) -> Result<CloseReport, ServiceError> {
+        self.retire().await;
+        self.app.begin_stopping();
+        self.app.engine.begin_stopping();
+        self.handles.panel.settle().await;
+        // Before the threads that serve them end.
+        if let Some(peers) = &self.peers {
+            peers.stop(DRAIN_TIME_MAX).await;
+        }
+        // The server closes its own copy, and with that the socket.
+        drop(self.socket);
+        self.server.stop(true).await;
+        let _ = self.server_task.await;
+        self.handles.panel.close().await;
+        if let Some(deliveries) = self.deliveries {
+            deliveries.stop().await;
+        }
+        if let Some(metrics) = self.metrics {
+            metrics.stop().await;
+        }
+        self.app.engine.sending.stop().await;
+        self.directory_task.abort();
+        if let Some(member) = &self.member {
+            member.begin_ending();
+        }
+        let flushed = self.app.engine.store().close().await;
+        if let Some(member) = &self.member {
+            member.stop().await;
+        }
+        self.app.engine.stop();
+        if let Some(postgres) = self.postgres {
+            postgres.stop().await?;
+        }
+        Ok(flushed?)
+    }
+
+    /// Ensures that no more requests are sent here: load balancers read `/health/ready`, and the other processes of a
+    /// cluster take over the slots. Requests that arrive meanwhile are still served.
+    async fn retire(&self) {
+        let announced_at = Instant::now();
+        self.app.health.announce_stop();
+        match &self.member {
+            Some(member) => {
+                // Without another process there is none to send requests to, so nobody needs the notice.
+                if self.hand_over(member).await {
+                    sleep_until(announced_at + self.stop_settings.notice).await;
+                    self.wait_for_quiet_peers().await;
+                }
+            }
+            None => sleep_until(announced_at + self.stop_settings.notice).await,
+        }
+        self.wait_for_quiet_clients().await;
+    }
+
+    /// Hands the slots over, and returns whether another process has them.
+    async fn hand_over(&self, member: &Member) -> bool {
+        member.membership().begin_retiring();
+        member.drain().await;
+        !member.is_last().await
+    }
+
+    async fn wait_for_quiet_peers(&self) {
+        let edge = &self.app.figures.cluster;
+        let deadline = Instant::now() + PEERS_QUIET_TIME_MAX;
+        let mut received = edge.received();
+        loop {
+            sleep(PEERS_QUIET).await;
+            let previous = std::mem::replace(&mut received, edge.received());
+            if previous == received || Instant::now() >= deadline {
+                return;
+            }
+        }
+    }
+
+    async fn wait_for_quiet_clients(&self) {
+        let quiet = self.stop_settings.quiet;
+        if quiet.is_zero() {
+            return;
+        }
+        if let Err(error) = refuse_new_connections(&self.socket) {
+            tracing::debug!(%error, "new connections are accepted until the socket is closed");
+        }
+        let health = &self.app.health;
+        let deadline = Instant::now() + QUIET_TIME_MAX;
+        loop {
+            let before = health.late_requests();
+            sleep(quiet).await;
+            if health.late_requests() == before || Instant::now() >= deadline {
+                return;
+            }
+        }
+    }
+}
+
+/// Lets the kernel drop the first packet (SYN) of new connections, so that the backlog is empty when the socket is
+/// closed: closing it resets the connections in it, whose clients may have sent requests.
+#[cfg(target_os = "linux")]
+fn refuse_new_connections(socket: &TcpListener) -> std::io::Result<()> {
+    // A classic BPF program over the TCP header: load byte 13, the flags; keep SYN and ACK; drop if it is SYN alone.
+    const LOAD_BYTE: u16 = 0x30;
+    const AND: u16 = 0x54;
+    const JUMP_IF_EQUAL: u16 = 0x15;
+    const RETURN: u16 = 0x06;
+    const FLAGS: u32 = 13;
+    const SYN: u32 = 0x02;
+    const SYN_OR_ACK: u32 = 0x12;
+    let program = [
+        SockFilter::new(LOAD_BYTE, 0, 0, FLAGS),
+        SockFilter::new(AND, 0, 0, SYN_OR_ACK),
+        SockFilter::new(JUMP_IF_EQUAL, 0, 1, SYN),
+        SockFilter::new(RETURN, 0, 0, 0),
+        SockFilter::new(RETURN, 0, 0, u32::MAX),
+    ];
+    SockRef::from(socket).attach_filter(&program)
+}
+
+/// Other systems have no such filter; there, a connection that is opened in the last moment is reset.
+#[cfg(not(target_os = "linux"))]
+fn refuse_new_connections(_: &TcpListener) -> std::io::Result<()> {
+    Ok(())
+}

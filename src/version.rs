@@ -1,0 +1,10 @@
+//! Which build this is.
+
+/// The version of the release.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The commit it was built from; `unknown` if the build was not given one.
+pub const COMMIT: &str = env!("HOTLINE_BUILD_COMMIT");
+
+/// Both, for people.
+pub const LONG: &str = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("HOTLINE_BUILD_COMMIT"), ")");

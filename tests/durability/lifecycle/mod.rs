@@ -1,0 +1,100 @@
+//! How a process starts and stops, as balancers, terminals and service managers see it.
+
+mod notice;
+mod service_manager;
+mod signals;
+mod starting;
+
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use crate::process::{children, command};
+use crate::support::{eventually, free_address, patience};
+
+/// Longest a process may take to end.
+const END_TIME_MAX: Duration = Duration::from_secs(40);
+
+/// A process that is not waited for until it is ready.
+struct Starting {
+    child: Child,
+    address: SocketAddr,
+    log: PathBuf,
+}
+
+impl Starting {
+    fn serve(folder: &Path, options: &[&str]) -> Self {
+        let address = free_address();
+        let mut command = command(folder, &["serve", "--journal-segment-size", "1MiB"]);
+        command.args(["--listen", &address.to_string()]).args(options);
+        Self::start(folder, command, address)
+    }
+
+    fn start(folder: &Path, mut command: Command, address: SocketAddr) -> Self {
+        let log = folder.join("starting.log");
+        command.stdout(Stdio::null()).stderr(File::create(&log).expect("a log"));
+        Self { child: command.spawn().expect("hotline runs"), address, log }
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).expect("the log")
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id().try_into().expect("a process id")), signal).expect("a signal");
+    }
+
+    /// What an address answers; `None` while nothing listens.
+    async fn get(&self, path: &str) -> Option<(u16, Value)> {
+        let client = hotline::tls::client().timeout(patience(Duration::from_secs(1))).build().expect("a client");
+        let response = client.get(format!("http://{}{path}", self.address)).send().await.ok()?;
+        let status = response.status().as_u16();
+        Some((status, response.json().await.expect("JSON")))
+    }
+
+    async fn is_ready(&self) {
+        eventually("it is ready", || async {
+            self.get("/health/ready").await.is_some_and(|(status, _)| status == 200)
+        })
+        .await;
+    }
+
+    fn wait(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + patience(END_TIME_MAX);
+        loop {
+            if let Some(status) = self.child.try_wait().expect("status") {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "the process does not end: {}", self.log());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The private PostgreSQL of a folder, if one runs.
+fn postmaster(folder: &Path) -> Option<Pid> {
+    let text = std::fs::read_to_string(folder.join("postgres/postmaster.pid")).ok()?;
+    text.lines().next()?.parse().ok().map(Pid::from_raw)
+}
+
+/// Stops or continues PostgreSQL and its sessions.
+fn send_to_postgres(folder: &Path, signal: Signal) {
+    let postmaster = postmaster(folder).expect("PostgreSQL runs");
+    for process in children(postmaster).into_iter().chain([postmaster]) {
+        // A session may end meanwhile.
+        let _ = kill(process, signal);
+    }
+}
