@@ -305,6 +305,7 @@ pub fn document() -> Value {
 fn health_paths(table: &mut Table<'_>) {
     table.at("/health/live").get("getLiveness", health::live, "Check liveness");
     table.at("/health/ready").get("getReadiness", health::ready, "Check readiness");
+    table.at("/version").get("getVersion", health::version, "Get the version");
 }
 
 fn serve_health(services: &mut ServiceConfig) {

@@ -6,5 +6,8 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The commit it was built from; `unknown` if the build was not given one.
 pub const COMMIT: &str = env!("HOTLINE_BUILD_COMMIT");
 
-/// Both, for people.
+/// The date of that commit; `unknown` if the build was not given one.
+pub const BUILT: &str = env!("HOTLINE_BUILD_DATE");
+
+/// Version and commit, for people.
 pub const LONG: &str = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("HOTLINE_BUILD_COMMIT"), ")");

@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use crate::app::App;
 use crate::health::Health;
 use crate::openapi::{DocumentedResponse, Operation, ResponseDescription};
+use crate::version;
 use crate::web::response::schema::{self, Schemas};
 
 /// The process is running.
@@ -62,6 +63,31 @@ pub struct ReadinessReason {
     pub message: &'static str,
     /// Since when, if that is known.
     pub since: Option<Timestamp>,
+}
+
+/// Which build this is.
+#[derive(Serialize, ToSchema)]
+pub struct Version {
+    #[schema(example = "0.1.0")]
+    pub version: &'static str,
+    /// The commit it was built from, or `unknown`.
+    #[schema(example = "5e57f6a9a1b2")]
+    pub commit: &'static str,
+    /// The date of that commit, or `unknown`.
+    #[schema(example = "2026-11-26")]
+    pub built: &'static str,
+}
+
+impl ResponseDescription for Version {
+    fn describe(operation: &mut Operation, schemas: &mut Schemas) {
+        operation.success = (200, Some(schema::of::<Self>(schemas)));
+    }
+}
+
+/// `GET /version`: which build this is.
+pub async fn version() -> DocumentedResponse<Version> {
+    let version = Version { version: version::VERSION, commit: version::COMMIT, built: version::BUILT };
+    HttpResponse::Ok().json(version).into()
 }
 
 impl Liveness {

@@ -45,6 +45,14 @@ pub fn apply(command: Command, explicit: Option<&Path>) -> Result<Command, Failu
     Ok(with_defaults(command, &defaults))
 }
 
+/// The options that the file sets.
+///
+/// # Errors
+/// As [`apply`].
+pub fn keys(command: &Command, explicit: Option<&Path>) -> Result<Vec<String>, Failure> {
+    Ok(read_defaults(command, explicit)?.into_iter().map(|default| default.long).collect())
+}
+
 fn read_defaults(command: &Command, explicit: Option<&Path>) -> Result<Vec<FileValue>, Failure> {
     let path = explicit.map_or_else(|| PathBuf::from(DEFAULT), Path::to_owned);
     let text = match read_file(&path, explicit.is_none()) {
@@ -118,7 +126,7 @@ fn option<'a>(command: &'a Command, long: &str) -> Option<&'a Arg> {
 }
 
 /// Every command has these, with the others of the root.
-fn is_database_option(option: &Arg) -> bool {
+pub(super) fn is_database_option(option: &Arg) -> bool {
     option.get_help_heading() == Some(DATABASE)
 }
 

@@ -72,15 +72,18 @@ pub fn exit_on_usage_error(error: &clap::Error) -> ! {
         error.exit();
     }
     if is_json() {
-        // Removes the `error:` prefix and everything after the first paragraph, which is for people.
-        let message = error.render().to_string();
-        let message = message.split("\n\n").next().unwrap_or_default().trim().trim_start_matches("error: ");
-        print(message);
+        print(&usage_message(error));
     } else {
         // Standard error may be closed; the exit code remains.
         let _ = error.print();
     }
     std::process::exit(Exit::Usage.code().into())
+}
+
+/// The message without the `error:` prefix and everything after the first paragraph, which is for people.
+pub fn usage_message(error: &clap::Error) -> String {
+    let message = error.render().to_string();
+    message.split("\n\n").next().unwrap_or_default().trim().trim_start_matches("error: ").to_owned()
 }
 
 /// Whether the command line asks for JSON, even if it is otherwise invalid.
@@ -91,7 +94,7 @@ fn is_json() -> bool {
 }
 
 /// The error and its causes: many errors name only the attempt, and leave the reason to their source.
-fn chain(failure: &dyn StdError) -> String {
+pub fn chain(failure: &dyn StdError) -> String {
     let mut message = failure.to_string();
     let mut source = failure.source();
     while let Some(cause) = source {

@@ -9,12 +9,14 @@ mod check;
 mod cluster;
 mod company;
 mod completions;
+mod config;
 mod config_file;
 mod database;
 mod demo;
 mod environment;
 mod failure;
 mod findings;
+mod health;
 mod man;
 mod output;
 mod permissions;
@@ -31,16 +33,19 @@ mod token;
 mod webhook;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use hotline_persistence::controls;
 
+use self::config::EffectiveOption;
+use self::failure::usage_message;
 pub use self::failure::{Failure, Refusal};
 use self::output::OutputArgs;
-use crate::config::DatabaseArgs;
+use crate::config::{DatabaseArgs, ServeArgs};
 pub use crate::web::admission::permissions::everything;
 pub use demo::seed as seed_demo;
 
@@ -100,9 +105,9 @@ Example:
 #[derive(Subcommand)]
 enum Command {
     /// Run the service
-    Serve(crate::config::ServeArgs),
+    Serve(ServeArgs),
     /// Run the service with sample data, and print how to try it
-    Demo(crate::config::ServeArgs),
+    Demo(ServeArgs),
     /// Manage companies
     #[command(subcommand)]
     Company(company::Command),
@@ -142,6 +147,12 @@ enum Command {
     /// Check that journal, tables, files and keys agree
     #[command(after_help = CHECK)]
     Check(check::CheckArgs),
+    /// Check or print the configuration of the service
+    #[command(subcommand)]
+    Config(config::Command),
+    /// Check whether a running service is ready; exits with status 1 if not
+    #[command(after_help = "Example:\n  hotline health --url http://127.0.0.1:8080")]
+    Health(health::HealthArgs),
     /// Print the completions of a shell
     #[command(after_help = "Example:\n  hotline completions bash > hotline.bash")]
     Completions {
@@ -179,6 +190,8 @@ pub async fn run() -> ExitCode {
         Command::Backup(args) => backup::run(args, global).await,
         Command::Restore(args) => restore::run(args, global).await,
         Command::Check(args) => check::run(args, global).await,
+        Command::Config(command) => config::run(command, global).await,
+        Command::Health(args) => health::run(args, global).await,
         Command::Completions { shell } => completions::run(shell),
         Command::Man { dir } => man::run(&dir),
     };
@@ -188,19 +201,54 @@ pub async fn run() -> ExitCode {
     }
 }
 
+/// The options with which the service runs.
+struct Service {
+    args: ServeArgs,
+    database: DatabaseArgs,
+    options: Vec<EffectiveOption>,
+}
+
 impl Cli {
-    /// The log filter of the command line, the environment and the file as they are now; never ends the process.
-    fn read_log_filter() -> Result<Option<String>, Failure> {
-        let parse = |command: clap::Command| -> Result<Self, Failure> {
-            let matches = command.try_get_matches().map_err(|error| error.kind().to_string())?;
-            Ok(Self::from_arg_matches(&matches).map_err(|error| error.kind().to_string())?)
-        };
-        let command = command();
-        let explicit_path = parse(command.clone())?.config;
-        Ok(match parse(config_file::apply(command, explicit_path.as_deref())?)?.command {
-            Command::Serve(args) | Command::Demo(args) => args.logs.log_filter,
-            _ => None,
-        })
+    /// The options with which `serve` would run: by the environment, the file, and those options of this command line
+    /// that every command has.
+    fn read_service() -> Result<Service, Failure> {
+        let declaration = command();
+        let given = declaration.clone().try_get_matches().map_err(|error| usage_message(&error))?;
+        let mut line = vec![OsString::from("hotline"), OsString::from("serve")];
+        for option in declaration.get_arguments().filter(|option| option.is_global_set()) {
+            let (id, long) = (option.get_id().as_str(), option.get_long().unwrap_or_default());
+            let is_given = long != "json" && given.value_source(id) == Some(ValueSource::CommandLine);
+            let values = given.try_get_raw(id).ok().flatten().filter(|_| is_given);
+            for value in values.into_iter().flatten() {
+                let mut argument = OsString::from(format!("--{long}="));
+                argument.push(value);
+                line.push(argument);
+            }
+        }
+        let path = given.get_one::<PathBuf>("config").cloned();
+        Self::service_of(declaration, path.as_deref(), line)
+    }
+
+    /// The options of the service on this command line, with the file as it is now; never ends the process.
+    fn read_again() -> Result<Service, Failure> {
+        let declaration = command();
+        let given = declaration.clone().try_get_matches().map_err(|error| usage_message(&error))?;
+        let path = given.get_one::<PathBuf>("config").cloned();
+        Self::service_of(declaration, path.as_deref(), std::env::args_os().collect())
+    }
+
+    fn service_of(declaration: clap::Command, path: Option<&Path>, line: Vec<OsString>) -> Result<Service, Failure> {
+        let file = config_file::keys(&declaration, path)?;
+        let declaration = config_file::apply(declaration, path)?;
+        let matches = declaration.clone().try_get_matches_from(line).map_err(|error| usage_message(&error))?;
+        let cli = Self::from_arg_matches(&matches).map_err(|error| usage_message(&error))?;
+        match (cli.command, matches.subcommand()) {
+            (Command::Serve(args) | Command::Demo(args), Some((_, service))) => {
+                let options = config::effective(&declaration, service, &file);
+                Ok(Service { args, database: cli.global.database, options })
+            }
+            _ => Err("the command does not run the service".into()),
+        }
     }
 
     /// Parses the command line, then the file, then the command line again with the file's values as defaults. An

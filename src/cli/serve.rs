@@ -3,7 +3,7 @@
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use super::signals::Signals;
-use super::{Failure, service_manager};
+use super::{Cli, Failure, config, service_manager};
 use crate::config::{DatabaseArgs, ServeArgs};
 use crate::service::{Service, ServiceError};
 use crate::telemetry;
@@ -63,7 +63,7 @@ fn log_start(settings: &crate::service::Settings) {
         commit = crate::version::COMMIT,
         data_dir = %settings.data_dir.display(),
         database,
-        listen = %settings.listen,
+        options = Cli::read_again().map(|service| config::explicit(&service.options)).unwrap_or_default(),
         "starting"
     );
 }

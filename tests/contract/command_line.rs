@@ -7,13 +7,14 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, Command};
 
 /// Verbs of nouns.
-const VERBS: [&str; 19] = [
+const VERBS: [&str; 20] = [
     "check",
     "create",
     "delete",
     "deliveries",
     "drain",
     "list",
+    "print",
     "rebuild",
     "reencrypt",
     "replay",
@@ -30,7 +31,7 @@ const VERBS: [&str; 19] = [
 ];
 
 /// Verbs of the whole installation.
-const BARE_VERBS: [&str; 7] = ["serve", "demo", "backup", "restore", "check", "completions", "man"];
+const BARE_VERBS: [&str; 8] = ["serve", "demo", "backup", "restore", "check", "health", "completions", "man"];
 
 /// What a name of an option does not end with: the value has the unit.
 const UNITS: [&str; 8] = ["-s", "-ms", "-kib", "-mib", "-gib", "-minutes", "-hours", "-days"];

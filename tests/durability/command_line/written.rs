@@ -16,6 +16,7 @@ use crate::support::template::{prepare, prepared_folder};
 const NOT_RUN: &[(&str, &str)] = &[
     ("hotline serve", "runs until it is stopped: every test of this folder runs it, on a port that is free"),
     ("hotline demo", "runs until it is stopped: `the_first_conversation_of_the_readme_goes_as_written` runs it"),
+    ("hotline health", "fails where nobody serves: `lifecycle/starting.rs` runs it"),
     ("hotline cluster check", "fails where nobody serves: `cluster.rs` runs it"),
     ("hotline cluster drain", "needs processes that serve"),
     ("hotline admin delete", "refuses the last administrator: `records.rs` runs it"),

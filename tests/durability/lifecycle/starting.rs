@@ -5,7 +5,7 @@ use serde_json::json;
 use sqlx::Connection;
 
 use super::{Starting, postmaster, send_to_postgres};
-use crate::process::{Process, database};
+use crate::process::{Process, database, hotline, run};
 use crate::support::eventually;
 use crate::support::template::prepared_folder;
 
@@ -95,4 +95,63 @@ async fn a_frozen_database_degrades_a_service_that_stays_ready_and_answers_at_on
     .await;
     process.signal(Signal::SIGTERM);
     assert_eq!(process.wait().code(), Some(0), "{}", process.log());
+}
+
+#[actix_web::test]
+async fn the_health_command_asks_the_address_of_the_configuration() {
+    let folder = prepared_folder();
+    let mut process = Starting::serve(folder.path(), &[]);
+    process.is_ready().await;
+    let health = |options: &[&str]| {
+        let mut command = hotline();
+        command.env("HOTLINE_LISTEN", process.address.to_string());
+        command.args(["health", "--json"]).args(options).current_dir(folder.path()).output().expect("hotline runs")
+    };
+    for options in [&[][..], &["--live"]] {
+        let output = health(options);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        let answer: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(answer["status"], if options.is_empty() { "ready" } else { "live" }, "{text}");
+    }
+    let (status, version) = process.get("/version").await.expect("an answer");
+    assert_eq!((status, &version["version"]), (200, &json!(env!("CARGO_PKG_VERSION"))), "{version}");
+    process.signal(Signal::SIGTERM);
+    assert_eq!(process.wait().code(), Some(0), "{}", process.log());
+    let url = format!("http://{}", process.address);
+    let output = run(folder.path(), &["health", "--url", &url]);
+    assert_eq!(output.status.code(), Some(1), "nobody serves");
+}
+
+#[actix_web::test]
+async fn the_configuration_is_printed_with_its_sources_and_without_passwords() {
+    let folder = crate::process::data_folder();
+    let write = |text: &str| std::fs::write(folder.path().join("hotline.toml"), text).expect("a file");
+    let config = |verb: &str| {
+        let mut command = hotline();
+        command.env("HOTLINE_DATABASE_URL", "postgres://hotline:hidden@db.example/hotline");
+        command.env("HOTLINE_RATE_PER_MINUTE", "7").current_dir(folder.path());
+        command.args(["config", verb, "--data-dir", "/srv/hotline", "--json"]).output().expect("hotline runs")
+    };
+    write("log = \"json\"\n");
+    let output = config("print");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && !text.contains("hidden"), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    let printed: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    for (option, value, source) in [
+        ("data-dir", json!("/srv/hotline"), "command line"),
+        ("database-url", json!("postgres://hotline:***@db.example/hotline"), "environment"),
+        ("rate-per-minute", json!("7"), "environment"),
+        ("log", json!("json"), "file"),
+        ("events", json!("true"), "default"),
+        ("smtp-url", json!(null), "default"),
+    ] {
+        let expected = json!({"option": option, "value": value, "source": source});
+        assert!(printed["options"].as_array().is_some_and(|all| all.contains(&expected)), "{expected} in {text}");
+    }
+    assert!(config("check").status.success());
+    write("mail_from = \"desk@acme.example\"\nlisten = \"nowhere\"\n");
+    let output = config("check");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && text.contains("`listen`") && text.contains("hotline.toml"), "{text}");
 }

@@ -1,0 +1,125 @@
+//! `hotline config`: the options with which `serve` would run, and where each comes from.
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command as Declaration, Subcommand};
+use serde::Serialize;
+use serde_json::json;
+use url::Url;
+
+use super::{Cli, Failure, GlobalArgs, Refusal, config_file, failure};
+use crate::telemetry;
+
+/// What is shown instead of a secret.
+const MASK: &str = "***";
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Check the options of `serve` that the environment and the configuration file set; exits with status 78 if one is
+    /// invalid
+    Check,
+    /// Print every option of `serve` with its value and where it is set; passwords are masked
+    Print,
+}
+
+/// An option, with its value.
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct EffectiveOption {
+    option: String,
+    value: Option<String>,
+    source: &'static str,
+}
+
+pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
+    let invalid = |failure: Failure| Refusal::configuration(failure::chain(&*failure));
+    let service = Cli::read_service().map_err(invalid)?;
+    match command {
+        Command::Check => {
+            service.args.settings(&service.database).map_err(|error| invalid(error.into()))?;
+            telemetry::filter(service.args.logs.log_filter.as_deref()).map_err(|error| invalid(error.into()))?;
+            global.output.one(json!({"configuration": "valid"}))
+        }
+        Command::Print => global.output.many("options", &["option", "value", "source"], service.options),
+    }
+}
+
+/// The options that are not at their default, for the log.
+pub(super) fn explicit(options: &[EffectiveOption]) -> String {
+    let set = options.iter().filter(|option| option.source != "default");
+    let texts = set.map(|EffectiveOption { option, value, source }| {
+        format!("{option}={} ({source})", value.as_deref().unwrap_or_default())
+    });
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+/// Every option of the service in these matches; `file` names those that the file sets.
+pub(super) fn effective(declaration: &Declaration, matches: &ArgMatches, file: &[String]) -> Vec<EffectiveOption> {
+    let service = declaration.find_subcommand("serve").into_iter().flat_map(Declaration::get_arguments);
+    let of_database = declaration.get_arguments().filter(|option| config_file::is_database_option(option));
+    let shown = of_database.chain(service).filter(|option| !option.is_hide_set());
+    shown.filter_map(|option| effective_option(option, matches, file)).collect()
+}
+
+fn effective_option(option: &Arg, matches: &ArgMatches, file: &[String]) -> Option<EffectiveOption> {
+    let (id, long) = (option.get_id().as_str(), option.get_long()?);
+    let values = matches.try_get_raw(id).ok().flatten();
+    let value = values.map(|values| {
+        let values = values.map(|value| masked(long, &value.to_string_lossy()));
+        values.collect::<Vec<_>>().join(",")
+    });
+    let source = match matches.value_source(id) {
+        Some(ValueSource::CommandLine) => "command line",
+        Some(ValueSource::EnvVariable) => "environment",
+        _ if file.iter().any(|key| key == long) => "file",
+        _ => "default",
+    };
+    Some(EffectiveOption { option: long.to_owned(), value, source })
+}
+
+/// The value without passwords. A database URL that cannot be parsed is a secret as a whole.
+fn masked(option: &str, value: &str) -> String {
+    let Ok(mut url) = Url::parse(value) else {
+        return if option == "database-url" { MASK.to_owned() } else { value.to_owned() };
+    };
+    let is_secret = |name: &str| name.to_lowercase().contains("password");
+    let has_secret_query = url.query_pairs().any(|(name, _)| is_secret(&name));
+    if url.password().is_none() && !has_secret_query {
+        return value.to_owned();
+    }
+    if url.password().is_some() && url.set_password(Some(MASK)).is_err() {
+        return MASK.to_owned();
+    }
+    if has_secret_query {
+        let pairs: Vec<(String, String)> = url
+            .query_pairs()
+            .map(|(name, value)| {
+                let value = if is_secret(&name) { MASK.to_owned() } else { value.into_owned() };
+                (name.into_owned(), value)
+            })
+            .collect();
+        url.query_pairs_mut().clear().extend_pairs(pairs);
+    }
+    url.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_masked_and_everything_else_is_shown() {
+        for (option, value, shown) in [
+            ("database-url", "postgres://hotline:hidden@db/hotline", "postgres://hotline:***@db/hotline"),
+            (
+                "database-url",
+                "postgres://db/hotline?password=hidden&sslmode=require",
+                "postgres://db/hotline?password=***&sslmode=require",
+            ),
+            ("database-url", "host=db password=hidden", "***"),
+            ("smtp-url", "smtps://user:hidden@relay:465", "smtps://user:***@relay:465"),
+            ("listen", "127.0.0.1:8080", "127.0.0.1:8080"),
+            ("public-url", "https://support.example", "https://support.example"),
+        ] {
+            assert_eq!(masked(option, value), shown);
+        }
+    }
+}
