@@ -27,7 +27,7 @@ LLVM_BIN := /usr/lib/llvm-$(LLVM)/bin
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
 
-.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages panel-types schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java packaging proxies upgrade fixture clients-generate clients-test alerts promtool packaging-lint site python
+.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages panel-types schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java packaging proxies upgrade fixture clients-generate clients-test alerts promtool packaging-lint site python packaging-deb
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -58,7 +58,7 @@ endif
 proofs:
 	@tests/parts.sh proofs build-tests build-release measured neighbours faults cluster kills schedules webhooks campaigns \
 		browser-proofs schemathesis clients load-smoke packaging packaging-lint \
-		upgrade
+		packaging-deb upgrade
 
 # All that tests and proofs are made of, so that what follows is their own time. Examples beside the tests: cargo counts what
 # all of them ask of crates, and builds every crate once.
@@ -173,6 +173,14 @@ $(LINTERS)/bin/yamllint: tests/packaging/requirements.txt
 	python3 -m venv --clear $(LINTERS)
 	$(LINTERS)/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@
+
+# The Debian package of a binary, installed in a bare Debian, started, upgraded and removed; and the ten commands of
+# docs/operate/README.md in another. Needs root. PACKAGED names the binary; by default it is built without optimising.
+packaging-deb: $(if $(PACKAGED),,postgres)
+	@tools/setup deb
+	$(if $(PACKAGED),,cargo build --bin hotline)
+	tests/packaging/deb.sh $(or $(PACKAGED),$(TARGET)/debug/hotline)
+	tests/packaging/ten_commands.sh $(or $(PACKAGED),$(TARGET)/debug/hotline)
 
 # The service against its own document, with requests nobody would think of; needs Python. Options of `st run` go into
 # ARGS.
