@@ -75,7 +75,7 @@ impl Exit {
             Self::Retry => "try again: another process is active, or only a restart can continue",
             Self::Rights => "access denied by a file, an address or the database",
             Self::Configuration => {
-                "wrong configuration: a file, a key, the database's settings, or a schema that does not fit"
+                "wrong configuration: a file, a key, the database's settings, or a schema that needs `hotline migrate`"
             }
         }
     }

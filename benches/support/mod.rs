@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hotline_persistence::migration::MigrationPolicy;
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel};
@@ -126,6 +127,7 @@ impl Postgres {
             keys,
             events: true,
             role: Role::Alone,
+            migration: MigrationPolicy::default(),
         }
     }
 }

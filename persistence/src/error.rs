@@ -60,6 +60,9 @@ pub enum Error {
     /// The migrations could not be applied.
     #[error("could not migrate the database: {}", of_migration(.0))]
     Migrate(sqlx::migrate::MigrateError),
+    /// The schema is not used or not migrated.
+    #[error(transparent)]
+    Schema(#[from] crate::migration::SchemaError),
     /// The journal failed.
     #[error(transparent)]
     Journal(#[from] crate::journal::JournalError),

@@ -35,6 +35,7 @@ pub mod key;
 pub mod large;
 pub mod letters;
 pub mod limits;
+pub mod migration;
 #[allow(missing_docs, reason = "`ids` describes them")]
 pub mod noun;
 pub mod ownership;

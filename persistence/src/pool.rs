@@ -9,6 +9,7 @@ use sqlx::PgConnection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 
 use crate::cluster::LifeId;
+use crate::migration::{self, MigrationPolicy};
 pub use crate::requirements::{Purpose, prepare};
 use crate::scheduler::Shares;
 use crate::session::with_defaults;
@@ -229,7 +230,7 @@ pub async fn reach(options: &PgConnectOptions) -> Result<()> {
 /// # Errors
 /// When the database cannot be reached, a migration fails, or the schema is of a newer release.
 pub async fn migrate(db: &PgPool) -> Result<()> {
-    crate::schema::migrate(db).await
+    migration::migrate(db, MigrationPolicy::default()).await
 }
 
 #[cfg(test)]

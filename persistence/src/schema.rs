@@ -1,23 +1,24 @@
-//! The schema: migrated to this release's at every start, except that a newer release's schema is left unchanged.
+//! The schema: the migrations of this release, and what a database has of them.
 //!
 //! Migrations are compatible with the previous release, so that a node of it may restart while the first newer one
 //! runs. A migration that is not raises `schema_needs.least` to its own number, and releases that do not know it refuse
 //! the database with an explanation
 //! ([decision 24](../../docs/decisions/0024-the-schema-says-which-releases-may-serve-it.md)).
 
-use sqlx::migrate::{MigrateError, Migrator};
-use sqlx::{AssertSqlSafe, PgConnection, PgPool, SqlSafeStr};
+#[cfg(feature = "failpoints")]
+use std::path::PathBuf;
+
+use std::borrow::Cow;
+
+use sqlx::migrate::{Migrate, MigrateError, Migration, Migrator};
+use sqlx::{AssertSqlSafe, PgConnection, SqlSafeStr};
 
 use crate::error::{NewerSchema, with_timeout};
 use crate::requirements::quoted;
 use crate::{Error, Result};
 
-fn migrations() -> Migrator {
-    let mut migrations = sqlx::migrate!("./migrations");
-    // A node of the previous release may restart while the first newer one runs.
-    migrations.set_ignore_missing(true);
-    migrations
-}
+/// The table of applied migrations.
+pub(crate) const APPLIED: &str = "_sqlx_migrations";
 
 /// The number of the migration that assumes the schema `public`.
 const BASELINE: i64 = 1;
@@ -25,11 +26,13 @@ const BASELINE: i64 = 1;
 /// The schema that the baseline was written for.
 const PUBLIC: &str = "public";
 
-/// The migrations for a database whose tables, or whose extension `unaccent`, are in another schema than `public`: the baseline
-/// names that schema where a function must find the extension under any `search_path`. Its checksum stays that of the file,
-/// which never changes.
-async fn placed_migrations(connection: &mut PgConnection) -> Result<Migrator> {
-    let mut migrations = migrations();
+/// The migration as this database needs it. The baseline names the schema `public` where a function must find the extension
+/// `unaccent` under any `search_path`; where the tables or the extension are in another schema, it names that one. Its checksum
+/// stays that of the file, which never changes.
+pub(crate) async fn place<'a>(connection: &mut PgConnection, migration: &'a Migration) -> Result<Cow<'a, Migration>> {
+    if migration.version != BASELINE {
+        return Ok(Cow::Borrowed(migration));
+    }
     let schemas = "select current_schema()::text,
         (select n.nspname::text from pg_extension x join pg_namespace n on n.oid = x.extnamespace
             where x.extname = 'unaccent')";
@@ -38,13 +41,11 @@ async fn placed_migrations(connection: &mut PgConnection) -> Result<Migrator> {
     let own = own.unwrap_or_else(|| PUBLIC.to_owned());
     // The baseline creates it in the first schema if it is nowhere.
     let unaccent = unaccent.unwrap_or_else(|| own.clone());
-    if own != PUBLIC || unaccent != PUBLIC {
-        let baseline = migrations.migrations.to_mut().iter_mut().filter(|migration| migration.version == BASELINE);
-        for migration in baseline {
-            migration.sql = AssertSqlSafe(placed(migration.sql.as_str(), &own, &unaccent)).into_sql_str();
-        }
+    if own == PUBLIC && unaccent == PUBLIC {
+        return Ok(Cow::Borrowed(migration));
     }
-    Ok(migrations)
+    let sql = AssertSqlSafe(placed(migration.sql.as_str(), &own, &unaccent)).into_sql_str();
+    Ok(Cow::Owned(Migration { sql, ..migration.clone() }))
 }
 
 /// The baseline with other schemas.
@@ -58,50 +59,111 @@ fn placed(baseline: &str, own: &str, unaccent: &str) -> String {
 }
 
 /// The version of this release.
-const RELEASE: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const RELEASE: &str = env!("CARGO_PKG_VERSION");
+
+fn embedded() -> Migrator {
+    sqlx::migrate!("./migrations")
+}
 
 /// The migrations of this release, oldest first: the number and the checksum of each.
 pub fn checksums() -> Vec<(i64, Vec<u8>)> {
-    migrations().iter().map(|migration| (migration.version, migration.checksum.to_vec())).collect()
+    embedded().iter().map(|migration| (migration.version, migration.checksum.to_vec())).collect()
 }
 
 /// The number of the last migration of this release.
 pub fn known() -> i64 {
-    migrations().iter().map(|migration| migration.version).max().unwrap_or_default()
+    newest(&all())
 }
 
-/// Migrates the database to this release's schema. Additions of a newer release are left unchanged.
+/// The migrations of this release, oldest first.
+pub fn all() -> Vec<Migration> {
+    embedded().iter().cloned().collect()
+}
+
+/// Those that this process applies: those of the release, and in tests those of a folder.
 ///
 /// # Errors
-/// [`Error::Newer`] when a newer release made changes this one cannot serve; other errors when the database cannot be
-/// reached or a migration fails.
-pub async fn migrate(db: &PgPool) -> Result<()> {
-    refuse_newer(db).await?;
-    let mut connection = db.acquire().await.map_err(MigrateError::from)?;
-    let migrations = placed_migrations(&mut connection).await?;
-    if let Err(error) = migrations.run(&mut *connection).await {
-        // Its session still has the lock on migrations; in the pool it would block the next migration.
-        let _ = connection.close().await;
-        return Err(error.into());
+/// When the folder cannot be read.
+pub async fn supported() -> Result<Vec<Migration>> {
+    #[cfg(feature = "failpoints")]
+    if let Some(folder) = extra_folder() {
+        let extra = Migrator::new(folder).await?;
+        return Ok(Migrator::with_migrations(all().into_iter().chain(extra.iter().cloned()).collect())
+            .iter()
+            .cloned()
+            .collect());
     }
-    // An older release must not overwrite the release that migrated last.
-    let update = "update schema_needs set release = $1
-         where release <> $1 and $2 >= (select max(version) from _sqlx_migrations)";
-    with_timeout(sqlx::query(update).bind(RELEASE).bind(known()).execute(db)).await?;
-    Ok(())
+    Ok(all())
 }
 
-async fn refuse_newer(db: &PgPool) -> Result<()> {
-    let exists: bool =
-        with_timeout(sqlx::query_scalar("select to_regclass('schema_needs') is not null").fetch_one(db)).await?;
-    if !exists {
-        return Ok(());
+/// The folder of further migrations that a test names at the point `migrations`.
+#[cfg(feature = "failpoints")]
+fn extra_folder() -> Option<PathBuf> {
+    crate::fail_point!("migrations", |folder: Option<String>| folder.map(PathBuf::from));
+    None
+}
+
+/// The number of the last one.
+pub(crate) fn newest(migrations: &[Migration]) -> i64 {
+    migrations.iter().map(|migration| migration.version).max().unwrap_or_default()
+}
+
+/// What a database has of a release's migrations.
+#[derive(Debug, Default)]
+pub(crate) struct SchemaState {
+    /// Whether it has no tables yet.
+    pub(crate) is_empty: bool,
+    /// The migrations that it lacks, oldest first.
+    pub(crate) pending: Vec<Migration>,
+    /// The number of its last migration.
+    pub(crate) newest: i64,
+    /// The release that migrated it last.
+    pub(crate) release: String,
+}
+
+impl SchemaState {
+    /// Reads it, and changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::Newer`] when a newer release made changes this one cannot serve, [`Error::Migrate`] when a migration was
+    /// another one or is incomplete; other errors when the database cannot answer.
+    pub(crate) async fn read(connection: &mut PgConnection, migrations: &[Migration]) -> Result<Self> {
+        let exists: (bool, bool) = with_timeout(
+            sqlx::query_as(
+                "select to_regclass('_sqlx_migrations') is not null, to_regclass('schema_needs') is not null",
+            )
+            .fetch_one(&mut *connection),
+        )
+        .await?;
+        let (is_migrated, has_needs) = exists;
+        if !is_migrated {
+            return Ok(Self { is_empty: true, pending: migrations.to_vec(), ..Self::default() });
+        }
+        let release = if has_needs { find_release(connection, newest(migrations)).await? } else { None };
+        if let Some(version) = connection.dirty_version(APPLIED).await? {
+            return Err(MigrateError::Dirty(version).into());
+        }
+        let applied = connection.list_applied_migrations(APPLIED).await?;
+        let mut pending = Vec::new();
+        for migration in migrations {
+            match applied.iter().find(|applied| applied.version == migration.version) {
+                None => pending.push(migration.clone()),
+                Some(applied) if applied.checksum == migration.checksum => {}
+                Some(_) => return Err(MigrateError::VersionMismatch(migration.version).into()),
+            }
+        }
+        let newest = applied.iter().map(|applied| applied.version).max().unwrap_or_default();
+        Ok(Self { is_empty: applied.is_empty(), pending, newest, release: release.unwrap_or_default() })
     }
-    let needs: Option<(i64, String)> =
-        with_timeout(sqlx::query_as("select least, release from schema_needs").fetch_optional(db)).await?;
+}
+
+/// The release that migrated the database last; refuses one that this release cannot serve.
+async fn find_release(connection: &mut PgConnection, known: i64) -> Result<Option<String>> {
+    let needs = sqlx::query_as("select least, release from schema_needs").fetch_optional(connection);
+    let needs: Option<(i64, String)> = with_timeout(needs).await?;
     match needs {
-        Some((least, release)) if least > known() => Err(Error::Newer(NewerSchema { release, least, known: known() })),
-        _ => Ok(()),
+        Some((least, release)) if least > known => Err(Error::Newer(NewerSchema { release, least, known })),
+        needs => Ok(needs.map(|(_, release)| release)),
     }
 }
 
@@ -111,7 +173,7 @@ mod tests {
 
     #[test]
     fn the_baseline_names_public_only_where_it_is_placed_elsewhere() {
-        let migrations = migrations();
+        let migrations = all();
         let baseline = migrations.iter().find(|migration| migration.version == BASELINE).expect("the baseline");
         let sql = placed(baseline.sql.as_str(), "my app", "ext");
         assert!(sql.contains("\"ext\".unaccent('\"ext\".unaccent', value)"));

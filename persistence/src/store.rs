@@ -19,6 +19,7 @@ use crate::error::with_timeout;
 use crate::fence::Fence;
 use crate::id_blocks::IdBlocks;
 use crate::journal::{DirLock, JournalError, RecoveredJournal};
+use crate::migration::MigrationPolicy;
 use crate::persister::{self, Claim, FencingToken, FlushQueue, Writer};
 use crate::pool::{Purpose, WriterClaim};
 use crate::probe::Probe;
@@ -28,8 +29,8 @@ use crate::tables::secret_keys::{self, NewFile};
 use crate::tables::{audit_log, events, idempotency_keys, installation_keys};
 use crate::writer_lock::{DataFolder, wait_for_writer};
 use crate::{
-    ChangeLog, CompanyId, Db, Durability, Error, EventNews, Ownership, Readers, Result, WebhookNews, journal, pool,
-    recovery,
+    ChangeLog, CompanyId, Db, Durability, Error, EventNews, Ownership, Readers, Result, WebhookNews, journal,
+    migration, pool, recovery,
 };
 
 /// Options for opening the store.
@@ -49,6 +50,8 @@ pub struct StoreOptions {
     pub events: bool,
     /// Whether this process is alone or one of many on the database.
     pub role: Role,
+    /// Whether the database is migrated.
+    pub migration: MigrationPolicy,
 }
 
 /// The layer below the actors.
@@ -134,7 +137,7 @@ impl Store {
         });
         wait_for_writer(&housekeeping, claim.folder()).await?;
         recovery::compare(&housekeeping, &options.journal_dir).await?;
-        pool::migrate(&housekeeping).await?;
+        migration::migrate(&housekeeping, options.migration).await?;
         let events = options.events.then(Arc::<EventNews>::default);
         if let Err(error) = create_partitions(&housekeeping, events.is_some()).await {
             tracing::info!(%error, "some tables have no partition for today yet; will retry");

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::audit::{AuditedAction, Target};
-use super::database::{with_database, with_new_database};
+use super::database::{read_database, with_database, with_new_database};
 use super::{Failure, GlobalArgs};
 use crate::web::request::values::{FromField, SignInEmail};
 
@@ -78,11 +78,11 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
         Command::Create(create) => create.run(global).await,
         Command::List => {
-            let all = with_database(&global.database, async |db| Ok(admins::all(db, None).await?)).await?;
+            let all = read_database(&global.database, async |db| Ok(admins::all(db, None).await?)).await?;
             global.output.many("admins", &["id", "email", "name", "secondFactor", "lastSeenAt", "createdAt"], all)
         }
         Command::Show { email } => {
-            let matching = with_database(&global.database, async |db| Ok(admins::all(db, Some(&email)).await?)).await?;
+            let matching = read_database(&global.database, async |db| Ok(admins::all(db, Some(&email)).await?)).await?;
             global.output.one(matching.first().ok_or_else(|| format!("no such administrator: {email}"))?)
         }
         Command::Delete { email } => {

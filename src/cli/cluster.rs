@@ -6,8 +6,9 @@ use hotline_persistence::cluster::lives::{self, PROTOCOL_VERSION, Report};
 use hotline_persistence::cluster::{LEASE_TIME, LifeId, LifeRow, SLOTS, SealRow, SlotRow};
 use serde::Serialize;
 
-use super::database::with_database;
-use super::{Failure, GlobalArgs};
+use super::database::{read_database, with_database};
+use super::{Failure, GlobalArgs, Refusal};
+use crate::exit_code::Exit;
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -182,7 +183,7 @@ impl ClusterState {
 pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
         Command::Status => {
-            let cluster = with_database(&global.database, async |db| ClusterState::read(db).await).await?;
+            let cluster = read_database(&global.database, async |db| ClusterState::read(db).await).await?;
             let columns = [
                 "node",
                 "life",
@@ -201,7 +202,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
             global.output.one(drained)
         }
         Command::Check => {
-            let cluster = with_database(&global.database, async |db| ClusterState::read(db).await).await?;
+            let cluster = read_database(&global.database, async |db| ClusterState::read(db).await).await?;
             let checks: Vec<Check> = cluster.checks().into_iter().chain(cluster.reach_checks()).collect();
             let failed: Vec<&str> = checks.iter().filter(|check| !check.ok).map(|check| check.name).collect();
             let failed = failed.join(", ");
@@ -210,7 +211,8 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
                 ("checks", &["name", "ok", "detail"][..], serde_json::to_value(checks)?),
                 ("reaches", &["from", "to", "reached", "ageMs", "reason"][..], reaches),
             ])?;
-            if failed.is_empty() { Ok(()) } else { Err(format!("failed checks: {failed}").into()) }
+            let finding = || Refusal::new(Exit::Finding, format!("failed checks: {failed}"));
+            if failed.is_empty() { Ok(()) } else { Err(finding().into()) }
         }
     }
 }

@@ -7,7 +7,7 @@ use hotline_persistence::tables::companies::{self, CompanyChanges, CompanyRow};
 use hotline_persistence::{CompanyId, Error};
 
 use super::audit::{AuditedAction, Target};
-use super::database::{with_database, with_new_database};
+use super::database::{read_database, with_database, with_new_database};
 use super::{Failure, GlobalArgs};
 use crate::web::request::values::{FromField, Name};
 
@@ -75,7 +75,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
             global.output.one(created.await?)
         }
         Command::List => {
-            let all = with_database(&global.database, async |db| Ok(companies::all(db).await?)).await?;
+            let all = read_database(&global.database, async |db| Ok(companies::all(db).await?)).await?;
             global.output.many(
                 "companies",
                 &["id", "name", "active", "apiEnabled", "ratePerMinute", "timeZone", "stopWords"],
@@ -83,7 +83,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
             )
         }
         Command::Show { id } => {
-            let found = with_database(&global.database, async |db| Ok(companies::find(db, id).await?)).await?;
+            let found = read_database(&global.database, async |db| Ok(companies::find(db, id).await?)).await?;
             global.output.one(found.ok_or(Error::NotFound("company"))?)
         }
         Command::Update { id, changes } => {

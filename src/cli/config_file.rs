@@ -245,6 +245,8 @@ mod tests {
             cluster_node = "node-1"
             start_wait = "10s"
             stop_notice = "9s"
+            migrate = false
+            migration_wait = "11s"
             media_max_size = "7B"
             media_store = "s3://files/hotline"
             media_link_ttl = "8s"
@@ -270,6 +272,7 @@ mod tests {
         assert_eq!((cluster.address.as_str(), cluster.node.as_str()), ("node-1.internal:7400", "node-1"));
         assert_eq!(settings.start.wait.as_secs(), 10);
         assert_eq!(settings.stop.notice.as_secs(), 9);
+        assert_eq!((settings.start.migration.is_enabled, settings.start.migration.wait.as_secs()), (false, 11));
         assert_eq!(settings.listen, "127.0.0.1:3".parse().expect("address"));
         assert_eq!((settings.rate_per_minute, settings.per_page_max, settings.on_premise), (0, 6, false));
         let visitors = settings.visitors;

@@ -1,12 +1,12 @@
 //! Database access for short commands: the running service's database, or one started for the command.
 
-use hotline_persistence::PgPool;
 use hotline_persistence::pool::{self, Purpose};
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::secret_keys::{self, NewFile};
+use hotline_persistence::{Error, PgPool, migration};
 use hotline_postgres::{Cluster, ClusterOptions};
 
-use super::{Failure, Refusal};
+use super::{Failure, Refusal, failure};
 use crate::config::DatabaseArgs;
 
 /// What to do when the data folder has no private PostgreSQL yet.
@@ -18,12 +18,23 @@ pub(super) enum NewFolder {
     Refuse,
 }
 
-/// Runs `work` on the database of an installation, whether the service is running or not.
+/// What a command does with the tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TableAccess {
+    /// Reads them, of an older schema as well.
+    Read,
+    /// Changes them. An empty database gets them; an older schema is refused, because a running release uses it.
+    Write,
+    /// Looks after the schema itself.
+    Schema,
+}
+
+/// Runs `work`, which may change tables, on the database of an installation, whether the service is running or not.
 pub(super) async fn with_database<T>(
     args: &DatabaseArgs,
     work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    open(args, NewFolder::Refuse, work).await
+    open(args, NewFolder::Refuse, TableAccess::Write, work).await
 }
 
 /// Like [`with_database`], for commands that can be the first of an installation.
@@ -31,7 +42,24 @@ pub(super) async fn with_new_database<T>(
     args: &DatabaseArgs,
     work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    open(args, NewFolder::Create, work).await
+    open(args, NewFolder::Create, TableAccess::Write, work).await
+}
+
+/// Like [`with_database`], for commands that only read: also on a standby, and on an older schema as far as it has what
+/// they read.
+pub(super) async fn read_database<T>(
+    args: &DatabaseArgs,
+    work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    open(args, NewFolder::Refuse, TableAccess::Read, work).await
+}
+
+/// Like [`with_database`], whatever the schema is.
+pub(super) async fn connect<T>(
+    args: &DatabaseArgs,
+    work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    open(args, NewFolder::Refuse, TableAccess::Schema, work).await
 }
 
 /// Like [`with_database`], with the keys that seal its secrets.
@@ -39,7 +67,7 @@ pub(super) async fn with_secrets<T>(
     args: &DatabaseArgs,
     work: impl AsyncFnOnce(&PgPool, &Keyring) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    open(args, NewFolder::Refuse, async |db| {
+    open(args, NewFolder::Refuse, TableAccess::Write, async |db| {
         let keys = Keyring::at(args.key_file());
         // A remote database may belong to a service elsewhere, whose key must not be created again here.
         let is_here = args.url().is_none() || args.key_file.is_some() || args.data_dir.is_dir();
@@ -49,53 +77,24 @@ pub(super) async fn with_secrets<T>(
     .await
 }
 
-/// Like [`with_database`], without a migration: for commands that change nothing, or that bring their own tables.
-pub(super) async fn with_database_as_is<T>(
+/// Like [`connect`], in a data folder that may be new.
+pub(super) async fn connect_new<T>(
     args: &DatabaseArgs,
     work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    connect(args, NewFolder::Refuse, work).await
-}
-
-/// Like [`with_database_as_is`], in a data folder that may be new.
-pub(super) async fn with_new_database_as_is<T>(
-    args: &DatabaseArgs,
-    work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    connect(args, NewFolder::Create, work).await
+    open(args, NewFolder::Create, TableAccess::Schema, work).await
 }
 
 async fn open<T>(
     args: &DatabaseArgs,
     new_folder: NewFolder,
-    work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    connect(args, new_folder, async |db| {
-        pool::migrate(db).await?;
-        work(db).await
-    })
-    .await
-}
-
-async fn connect<T>(
-    args: &DatabaseArgs,
-    new_folder: NewFolder,
+    access: TableAccess,
     work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let (cluster, options) = match args.database()? {
         Some(options) => (None, options),
         None => {
-            let options = ClusterOptions { binaries: args.pg_bin.clone(), ..ClusterOptions::new(&args.data_dir) };
-            if new_folder == NewFolder::Refuse && !options.exists() {
-                let folder = args.data_dir.display();
-                return Err(Refusal::configuration(format!(
-                    "no Hotline installation in {folder}; use --data-dir (HOTLINE_DATA_DIR) for the data folder of \
-                     the service, or --database-url for its database. `hotline serve` and `hotline company create` \
-                     create an installation"
-                ))
-                .into());
-            }
-            let cluster = Cluster::open(options).await?;
+            let cluster = Cluster::open(private_options(args, new_folder)?).await?;
             let options = cluster.connect_options();
             (Some(cluster), options)
         }
@@ -103,7 +102,7 @@ async fn connect<T>(
     let result = match pool::prepare(&options, Purpose::Command).await {
         Ok(options) => {
             let db = pool::connect(options);
-            let result = work(&db).await;
+            let result = work_on(&db, access, work).await;
             db.close().await;
             result
         }
@@ -113,4 +112,38 @@ async fn connect<T>(
         cluster.stop().await?;
     }
     result
+}
+
+/// The private PostgreSQL of the data folder.
+fn private_options(args: &DatabaseArgs, new_folder: NewFolder) -> Result<ClusterOptions, Refusal> {
+    let options = ClusterOptions { binaries: args.pg_bin.clone(), ..ClusterOptions::new(&args.data_dir) };
+    if new_folder == NewFolder::Refuse && !options.exists() {
+        let folder = args.data_dir.display();
+        return Err(Refusal::configuration(format!(
+            "no Hotline installation in {folder}; use --data-dir (HOTLINE_DATA_DIR) for the data folder of the service, \
+             or --database-url for its database. `hotline serve` and `hotline company create` create an installation"
+        )));
+    }
+    Ok(options)
+}
+
+/// Runs `work` on a schema that it can use.
+async fn work_on<T>(
+    db: &PgPool,
+    access: TableAccess,
+    work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let missing = match access {
+        TableAccess::Schema => None,
+        TableAccess::Write => {
+            migration::ready_to_write(db).await?;
+            None
+        }
+        TableAccess::Read => migration::ready_to_read(db).await?,
+    };
+    match (work(db).await, missing) {
+        // The schema lacks what the command reads.
+        (Err(failure), Some(missing)) if failure::is_of_schema(&*failure) => Err(Error::from(missing).into()),
+        (result, _) => result,
+    }
 }

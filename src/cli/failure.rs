@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use hotline_persistence::error::{Reach, is_outage};
 use hotline_persistence::journal::JournalError;
+use hotline_persistence::migration::SchemaError;
 use hotline_persistence::sealed::KeyError;
 use hotline_persistence::{Error, MigrateError};
 use hotline_postgres::ClusterError;
@@ -107,6 +108,12 @@ pub fn chain(failure: &dyn StdError) -> String {
     message
 }
 
+/// Whether a statement failed because the schema is older than this release.
+pub(super) fn is_of_schema(failure: &(dyn StdError + 'static)) -> bool {
+    let of_store = failure.downcast_ref().map(of_store);
+    of_store.or_else(|| failure.downcast_ref().map(of_statement)) == Some(Exit::Configuration)
+}
+
 /// The kind of an error: that of the first of its causes whose type has one.
 fn classify(failure: &(dyn StdError + 'static)) -> Exit {
     let mut next = Some(failure);
@@ -173,10 +180,14 @@ fn of_store(error: &Error) -> Exit {
         }
         Error::Database(error) => of_statement(error),
         Error::Migrate(MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) => of_statement(error),
-        Error::Unsuitable(_) | Error::Pooler { .. } => Exit::Configuration,
-        Error::Migrate(_) | Error::Newer(_) | Error::ClockDifference { .. } | Error::IncompatibleMember { .. } => {
-            Exit::Configuration
-        }
+        Error::Schema(SchemaError::Blocked { .. }) => Exit::Retry,
+        Error::Schema(_)
+        | Error::Unsuitable(_)
+        | Error::Pooler { .. }
+        | Error::Migrate(_)
+        | Error::Newer(_)
+        | Error::ClockDifference { .. }
+        | Error::IncompatibleMember { .. } => Exit::Configuration,
         Error::Journal(error) => of_journal(error),
         Error::Key(error) => of_key(error),
         Error::Entry { .. }

@@ -18,6 +18,7 @@ mod failure;
 mod findings;
 mod health;
 mod man;
+mod migrate;
 mod output;
 mod permissions;
 mod profile;
@@ -102,6 +103,10 @@ wrong, and 1 if a check found a problem.
 Example:
   hotline check";
 
+const MIGRATION: &str = "\
+A migration waits for a lock for two seconds at a time, and names the session that holds it, so that requests continue
+meanwhile. `hotline serve` migrates as well, unless it runs with --migrate=false.";
+
 #[derive(Subcommand)]
 enum Command {
     /// Run the service
@@ -153,6 +158,9 @@ enum Command {
     /// Check whether a running service is ready; exits with status 1 if not
     #[command(after_help = "Example:\n  hotline health --url http://127.0.0.1:8080")]
     Health(health::HealthArgs),
+    /// Migrate the database to the schema of this release; the service may keep running
+    #[command(after_help = MIGRATION)]
+    Migrate(migrate::MigrateArgs),
     /// Print the completions of a shell
     #[command(after_help = "Example:\n  hotline completions bash > hotline.bash")]
     Completions {
@@ -192,6 +200,7 @@ pub async fn run() -> ExitCode {
         Command::Check(args) => check::run(args, global).await,
         Command::Config(command) => config::run(command, global).await,
         Command::Health(args) => health::run(args, global).await,
+        Command::Migrate(args) => migrate::run(args, global).await,
         Command::Completions { shell } => completions::run(shell),
         Command::Man { dir } => man::run(&dir),
     };

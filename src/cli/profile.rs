@@ -7,7 +7,7 @@ use hotline_persistence::{CompanyId, Error, PgPool, ProfileId};
 use serde_json::json;
 
 use super::audit::{AuditedAction, Target};
-use super::database::with_database;
+use super::database::{read_database, with_database};
 use super::permissions::permissions;
 use super::subject::NameArgs;
 use super::{Failure, GlobalArgs};
@@ -93,11 +93,11 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
         Command::Create(create) => create.run(global).await,
         Command::List { company } => {
-            let all = with_database(&global.database, async |db| Ok(profiles::all(db, company).await?)).await?;
+            let all = read_database(&global.database, async |db| Ok(profiles::all(db, company).await?)).await?;
             global.output.many("profiles", &["id", "companyId", "name", "seesAllCards"], all)
         }
         Command::Show { id } => {
-            let found = with_database(&global.database, async |db| Ok(profiles::find(db, id).await?)).await?;
+            let found = read_database(&global.database, async |db| Ok(profiles::find(db, id).await?)).await?;
             global.output.one(found)
         }
         Command::Update { id, changes } => {

@@ -14,7 +14,7 @@ use hotline_postgres::find_program;
 use serde::Serialize;
 
 use super::backup::{self, Connection, FileError, JOURNAL, KEY, MEDIA, Manifest, Sums};
-use super::database::with_new_database_as_is;
+use super::database::connect_new;
 use super::{Failure, GlobalArgs};
 use crate::config::{DatabaseArgs, MediaPlaceArgs};
 
@@ -65,7 +65,7 @@ pub async fn run(args: RestoreArgs, global: &GlobalArgs) -> Result<(), Failure> 
             eprintln!("verified: {count} files");
         }
     })?;
-    with_new_database_as_is(&global.database, async |db| target.restore(&manifest, &path, &sums, db).await).await?;
+    connect_new(&global.database, async |db| target.restore(&manifest, &path, &sums, db).await).await?;
     global.output.one(Restored {
         backup: path,
         complete_to: manifest.complete_to,

@@ -7,7 +7,7 @@ use hotline_persistence::tables::retentions::{self, DAYS_MAX, DAYS_MIN, Retentio
 use hotline_persistence::{CompanyId, PgPool};
 
 use super::audit::{AuditedAction, Target};
-use super::database::with_database;
+use super::database::{read_database, with_database};
 use super::{Failure, GlobalArgs};
 use crate::config::{DAY, days};
 
@@ -90,7 +90,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
         }
         Command::Show { company } => {
             let id = company.id()?;
-            let all = with_database(&global.database, async |db| Ok(retentions::all(db).await?)).await?;
+            let all = read_database(&global.database, async |db| Ok(retentions::all(db).await?)).await?;
             let found = all.into_iter().find(|retention| retention.company == id);
             global.output.one(found.ok_or_else(|| format!("company {id} has no retention"))?)
         }
@@ -99,7 +99,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
             global.output.one(with_database(&global.database, async |db| set(db, id, None).await).await?)
         }
         Command::List => {
-            let all = with_database(&global.database, async |db| Ok(retentions::all(db).await?)).await?;
+            let all = read_database(&global.database, async |db| Ok(retentions::all(db).await?)).await?;
             global.output.many("retentions", &["company", "name", "days", "pending", "deleted", "lastRunAt"], all)
         }
     }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::audit::{AuditedAction, Target};
-use super::database::with_database;
+use super::database::{read_database, with_database};
 use super::permissions::permissions;
 use super::subject::NameArgs;
 use super::{Failure, GlobalArgs};
@@ -94,13 +94,13 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
         Command::Create(create) => create.run(global).await,
         Command::List { company } => {
-            let all = with_database(&global.database, async |db| Ok(tokens::all(db, company).await?)).await?;
+            let all = read_database(&global.database, async |db| Ok(tokens::all(db, company).await?)).await?;
             let all: Vec<PrintedToken> = all.into_iter().map(PrintedToken::of).collect();
             let columns = ["id", "companyId", "prefix", "name", "status", "expiresAt", "allowedIps", "lastUsedAt"];
             global.output.many("tokens", &columns, all)
         }
         Command::Show(token) => {
-            let found = with_database(&global.database, async |db| Ok(tokens::find(db, token.id).await?)).await?;
+            let found = read_database(&global.database, async |db| Ok(tokens::find(db, token.id).await?)).await?;
             global.output.one(PrintedToken::of(found.ok_or(Error::NotFound("token"))?))
         }
         Command::Rotate(token) => token.rotate(global).await,

@@ -15,7 +15,7 @@ use ipnet::IpNet;
 use serde::Serialize;
 
 use super::audit::{AuditedAction, Target};
-use super::database::{with_database, with_secrets};
+use super::database::{read_database, with_database, with_secrets};
 use super::{Failure, GlobalArgs};
 use crate::api::webhooks::{Delivery, ReplayResult, TestResult, WebhookWithSecret, test_event};
 use crate::config;
@@ -199,14 +199,14 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
         Command::Create(create) => create.run(global).await,
         Command::List { company } => {
-            let all = with_database(&global.database, async |db| Ok(webhooks::all(db, company).await?)).await?;
+            let all = read_database(&global.database, async |db| Ok(webhooks::all(db, company).await?)).await?;
             let all: Vec<_> =
                 all.into_iter().map(|(company_id, webhook)| PrintedWebhook { company_id, webhook }).collect();
             let columns = ["id", "companyId", "url", "description", "types", "active", "disabledReason"];
             global.output.many("webhooks", &columns, all)
         }
         Command::Show(WebhookArgs { id }) => {
-            let found = with_database(&global.database, async |db| {
+            let found = read_database(&global.database, async |db| {
                 let company = webhooks::company_of(db, id).await?;
                 let all = webhooks::all(db, Some(company)).await?;
                 Ok(all.into_iter().find(|(_, webhook)| webhook.id == id))
@@ -239,7 +239,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
         Command::Deliveries { webhook, status, limit } => {
             let filter = DeliveryFilter { status, ..DeliveryFilter::default() };
             let page = PageRequest { descending: true, ..PageRequest::first(limit) };
-            let rows = with_database(&global.database, async |db| {
+            let rows = read_database(&global.database, async |db| {
                 let company = webhooks::company_of(db, webhook.id).await?;
                 Ok(deliveries::list(db, company, webhook.id, &filter, page).await?)
             });

@@ -20,6 +20,7 @@ use hotline_actors::EngineOptions;
 
 pub use self::database::{DatabaseArgs, HEADING as DATABASE};
 pub use self::files::MediaPlaceArgs;
+pub use self::start::MigrationArgs;
 pub use self::units::{DAY, HOUR, MILLISECOND, Size, days, durations};
 pub use self::values::{network, public_url, webhooks};
 use crate::service::Settings;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hotline_actors::EngineOptions;
 use hotline_persistence::cluster::NewLife;
+use hotline_persistence::migration::MigrationPolicy;
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::{Durability, Role, StoreOptions, journal};
 use hotline_postgres::ClusterOptions;
@@ -79,16 +80,18 @@ pub struct Settings {
     pub start: StartOptions,
 }
 
-/// What a start waits for.
+/// What a start waits for, and whether it migrates.
 #[derive(Clone, Copy, Debug)]
 pub struct StartOptions {
     /// How long it waits for a database that is away.
     pub wait: Duration,
+    /// Whether it migrates, and how long it waits for the locks of a migration.
+    pub migration: MigrationPolicy,
 }
 
 impl Default for StartOptions {
     fn default() -> Self {
-        Self { wait: Duration::from_secs(60) }
+        Self { wait: Duration::from_secs(60), migration: MigrationPolicy::default() }
     }
 }
 
@@ -152,6 +155,7 @@ impl Settings {
             durability: self.durability,
             keys: Keyring::at(&self.key_file),
             events: self.events.enabled,
+            migration: self.start.migration,
             role: match &self.cluster {
                 None => Role::Alone,
                 Some(cluster) => Role::Member(NewLife {

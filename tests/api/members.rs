@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono::{TimeDelta, Utc};
 use hotline::service::Service;
 use hotline_persistence::cluster::{NewLife, OfSlots, lives};
+use hotline_persistence::migration::MigrationPolicy;
 use hotline_persistence::tables::early_statuses::{self, EarlyStatus};
 use hotline_persistence::tables::messages::{self, DeliveryStatus};
 use hotline_persistence::tables::removals::{self, Removal, RemovedNoun};
@@ -275,6 +276,7 @@ async fn its_own_work_writes_nothing_once_its_life_is_over() {
         keys: keys(),
         events: true,
         role: Role::Member(new),
+        migration: MigrationPolicy::default(),
     };
     let (failed, failure) = watch::channel(String::new());
     let store = Store::open(options, move |reason| drop(failed.send_replace(reason))).await.expect("the store opens");
@@ -344,6 +346,7 @@ async fn who_goes_away_while_a_transaction_begins_leaves_none_behind() {
             keys: keys(),
             events: true,
             role: role.clone(),
+            migration: MigrationPolicy::default(),
         };
         let store = Store::open(options, |reason| panic!("{reason}")).await.expect("the store opens");
         for number in 0..GONE {

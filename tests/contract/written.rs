@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, Command};
+use hotline::exit_code::Exit;
 use hotline::web::response::schema::Schemas;
 
 /// Where each option is described, for people who look for it.
@@ -199,6 +200,15 @@ fn every_option_is_documented_with_its_variable_its_key_and_its_default() {
     }
     assert!(made == due, "{CONFIGURATION} is not what --help says: run `make configuration`");
     assert!(due.matches("\n| `--").count() > 60, "few options are found");
+}
+
+#[test]
+fn every_exit_code_is_documented_with_its_meaning() {
+    let text = read(CONFIGURATION);
+    for exit in Exit::ALL {
+        let row = format!("| {} | {} |", exit.code(), exit.meaning());
+        assert!(text.contains(&row), "{CONFIGURATION} has no row {row}");
+    }
 }
 
 #[test]

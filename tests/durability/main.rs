@@ -24,6 +24,7 @@ mod logs;
 mod media;
 mod merged;
 mod metrics;
+mod migrations;
 mod modes;
 mod older_database;
 mod open_files;

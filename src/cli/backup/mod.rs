@@ -31,7 +31,7 @@ use self::folder::{BackupFolder, Unfinished};
 use self::manifest::{DatabasePart, FORMAT, FilesPart, JournalPart, write_sums};
 pub use self::manifest::{JOURNAL, KEY, MEDIA, Manifest};
 use self::media::Previous;
-use super::database::with_database_as_is;
+use super::database::connect;
 use super::{Failure, GlobalArgs};
 use crate::config::{DatabaseArgs, MediaPlaceArgs};
 
@@ -81,7 +81,7 @@ pub async fn run(args: BackupArgs, global: &GlobalArgs) -> Result<(), Failure> {
     let media = args.place.folder(&global.database)?;
     // The folder is opened first: what cannot be written to is reported before a stopped PostgreSQL is started.
     let folder = BackupFolder::open(&args.dir)?;
-    let completed = with_database_as_is(&global.database, async |db| {
+    let completed = connect(&global.database, async |db| {
         let job = Job { args: &args, database: &global.database, db, media: &media, is_quiet: global.output.json };
         job.run(&folder).await
     })

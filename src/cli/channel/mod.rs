@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use self::options::{Options, apply};
 use super::audit::{AuditedAction, Target};
-use super::database::{with_database, with_secrets};
+use super::database::{read_database, with_secrets};
 use super::subject::NameArgs;
 use super::{Failure, GlobalArgs};
 use crate::config::public_url;
@@ -147,13 +147,13 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
         Command::Create(create) => create.run(global).await,
         Command::List { company } => {
-            let all = with_database(&global.database, async |db| Ok(channels::all(db, company).await?)).await?;
+            let all = read_database(&global.database, async |db| Ok(channels::all(db, company).await?)).await?;
             let all: Vec<PrintedChannel> = all.into_iter().map(PrintedChannel::of).collect();
             let columns = ["id", "companyId", "type", "status", "name", "number", "queueId", "publicKey", "lastError"];
             global.output.many("channels", &columns, all)
         }
         Command::Show { id, address } => {
-            let found = with_database(&global.database, async |db| {
+            let found = read_database(&global.database, async |db| {
                 let company = channels::company_of(db, id).await?.ok_or(Error::NotFound("channel"))?;
                 Ok(channels::find(db, company, id).await?)
             });

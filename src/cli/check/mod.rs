@@ -16,7 +16,7 @@ use hotline_persistence::tables::secret_keys;
 use hotline_persistence::{PgConnection, PgPool, clock, schema};
 
 use super::backup::{Completed, JOURNAL, RECORD};
-use super::database::with_database_as_is;
+use super::database::connect;
 use super::findings::{Finding, finish};
 use super::{Failure, GlobalArgs};
 use crate::config::{DatabaseArgs, MediaPlaceArgs};
@@ -29,7 +29,7 @@ pub struct CheckArgs {
 }
 
 pub async fn run(args: CheckArgs, global: &GlobalArgs) -> Result<(), Failure> {
-    let findings = with_database_as_is(&global.database, async |db| find(&args, &global.database, db).await).await?;
+    let findings = connect(&global.database, async |db| find(&args, &global.database, db).await).await?;
     finish(findings, global.output)
 }
 

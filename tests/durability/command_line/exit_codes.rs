@@ -43,6 +43,8 @@ async fn a_wrong_command_line_ends_with_64_and_help_with_0() {
     ] {
         ends(folder.path(), arguments, Exit::Usage);
     }
+    // A check that fails is no failure of the command.
+    ends(folder.path(), &["cluster", "check", "--database-url", &url], Exit::Finding);
     let help = run(folder.path(), &["--help"]);
     ended(&help, Exit::Success);
     let help = String::from_utf8_lossy(&help.stdout).into_owned();

@@ -1,0 +1,112 @@
+//! The session that a migration waits for: a second connection looks for it, since the first one is waiting.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{ConnectOptions, FromRow, PgConnection};
+use tokio::time::{sleep, timeout};
+
+/// How often it looks: several times while a migration waits for a lock.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Maximum time for a look.
+const LOOK_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// A session of the database.
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
+pub struct Blocker {
+    /// Its process on the database server; 0: a prepared transaction.
+    pub pid: i32,
+    /// The name that its program gave.
+    pub application: String,
+    /// The start of its transaction, if this user may see it.
+    pub since: Option<DateTime<Utc>>,
+}
+
+impl fmt::Display for Blocker {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.pid, self.application.as_str()) {
+            (0, _) => formatter.write_str("a prepared transaction"),
+            (pid, "") => write!(formatter, "the database session {pid}"),
+            (pid, application) => write!(formatter, "the database session {pid} ({application})"),
+        }?;
+        match &self.since {
+            Some(since) => write!(formatter, " since {}", since.to_rfc3339_opts(SecondsFormat::Secs, true)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Of the sessions that block another one, that with the oldest transaction.
+const FIND: &str = "select blocking.pid, coalesce(activity.application_name, '') as application,
+        coalesce(activity.xact_start, activity.backend_start) as since
+    from unnest(pg_blocking_pids($1)) as blocking (pid) left join pg_stat_activity activity on activity.pid = blocking.pid
+    order by since nulls last, blocking.pid limit 1";
+
+/// Looks for what blocks a session.
+pub(super) struct Watcher {
+    options: Arc<PgConnectOptions>,
+    /// Opened with the first look: most migrations are finished before.
+    connection: Option<PgConnection>,
+    /// The session that may wait.
+    pid: i32,
+    /// The blocker that was seen last.
+    pub(super) seen: Option<Blocker>,
+}
+
+impl Watcher {
+    pub(super) fn new(options: Arc<PgConnectOptions>, pid: i32) -> Self {
+        Self { options, connection: None, pid, seen: None }
+    }
+
+    /// Does `work`, and reports each further session that blocks it.
+    pub(super) async fn watch<T>(&mut self, work: impl Future<Output = T>, mut report: impl FnMut(&Blocker)) -> T {
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                output = &mut work => return output,
+                () = sleep(LOOK_EVERY) => self.look(&mut report).await,
+            }
+        }
+    }
+
+    async fn look(&mut self, report: &mut impl FnMut(&Blocker)) {
+        match timeout(LOOK_TIME_MAX, self.find()).await {
+            Ok(Ok(Some(blocker))) => {
+                if self.seen.as_ref().is_none_or(|seen| seen.pid != blocker.pid) {
+                    report(&blocker);
+                }
+                self.seen = Some(blocker);
+            }
+            Ok(Ok(None)) => {}
+            // Without it the migration itself continues.
+            _ => self.connection = None,
+        }
+    }
+
+    async fn find(&mut self) -> sqlx::Result<Option<Blocker>> {
+        let connection = match &mut self.connection {
+            Some(connection) => connection,
+            None => self.connection.insert(self.options.connect().await?),
+        };
+        sqlx::query_as(FIND).bind(self.pid).fetch_optional(connection).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_named_as_far_as_it_is_known() {
+        let blocker = |pid, application: &str, since| Blocker { pid, application: application.to_owned(), since };
+        let since = DateTime::from_timestamp(1_800_000_000, 0);
+        let full = blocker(7, "pg_dump", since).to_string();
+        assert_eq!(full, "the database session 7 (pg_dump) since 2027-01-15T08:00:00Z");
+        assert_eq!(blocker(7, "", None).to_string(), "the database session 7");
+        assert_eq!(blocker(0, "", None).to_string(), "a prepared transaction");
+    }
+}
