@@ -1,0 +1,48 @@
+//! A migration stops no release that serves (decision 54): on a large table it holds an ACCESS EXCLUSIVE lock for a moment
+//! only, and rewrites nothing. Its text is read for what PostgreSQL would need long for, and it is applied beside readers.
+
+mod applied;
+mod reading;
+
+use hotline_persistence::schema;
+use sqlx::SqlSafeStr;
+use sqlx::migrate::{Migration, MigrationType};
+
+/// Tables that grow with the conversations, and their partitions.
+const LARGE: [&str; 24] = [
+    "audit_log",
+    "campaign_recipients",
+    "card_contacts",
+    "cards",
+    "contact_addresses",
+    "contact_custom_field_values",
+    "contact_last_channels",
+    "contact_list_contacts",
+    "contact_tags",
+    "contacts",
+    "events",
+    "idempotency_keys",
+    "media",
+    "messages",
+    "report_messages",
+    "report_tickets",
+    "report_wrapups",
+    "schedules",
+    "ticket_events",
+    "tickets",
+    "webchat_sessions",
+    "webhook_deliveries",
+    "zones",
+    "rejected_changes",
+];
+
+/// The migrations after the baseline, which is applied to an empty database.
+fn later() -> Vec<Migration> {
+    schema::all().into_iter().filter(|migration| migration.version > 1).collect()
+}
+
+fn sample(sql: &str) -> Migration {
+    let is_alone = sql.starts_with("-- no-transaction");
+    let sql = sqlx::AssertSqlSafe(sql.to_owned()).into_sql_str();
+    Migration::new(9001, "sample".into(), MigrationType::Simple, sql, is_alone)
+}
