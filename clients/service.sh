@@ -32,10 +32,13 @@ hotline() {
         -u HOTLINE_PUBLIC_KEY -u HOTLINE_IDENTITY_SECRET "$HOTLINE_TEST_BINARY" "$@"
 }
 
+# Not a child of this shell, which would report its death.
 start() {
-    (hotline serve --listen "127.0.0.1:$port" --rate-per-minute 0 --webhook-allow-network 127.0.0.0/8 \
-        --max-page-size 100 >>"$folder/out" 2>>"$folder/log") &
-    echo $! >"$pid_file"
+    (
+        hotline serve --listen "127.0.0.1:$port" --rate-per-minute 0 --webhook-allow-network 127.0.0.0/8 \
+            --max-page-size 100 >>"$folder/out" 2>>"$folder/log" &
+        echo $! >"$pid_file"
+    )
 }
 
 wait_until_ready() {
@@ -83,7 +86,8 @@ start
 wait_until_ready
 company="$(hotline company create Clients --json | field id)"
 HOTLINE_API_KEY="$(hotline token create clients --company "$company" --all --json | field key)"
-channel="$(hotline channel create Website --company "$company" --type webchat --json)"
+channel="$(hotline channel create Website --company "$company" --type webchat \
+    --allow-origin https://shop.example --json)"
 HOTLINE_CHANNEL="$(field id <<<"$channel")"
 HOTLINE_PUBLIC_KEY="$(field publicKey <<<"$channel")"
 HOTLINE_IDENTITY_SECRET="$(hotline channel rotate-identity-secret "$HOTLINE_CHANNEL" --json | field identitySecret)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests the clients: without a service, then beside one. `clients/test.sh typescript` tests one of them.
+# Tests the clients and the examples: without a service, then beside one. `clients/test.sh typescript` tests one of them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . clients/tools.sh
@@ -16,10 +16,16 @@ test_typescript() {
     clients/service.sh node --test clients/typescript/test/service.mjs
 }
 
-for part in ${*:-generated typescript python}; do
+test_examples() {
+    build_typescript
+    prepare_python
+    clients/service.sh node --test clients/examples/test.mjs
+}
+
+for part in ${*:-generated typescript python examples}; do
     case "$part" in
     generated) python3 clients/generate --check ;;
-    typescript | python) "test_$part" ;;
-    *) echo "unknown part $part: generated, typescript or python" >&2; exit 2 ;;
+    typescript | python | examples) "test_$part" ;;
+    *) echo "unknown part $part: generated, typescript, python or examples" >&2; exit 2 ;;
     esac
 done

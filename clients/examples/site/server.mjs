@@ -1,0 +1,32 @@
+// A site whose signed-in customers are known in the chat: it signs their identity, and the widget passes it on.
+// The webchat allows the site's origin (`hotline channel create … --allow-origin`), and has an identity secret.
+// HOTLINE_URL, HOTLINE_PUBLIC_KEY, HOTLINE_IDENTITY_SECRET and PORT are in the environment.
+
+import { createHmac } from "node:crypto";
+import { createServer } from "node:http";
+
+const { HOTLINE_URL, HOTLINE_PUBLIC_KEY, HOTLINE_IDENTITY_SECRET, PORT = "3000" } = process.env;
+const HOUR_SECONDS = 3600;
+// In place of the site's own sessions: a cookie is the id of a customer.
+const CUSTOMERS = new Map([["c-1", { id: "c-1", name: "Maria Lima", email: "maria@example.com" }]]);
+
+/** The customer's identity as a JSON Web Token, which only the site's server can make. */
+function identityOf(customer) {
+  const part = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const claims = { sub: customer.id, name: customer.name, email: customer.email, exp: Math.floor(Date.now() / 1000) + HOUR_SECONDS };
+  const signed = `${part({ alg: "HS256", typ: "JWT" })}.${part(claims)}`;
+  return `${signed}.${createHmac("sha256", HOTLINE_IDENTITY_SECRET).update(signed).digest("base64url")}`;
+}
+
+function page(customer) {
+  const identity = customer ? ` data-identity="${identityOf(customer)}"` : "";
+  return `<!doctype html><title>Shop</title><h1>${customer ? `Welcome, ${customer.name}` : "Welcome"}</h1>
+<script src="${HOTLINE_URL}/webchat/${HOTLINE_PUBLIC_KEY}/widget.js"${identity} async></script>`;
+}
+
+const server = createServer((request, response) => {
+  const cookie = /(?:^|;\s*)customer=([\w-]+)/.exec(request.headers.cookie ?? "")?.[1];
+  response.writeHead(200, { "content-type": "text/html; charset=utf-8", "cache-control": "no-store" });
+  response.end(page(CUSTOMERS.get(cookie)));
+});
+server.listen(Number(PORT), "127.0.0.1", () => console.log(`http://127.0.0.1:${server.address().port}`));
