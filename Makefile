@@ -27,7 +27,7 @@ LLVM_BIN := /usr/lib/llvm-$(LLVM)/bin
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
 
-.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages panel-types schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java packaging proxies upgrade fixture clients-generate clients-test alerts promtool packaging-lint site python packaging-deb
+.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages panel-types schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java packaging proxies upgrade fixture clients-generate clients-test alerts promtool packaging-lint site python packaging-deb clients-proofs clients-package
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -57,8 +57,8 @@ endif
 # all that is measured.
 proofs:
 	@tests/parts.sh proofs build-tests build-release measured neighbours faults cluster kills schedules webhooks campaigns \
-		browser-proofs schemathesis clients load-smoke packaging packaging-lint \
-		packaging-deb upgrade
+		browser-proofs schemathesis clients clients-test clients-proofs clients-package load-smoke \
+		packaging packaging-lint packaging-deb upgrade
 
 # All that tests and proofs are made of, so that what follows is their own time. Examples beside the tests: cargo counts what
 # all of them ask of crates, and builds every crate once.
@@ -202,6 +202,16 @@ clients-generate:
 clients-test: postgres node python
 	$(BINARY)
 	clients/test.sh $(ARGS)
+
+# Ten thousand writes of each of them while the service is killed ten times, a list that changes while it is read, and events over
+# lost connections; ARGS names one of them. Ten minutes.
+clients-proofs: postgres node python
+	$(BINARY)
+	clients/proofs.sh $(ARGS)
+
+# Their packages, checked as registries and users see them; in target/clients/packages.
+clients-package: node python
+	clients/package.sh
 
 # The service under faults of disk, database, clock and clients, ten minutes at most; the table is in
 # target/faults/summary.md. Needs a C compiler, and root for a disk of its own. Options of nextest go into ARGS.
