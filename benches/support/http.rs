@@ -24,6 +24,8 @@ pub fn settings(postgres: &Postgres, database: PgConnectOptions) -> Settings {
         database: Some(database),
         key_file: postgres.keys().path().to_owned(),
         pg_bin: None,
+        postgres_memory: None,
+        postgres_disk: None,
         durability: Durability::Journal,
         on_premise: false,
         journal: journal::Options::default(),

@@ -10,6 +10,12 @@ use super::units::{self, GIB, KIB, MIB, SECOND, Size, UNBOUNDED};
 /// Upper bound of the journal: 16 TiB. A larger value is an error.
 const JOURNAL_SIZE_MAX: Size = Size(16 << 40);
 
+/// Bounds of the private PostgreSQL's memory and WAL.
+const POSTGRES_MEMORY_MIN: Size = Size(64 * MIB.0);
+const POSTGRES_MEMORY_MAX: Size = Size(1 << 40);
+const POSTGRES_DISK_MIN: Size = Size(64 * MIB.0);
+const POSTGRES_DISK_MAX: Size = Size(1 << 40);
+
 /// Upper bound of a segment. A larger value is an error.
 const SEGMENT_SIZE_MAX: Size = Size(4 * GIB.0);
 
@@ -32,9 +38,31 @@ pub struct DurabilityArgs {
     #[arg(long, alias = "idle-after-s", env = "HOTLINE_IDLE_AFTER", default_value = "5m", value_name = "DURATION",
         value_parser = units::durations(SECOND, UNBOUNDED))]
     pub idle_after: Duration,
+    /// Memory of the private PostgreSQL; by default a quarter of the memory that this process may use
+    #[arg(long, env = "HOTLINE_POSTGRES_MEMORY", value_name = "SIZE",
+        value_parser = units::sizes(MIB, POSTGRES_MEMORY_MIN..=POSTGRES_MEMORY_MAX))]
+    pub postgres_memory: Option<Size>,
+    /// Disk space for the write-ahead log of the private PostgreSQL; by default 4GiB
+    #[arg(long, env = "HOTLINE_POSTGRES_DISK", value_name = "SIZE",
+        value_parser = units::sizes(MIB, POSTGRES_DISK_MIN..=POSTGRES_DISK_MAX))]
+    pub postgres_disk: Option<Size>,
 }
 
 impl DurabilityArgs {
+    /// Checks that limits of the private PostgreSQL are not given for another database, where they would have no effect.
+    ///
+    /// # Errors
+    /// When they are.
+    pub(super) fn check_postgres(&self, is_private: bool) -> Result<(), String> {
+        let given = [("--postgres-memory", self.postgres_memory), ("--postgres-disk", self.postgres_disk)];
+        match given.iter().find(|(_, size)| size.is_some()) {
+            Some((option, _)) if !is_private => {
+                Err(format!("{option} limits the private PostgreSQL, and cannot be used with --database-url"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The settings of the journal.
     ///
     /// # Errors

@@ -73,6 +73,7 @@ impl ServeArgs {
     pub fn settings(&self, database: &DatabaseArgs) -> Result<Settings, String> {
         let journal = self.durability.journal()?;
         let durability = self.durability.durability;
+        self.durability.check_postgres(database.database_url.is_none())?;
         let public_url = self.network.public_url.as_deref();
         Ok(Settings {
             listen: self.network.listen,
@@ -80,6 +81,8 @@ impl ServeArgs {
             database: database.database()?,
             key_file: database.key_file(),
             pg_bin: database.pg_bin.clone(),
+            postgres_memory: self.durability.postgres_memory.map(|size| size.0),
+            postgres_disk: self.durability.postgres_disk.map(|size| size.0),
             durability,
             on_premise: self.api.on_premise,
             journal,

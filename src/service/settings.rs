@@ -34,6 +34,10 @@ pub struct Settings {
     pub key_file: PathBuf,
     /// The folder of the PostgreSQL binaries, if they are not found automatically.
     pub pg_bin: Option<PathBuf>,
+    /// Memory of the private PostgreSQL in bytes; `None`: by the memory that this process may use.
+    pub postgres_memory: Option<u64>,
+    /// Size of the private PostgreSQL's WAL in bytes; `None`: its default.
+    pub postgres_disk: Option<u64>,
     /// When a change counts as durable.
     pub durability: Durability,
     /// Whether to skip the check of companies' plans.
@@ -143,7 +147,13 @@ impl Settings {
         // first import of a new installation by tag takes seconds. PostgreSQL's default interval of a minute is too
         // long for that.
         let settings = vec![("autovacuum_naptime".to_owned(), "5s".to_owned())];
-        ClusterOptions { binaries: self.pg_bin.clone(), settings, ..ClusterOptions::new(&self.data_dir) }
+        ClusterOptions {
+            binaries: self.pg_bin.clone(),
+            memory_bytes: self.postgres_memory,
+            wal_bytes: self.postgres_disk,
+            settings,
+            ..ClusterOptions::new(&self.data_dir)
+        }
     }
 
     /// The options of the store.

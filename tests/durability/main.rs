@@ -30,6 +30,7 @@ mod older_database;
 mod open_files;
 mod outage;
 mod outbox;
+mod private_postgres;
 mod proxies;
 mod refused_rows;
 mod retention;

@@ -127,6 +127,8 @@ impl TestOptions {
             database: Some(database),
             key_file: super::keys().path().to_owned(),
             pg_bin: None,
+            postgres_memory: None,
+            postgres_disk: None,
             durability: if self.member { Durability::Database } else { self.durability },
             on_premise: self.on_premise,
             journal: self.journal.clone(),

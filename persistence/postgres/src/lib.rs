@@ -19,6 +19,7 @@ mod home;
 mod initdb;
 mod launch;
 mod lock;
+mod memory;
 mod os_user;
 mod pid_file;
 mod postmaster;
@@ -66,6 +67,10 @@ pub struct ClusterOptions {
     pub fsync: bool,
     /// Maximum number of connections.
     pub max_connections: u16,
+    /// Memory that the server plans with, in bytes; `None`: a quarter of what this process may use.
+    pub memory_bytes: Option<u64>,
+    /// Size of the WAL from which a checkpoint is forced, in bytes; `None`: 4 GiB.
+    pub wal_bytes: Option<u64>,
     /// Further server settings; they override those chosen here.
     pub settings: Vec<(String, String)>,
 }
@@ -78,6 +83,8 @@ impl ClusterOptions {
             binaries: None,
             fsync: true,
             max_connections: DEFAULT_MAX_CONNECTIONS,
+            memory_bytes: None,
+            wal_bytes: None,
             settings: Vec::new(),
         }
     }

@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 
 use super::binaries::Binaries;
 use super::home::Home;
-use super::{ClusterError, ClusterOptions, pid_file, socket};
+use super::{ClusterError, ClusterOptions, memory, pid_file, socket};
 
 /// A fast shutdown writes a final checkpoint; with 4 GB of WAL on a slow disk that takes tens of seconds.
 const FAST_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(60);
@@ -26,8 +26,20 @@ const IMMEDIATE_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Poll interval for a postmaster that is not our child; nothing signals its exit.
 const ADOPTED_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// If the log exceeds this size, it is rotated at the next start; one older log is retained.
+/// If the log exceeds this size, it is rotated; one older log is retained.
 const LOG_MAX_BYTES: u64 = 16 << 20;
+
+/// The server plans with one in this many bytes of the usable memory; the rest is Hotline's and the system's.
+const USABLE_SHARE: u64 = 4;
+
+/// Used when the system does not report its memory: 256 MiB of shared buffers.
+const UNKNOWN_MEMORY_BYTES: u64 = 1 << 30;
+
+/// Default size of the WAL. Batches are written continuously; fewer checkpoints mean fewer full pages in the WAL.
+const WAL_BYTES: u64 = 4 << 30;
+
+/// The smallest maximum of the WAL, in MiB.
+const WAL_MIB_MIN: u64 = 64;
 
 /// Bytes of the log that are searched for an error message.
 const LOG_TAIL_BYTES: u64 = 4 << 10;
@@ -145,9 +157,6 @@ fn settings(home: &Home, options: &ClusterOptions) -> Vec<(String, String)> {
         ("unix_socket_directories", home.socket_dir.to_string_lossy().into_owned()),
         ("unix_socket_permissions", "0700".to_owned()),
         ("max_connections", options.max_connections.to_string()),
-        ("shared_buffers", format!("{}MB", shared_buffers_mib())),
-        // Batches are written continuously; fewer checkpoints mean fewer full pages in the WAL.
-        ("max_wal_size", "4GB".to_owned()),
         ("wal_compression", "on".to_owned()),
         // JIT pays off for long analytical statements; ours are short.
         ("jit", "off".to_owned()),
@@ -161,17 +170,31 @@ fn settings(home: &Home, options: &ClusterOptions) -> Vec<(String, String)> {
         ("logging_collector", "off".to_owned()),
         ("log_destination", "stderr".to_owned()),
     ];
-    defaults.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(options.settings.iter().cloned()).collect()
+    let sized = memory_settings(options).into_iter().chain(wal_settings(options));
+    defaults
+        .into_iter()
+        .chain(sized)
+        .map(|(name, value)| (name.to_owned(), value))
+        .chain(options.settings.iter().cloned())
+        .collect()
 }
 
-/// A sixteenth of the machine's memory, so that the indexes for new messages stay cached: between 128 MiB, PostgreSQL's
-/// own default, and 1 GiB; 256 MiB if the memory size is unknown.
-fn shared_buffers_mib() -> u64 {
-    const DEFAULT: u64 = 256;
-    let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let total_kib = memory.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"));
-    let total_kib: Option<u64> = total_kib.and_then(|kib| kib.trim().parse().ok());
-    total_kib.map_or(DEFAULT, |kib| (kib / 1024 / 16).clamp(128, 1024))
+/// The settings that depend on the memory. A quarter of it is for shared buffers, so that the indexes for new messages stay
+/// cached; more than 1 GiB is of no use.
+fn memory_settings(options: &ClusterOptions) -> [(&'static str, String); 2] {
+    let memory = options.memory_bytes.or_else(|| memory::usable_bytes().map(|bytes| bytes / USABLE_SHARE));
+    let memory_mib = memory.unwrap_or(UNKNOWN_MEMORY_BYTES) >> 20;
+    let shared_buffers = (memory_mib / 4).clamp(16, 1024);
+    // PostgreSQL's default is 64 MiB, of which vacuum may use several.
+    let maintenance = (memory_mib / 16).clamp(8, 64);
+    [("shared_buffers", format!("{shared_buffers}MB")), ("maintenance_work_mem", format!("{maintenance}MB"))]
+}
+
+/// The limits of the WAL. It has at least two segments of 16 MiB.
+fn wal_settings(options: &ClusterOptions) -> [(&'static str, String); 2] {
+    let max_mib = (options.wal_bytes.unwrap_or(WAL_BYTES) >> 20).max(WAL_MIB_MIN);
+    let min_mib = (max_mib / 2).clamp(WAL_MIB_MIN / 2, 80);
+    [("max_wal_size", format!("{max_mib}MB")), ("min_wal_size", format!("{min_mib}MB"))]
 }
 
 /// The log, rotated if it is too large, and its size.
@@ -189,11 +212,83 @@ fn open_log(path: &Path) -> Result<(File, u64), ClusterError> {
     Ok((file, start))
 }
 
+/// Rotates the log of a running server, if it is too large: its content is copied and then cut off. The server appends, so it
+/// continues at the beginning; lines that it writes in between may be lost.
+pub(super) fn bound_log(path: &Path) -> std::io::Result<()> {
+    bound_log_to(path, LOG_MAX_BYTES)
+}
+
+fn bound_log_to(path: &Path, max_bytes: u64) -> std::io::Result<()> {
+    let file = match OpenOptions::new().write(true).open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        file => file?,
+    };
+    if file.metadata()?.len() <= max_bytes {
+        return Ok(());
+    }
+    std::fs::copy(path, path.with_extension("log.1"))?;
+    file.set_len(0)
+}
+
 fn read_tail(path: &Path, from: u64) -> std::io::Result<String> {
     let mut file = File::open(path)?;
     let size = file.metadata()?.len();
+    // The log was rotated since.
+    let from = if from > size { 0 } else { from };
     file.seek(SeekFrom::Start(from.max(size.saturating_sub(LOG_TAIL_BYTES))))?;
     let mut bytes = Vec::new();
     file.take(LOG_TAIL_BYTES).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed expectation fails the test")]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn value<'a>(settings: &'a [(&'static str, String)], name: &str) -> &'a str {
+        &settings.iter().find(|(known, _)| *known == name).unwrap().1
+    }
+
+    #[test]
+    fn memory_and_wal_follow_the_options() {
+        let sized = |memory_bytes, wal_bytes| {
+            let options = ClusterOptions { memory_bytes, wal_bytes, ..ClusterOptions::new("data") };
+            memory_settings(&options).into_iter().chain(wal_settings(&options)).collect::<Vec<_>>()
+        };
+        for (memory_mib, shared_buffers, maintenance) in
+            [(1, "16MB", "8MB"), (128, "32MB", "8MB"), (512, "128MB", "32MB"), (1 << 20, "1024MB", "64MB")]
+        {
+            let settings = sized(Some(memory_mib << 20), None);
+            assert_eq!(value(&settings, "shared_buffers"), shared_buffers, "{memory_mib} MiB");
+            assert_eq!(value(&settings, "maintenance_work_mem"), maintenance, "{memory_mib} MiB");
+        }
+        let settings = sized(None, None);
+        assert_eq!((value(&settings, "max_wal_size"), value(&settings, "min_wal_size")), ("4096MB", "80MB"));
+        let settings = sized(None, Some(96 << 20));
+        assert_eq!((value(&settings, "max_wal_size"), value(&settings, "min_wal_size")), ("96MB", "48MB"));
+        let settings = sized(None, Some(1));
+        assert_eq!((value(&settings, "max_wal_size"), value(&settings, "min_wal_size")), ("64MB", "32MB"));
+    }
+
+    #[test]
+    fn a_log_that_is_written_to_is_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("postgres.log");
+        bound_log(&path).unwrap();
+        let (mut log, start) = open_log(&path).unwrap();
+        assert_eq!(start, 0);
+        log.write_all(&[b'a'; 100]).unwrap();
+        bound_log_to(&path, 100).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap().len(), 100, "it is not too large yet");
+        log.write_all(b"b").unwrap();
+        bound_log_to(&path, 100).unwrap();
+        log.write_all(b"after\n").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"after\n");
+        assert_eq!(std::fs::read(folder.path().join("postgres.log.1")).unwrap().len(), 101);
+        // The end is found although this run began further on.
+        assert_eq!(read_tail(&path, 101).unwrap(), "after\n");
+    }
 }

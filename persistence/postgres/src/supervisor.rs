@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use super::binaries::Binaries;
 use super::home::Home;
 use super::lock::OwnerLock;
-use super::postmaster::Postmaster;
+use super::postmaster::{self, Postmaster};
 use super::{ClusterError, ClusterOptions};
 
 /// Pause before the first restart: short, so that a single crash is hardly noticed.
@@ -20,6 +20,9 @@ const PAUSE_MIN: Duration = Duration::from_millis(100);
 
 /// Longest pause: once a full disk is cleared, that is detected within half a minute.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
+
+/// How often the size of the log is checked: a server that logs an error for every statement writes some MiB a minute.
+const LOG_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// A postmaster that ran this long was healthy; its exit resets the pauses.
 const HEALTHY_AFTER: Duration = Duration::from_secs(60);
@@ -107,14 +110,17 @@ impl RestartTask {
         loop {
             let started_at = Instant::now();
             self.pid.store(postmaster.pid, Ordering::Release);
-            let status = tokio::select! {
-                biased;
-                () = stop_requested(&mut stop) => {
-                    let result = postmaster.shut_down(&self.home).await;
-                    self.pid.store(NOT_RUNNING, Ordering::Release);
-                    return result;
+            let status = loop {
+                tokio::select! {
+                    biased;
+                    () = stop_requested(&mut stop) => {
+                        let result = postmaster.shut_down(&self.home).await;
+                        self.pid.store(NOT_RUNNING, Ordering::Release);
+                        return result;
+                    }
+                    status = postmaster.wait_for_exit(&self.home) => break status,
+                    () = sleep(LOG_CHECK_INTERVAL) => self.bound_log(),
                 }
-                status = postmaster.wait_for_exit(&self.home) => status,
             };
             self.pid.store(NOT_RUNNING, Ordering::Release);
             tracing::error!(
@@ -141,6 +147,12 @@ impl RestartTask {
                 }
             };
             tracing::warn!(pid = postmaster.pid, failures, "restarted PostgreSQL");
+        }
+    }
+
+    fn bound_log(&self) {
+        if let Err(error) = postmaster::bound_log(&self.home.log_file) {
+            tracing::debug!(%error, "could not rotate the log of PostgreSQL; will retry");
         }
     }
 

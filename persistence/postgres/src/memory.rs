@@ -1,0 +1,100 @@
+//! How much memory this process and its children may use: of a container or a unit with a limit, that limit, and not the
+//! machine's memory.
+
+use std::path::{Path, PathBuf};
+
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
+
+/// Where the system describes itself.
+const ROOT: &str = "/";
+
+/// The usable memory in bytes; `None` if the system does not report it.
+pub(super) fn usable_bytes() -> Option<u64> {
+    let address_space = getrlimit(Resource::RLIMIT_AS).ok().map(|(soft, _)| soft).filter(|soft| *soft != RLIM_INFINITY);
+    [machine_bytes(Path::new(ROOT)), cgroup_bytes(Path::new(ROOT)), address_space].into_iter().flatten().min()
+}
+
+/// The memory of the machine.
+fn machine_bytes(root: &Path) -> Option<u64> {
+    let memory = std::fs::read_to_string(root.join("proc/meminfo")).ok()?;
+    let total = memory.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"))?;
+    total.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// The lowest limit of this process's control groups, of both versions; `None` if there is none.
+fn cgroup_bytes(root: &Path) -> Option<u64> {
+    let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
+    let limits = groups.lines().filter_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        let (number, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let mounted = root.join("sys/fs/cgroup");
+        if number == "0" && controllers.is_empty() {
+            return lowest(&mounted, path, "memory.max");
+        }
+        let has_memory = controllers.split(',').any(|controller| controller == "memory");
+        has_memory.then(|| lowest(&mounted.join("memory"), path, "memory.limit_in_bytes")).flatten()
+    });
+    limits.min()
+}
+
+/// The lowest limit of a group and of those above it. In a container the path may be the host's, and only the topmost exist.
+fn lowest(mounted: &Path, path: &str, file: &str) -> Option<u64> {
+    let path = PathBuf::from(path.trim_start_matches('/'));
+    let groups = path.ancestors().map(|group| mounted.join(group).join(file));
+    // No limit is `max`, or in version 1 a number near the largest; the machine's memory is lower anyway.
+    groups.filter_map(|file| std::fs::read_to_string(file).ok()?.trim().parse::<u64>().ok()).min()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed expectation fails the test")]
+mod tests {
+    use super::*;
+
+    fn root(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    #[test]
+    fn the_memory_of_the_machine_is_read_in_kib() {
+        let machine = root(&[("proc/meminfo", "MemTotal:       2048 kB\nMemFree:   7 kB\n")]);
+        assert_eq!(machine_bytes(machine.path()), Some(2 << 20));
+        assert_eq!(machine_bytes(root(&[]).path()), None);
+    }
+
+    #[test]
+    fn of_version_2_the_lowest_limit_up_to_the_root_counts() {
+        let nested = root(&[
+            ("proc/self/cgroup", "0::/system.slice/hotline.service\n"),
+            ("sys/fs/cgroup/system.slice/hotline.service/memory.max", "max\n"),
+            ("sys/fs/cgroup/system.slice/memory.max", "536870912\n"),
+            ("sys/fs/cgroup/memory.max", "1073741824\n"),
+        ]);
+        assert_eq!(cgroup_bytes(nested.path()), Some(512 << 20));
+        let container = root(&[("proc/self/cgroup", "0::/\n"), ("sys/fs/cgroup/memory.max", "268435456\n")]);
+        assert_eq!(cgroup_bytes(container.path()), Some(256 << 20));
+        let unlimited = root(&[("proc/self/cgroup", "0::/\n"), ("sys/fs/cgroup/memory.max", "max\n")]);
+        assert_eq!(cgroup_bytes(unlimited.path()), None);
+    }
+
+    #[test]
+    fn of_version_1_the_group_of_the_memory_counts() {
+        let nested = root(&[
+            ("proc/self/cgroup", "7:cpu,cpuacct:/docker/a\n5:memory:/docker/a\n0::/\n"),
+            ("sys/fs/cgroup/memory/docker/a/memory.limit_in_bytes", "536870912\n"),
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
+        ]);
+        assert_eq!(cgroup_bytes(nested.path()), Some(512 << 20));
+        // In a container, where its own group is mounted at the top.
+        let container = root(&[
+            ("proc/self/cgroup", "5:memory:/docker/a\n"),
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "268435456\n"),
+        ]);
+        assert_eq!(cgroup_bytes(container.path()), Some(256 << 20));
+    }
+}
