@@ -25,6 +25,7 @@ mod profile;
 mod report;
 mod restore;
 mod retention;
+mod root;
 mod secret;
 mod serve;
 mod service_manager;

@@ -26,6 +26,7 @@ pub(super) async fn start(
         Some(endpoint) => telemetry::start_exporting(args.logs.log, filter, endpoint)?,
         None => telemetry::start(args.logs.log, filter),
     }
+    super::root::check(&database.data_dir)?;
     raise_file_limit();
     let settings = args.settings(database)?;
     log_start(&settings);

@@ -34,6 +34,7 @@ mod private_postgres;
 mod proxies;
 mod refused_rows;
 mod retention;
+mod root;
 mod rows;
 mod scene;
 mod schedules;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::ClusterError;
+use super::{ClusterError, os_user};
 
 pub(super) const OWNER_FILE: &str = "postgres.lock";
 const GUESTS_FILE: &str = "postgres.guests.lock";
@@ -117,13 +117,7 @@ impl GuestLock {
 }
 
 fn open(path: &PathBuf) -> Result<File, ClusterError> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)
+    os_user::open_or_create(OpenOptions::new().read(true).write(true).mode(0o600), path)
         .map_err(ClusterError::io("open", path))
 }
 

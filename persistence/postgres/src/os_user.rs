@@ -3,7 +3,8 @@
 //! PostgreSQL refuses to run as root, and a database that processes input from the network should not run as root
 //! anyway.
 
-use std::fs::{File, Metadata};
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, fchown, lchown};
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,25 @@ const PASSED_VARIABLES: [&str; 4] = ["PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PA
 const ENTER_AS_OWNER: u32 = 0o100;
 const ENTER_AS_GROUP: u32 = 0o010;
 const ENTER_AS_OTHER: u32 = 0o001;
+
+/// Opens a file of a data folder, or creates it. As root, a created file belongs to the folder's user, whose service must
+/// open it as well. An existing file keeps its owner: it may be a link to a file elsewhere.
+pub(super) fn open_or_create(options: &OpenOptions, path: &Path) -> std::io::Result<File> {
+    match options.open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        file => return file,
+    }
+    // Fails for a link, also for one without a target.
+    let file = match options.clone().create_new(true).write(true).open(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => return options.open(path),
+        file => file?,
+    };
+    if let Some(folder) = path.parent().filter(|_| geteuid().is_root()) {
+        let folder = folder.metadata()?;
+        fchown(&file, Some(folder.uid()), Some(folder.gid()))?;
+    }
+    Ok(file)
+}
 
 /// The user PostgreSQL runs as.
 #[derive(Debug, Clone)]

@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 
 use super::binaries::Binaries;
 use super::home::Home;
-use super::{ClusterError, ClusterOptions, memory, pid_file, socket};
+use super::{ClusterError, ClusterOptions, memory, os_user, pid_file, socket};
 
 /// A fast shutdown writes a final checkpoint; with 4 GB of WAL on a slow disk that takes tens of seconds.
 const FAST_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(60);
@@ -207,8 +207,8 @@ fn open_log(path: &Path) -> Result<(File, u64), ClusterError> {
     } else {
         size
     };
-    let file =
-        OpenOptions::new().append(true).create(true).mode(0o600).open(path).map_err(ClusterError::io("open", path))?;
+    let file = os_user::open_or_create(OpenOptions::new().append(true).mode(0o600), path)
+        .map_err(ClusterError::io("open", path))?;
     Ok((file, start))
 }
 

@@ -1,6 +1,6 @@
 //! The key file: one key per line, as 64 hexadecimal digits; text after `#` is a comment.
 
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<Key>>, KeyError> {
         return Err(file_error("is not a file".to_owned()));
     }
     let user = nix::unistd::geteuid().as_raw();
-    if ![0, user].contains(&metadata.uid()) {
+    if ![0, user].contains(&metadata.uid()) && !is_managed_by(user, path, &metadata) {
         return Err(file_error(format!("belongs to user {}, not to this user ({user}) or root", metadata.uid())));
     }
     if metadata.mode() & FORBIDDEN_MODE != 0 {
@@ -59,6 +59,12 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<Key>>, KeyError> {
         return Err(file_error("contains no key".to_owned()));
     }
     Ok(Some(keys))
+}
+
+/// Whether root runs a command for the user of the folder, whose file this is.
+fn is_managed_by(user: u32, path: &Path, file: &Metadata) -> bool {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    user == 0 && std::fs::metadata(folder).is_ok_and(|folder| folder.uid() == file.uid())
 }
 
 /// Creates the file with a key, unless it exists already.
