@@ -13,7 +13,7 @@ use hotline_persistence::{PgPool, schema};
 use hotline_postgres::find_program;
 use serde::Serialize;
 
-use super::backup::{self, Connection, FileError, JOURNAL, KEY, MEDIA, Manifest, Sums};
+use super::backup::{self, BackupFileError, Connection, JOURNAL, KEY, MEDIA, Manifest, Sums};
 use super::database::connect_new;
 use super::{Failure, GlobalArgs};
 use crate::config::{DatabaseArgs, MediaPlaceArgs};
@@ -58,7 +58,7 @@ pub async fn run(args: RestoreArgs, global: &GlobalArgs) -> Result<(), Failure> 
     check_schema(&manifest)?;
     let media = args.place.folder(&global.database)?;
     let is_quiet = global.output.json || !std::io::stderr().is_terminal();
-    let target = Target { database: &global.database, media: &media };
+    let target = RestoreTarget { database: &global.database, media: &media };
     target.check(&manifest)?;
     let sums = manifest.verify(&path, |count| {
         if !is_quiet && count.is_multiple_of(PROGRESS_FILES) {
@@ -105,12 +105,12 @@ fn check_schema(manifest: &Manifest) -> Result<(), Failure> {
 }
 
 /// Where a backup is restored to.
-struct Target<'a> {
+struct RestoreTarget<'a> {
     database: &'a DatabaseArgs,
     media: &'a Path,
 }
 
-impl Target<'_> {
+impl RestoreTarget<'_> {
     /// Refuses a folder that is not empty; nothing is changed.
     fn check(&self, manifest: &Manifest) -> Result<(), Failure> {
         let folder = &self.database.data_dir;
@@ -170,7 +170,7 @@ impl Target<'_> {
     }
 
     /// Writes everything but the tables.
-    fn write(&self, path: &Path, sums: &Sums) -> Result<(), FileError> {
+    fn write(&self, path: &Path, sums: &Sums) -> Result<(), BackupFileError> {
         let folder = &self.database.data_dir;
         for name in sums.keys() {
             let to = match name.split_once('/') {

@@ -16,7 +16,8 @@ const BEGIN: &str = "<!-- made by `make configuration`: -->";
 const END: &str = "<!-- to here -->";
 
 /// Files that are named and not in the repository, and why.
-const ELSEWHERE: [(&str, &str); 4] = [
+const ELSEWHERE: [(&str, &str); 5] = [
+    ("backup.json", "the data folder's"),
     ("hotline.toml", "the operator's"),
     ("/api/v1/openapi.json", "an address of the service"),
     ("/panel/api/v1/openapi.json", "an address of the service"),

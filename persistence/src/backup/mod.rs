@@ -9,4 +9,4 @@ mod check;
 mod snapshot;
 
 pub use check::{Count, Orphans, counts, files_after, is_empty, orphans, rejected, still_used};
-pub use snapshot::{Snapshot, State, Watermark};
+pub use snapshot::{JournalPosition, Snapshot, State};

@@ -15,7 +15,7 @@ const JOURNAL_ID_CHARACTERS: usize = 32;
 
 /// The position of a journal in the tables.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
-pub struct Watermark {
+pub struct JournalPosition {
     /// The journal's id.
     pub journal: String,
     /// The last entry in the tables.
@@ -24,7 +24,7 @@ pub struct Watermark {
     pub epoch: i64,
 }
 
-impl Watermark {
+impl JournalPosition {
     /// The last entry in the tables.
     pub fn seq(&self) -> Seq {
         Seq::try_from(self.seq).unwrap_or(0)
@@ -47,7 +47,7 @@ pub struct State {
     /// The database's time at this moment.
     pub now: DateTime<Utc>,
     /// The positions of all journals.
-    pub watermarks: Vec<Watermark>,
+    pub watermarks: Vec<JournalPosition>,
 }
 
 impl State {
@@ -75,12 +75,12 @@ impl State {
 
     /// The last entry of this journal that is in the tables.
     pub fn watermark(&self, journal: &str) -> Option<Seq> {
-        self.watermarks.iter().find(|row| row.journal == journal).map(Watermark::seq)
+        self.watermarks.iter().find(|row| row.journal == journal).map(JournalPosition::seq)
     }
 
     /// The journal that writes to this database: changes may be in it and not in the tables. `None`: there is none.
     pub fn writing_journal(&self) -> Option<&str> {
-        let is_journal = |row: &Watermark| {
+        let is_journal = |row: &JournalPosition| {
             row.journal.len() == JOURNAL_ID_CHARACTERS && row.journal.bytes().all(|byte| byte.is_ascii_hexdigit())
         };
         let others = self.watermarks.iter().filter(|row| !row.journal.ends_with(MESSAGES_WATERMARK_SUFFIX));
@@ -154,7 +154,7 @@ mod tests {
     const JOURNAL: &str = "0123456789abcdef0123456789abcdef";
 
     fn state(watermarks: &[(&str, i64, i64)]) -> State {
-        let rows = watermarks.iter().map(|(journal, seq, epoch)| Watermark {
+        let rows = watermarks.iter().map(|(journal, seq, epoch)| JournalPosition {
             journal: (*journal).to_owned(),
             seq: *seq,
             epoch: *epoch,

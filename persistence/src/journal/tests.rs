@@ -11,7 +11,6 @@ use super::record::Header;
 use super::record_queue::RecordQueue;
 use super::*;
 
-mod copying;
 mod damage;
 #[cfg(feature = "failpoints")]
 mod failures;

@@ -24,13 +24,13 @@ pub type Sums = BTreeMap<String, Sum>;
 /// A file operation failed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} `{}`", path.display())]
-pub struct FileError {
+pub struct BackupFileError {
     action: &'static str,
     path: PathBuf,
     source: io::Error,
 }
 
-impl FileError {
+impl BackupFileError {
     /// For `map_err`: adds the operation and the file to the error.
     pub fn new(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
@@ -44,25 +44,29 @@ impl FileError {
 }
 
 /// Creates a folder that only its owner may enter, and those above it.
-pub fn create_folder(path: &Path) -> Result<(), FileError> {
-    DirBuilder::new().recursive(true).mode(DIR_MODE).create(path).map_err(FileError::new("create", path))
+pub fn create_folder(path: &Path) -> Result<(), BackupFileError> {
+    DirBuilder::new().recursive(true).mode(DIR_MODE).create(path).map_err(BackupFileError::new("create", path))
 }
 
 /// Writes a new file from a reader, and returns its size and sum. Errors of the reader are named by `from`.
-pub fn write_from(mut reader: impl Read, from: &Path, path: &Path) -> Result<(u64, Sum), FileError> {
+pub fn write_from(mut reader: impl Read, from: &Path, path: &Path) -> Result<(u64, Sum), BackupFileError> {
     let mut options = OpenOptions::new();
-    let mut file =
-        options.create_new(true).write(true).mode(FILE_MODE).open(path).map_err(FileError::new("create", path))?;
+    let mut file = options
+        .create_new(true)
+        .write(true)
+        .mode(FILE_MODE)
+        .open(path)
+        .map_err(BackupFileError::new("create", path))?;
     let (mut hasher, mut bytes, mut size) = (Sha256::new(), vec![0; CHUNK_BYTES], 0);
     loop {
         let read = match reader.read(&mut bytes) {
             Ok(0) => break,
             Ok(read) => read,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) => return Err(FileError::new("read", from)(error)),
+            Err(error) => return Err(BackupFileError::new("read", from)(error)),
         };
         hasher.update(&bytes[..read]);
-        write_chunk(&mut file, &bytes[..read]).map_err(FileError::new("write", path))?;
+        write_chunk(&mut file, &bytes[..read]).map_err(BackupFileError::new("write", path))?;
         size += read as u64;
     }
     Ok((size, hex::encode(hasher.finalize())))
@@ -74,22 +78,22 @@ fn write_chunk(file: &mut File, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Copies a file to a new one, and returns its size and sum.
-pub fn copy(from: &Path, to: &Path) -> Result<(u64, Sum), FileError> {
-    let file = File::open(from).map_err(FileError::new("read", from))?;
+pub fn copy(from: &Path, to: &Path) -> Result<(u64, Sum), BackupFileError> {
+    let file = File::open(from).map_err(BackupFileError::new("read", from))?;
     write_from(file, from, to)
 }
 
 /// Writes a small new file, and returns its sum.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<Sum, FileError> {
+pub fn write(path: &Path, bytes: &[u8]) -> Result<Sum, BackupFileError> {
     write_from(bytes, path, path).map(|(_, sum)| sum)
 }
 
 /// The sum of a file.
-pub fn sum(path: &Path) -> Result<Sum, FileError> {
-    let file = File::open(path).map_err(FileError::new("read", path))?;
+pub fn sum(path: &Path) -> Result<Sum, BackupFileError> {
+    let file = File::open(path).map_err(BackupFileError::new("read", path))?;
     let (mut reader, mut hasher) = (BufReader::with_capacity(CHUNK_BYTES, file), Sha256::new());
     loop {
-        let bytes = reader.fill_buf().map_err(FileError::new("read", path))?;
+        let bytes = reader.fill_buf().map_err(BackupFileError::new("read", path))?;
         if bytes.is_empty() {
             return Ok(hex::encode(hasher.finalize()));
         }
@@ -100,7 +104,7 @@ pub fn sum(path: &Path) -> Result<Sum, FileError> {
 }
 
 /// Adds the sums of all files of a folder of the backup in `root`.
-pub fn sum_folder(root: &Path, name: &str, sums: &mut Sums) -> Result<(), FileError> {
+pub fn sum_folder(root: &Path, name: &str, sums: &mut Sums) -> Result<(), BackupFileError> {
     let folder = root.join(name);
     for entry in names(&folder)? {
         let path = folder.join(&entry);
@@ -110,14 +114,14 @@ pub fn sum_folder(root: &Path, name: &str, sums: &mut Sums) -> Result<(), FileEr
 }
 
 /// The names in a folder, sorted; none if it does not exist. Names that are not UTF-8 are not Hotline's.
-pub fn names(folder: &Path) -> Result<Vec<String>, FileError> {
+pub fn names(folder: &Path) -> Result<Vec<String>, BackupFileError> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(FileError::new("list", folder))?,
+        entries => entries.map_err(BackupFileError::new("list", folder))?,
     };
     let mut names = Vec::new();
     for entry in entries {
-        let name = entry.map_err(FileError::new("list", folder))?.file_name();
+        let name = entry.map_err(BackupFileError::new("list", folder))?.file_name();
         names.extend(name.into_string());
     }
     names.sort_unstable();
@@ -125,7 +129,7 @@ pub fn names(folder: &Path) -> Result<Vec<String>, FileError> {
 }
 
 /// Syncs everything that was written to the file system of a folder: one call for any number of files.
-pub fn sync(folder: &Path) -> Result<(), FileError> {
+pub fn sync(folder: &Path) -> Result<(), BackupFileError> {
     let sync = || -> io::Result<()> {
         let file = File::open(folder)?;
         #[cfg(target_os = "linux")]
@@ -134,5 +138,5 @@ pub fn sync(folder: &Path) -> Result<(), FileError> {
         nix::unistd::sync();
         file.sync_all()
     };
-    sync().map_err(FileError::new("sync", folder))
+    sync().map_err(BackupFileError::new("sync", folder))
 }

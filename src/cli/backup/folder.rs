@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, NaiveDateTime, Utc};
 
 use super::Failure;
-use super::files::{self, FileError};
+use super::files::{self, BackupFileError};
 use super::manifest::MANIFEST;
 
 /// Names of backups sort by time, and have no character that a file system or a shell treats specially.
@@ -30,13 +30,13 @@ impl BackupFolder {
         let lock = path.join(LOCK);
         let mut options = OpenOptions::new();
         let file = options.create(true).truncate(false).write(true).mode(0o600).open(&lock);
-        let file = file.map_err(FileError::new("open", &lock))?;
+        let file = file.map_err(BackupFileError::new("open", &lock))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(format!("another backup to `{}` is in progress", path.display()).into());
             }
-            Err(TryLockError::Error(error)) => return Err(FileError::new("lock", &lock)(error).into()),
+            Err(TryLockError::Error(error)) => return Err(BackupFileError::new("lock", &lock)(error).into()),
         }
         for name in files::names(path)? {
             if name == UNFINISHED || name == REMOVED {
@@ -47,20 +47,20 @@ impl BackupFolder {
     }
 
     /// Creates the folder of a new backup.
-    pub fn begin(&self) -> Result<Unfinished<'_>, FileError> {
+    pub fn begin(&self) -> Result<Unfinished<'_>, BackupFileError> {
         let path = self.path.join(UNFINISHED);
         files::create_folder(&path)?;
         Ok(Unfinished { folder: self, path, is_complete: false })
     }
 
     /// Removes the oldest backups until there are `keep`, and returns how many those were.
-    pub fn retain(&self, keep: usize) -> Result<usize, FileError> {
+    pub fn retain(&self, keep: usize) -> Result<usize, BackupFileError> {
         let complete = complete(&self.path)?;
         let excess = complete.len().saturating_sub(keep);
         for name in &complete[..excess] {
             // Renamed first: a backup that is partly removed must not look complete.
             let (from, to) = (self.path.join(name), self.path.join(REMOVED));
-            fs::rename(&from, &to).map_err(FileError::new("rename", &from))?;
+            fs::rename(&from, &to).map_err(BackupFileError::new("rename", &from))?;
             remove(&to)?;
         }
         Ok(excess)
@@ -80,10 +80,10 @@ impl Unfinished<'_> {
     }
 
     /// Syncs everything and gives it its name.
-    pub fn complete(mut self, at: DateTime<Utc>) -> Result<PathBuf, FileError> {
+    pub fn complete(mut self, at: DateTime<Utc>) -> Result<PathBuf, BackupFileError> {
         files::sync(&self.path)?;
         let path = self.folder.path.join(at.format(NAME).to_string());
-        fs::rename(&self.path, &path).map_err(FileError::new("rename", &self.path))?;
+        fs::rename(&self.path, &path).map_err(BackupFileError::new("rename", &self.path))?;
         self.is_complete = true;
         files::sync(&self.folder.path)?;
         Ok(path)
@@ -100,18 +100,18 @@ impl Drop for Unfinished<'_> {
     }
 }
 
-fn remove(path: &Path) -> Result<(), FileError> {
-    fs::remove_dir_all(path).map_err(FileError::new("remove", path))
+fn remove(path: &Path) -> Result<(), BackupFileError> {
+    fs::remove_dir_all(path).map_err(BackupFileError::new("remove", path))
 }
 
 /// The names of the complete backups, oldest first.
-fn complete(path: &Path) -> Result<Vec<String>, FileError> {
+fn complete(path: &Path) -> Result<Vec<String>, BackupFileError> {
     let mut names = files::names(path)?;
     names.retain(|name| NaiveDateTime::parse_from_str(name, NAME).is_ok() && path.join(name).join(MANIFEST).is_file());
     Ok(names)
 }
 
 /// The newest complete backup, if there is one.
-pub fn newest(path: &Path) -> Result<Option<PathBuf>, FileError> {
+pub fn newest(path: &Path) -> Result<Option<PathBuf>, BackupFileError> {
     Ok(complete(path)?.pop().map(|name| path.join(name)))
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::files::{self, FileError, Sums};
+use super::files::{self, BackupFileError, Sums};
 
 pub const MANIFEST: &str = "manifest.json";
 pub const SUMS: &str = "sums.sha256";
@@ -84,7 +84,7 @@ pub struct FilesPart {
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
     #[error(transparent)]
-    File(#[from] FileError),
+    File(#[from] BackupFileError),
     #[error("`{0}` is not a complete backup: {1}")]
     Invalid(String, String),
 }
@@ -93,7 +93,7 @@ impl Manifest {
     /// Reads the manifest of a backup.
     pub fn read(backup: &Path) -> Result<Self, ManifestError> {
         let path = backup.join(MANIFEST);
-        let bytes = fs::read(&path).map_err(FileError::new("read", &path))?;
+        let bytes = fs::read(&path).map_err(BackupFileError::new("read", &path))?;
         let manifest: Self = serde_json::from_slice(&bytes).map_err(|error| invalid(&path, error.to_string()))?;
         if manifest.format > FORMAT {
             let reason = format!("its format is {}, and this release reads up to {FORMAT}", manifest.format);
@@ -103,7 +103,7 @@ impl Manifest {
     }
 
     /// Writes the manifest as the last file of a backup.
-    pub fn write(&self, backup: &Path) -> Result<(), FileError> {
+    pub fn write(&self, backup: &Path) -> Result<(), BackupFileError> {
         // Its types have no map with other keys than texts.
         let text = serde_json::to_string_pretty(self).unwrap_or_default();
         files::write(&backup.join(MANIFEST), format!("{text}\n").as_bytes()).map(drop)
@@ -115,7 +115,7 @@ impl Manifest {
         if files::sum(&path)? != self.sums {
             return Err(invalid(&path, "its own sum is not the one in the manifest".to_owned()));
         }
-        let text = fs::read_to_string(&path).map_err(FileError::new("read", &path))?;
+        let text = fs::read_to_string(&path).map_err(BackupFileError::new("read", &path))?;
         let lines = text.lines().map(|line| line.split_once("  ").map(|(sum, name)| (name.to_owned(), sum.to_owned())));
         lines.collect::<Option<Sums>>().ok_or_else(|| invalid(&path, "a line has no sum".to_owned()))
     }
@@ -138,7 +138,7 @@ impl Manifest {
 }
 
 /// Writes the sums of all files, and returns their own sum.
-pub fn write_sums(backup: &Path, sums: &Sums) -> Result<String, FileError> {
+pub fn write_sums(backup: &Path, sums: &Sums) -> Result<String, BackupFileError> {
     let mut text = String::new();
     for (name, sum) in sums {
         // Writing to a string cannot fail.

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::files::{self, FileError, Sums};
+use super::files::{self, BackupFileError, Sums};
 use super::manifest::{FilesPart, MEDIA};
 
 /// The backup before, and the sums of its files.
@@ -22,7 +22,7 @@ pub fn copy(
     sums: &mut Sums,
     part: &mut FilesPart,
     mut progress: impl FnMut(u64),
-) -> Result<(), FileError> {
+) -> Result<(), BackupFileError> {
     // {hour}/{company}/{id}; what is being uploaded is in `incoming`, and no message refers to it.
     for hour in files::names(from)?.into_iter().filter(|name| is_hour(name)) {
         for company in files::names(&from.join(&hour))? {
@@ -58,7 +58,7 @@ fn take(
     backup: &Path,
     name: &str,
     previous: Option<&Previous>,
-) -> Result<Option<(u64, files::Sum, bool)>, FileError> {
+) -> Result<Option<(u64, files::Sum, bool)>, BackupFileError> {
     let to = backup.join(name);
     let size = match fs::metadata(from) {
         Ok(found) => found.len(),

@@ -25,7 +25,7 @@ use hotline_postgres::find_program;
 use serde::{Deserialize, Serialize};
 
 pub use self::dump::{Connection, restore as restore_tables};
-pub use self::files::{FileError, Sums, copy as copy_file, create_folder, names, sync};
+pub use self::files::{BackupFileError, Sums, copy as copy_file, create_folder, names, sync};
 pub use self::folder::newest;
 use self::folder::{BackupFolder, Unfinished};
 use self::manifest::{DatabasePart, FORMAT, FilesPart, JournalPart, write_sums};
@@ -82,7 +82,8 @@ pub async fn run(args: BackupArgs, global: &GlobalArgs) -> Result<(), Failure> {
     // The folder is opened first: what cannot be written to is reported before a stopped PostgreSQL is started.
     let folder = BackupFolder::open(&args.dir)?;
     let completed = connect(&global.database, async |db| {
-        let job = Job { args: &args, database: &global.database, db, media: &media, is_quiet: global.output.json };
+        let job =
+            BackupJob { args: &args, database: &global.database, db, media: &media, is_quiet: global.output.json };
         job.run(&folder).await
     })
     .await?;
@@ -90,7 +91,7 @@ pub async fn run(args: BackupArgs, global: &GlobalArgs) -> Result<(), Failure> {
 }
 
 /// A backup that is being made.
-struct Job<'a> {
+struct BackupJob<'a> {
     args: &'a BackupArgs,
     database: &'a DatabaseArgs,
     db: &'a PgPool,
@@ -98,7 +99,7 @@ struct Job<'a> {
     is_quiet: bool,
 }
 
-impl Job<'_> {
+impl BackupJob<'_> {
     async fn run(&self, folder: &BackupFolder) -> Result<Completed, Failure> {
         let started_at = clock::now();
         let previous = newest(&self.args.dir)?.and_then(previous);
@@ -209,7 +210,7 @@ impl Job<'_> {
         previous: Option<&Previous>,
         sums: &mut Sums,
         part: &mut FilesPart,
-    ) -> Result<(), FileError> {
+    ) -> Result<(), BackupFileError> {
         if part.in_bucket {
             return Ok(());
         }
@@ -221,7 +222,7 @@ impl Job<'_> {
     }
 
     /// Copies the keys, if they are to be included and there are any.
-    fn copy_key(&self, unfinished: &Unfinished<'_>, sums: &mut Sums) -> Result<bool, FileError> {
+    fn copy_key(&self, unfinished: &Unfinished<'_>, sums: &mut Sums) -> Result<bool, BackupFileError> {
         if !self.args.include_key {
             return Ok(false);
         }
@@ -244,14 +245,14 @@ impl Job<'_> {
         let (path, new) = (folder.join(RECORD), folder.join(format!("{RECORD}.new")));
         match std::fs::remove_file(&new) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(FileError::new("remove", &new)(error).into());
+                return Err(BackupFileError::new("remove", &new)(error).into());
             }
             _ => {}
         }
         files::write(&new, serde_json::to_string(completed)?.as_bytes())?;
         std::fs::set_permissions(&new, std::os::unix::fs::PermissionsExt::from_mode(RECORD_MODE))
-            .map_err(FileError::new("set the permissions of", &new))?;
-        std::fs::rename(&new, &path).map_err(FileError::new("rename", &new))?;
+            .map_err(BackupFileError::new("set the permissions of", &new))?;
+        std::fs::rename(&new, &path).map_err(BackupFileError::new("rename", &new))?;
         Ok(())
     }
 
@@ -275,13 +276,13 @@ const RECORD_MODE: u32 = 0o644;
 
 /// A failure that may cross threads.
 enum Attempt {
-    File(FileError),
+    File(BackupFileError),
     Other(String),
 }
 
 impl From<Failure> for Attempt {
     fn from(failure: Failure) -> Self {
-        match failure.downcast::<FileError>() {
+        match failure.downcast::<BackupFileError>() {
             Ok(error) => Self::File(*error),
             Err(failure) => Self::Other(failure.to_string()),
         }
