@@ -68,6 +68,7 @@ pub struct ReadinessReason {
 /// Which build this is.
 #[derive(Serialize, ToSchema)]
 pub struct Version {
+    /// The version of the release.
     #[schema(example = "0.1.0")]
     pub version: &'static str,
     /// The commit it was built from, or `unknown`.

@@ -143,7 +143,7 @@ fn what_is_served_beside_the_api_is_in_the_document() {
         .map(|(name, _)| name)
         .collect();
     assert!(BESIDE.iter().all(|tag| tags.contains(tag)), "{tags:?}");
-    assert_eq!(listed.len(), 15, "{listed:?}");
+    assert_eq!(listed.len(), 16, "{listed:?}");
     // Every path the figures know is there, but for the document itself and files.
     let paths = document["paths"].as_object().expect("paths");
     let panel = hotline::routes::panel_document();

@@ -107,8 +107,8 @@ async fn the_health_command_asks_the_address_of_the_configuration() {
         command.env("HOTLINE_LISTEN", process.address.to_string());
         command.args(["health", "--json"]).args(options).current_dir(folder.path()).output().expect("hotline runs")
     };
-    for options in [&[][..], &["--live"]] {
-        let output = health(options);
+    for options in [vec![], vec!["--live"]] {
+        let output = health(&options);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
         let answer: serde_json::Value = serde_json::from_str(&text).expect("JSON");
