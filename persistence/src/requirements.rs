@@ -239,7 +239,7 @@ impl Facts {
         }
     }
 
-    /// The schema of the tables, and then those of the extensions: whoever manages the database chooses where they are.
+    /// The schema of the tables, and then those of the extensions: the database's administrator chooses where they are.
     fn search_path(&self, extensions: &[Extension]) -> String {
         let own = self.installed_schema.as_ref().or(self.schema.as_ref());
         let mut path: Vec<String> = own.map(|schema| quoted(schema)).into_iter().collect();
@@ -352,12 +352,12 @@ async fn connect(options: &PgConnectOptions) -> sqlx::Result<(PgConnection, PgCo
     let options = options.clone().ssl_mode(other);
     match with_defaults(options.clone()).connect().await {
         Ok(connection) => Ok((connection, options)),
-        // The first attempt is what was asked for.
+        // The first attempt is the requested one.
         Err(_) => Err(error),
     }
 }
 
-/// Whether others could read what is sent, and nothing was said about that.
+/// Whether others could read what is sent, and the mode does not say so.
 fn is_open_to_others(options: &PgConnectOptions) -> bool {
     let host = options.get_host();
     let is_local = options.get_socket().is_some()

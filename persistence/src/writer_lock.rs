@@ -1,8 +1,8 @@
 //! The lock of a database's one writer, and the end of a session that holds it for a process that no longer exists.
 //!
-//! PostgreSQL keeps a session until it notices that its client has gone, and the session keeps the lock. A connection that a
+//! PostgreSQL keeps a session until it notices the end of its client, and the session keeps the lock. A connection that a
 //! firewall has forgotten, or a machine that has died, would keep the next writer out. So the session's name says which data
-//! folder it writes for. Whoever holds the lock of that folder knows that no other process writes for it, and ends the
+//! folder it writes for. A process that holds the lock of that folder knows that no other process writes for it, and ends the
 //! session. The session of any other folder is never ended: the server does so once its keepalives fail
 //! ([`crate::session`]).
 

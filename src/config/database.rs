@@ -91,7 +91,7 @@ const IGNORED: [&str; 9] = [
     "tcp_user_timeout",
 ];
 
-/// Refuses what the library would ignore, although the result would not be what was asked for.
+/// Refuses what the library would ignore, although the result would differ from what was requested.
 fn check_parameter(name: &str, value: &str) -> Result<(), String> {
     match name {
         "host" | "hostaddr" | "port" if value.contains(',') => Err(SEVERAL_HOSTS.to_owned()),
@@ -147,7 +147,7 @@ fn with_tls(
     for (name, value) in [&root, &certificate, &key].into_iter().flatten() {
         check_file(name, value)?;
     }
-    // A named authority is there to be checked.
+    // An authority is named to be checked.
     let mode = if root.is_some() && matches!(options.get_ssl_mode(), PgSslMode::Require) {
         PgSslMode::VerifyCa
     } else {

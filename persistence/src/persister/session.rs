@@ -25,8 +25,8 @@ const LOOK_TIME_MAX: Duration = Duration::from_secs(4);
 /// process that has just been stopped, or computes.
 const LOOKS_MAX: u32 = 3;
 
-/// A connection of the persister. If its user is dropped before the end, so is the connection: nobody knows whether the
-/// server will ever answer on it.
+/// A connection of the persister. If its user is dropped before the end, so is the connection: the server may never answer
+/// on it.
 pub(super) struct WriterSession(Option<PoolConnection<Postgres>>);
 
 impl WriterSession {
@@ -125,7 +125,7 @@ async fn look(db: &PgPool, pid: i32) -> Look {
             Some("idle" | "idle in transaction" | "idle in transaction (aborted)") => Look::Waiting(since),
             _ => Look::Working,
         },
-        // The server is there, and has for example too many connections.
+        // The server answers, and has for example too many connections.
         Ok(Err(sqlx::Error::Database(_))) => Look::Working,
         Ok(Err(_)) | Err(_) => Look::Unreachable,
     }
