@@ -77,8 +77,7 @@ impl App {
     /// Whether requests should be sent here: changes are accepted, and nothing keeps the service from answering.
     pub fn is_ready(&self) -> bool {
         let store = self.engine.store();
-        let serves = store.membership().is_none_or(|member| member.lease.holds() && !member.is_retiring());
-        serves && !self.is_stopping() && store.log.has_room()
+        store.may_act() && !self.is_stopping() && !self.health.is_stopping() && store.log.has_room()
     }
 
     /// Signals the start of the shutdown: streams and sockets must end then.

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
-use sqlx::{Connection, PgConnection, PgExecutor, PgPool};
+use sqlx::{Connection, PgConnection, PgExecutor};
 
 use crate::error::{is_outage, with_timeout, without_values};
 use crate::{CompanyId, Error, Result};
@@ -24,7 +24,7 @@ pub fn count() -> u64 {
 /// # Errors
 /// When the database does not answer.
 pub async fn exist(db: impl PgExecutor<'_>) -> Result<bool> {
-    Ok(sqlx::query_scalar("select exists (select from rejected_changes)").fetch_one(db).await?)
+    with_timeout(sqlx::query_scalar("select exists (select from rejected_changes)").fetch_one(db)).await
 }
 
 /// A refused row.
@@ -63,11 +63,6 @@ pub(crate) async fn store(db: &mut PgConnection, rejected: RejectedRow, error: &
         }
     }
     Err(Error::Unavailable("could not write to rejected_changes".to_owned()))
-}
-
-/// Whether any rejected rows are stored.
-pub async fn exist(db: &PgPool) -> Result<bool> {
-    with_timeout(sqlx::query_scalar("select exists (select from rejected_changes)").fetch_one(db)).await
 }
 
 /// The company and id of refused rows of a kind, if they have an id.

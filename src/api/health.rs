@@ -3,14 +3,15 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
-use chrono::{DateTime, Utc};
-use hotline_persistence::Timestamp;
+use chrono::{DateTime, TimeDelta, Utc};
+use hotline_persistence::{Timestamp, clock};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::health::Health;
 use crate::openapi::{DocumentedResponse, Operation, ResponseDescription};
+use crate::telemetry::states::{Active, Condition};
 use crate::version;
 use crate::web::response::schema::{self, Schemas};
 
@@ -53,10 +54,11 @@ pub struct ReadyParts {
 /// Why the service is not `ready`.
 #[derive(Serialize, ToSchema)]
 pub struct ReadinessReason {
-    /// For programs: `starting`, `stopping`, `changes_refused`, `no_lease`, `database_unavailable`,
-    /// `changes_not_written`, `journal_filling`, `rows_rejected` or `files_exhausted`. There may be more in later
+    /// For programs: `starting`, `stopping`, `no_lease`, `journal_filling`, or a condition that is also in the log and
+    /// the metrics: `database`, `database_changes`, `database_connections`, `journal`, `connections`, `open_files`,
+    /// `message_files`, `disk`, `rejected_rows`, `peer`, `shared_folder` or `node_name`. There may be more in later
     /// releases.
-    #[schema(example = "database_unavailable")]
+    #[schema(example = "database")]
     pub reason: &'static str,
     /// For people.
     #[schema(example = "PostgreSQL does not respond; active conversations continue")]
@@ -134,37 +136,13 @@ impl Readiness {
     }
 
     fn of(app: &App) -> Self {
-        let (store, health) = (app.engine.store(), &app.health);
-        let mut reasons = Vec::new();
-        let mut add = |holds: bool, code, message, since| {
-            if holds {
-                reasons.push(reason(code, message, since));
-            }
-        };
-        let is_stopping = app.is_stopping() || health.is_stopping();
-        add(is_stopping, "stopping", "the service is stopping", None);
-        let has_room = store.log.has_room();
-        add(
-            !has_room,
-            "changes_refused",
-            "no change is accepted: the journal or its disk is full, or has failed",
-            None,
-        );
-        // A cluster member without a lease answers no requests, so load balancers must send none.
-        let has_lease = store.may_act();
-        add(!has_lease, "no_lease", "this process of the cluster cannot renew its lease in the database", None);
-        let is_served = !is_stopping && has_room && has_lease;
-        let since = health.database_unavailable_since();
-        let message = "PostgreSQL does not respond; active conversations continue";
-        add(since.is_some(), "database_unavailable", message, since);
-        let is_written = store.log.queue().is_up();
-        let message = "accepted changes are on disk, and cannot be written to PostgreSQL now";
-        add(!is_written, "changes_not_written", message, None);
-        add(Health::is_journal_filling(&store.log), "journal_filling", "the journal is more than 80 % full", None);
-        let rejected = health.rows_rejected_since();
-        add(rejected.is_some(), "rows_rejected", "there are rows in the table rejected_changes", rejected);
-        let files = health.files_exhausted_since();
-        add(files.is_some(), "files_exhausted", "more than 90 % of the file descriptors are open", files);
+        let store = app.engine.store();
+        let active = app.figures.states.active();
+        let is_stopping = app.is_stopping() || app.health.is_stopping();
+        let (has_room, has_lease) = (store.log.has_room(), store.may_act());
+        let is_served = app.is_ready();
+        let reasons =
+            Self::own_reasons(app, is_stopping).chain(active.iter().map(ReadinessReason::of)).collect::<Vec<_>>();
         Self {
             status: match (is_stopping, is_served, reasons.is_empty()) {
                 (true, _, _) => "stopping",
@@ -173,18 +151,39 @@ impl Readiness {
                 (false, true, true) => word(true),
             },
             parts: ReadyParts {
-                database: word(since.is_none()),
+                database: word(!active.iter().any(|active| active.condition == Condition::Database)),
                 journal: word(has_room),
-                persister: word(is_written && has_lease),
+                persister: word(store.log.queue().is_up() && has_lease),
                 accepting: word(!is_stopping),
             },
             reasons,
         }
     }
 
+    /// The reasons that hold at this moment; the others were observed.
+    fn own_reasons(app: &App, is_stopping: bool) -> impl Iterator<Item = ReadinessReason> {
+        let store = app.engine.store();
+        let reasons = [
+            (is_stopping, "stopping", "the service is stopping"),
+            // A cluster member without a lease answers no requests, so load balancers must send none.
+            (!store.may_act(), "no_lease", "this process of the cluster cannot renew its lease in the database"),
+            (Health::is_journal_filling(&store.log), "journal_filling", "the journal is more than 80 % full"),
+        ];
+        reasons.into_iter().filter(|(holds, ..)| *holds).map(|(_, code, message)| reason(code, message, None))
+    }
+
     /// Whether clients should send requests here.
     fn is_served(&self) -> bool {
         matches!(self.status, "ready" | "degraded")
+    }
+}
+
+impl ReadinessReason {
+    /// What is wrong, without the names of machines: anyone may read this.
+    fn of(active: &Active) -> Self {
+        let lasted = TimeDelta::from_std(active.lasted).unwrap_or(TimeDelta::MAX);
+        let since = clock::now().checked_sub_signed(lasted);
+        reason(active.condition.name(), active.condition.message(), since)
     }
 }
 

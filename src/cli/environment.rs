@@ -13,6 +13,9 @@ const SIMILARITY_MIN: f64 = 0.85;
 /// Variables of hidden options with the opposite meaning, and what to set instead.
 const OPPOSITES: [(&str, &str); 1] = [("HOTLINE_NO_EVENTS", "HOTLINE_EVENTS=false")];
 
+/// Variables of the clients, which people set in the same shell.
+const OF_CLIENTS: [&str; 2] = ["HOTLINE_URL", "HOTLINE_API_KEY"];
+
 /// Warns about each unknown variable, and suggests the most similar name.
 pub fn warn(command: &Command) {
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
@@ -27,8 +30,9 @@ fn warnings(command: &Command, names: impl Iterator<Item = String>) -> Vec<Strin
     let mut old: BTreeMap<String, String> =
         OPPOSITES.iter().map(|(old, new)| ((*old).to_owned(), (*new).to_owned())).collect();
     collect_old(command, &mut old);
+    let is_of_others = |name: &str| OF_CLIENTS.contains(&name) || is_of_kubernetes(name);
     let mut unknown: Vec<String> =
-        names.filter(|name| name.starts_with(PREFIX) && !known.contains(name) && !is_of_kubernetes(name)).collect();
+        names.filter(|name| name.starts_with(PREFIX) && !known.contains(name) && !is_of_others(name)).collect();
     unknown.sort_unstable();
     let warning = |name: String| {
         if let Some(new) = old.get(&name) {
@@ -111,7 +115,14 @@ mod tests {
             Some("environment variable HOTLINE_IDLE_AFTER_S is deprecated; use HOTLINE_IDLE_AFTER")
         );
         assert!(warning("HOTLINE_NO_EVENTS").is_some_and(|warning| warning.ends_with("use HOTLINE_EVENTS=false")));
-        let silent = ["HOTLINE_LISTEN", "HOTLINE_CONFIG", "LISTN", "HOTLINE_SERVICE_HOST", "HOTLINE_PORT_8080_TCP"];
+        let silent = [
+            "HOTLINE_URL",
+            "HOTLINE_LISTEN",
+            "HOTLINE_CONFIG",
+            "LISTN",
+            "HOTLINE_SERVICE_HOST",
+            "HOTLINE_PORT_8080_TCP",
+        ];
         for name in silent {
             assert_eq!(warning(name), None, "{name}");
         }

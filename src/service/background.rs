@@ -19,7 +19,6 @@ const PARTITION_CHECK_INTERVAL: Duration = Duration::from_secs(3600);
 pub(super) fn start(handles: &Handles, settings: &Settings) {
     let events = settings.events;
     let engine = &handles.app.engine;
-    engine.spawn(handles.app.health.clone().watch(engine.store().clone()));
     let visitors = handles.visitors.clone();
     engine.spawn(async move { visitors.run_cleanup().await });
     let retries = handles.web_state.retries.clone();

@@ -261,15 +261,6 @@ impl States {
         active.collect()
     }
 
-    /// The reasons why the service is degraded, for people: the name of each condition, with its subject.
-    pub fn reasons(&self) -> Vec<String> {
-        let text = |Active { condition, subject, .. }: Active| {
-            let name = condition.name();
-            if subject.is_empty() { name.to_owned() } else { format!("{name}: {subject}") }
-        };
-        self.active().into_iter().map(text).collect()
-    }
-
     /// Sets whether the service should receive requests.
     pub fn set_ready(&self, is_ready: bool) {
         self.is_ready.store(is_ready, Ordering::Release);
@@ -292,9 +283,10 @@ mod tests {
             states.begin(Condition::Peer, subject, "refused");
         }
         states.begin(Condition::Journal, "", "full");
-        assert_eq!(states.reasons(), ["journal", "peer: one", "peer: two"]);
+        let subjects = || states.active().into_iter().map(|active| active.subject).collect::<Vec<_>>();
+        assert_eq!(subjects(), ["", "one", "two"]);
         states.forget(Condition::Peer, |subject| subject == "two");
-        assert_eq!(states.reasons(), ["journal", "peer: two"]);
+        assert_eq!(subjects(), ["", "two"]);
         states.end(Condition::Peer, "one");
         states.end(Condition::Peer, "two");
         assert!(states.holds(Condition::Journal) && !states.holds(Condition::Peer));

@@ -59,7 +59,7 @@ async fn hot_conversations_go_on_while_postgres_is_stopped_and_nothing_is_lost()
             assert_eq!(ready.status, 200, "{}", ready.body);
             assert_eq!(ready.body["status"], "degraded", "{}", ready.body);
             let reasons = ready.body["reasons"].as_array().expect("reasons");
-            let outage = reasons.iter().find(|reason| reason["reason"] == "database_unavailable");
+            let outage = reasons.iter().find(|reason| reason["reason"] == "database");
             assert!(outage.is_some_and(|outage| outage["since"].is_string()), "{}", ready.body);
         }
         assert!(lists_refused > 0);

@@ -85,7 +85,7 @@ async fn a_frozen_database_degrades_a_service_that_stays_ready_and_answers_at_on
         // The client gives up after a second.
         let (status, ready) = process.get("/health/ready").await.expect("an answer in a second");
         assert_eq!(status, 200, "{ready}");
-        ready["status"] == "degraded" && ready["reasons"][0]["reason"] == "database_unavailable"
+        ready["status"] == "degraded" && ready["reasons"][0]["reason"] == "database"
     })
     .await;
     send_to_postgres(folder.path(), Signal::SIGCONT);
