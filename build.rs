@@ -12,8 +12,8 @@ fn main() {
     println!("cargo::rerun-if-env-changed=HOTLINE_BUILT");
     let date = std::env::var("HOTLINE_BUILT").ok().filter(|date| is_name(date));
     let date = date.or_else(|| if is_release { git(&["show", "-s", "--format=%cs", "HEAD"]) } else { None });
-    println!("cargo::rustc-env=HOTLINE_BUILD_COMMIT={}", commit.as_deref().unwrap_or("unknown"));
-    println!("cargo::rustc-env=HOTLINE_BUILD_DATE={}", date.as_deref().unwrap_or("unknown"));
+    println!("cargo::rustc-env=BUILD_COMMIT={}", commit.as_deref().unwrap_or("unknown"));
+    println!("cargo::rustc-env=BUILD_DATE={}", date.as_deref().unwrap_or("unknown"));
 }
 
 /// The commit of the work tree; cargo asks again when it changes.

@@ -4,10 +4,10 @@
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The commit it was built from; `unknown` if the build was not given one.
-pub const COMMIT: &str = env!("HOTLINE_BUILD_COMMIT");
+pub const COMMIT: &str = env!("BUILD_COMMIT");
 
 /// The date of that commit; `unknown` if the build was not given one.
-pub const BUILT: &str = env!("HOTLINE_BUILD_DATE");
+pub const BUILT: &str = env!("BUILD_DATE");
 
 /// Version and commit, for people.
-pub const LONG: &str = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("HOTLINE_BUILD_COMMIT"), ")");
+pub const LONG: &str = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("BUILD_COMMIT"), ")");

@@ -45,7 +45,7 @@ pub enum Error {
     },
     /// The database is not what Hotline needs.
     #[error(transparent)]
-    Unsuitable(#[from] crate::requirements::Unsuitable),
+    Unsuitable(#[from] crate::unsuitable::Unsuitable),
     /// A connection pooler answers instead of PostgreSQL.
     #[error(
         "a connection pooler such as PgBouncer answers at {place}. Hotline has its own pool and depends on sessions of its own, so --database-url must name PostgreSQL itself"
@@ -87,7 +87,7 @@ pub enum Error {
     #[error(
         "another Hotline process serves this database: {}. Stop that process. If its machine no longer exists, end its session with `select pg_terminate_backend({})`", .0, .0.pid
     )]
-    Held(crate::writer_lock::Holder),
+    Held(crate::lock_holder::LockHolder),
     /// The database has lost changes that it had committed for this life of a cluster member, most likely in a failover
     /// to a standby that did not have them yet. Memory is ahead of the tables, and must no longer be shown.
     #[error(

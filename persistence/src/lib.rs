@@ -35,6 +35,7 @@ pub mod key;
 pub mod large;
 pub mod letters;
 pub mod limits;
+pub mod lock_holder;
 pub mod migration;
 #[allow(missing_docs, reason = "`ids` describes them")]
 pub mod noun;
@@ -66,6 +67,7 @@ pub mod tables;
 pub mod timestamp;
 pub mod totp;
 mod unanswered;
+pub mod unsuitable;
 pub mod webhook_news;
 pub mod writer_lock;
 

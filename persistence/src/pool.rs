@@ -20,8 +20,8 @@ use crate::{Result, unanswered};
 /// inside PostgreSQL.
 pub const CONNECTIONS_MAX: u32 = POOL_MAX + READERS_MAX;
 
-/// The most connections of a process alone: those above, and the persister's.
-pub const ALONE_MAX: u32 = CONNECTIONS_MAX + 1;
+/// The most connections of a process alone: those above, the persister's, and that of [`crate::probe`].
+pub const ALONE_MAX: u32 = CONNECTIONS_MAX + 2;
 
 /// The most connections of a process of a cluster.
 pub const MEMBER_CONNECTIONS_MAX: u32 = ALONE_MAX + MEMBER_MAX;

@@ -4,7 +4,6 @@
 //! The check also finds how later sessions must connect: with TLS or without, and with which `search_path`. They are given
 //! the answer as options, so what an administrator changes for the role meanwhile does not split the tables over two schemas.
 
-use std::fmt;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
@@ -13,6 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::error::{Reach, reason, with_timeout};
 use crate::session::{MARK, with_defaults};
+use crate::unsuitable::{Problem, Unsuitable};
 use crate::{Error, Result};
 
 /// The oldest PostgreSQL that Hotline works with, and its number for programs.
@@ -42,33 +42,6 @@ pub enum Purpose {
     Command,
 }
 
-/// Something that is wrong, and what corrects it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Problem {
-    what: String,
-    remedy: String,
-}
-
-/// A database that Hotline cannot work with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unsuitable {
-    place: String,
-    problems: Vec<Problem>,
-}
-
-impl fmt::Display for Unsuitable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Hotline cannot use PostgreSQL at {}: ", self.place)?;
-        for (index, Problem { what, remedy }) in self.problems.iter().enumerate() {
-            let separator = if index == 0 { "" } else { "; " };
-            write!(f, "{separator}{what} ({remedy})")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for Unsuitable {}
-
 /// Connects, checks the database, and returns how all later sessions connect.
 ///
 /// # Errors
@@ -83,13 +56,13 @@ pub async fn prepare(options: &PgConnectOptions, purpose: Purpose) -> Result<PgC
 
 /// Checks everything, and returns the `search_path` of later sessions.
 async fn check(connection: &mut PgConnection, options: &PgConnectOptions, purpose: Purpose) -> Result<String> {
-    let unsuitable = |problems| Error::Unsuitable(Unsuitable { place: address(options), problems });
+    let unsuitable = |problems| Error::Unsuitable(Unsuitable::new(address(options), problems));
     let version = version(connection, options).await?;
     if version.number < VERSION_NUMBER_MIN {
         let what = format!("its version is {}, and Hotline needs {VERSION_MIN} or newer", version.text);
         return Err(unsuitable(vec![Problem { what, remedy: "upgrade the server".to_owned() }]));
     }
-    let facts = Facts::read(connection).await?;
+    let facts = DatabaseFacts::read(connection).await?;
     let extensions = Extension::read(connection).await?;
     let mut problems = facts.problems(purpose);
     if facts.is_writable() {
@@ -130,7 +103,7 @@ async fn version(connection: &mut PgConnection, options: &PgConnectOptions) -> R
 
 /// What a session sees of its database.
 #[derive(Clone, Debug, FromRow)]
-struct Facts {
+struct DatabaseFacts {
     encoding: String,
     database: String,
     role: String,
@@ -154,7 +127,7 @@ struct Facts {
     database_connections: i32,
 }
 
-impl Facts {
+impl DatabaseFacts {
     async fn read(connection: &mut PgConnection) -> Result<Self> {
         let facts = sqlx::query_as(
             "select current_setting('server_encoding') as encoding, current_database()::text as database,
@@ -278,7 +251,7 @@ impl Extension {
         with_timeout(extensions.fetch_all(connection)).await
     }
 
-    fn problem(&self, facts: &Facts) -> Option<Problem> {
+    fn problem(&self, facts: &DatabaseFacts) -> Option<Problem> {
         let name = &self.name;
         let (what, remedy) = match &self.schema {
             Some(_) if self.may_use => return None,

@@ -6,17 +6,16 @@
 //! session. The session of any other folder is never ended: the server does so once its keepalives fail
 //! ([`crate::session`]).
 
-use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
 use std::time::Duration;
 
-use chrono::{DateTime, SecondsFormat, Utc};
 use sha2::{Digest, Sha256};
-use sqlx::{FromRow, PgConnection, PgPool};
+use sqlx::{PgConnection, PgPool};
 
 use crate::error::with_timeout;
+use crate::lock_holder::LockHolder;
 use crate::{Error, Result};
 
 /// The advisory lock of a database's one writer: "hotline" in ASCII.
@@ -65,6 +64,11 @@ impl DataFolder {
     /// The beginning of the names of the sessions that write for this folder.
     fn prefix(&self) -> String {
         format!("hotline writer {} ", self.0)
+    }
+
+    /// Whether a session writes for this folder.
+    fn is_of(&self, session: &LockHolder) -> bool {
+        session.name.as_ref().is_some_and(|name| name.starts_with(&self.prefix()))
     }
 
     /// The name of this process's writing session, for people as well.
@@ -125,7 +129,8 @@ impl WriterClaim {
     /// tries until the caller, the pool, gives up: an error would be logged by the pool at each try.
     pub(crate) async fn lock(&self, connection: &mut PgConnection) -> sqlx::Result<()> {
         loop {
-            if self.try_lock(connection, "select pg_try_advisory_lock($1), pg_backend_pid()").await? {
+            let attempt = sqlx::query_as("select pg_try_advisory_lock($1), pg_backend_pid()").bind(WRITER_LOCK);
+            if self.record(attempt.fetch_one(&mut *connection).await?) {
                 return Ok(());
             }
             if self.is_epoch_taken(connection).await? {
@@ -139,22 +144,25 @@ impl WriterClaim {
 
     /// As [`Self::lock`], for cluster members.
     pub(crate) async fn lock_shared(&self, connection: &mut PgConnection) -> sqlx::Result<()> {
-        while !self.try_lock(connection, "select pg_try_advisory_lock_shared($1), pg_backend_pid()").await? {
+        loop {
+            let attempt = sqlx::query_as("select pg_try_advisory_lock_shared($1), pg_backend_pid()").bind(WRITER_LOCK);
+            if self.record(attempt.fetch_one(&mut *connection).await?) {
+                return Ok(());
+            }
             if let Some(holder) = holder(connection).await? {
                 self.log(&holder);
             }
             tokio::time::sleep(RETRY_PAUSE).await;
         }
-        Ok(())
     }
 
-    async fn try_lock(&self, connection: &mut PgConnection, attempt: &'static str) -> sqlx::Result<bool> {
-        let (is_locked, session): (bool, i32) = sqlx::query_as(attempt).bind(WRITER_LOCK).fetch_one(connection).await?;
+    /// Whether an attempt has locked, and in which session.
+    fn record(&self, (is_locked, session): (bool, i32)) -> bool {
         if is_locked {
             self.session.store(session, Ordering::Release);
             self.logged.store(0, Ordering::Release);
         }
-        Ok(is_locked)
+        is_locked
     }
 
     /// Whether another process took over while this one was disconnected. It must not be ended, even if it wrote for this
@@ -168,8 +176,8 @@ impl WriterClaim {
         Ok(epoch != claimed)
     }
 
-    async fn end_or_log(&self, connection: &mut PgConnection, holder: &Holder) -> sqlx::Result<()> {
-        match self.folder.as_ref().filter(|folder| holder.writes_for(folder)) {
+    async fn end_or_log(&self, connection: &mut PgConnection, holder: &LockHolder) -> sqlx::Result<()> {
+        match self.folder.as_ref().filter(|folder| folder.is_of(holder)) {
             Some(_) => end_session(connection, holder).await,
             None => {
                 self.log(holder);
@@ -179,48 +187,15 @@ impl WriterClaim {
     }
 
     /// Logs a holder once, not at each try.
-    fn log(&self, holder: &Holder) {
+    fn log(&self, holder: &LockHolder) {
         if self.logged.swap(holder.pid, Ordering::AcqRel) != holder.pid {
             tracing::warn!(%holder, "another session is the writer of this database; waiting for its end");
         }
     }
 }
 
-/// The session that holds the writer's lock.
-#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
-pub struct Holder {
-    /// PostgreSQL's process.
-    pub pid: i32,
-    /// The session's name.
-    pub name: Option<String>,
-    /// Where it connected from; `None` for a unix socket, and for a role that may not see it.
-    pub address: Option<String>,
-    /// When it connected.
-    pub since: Option<DateTime<Utc>>,
-}
-
-impl Holder {
-    fn writes_for(&self, folder: &DataFolder) -> bool {
-        self.name.as_ref().is_some_and(|name| name.starts_with(&folder.prefix()))
-    }
-}
-
-impl fmt::Display for Holder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PostgreSQL session {}", self.pid)?;
-        if let Some(name) = &self.name {
-            write!(f, " ({name})")?;
-        }
-        write!(f, " from {}", self.address.as_deref().unwrap_or("a unix socket"))?;
-        if let Some(since) = self.since {
-            write!(f, ", connected since {}", since.to_rfc3339_opts(SecondsFormat::Secs, true))?;
-        }
-        Ok(())
-    }
-}
-
 /// A session that keeps this process from the lock.
-async fn holder(connection: &mut PgConnection) -> sqlx::Result<Option<Holder>> {
+async fn holder(connection: &mut PgConnection) -> sqlx::Result<Option<LockHolder>> {
     sqlx::query_as(
         "select l.pid, a.application_name as name, host(a.client_addr) as address, a.backend_start as since
          from pg_locks l left join pg_stat_activity a on a.pid = l.pid
@@ -234,7 +209,7 @@ async fn holder(connection: &mut PgConnection) -> sqlx::Result<Option<Holder>> {
     .await
 }
 
-async fn end_session(connection: &mut PgConnection, holder: &Holder) -> sqlx::Result<()> {
+async fn end_session(connection: &mut PgConnection, holder: &LockHolder) -> sqlx::Result<()> {
     let end = "select pg_terminate_backend($1)";
     let is_ended: bool = sqlx::query_scalar(end).bind(holder.pid).fetch_one(connection).await?;
     if is_ended {
@@ -264,7 +239,7 @@ pub(crate) async fn wait_for_writer(db: &PgPool, folder: Option<&DataFolder>) ->
         }
         let mut connection = with_timeout(db.acquire()).await?;
         if let Some(holder) = with_timeout(holder(&mut connection)).await? {
-            if folder.is_some_and(|folder| holder.writes_for(folder)) {
+            if folder.is_some_and(|folder| folder.is_of(&holder)) {
                 with_timeout(end_session(&mut connection, &holder)).await?;
             } else if started_at.elapsed() > PREDECESSOR_TIME_MAX {
                 return Err(Error::Held(holder));
@@ -280,18 +255,20 @@ pub(crate) async fn wait_for_writer(db: &PgPool, folder: Option<&DataFolder>) ->
 
 #[cfg(test)]
 mod tests {
+    use chrono::DateTime;
+
     use super::*;
 
-    fn holder_named(name: &str) -> Holder {
-        Holder { pid: 7, name: Some(name.to_owned()), address: None, since: None }
+    fn holder_named(name: &str) -> LockHolder {
+        LockHolder { pid: 7, name: Some(name.to_owned()), address: None, since: None }
     }
 
     #[test]
     fn a_session_belongs_to_the_folder_that_its_name_begins_with() {
         let (one, other) = (DataFolder("00aa".to_owned()), DataFolder("00ab".to_owned()));
         let holder = holder_named(&one.session_name());
-        assert!(holder.writes_for(&one) && !holder.writes_for(&other));
-        assert!(!holder_named("hotline").writes_for(&one) && !holder_named("hotline 00aa").writes_for(&one));
+        assert!(one.is_of(&holder) && !other.is_of(&holder));
+        assert!(!one.is_of(&holder_named("hotline")) && !one.is_of(&holder_named("hotline 00aa")));
     }
 
     #[test]
@@ -299,7 +276,7 @@ mod tests {
         let folder = DataFolder("0123456789abcdef".to_owned());
         assert!(folder.session_name().len() <= SESSION_NAME_MAX);
         let since = DateTime::from_timestamp(1_800_000_000, 0);
-        let holder = Holder { pid: 7, name: Some("hotline".into()), address: Some("192.0.2.7".into()), since };
+        let holder = LockHolder { pid: 7, name: Some("hotline".into()), address: Some("192.0.2.7".into()), since };
         let text = "PostgreSQL session 7 (hotline) from 192.0.2.7, connected since 2027-01-15T08:00:00Z";
         assert_eq!(holder.to_string(), text);
     }

@@ -14,7 +14,6 @@ use hotline_persistence::sealed::KeyError;
 use hotline_persistence::{Error, MigrateError};
 use hotline_postgres::ClusterError;
 
-use super::findings::ProblemsFound;
 use crate::exit_code::Exit;
 use crate::media::OpenError;
 use crate::service::ServiceError;
@@ -146,7 +145,6 @@ fn of_type(error: &(dyn StdError + 'static)) -> Option<Exit> {
         .or_else(|| error.downcast_ref().map(of_statement))
         .or_else(|| error.downcast_ref().map(of_io))
         .or_else(|| error.downcast_ref().map(|_: &hotline_actors::Refusal| Exit::Unavailable))
-        .or_else(|| error.downcast_ref().map(|_: &ProblemsFound| Exit::Finding))
         .or(is_internal.then_some(Exit::Internal))
 }
 

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-use super::Failure;
 use super::output::OutputArgs;
+use super::{Failure, Refusal};
+use crate::exit_code::Exit;
 
 /// What was found of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -39,18 +40,16 @@ impl Finding {
     }
 }
 
-/// Some checks found a problem: exit code 1.
-#[derive(Debug, thiserror::Error)]
-#[error("checks with a problem: {0}")]
-pub struct ProblemsFound(String);
-
 /// Prints the findings.
 ///
 /// # Errors
-/// [`ProblemsFound`] if there is a problem.
+/// If there is a problem.
 pub fn finish(findings: Vec<Finding>, output: OutputArgs) -> Result<(), Failure> {
     let problems = findings.iter().filter(|finding| finding.result == Outcome::Problem);
     let problems = problems.map(|finding| finding.check).collect::<Vec<_>>().join(", ");
     output.many("checks", &["check", "result", "found", "next"], findings)?;
-    if problems.is_empty() { Ok(()) } else { Err(ProblemsFound(problems).into()) }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(Refusal::new(Exit::Finding, format!("checks with a problem: {problems}")).into())
 }

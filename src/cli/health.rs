@@ -27,7 +27,7 @@ pub struct HealthArgs {
 
 /// What the service answered.
 #[derive(Serialize)]
-struct Health {
+struct HealthReport {
     url: String,
     status: String,
     reasons: Vec<String>,
@@ -45,7 +45,7 @@ pub async fn run(args: HealthArgs, global: &GlobalArgs) -> Result<(), Failure> {
     }
 }
 
-async fn ask(args: HealthArgs) -> Result<Health, Failure> {
+async fn ask(args: HealthArgs) -> Result<HealthReport, Failure> {
     let base = match args.url {
         Some(url) => url,
         None => format!("http://{}", reachable(Cli::read_service()?.args.network.listen)),
@@ -62,7 +62,7 @@ async fn ask(args: HealthArgs) -> Result<Health, Failure> {
     if !is_healthy {
         return Err(format!("{url}: {status}: {}", reasons.join("; ")).into());
     }
-    Ok(Health { url, status, reasons })
+    Ok(HealthReport { url, status, reasons })
 }
 
 /// The address at which this machine reaches a listener.

@@ -157,7 +157,7 @@ enum Command {
     #[command(subcommand)]
     Config(config::Command),
     /// Check whether a running service is ready; exits with status 1 if not
-    #[command(after_help = "Example:\n  hotline health --url http://127.0.0.1:8080")]
+    #[command(after_help = "In a Dockerfile:\n  HEALTHCHECK CMD [\"hotline\", \"health\"]")]
     Health(health::HealthArgs),
     /// Migrate the database to the schema of this release; the service may keep running
     #[command(after_help = MIGRATION)]
@@ -212,7 +212,7 @@ pub async fn run() -> ExitCode {
 }
 
 /// The options with which the service runs.
-struct Service {
+struct ServiceOptions {
     args: ServeArgs,
     database: DatabaseArgs,
     options: Vec<EffectiveOption>,
@@ -221,7 +221,7 @@ struct Service {
 impl Cli {
     /// The options with which `serve` would run: by the environment, the file, and those options of this command line
     /// that every command has.
-    fn read_service() -> Result<Service, Failure> {
+    fn read_service() -> Result<ServiceOptions, Failure> {
         let declaration = command();
         let given = declaration.clone().try_get_matches().map_err(|error| usage_message(&error))?;
         let mut line = vec![OsString::from("hotline"), OsString::from("serve")];
@@ -240,14 +240,18 @@ impl Cli {
     }
 
     /// The options of the service on this command line, with the file as it is now; never ends the process.
-    fn read_again() -> Result<Service, Failure> {
+    fn read_again() -> Result<ServiceOptions, Failure> {
         let declaration = command();
         let given = declaration.clone().try_get_matches().map_err(|error| usage_message(&error))?;
         let path = given.get_one::<PathBuf>("config").cloned();
         Self::service_of(declaration, path.as_deref(), std::env::args_os().collect())
     }
 
-    fn service_of(declaration: clap::Command, path: Option<&Path>, line: Vec<OsString>) -> Result<Service, Failure> {
+    fn service_of(
+        declaration: clap::Command,
+        path: Option<&Path>,
+        line: Vec<OsString>,
+    ) -> Result<ServiceOptions, Failure> {
         let file = config_file::keys(&declaration, path)?;
         let declaration = config_file::apply(declaration, path)?;
         let matches = declaration.clone().try_get_matches_from(line).map_err(|error| usage_message(&error))?;
@@ -255,7 +259,7 @@ impl Cli {
         match (cli.command, matches.subcommand()) {
             (Command::Serve(args) | Command::Demo(args), Some((_, service))) => {
                 let options = config::effective(&declaration, service, &file);
-                Ok(Service { args, database: cli.global.database, options })
+                Ok(ServiceOptions { args, database: cli.global.database, options })
             }
             _ => Err("the command does not run the service".into()),
         }

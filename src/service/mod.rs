@@ -130,7 +130,8 @@ impl Service {
                 (Some(postgres), database)
             }
         };
-        let start = Self::start_on(&settings, sockets, early, database, &stop);
+        // Boxed: a large future, and the stack of whoever starts a service may be small.
+        let start = Box::pin(Self::start_on(&settings, sockets, early, database, &stop));
         let started = match &settings.cluster {
             // Nothing was acknowledged yet, so everything can be dropped where it is.
             None => stop.interrupt(start).await.unwrap_or(Err(ServiceError::Interrupted)),
@@ -156,10 +157,10 @@ impl Service {
         database: PgConnectOptions,
         stop: &StopSignal,
     ) -> Result<Self, ServiceError> {
-        let opening = stop.interrupt(async {
+        let opening = stop.interrupt(Box::pin(async {
             wait_until_reachable(&database, settings.start.wait).await?;
             Store::open(settings.store_options(database), fail).await
-        });
+        }));
         let store = opening.await.ok_or(ServiceError::Interrupted)??;
         let directory = Directory::load(&store.housekeeping, &store.keys, settings.engine.reload_every).await?;
         let keys = match store.membership() {

@@ -17,6 +17,7 @@ const GIVEN: &[(&str, &str)] = &[
 
 /// The files that create HTTP clients, and whose addresses these call.
 const CLIENTS: &[(&str, &str)] = &[
+    ("src/cli/health.rs", "the operator's: --url, or the address that serve listens on"),
     ("src/cluster/tests/mod.rs", "a test"),
     ("src/outbound/mod.rs", "anybody's, guarded"),
     ("src/providers/graph.rs", "the operator's: --provider-url, and what the command line gave a channel"),

@@ -46,8 +46,9 @@ const HARMLESS: [(&str, &str, &str); 23] = [
 ];
 
 /// Who makes connections that may write as they are, or says that others may.
-const MAKERS: [(&str, &str, &str); 9] = [
+const MAKERS: [(&str, &str, &str); 10] = [
     ("persistence/src/cluster/lives.rs", "begin read write", "the fence itself"),
+    ("persistence/src/migration/mod.rs", "transaction_read_only", "asks whether it is"),
     ("persistence/src/pool.rs", "transaction_read_only", "what makes them read-only"),
     ("persistence/src/requirements.rs", "transaction_read_only", "asks whether they are"),
     ("persistence/src/store.rs", "connect_housekeeping", "at the start; read-only from the life on"),

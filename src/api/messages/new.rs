@@ -107,7 +107,7 @@ impl Input for NewMessage {
         let kind = fields.required::<Kind>("type");
         let is_voice = fields.optional("voice").unwrap_or(false);
         if is_voice && kind.is_some_and(|kind| kind != Kind::Media) {
-            fields.refuse("voice", "is accepted only with the type media");
+            fields.refuse("voice", "is accepted only for the type media");
         }
         let channel_id = fields.optional("channelId");
         let ticket: Option<TicketId> = fields.optional("ticketId");

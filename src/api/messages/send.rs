@@ -126,7 +126,7 @@ fn check_files(channel: ChannelType, content: &ContentInput, uploads: &[Upload])
             return Err(ApiError::file_too_large(kind.as_str(), bytes_max));
         }
         if *is_voice && !is_voice_type(channel, upload.mime_type()) {
-            return Err(invalid("voice", "requires audio files, on WhatsApp of the type audio/ogg"));
+            return Err(invalid("voice", "is accepted only for audio files, on WhatsApp of the type audio/ogg"));
         }
     }
     Ok(())

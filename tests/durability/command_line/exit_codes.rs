@@ -75,7 +75,7 @@ async fn a_wrong_configuration_ends_with_78_and_a_denied_user_with_77() {
 }
 
 #[actix_web::test]
-async fn a_disk_that_cannot_be_used_ends_with_73_or_74() {
+async fn a_folder_that_cannot_be_created_ends_with_73() {
     let folder = data_folder();
     let database = TestDatabase::migrated().await;
     let url = url(&database);
@@ -83,7 +83,7 @@ async fn a_disk_that_cannot_be_used_ends_with_73_or_74() {
     let said = ends(Path::new("/proc/hotline"), &arguments, Exit::CannotCreate);
     assert!(said.contains("/proc/hotline"), "{said}");
     std::fs::write(folder.path().join("journal"), "no folder").expect("written");
-    let said = ends(folder.path(), &arguments, Exit::Io);
+    let said = ends(folder.path(), &arguments, Exit::CannotCreate);
     assert!(said.contains("journal"), "{said}");
     database.drop().await;
 }

@@ -25,7 +25,7 @@ const NOT_RUN: &[(&str, &str)] = &[
 ];
 
 /// Blocks of a shell that are run by tests of their own, by how they begin.
-const BLOCKS: [&str; 2] = ["key=…", "psql -h"];
+const BLOCKS: [&str; 3] = ["key=…", "psql -h", "export HOTLINE_URL"];
 
 /// What stands for a value, and one to put there.
 const VALUES: &[(&str, &str)] = &[

@@ -1483,6 +1483,8 @@ export interface MediaFile {
   size: number;
   /** A URL that needs no token, valid for about a day. */
   url: string;
+  /** Whether it is a voice message. */
+  voice: boolean;
 }
 
 /** A message in a ticket: from the contact, from the company, or between agents. */
@@ -1628,6 +1630,11 @@ export interface MessageSend {
   type: "text" | "media" | "template" | "interactive";
   /** The user, as `GET /users` lists them. */
   userId?: number | null;
+  /**
+   * Sends the files as voice messages: audio files, on WhatsApp of the type audio/ogg. Only with the type
+   * `media`.
+   */
+  voice?: boolean | null;
   /** Note about the wrap-up, with `closeTicket`. */
   wrapupNote?: string | null;
   /** The wrap-up type, with `closeTicket`. */
@@ -1670,6 +1677,11 @@ export interface MessageSendForm {
   type: "text" | "media" | "template" | "interactive";
   /** The user, as `GET /users` lists them. */
   userId?: number | null;
+  /**
+   * Sends the files as voice messages: audio files, on WhatsApp of the type audio/ogg. Only with the type
+   * `media`.
+   */
+  voice?: boolean | null;
   /** Note about the wrap-up, with `closeTicket`. */
   wrapupNote?: string | null;
   /** The wrap-up type, with `closeTicket`. */
@@ -2066,13 +2078,33 @@ export interface QuickMessageUpdate {
 export interface Readiness {
   /** The components, by name. */
   parts: ReadyParts;
-  /** `ready` if all components are ready. */
+  /** Why it is not `ready`. */
+  reasons: ReadinessReason[];
+  /**
+   * `ready`; `degraded` if it serves while something needs attention; `starting`, `stopping` or `not ready` if
+   * it must get no requests.
+   */
   status: string;
+}
+
+/** Why the service is not `ready`. */
+export interface ReadinessReason {
+  /** For people. */
+  message: string;
+  /**
+   * For programs: `starting`, `stopping`, `no_lease`, `journal_filling`, or a condition that is also in the log
+   * and the metrics: `database`, `database_changes`, `database_connections`, `journal`, `connections`,
+   * `open_files`, `message_files`, `disk`, `rejected_rows`, `peer`, `shared_folder` or `node_name`. There may
+   * be more in later releases.
+   */
+  reason: string;
+  /** Since when, if that is known. */
+  since: Timestamp | null;
 }
 
 /** The components of the service: each is `ready` or `not ready`. */
 export interface ReadyParts {
-  /** Whether the service accepts requests; not while it is stopping. */
+  /** Whether the service accepts requests; not while it is starting or stopping. */
   accepting: string;
   /** Whether PostgreSQL responds. */
   database: string;
@@ -2849,6 +2881,16 @@ export interface UserUpdate {
   profileId?: number | null;
   /** The user's queues; replaces the current ones. */
   queueIds?: number[];
+}
+
+/** Which build this is. */
+export interface Version {
+  /** The date of that commit, or `unknown`. */
+  built: string;
+  /** The commit it was built from, or `unknown`. */
+  commit: string;
+  /** The version of the release. */
+  version: string;
 }
 
 /** A visitor's activity. */

@@ -16,8 +16,8 @@ const HEADER_CHARACTERS_MAX: usize = 60;
 const BODY_CHARACTERS_MAX: usize = 1024;
 const ONLY_BODY_CHARACTERS_MAX: usize = 32_768;
 
-/// More blanks in a row than this are refused.
-const BLANKS_MAX: usize = 4;
+/// Maximum spaces in a row.
+const SPACES_MAX: usize = 4;
 
 /// Visits the text parameters of a template, including those of its cards.
 pub(super) fn visit<'a>(value: &'a Value, to: &mut impl FnMut(&'a str)) {
@@ -91,8 +91,8 @@ fn fill_component(component: &mut Map<String, Value>, has_only_body: bool, value
 /// # Errors
 /// The rule it breaks.
 pub fn check_parameter_text(text: &str) -> Result<(), String> {
-    if text.contains(['\n', '\r', '\t']) || text.contains(&" ".repeat(BLANKS_MAX + 1)) {
-        return Err(format!("must have no line breaks, no tabs, and at most {BLANKS_MAX} blanks in a row"));
+    if text.contains(['\n', '\r', '\t']) || text.contains(&" ".repeat(SPACES_MAX + 1)) {
+        return Err(format!("must not contain line breaks, tabs or more than {SPACES_MAX} spaces in a row"));
     }
     Ok(())
 }

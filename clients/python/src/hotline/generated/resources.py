@@ -1129,7 +1129,7 @@ class Messages(Resource):
         request = Request("listMessages", "GET", "/api/v1/messages", query={"perPage": per_page, "order": order, "cursor": cursor, "ticketId": ticket_id, "contactId": contact_id, "channelId": channel_id, "direction": direction, "type": type, "status": status, "createdFrom": created_from, "createdTo": created_to, "updatedFrom": updated_from, "updatedTo": updated_to})
         return self._transport.pages(request, Options(timeout=timeout, max_retries=max_retries))
 
-    def send(self, *, type: Literal["text", "media", "template", "interactive"], body: Given[Union[str, None]] = NOT_GIVEN, channel_id: Given[Union[int, None]] = NOT_GIVEN, close_ticket: Given[Union[bool, None]] = NOT_GIVEN, contact_id: Given[Union[int, None]] = NOT_GIVEN, contact_name: Given[Union[str, None]] = NOT_GIVEN, interactive: Given[Union[Dict[str, Any], None]] = NOT_GIVEN, medias: Given[Sequence[Upload]] = NOT_GIVEN, number: Given[Union[str, None]] = NOT_GIVEN, queue_id: Given[Union[int, None]] = NOT_GIVEN, reopen_ticket: Given[Union[bool, None]] = NOT_GIVEN, template: Given[Union[t.MessageSendFormTemplate, None]] = NOT_GIVEN, ticket_id: Given[Union[int, None]] = NOT_GIVEN, user_id: Given[Union[int, None]] = NOT_GIVEN, wrapup_note: Given[Union[str, None]] = NOT_GIVEN, wrapup_type_id: Given[Union[int, None]] = NOT_GIVEN, idempotency_key: str | None = None, timeout: float | None = None, max_retries: int | None = None) -> t.QueuedJob:
+    def send(self, *, type: Literal["text", "media", "template", "interactive"], body: Given[Union[str, None]] = NOT_GIVEN, channel_id: Given[Union[int, None]] = NOT_GIVEN, close_ticket: Given[Union[bool, None]] = NOT_GIVEN, contact_id: Given[Union[int, None]] = NOT_GIVEN, contact_name: Given[Union[str, None]] = NOT_GIVEN, interactive: Given[Union[Dict[str, Any], None]] = NOT_GIVEN, medias: Given[Sequence[Upload]] = NOT_GIVEN, number: Given[Union[str, None]] = NOT_GIVEN, queue_id: Given[Union[int, None]] = NOT_GIVEN, reopen_ticket: Given[Union[bool, None]] = NOT_GIVEN, template: Given[Union[t.MessageSendFormTemplate, None]] = NOT_GIVEN, ticket_id: Given[Union[int, None]] = NOT_GIVEN, user_id: Given[Union[int, None]] = NOT_GIVEN, voice: Given[Union[bool, None]] = NOT_GIVEN, wrapup_note: Given[Union[str, None]] = NOT_GIVEN, wrapup_type_id: Given[Union[int, None]] = NOT_GIVEN, idempotency_key: str | None = None, timeout: float | None = None, max_retries: int | None = None) -> t.QueuedJob:
         """Send a message. Queues a message and immediately returns a job. Opens a ticket if none is open.
         Requires the permission `messages` `POST`.
 
@@ -1149,10 +1149,12 @@ class Messages(Resource):
         :param type: `text` requires `body`; `media` requires a form with files in `medias`; `template` and
             `interactive` require the field of the same name
         :param user_id: The user, as `GET /users` lists them.
+        :param voice: Sends the files as voice messages: audio files, on WhatsApp of the type audio/ogg. Only
+            with the type `media`.
         :param wrapup_note: Note about the wrap-up, with `closeTicket`.
         :param wrapup_type_id: The wrap-up type, with `closeTicket`.
         """
-        request = Request("sendMessage", "POST", "/api/v1/messages", body={"body": body, "channelId": channel_id, "closeTicket": close_ticket, "contactId": contact_id, "contactName": contact_name, "interactive": interactive, "medias": medias, "number": number, "queueId": queue_id, "reopenTicket": reopen_ticket, "template": template, "ticketId": ticket_id, "type": type, "userId": user_id, "wrapupNote": wrapup_note, "wrapupTypeId": wrapup_type_id}, keyed=True)
+        request = Request("sendMessage", "POST", "/api/v1/messages", body={"body": body, "channelId": channel_id, "closeTicket": close_ticket, "contactId": contact_id, "contactName": contact_name, "interactive": interactive, "medias": medias, "number": number, "queueId": queue_id, "reopenTicket": reopen_ticket, "template": template, "ticketId": ticket_id, "type": type, "userId": user_id, "voice": voice, "wrapupNote": wrapup_note, "wrapupTypeId": wrapup_type_id}, keyed=True)
         result: t.QueuedJob = self._transport.data(request, Options(timeout=timeout, max_retries=max_retries, idempotency_key=idempotency_key))
         return result
 

@@ -2064,6 +2064,8 @@ class MediaFile(TypedDict):
     size: int
     # A URL that needs no token, valid for about a day.
     url: str
+    # Whether it is a voice message.
+    voice: bool
 
 
 class Message(TypedDict):
@@ -2211,6 +2213,8 @@ class MessageSend(TypedDict):
     type: Literal["text", "media", "template", "interactive"]
     # The user, as `GET /users` lists them.
     userId: NotRequired[Union[int, None]]
+    # Sends the files as voice messages: audio files, on WhatsApp of the type audio/ogg. Only with the type `media`.
+    voice: NotRequired[Union[bool, None]]
     # Note about the wrap-up, with `closeTicket`.
     wrapupNote: NotRequired[Union[str, None]]
     # The wrap-up type, with `closeTicket`.
@@ -2250,6 +2254,8 @@ class MessageSendForm(TypedDict):
     type: Literal["text", "media", "template", "interactive"]
     # The user, as `GET /users` lists them.
     userId: NotRequired[Union[int, None]]
+    # Sends the files as voice messages: audio files, on WhatsApp of the type audio/ogg. Only with the type `media`.
+    voice: NotRequired[Union[bool, None]]
     # Note about the wrap-up, with `closeTicket`.
     wrapupNote: NotRequired[Union[str, None]]
     # The wrap-up type, with `closeTicket`.
@@ -2648,14 +2654,31 @@ class Readiness(TypedDict):
 
     # The components, by name.
     parts: ReadyParts
-    # `ready` if all components are ready.
+    # Why it is not `ready`.
+    reasons: List[ReadinessReason]
+    # `ready`; `degraded` if it serves while something needs attention; `starting`, `stopping` or `not ready` if it
+    # must get no requests.
     status: str
+
+
+class ReadinessReason(TypedDict):
+    """Why the service is not `ready`."""
+
+    # For people.
+    message: str
+    # For programs: `starting`, `stopping`, `no_lease`, `journal_filling`, or a condition that is also in the log
+    # and the metrics: `database`, `database_changes`, `database_connections`, `journal`, `connections`,
+    # `open_files`, `message_files`, `disk`, `rejected_rows`, `peer`, `shared_folder` or `node_name`. There may be
+    # more in later releases.
+    reason: str
+    # Since when, if that is known.
+    since: Union[Timestamp, None]
 
 
 class ReadyParts(TypedDict):
     """The components of the service: each is `ready` or `not ready`."""
 
-    # Whether the service accepts requests; not while it is stopping.
+    # Whether the service accepts requests; not while it is starting or stopping.
     accepting: str
     # Whether PostgreSQL responds.
     database: str
@@ -3446,6 +3469,17 @@ class UserUpdate(TypedDict):
     profileId: NotRequired[Union[int, None]]
     # The user's queues; replaces the current ones.
     queueIds: NotRequired[Sequence[int]]
+
+
+class Version(TypedDict):
+    """Which build this is."""
+
+    # The date of that commit, or `unknown`.
+    built: str
+    # The commit it was built from, or `unknown`.
+    commit: str
+    # The version of the release.
+    version: str
 
 
 class VisitorActivity(TypedDict):

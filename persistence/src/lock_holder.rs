@@ -1,0 +1,33 @@
+//! The session that holds the lock of a database's writer.
+
+use std::fmt;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use sqlx::FromRow;
+
+/// The session that holds the writer's lock.
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
+pub struct LockHolder {
+    /// PostgreSQL's process.
+    pub pid: i32,
+    /// The session's name.
+    pub name: Option<String>,
+    /// Where it connected from; `None` for a unix socket, and for a role that may not see it.
+    pub address: Option<String>,
+    /// When it connected.
+    pub since: Option<DateTime<Utc>>,
+}
+
+impl fmt::Display for LockHolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PostgreSQL session {}", self.pid)?;
+        if let Some(name) = &self.name {
+            write!(f, " ({name})")?;
+        }
+        write!(f, " from {}", self.address.as_deref().unwrap_or("a unix socket"))?;
+        if let Some(since) = self.since {
+            write!(f, ", connected since {}", since.to_rfc3339_opts(SecondsFormat::Secs, true))?;
+        }
+        Ok(())
+    }
+}
