@@ -13,6 +13,7 @@ mod config;
 mod config_file;
 mod database;
 mod demo;
+mod doctor;
 mod environment;
 mod failure;
 mod findings;
@@ -107,6 +108,10 @@ Example:
 const MIGRATION: &str = "\
 A migration waits for a lock for two seconds at a time, and names the session that holds it, so that requests continue
 meanwhile. `hotline serve` migrates as well, unless it runs with --migrate=false.";
+const DOCTOR: &str = "\
+Takes the options of `serve`, so that it examines what the service would use: ports, disk, PostgreSQL, clocks, the other
+processes of a cluster, the credentials of channels, webhooks and the mail relay. Nothing is sent to a contact. The exit
+code is 0 if nothing has to be done, and 1 if a check found a problem.";
 
 #[derive(Subcommand)]
 enum Command {
@@ -162,6 +167,9 @@ enum Command {
     /// Migrate the database to the schema of this release; the service may keep running
     #[command(after_help = MIGRATION)]
     Migrate(migrate::MigrateArgs),
+    /// Examine the machine, the database and the network of the service
+    #[command(after_help = DOCTOR)]
+    Doctor(Box<doctor::DoctorArgs>),
     /// Print the completions of a shell
     #[command(after_help = "Example:\n  hotline completions bash > hotline.bash")]
     Completions {
@@ -202,6 +210,7 @@ pub async fn run() -> ExitCode {
         Command::Config(command) => config::run(command, global).await,
         Command::Health(args) => health::run(args, global).await,
         Command::Migrate(args) => migrate::run(args, global).await,
+        Command::Doctor(args) => doctor::run(*args, global).await,
         Command::Completions { shell } => completions::run(shell),
         Command::Man { dir } => man::run(&dir),
     };

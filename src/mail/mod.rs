@@ -63,6 +63,9 @@ pub enum MailError {
     /// The relay has not accepted it.
     #[error("the relay did not accept it: {0}")]
     Relay(#[from] lettre::transport::smtp::Error),
+    /// The relay has closed the connection.
+    #[error("the relay closed the connection")]
+    Disconnected,
     /// The timeout has expired.
     #[error("the relay took longer than {} s", .0.as_secs_f32())]
     Time(Duration),
@@ -133,6 +136,19 @@ impl Mailer {
             unauthenticated_connections: Arc::new(Semaphore::new(UNAUTHENTICATED_CONNECTIONS_MAX)),
             figures,
         })
+    }
+
+    /// Connects to the relay and signs in, without sending anything.
+    ///
+    /// # Errors
+    /// When the relay does not accept it.
+    pub async fn check(&self) -> Result<(), MailError> {
+        match timeout(self.send_time_max, self.transport.test_connection()).await {
+            Ok(Ok(true)) => Ok(()),
+            Ok(Ok(false)) => Err(MailError::Disconnected),
+            Ok(Err(error)) => Err(error.into()),
+            Err(_) => Err(MailError::Time(self.send_time_max)),
+        }
     }
 
     /// A reservation for an e-mail; `None` while the queue is full.

@@ -134,6 +134,15 @@ impl Graph {
         read(self.request(Method::POST, account, &path)?.multipart(form)).await
     }
 
+    /// Reads the account's own node, which succeeds if its id and token are valid.
+    ///
+    /// # Errors
+    /// Why it failed.
+    pub async fn account(&self, account: &Account) -> Result<(), GraphError> {
+        let path = format!("{}?fields=id", digits(&account.id)?);
+        response_body(self.request(Method::GET, account, &path)?).await.map(drop)
+    }
+
     /// Reads a file's node: the response contains its URL.
     ///
     /// # Errors

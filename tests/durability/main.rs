@@ -12,6 +12,7 @@ mod clean_stop;
 mod cluster;
 mod command_line;
 mod database;
+mod doctor;
 mod doors;
 mod events;
 mod hooks;

@@ -6,7 +6,9 @@
 //! has no such guarantee, and a start refuses it ([`crate::recovery::compare`]).
 
 mod check;
+mod server;
 mod snapshot;
 
 pub use check::{Count, Orphans, counts, files_after, is_empty, orphans, rejected, still_used};
+pub use server::{DatabaseServer, server};
 pub use snapshot::{JournalPosition, Snapshot, State};

@@ -389,6 +389,14 @@ async fn templates(state: Data<State>, path: Path<(String, String)>, request: Ht
 /// `GET /{version}/{file}`: where it lies.
 async fn file(state: Data<State>, path: Path<(String, String)>, request: HttpRequest) -> HttpResponse {
     let (_, id) = path.into_inner();
+    if state.accounts.lock().contains_key(&id) {
+        let is_admitted = state.admits(&id, &request);
+        return if is_admitted {
+            HttpResponse::Ok().json(json!({"id": id}))
+        } else {
+            Answer::token_refused().respond()
+        };
+    }
     let Some(file) = state.files.lock().get(&id).cloned() else {
         return Answer::refuse(400, 100, "Unsupported get request. Object with this ID does not exist").respond();
     };

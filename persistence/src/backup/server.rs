@@ -1,0 +1,57 @@
+//! What an examination reads of the database server.
+
+use chrono::{DateTime, Utc};
+use sqlx::{FromRow, PgConnection};
+
+use crate::Result;
+
+/// The server and the role, as a session of the service has them.
+#[derive(Clone, Debug, FromRow)]
+pub struct DatabaseServer {
+    /// As `server_version_num`.
+    pub version: i32,
+    /// The encoding of the database.
+    pub encoding: String,
+    /// Whether a commit waits for the disk.
+    pub synchronous_commit: String,
+    /// Whether the server syncs at all.
+    pub fsync: String,
+    /// Whether it is a standby.
+    pub is_standby: bool,
+    /// Maximum number of connections of the server, without those of superusers.
+    pub connections_max: i64,
+    /// Connections at the moment, of all databases.
+    pub connections: i64,
+    /// Maximum number of connections of the role; -1: no limit.
+    pub role_connections_max: i32,
+    /// Whether the session is encrypted.
+    pub is_encrypted: bool,
+    /// Whether the session is over the network.
+    pub is_remote: bool,
+    /// The database's time.
+    pub now: DateTime<Utc>,
+    /// The extensions that the tables use and that are not installed.
+    pub missing_extensions: Vec<String>,
+}
+
+/// Reads it.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn server(db: &mut PgConnection) -> Result<DatabaseServer> {
+    let server = "select current_setting('server_version_num')::int4 as version,
+             current_setting('server_encoding') as encoding,
+             current_setting('synchronous_commit') as synchronous_commit,
+             current_setting('fsync') as fsync,
+             pg_is_in_recovery() as is_standby,
+             current_setting('max_connections')::bigint
+                 - current_setting('superuser_reserved_connections')::bigint as connections_max,
+             (select count(*) from pg_stat_activity where backend_type = 'client backend') as connections,
+             (select rolconnlimit from pg_roles where rolname = current_user) as role_connections_max,
+             coalesce((select ssl from pg_stat_ssl where pid = pg_backend_pid()), false) as is_encrypted,
+             inet_server_addr() is not null as is_remote,
+             clock_timestamp() as now,
+             array(select x.name from unnest(array['unaccent', 'pg_trgm', 'btree_gin']) as x (name)
+                 where not exists (select from pg_extension e where e.extname = x.name)) as missing_extensions";
+    Ok(sqlx::query_as(server).fetch_one(db).await?)
+}

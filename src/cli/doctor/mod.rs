@@ -1,0 +1,71 @@
+//! `hotline doctor`: whether the surroundings of an installation are as it needs them. It takes the options of the
+//! service, changes nothing, and sends nothing to a contact.
+
+mod machine;
+mod network;
+mod postgres;
+
+use clap::Args;
+use hotline_persistence::PgPool;
+use hotline_persistence::backup::State;
+
+use super::database::connect;
+use super::findings::{Finding, finish};
+use super::{Failure, GlobalArgs};
+use crate::config::ServeArgs;
+use crate::service::Settings;
+
+/// Examine the machine, the database and the network of the service
+#[derive(Args)]
+pub struct DoctorArgs {
+    /// Call nothing on the network but the database and the own service
+    #[arg(long)]
+    offline: bool,
+    #[command(flatten)]
+    serve: ServeArgs,
+}
+
+pub async fn run(args: DoctorArgs, global: &GlobalArgs) -> Result<(), Failure> {
+    let settings = args.serve.settings(&global.database)?;
+    let mut findings = vec![Finding::ok("release", env!("CARGO_PKG_VERSION"))];
+    findings.extend(machine::check(&settings).await);
+    let examined = connect(&global.database, async |db| Ok(of_database(&settings, args.offline, db).await)).await;
+    match examined {
+        Ok(more) => findings.extend(more),
+        Err(error) => findings.push(Finding::problem(
+            "database",
+            error.to_string(),
+            "start it, or correct --data-dir or --database-url",
+        )),
+    }
+    if !args.offline {
+        findings.extend(network::relay(&settings).await);
+    }
+    finish(findings, global.output)
+}
+
+async fn of_database(settings: &Settings, is_offline: bool, db: &PgPool) -> Vec<Finding> {
+    let mut findings = match postgres::check(db).await {
+        Ok(findings) => findings,
+        Err(error) => return vec![failed("database", &error)],
+    };
+    let state = match db.acquire().await {
+        Ok(mut connection) => State::read(&mut connection).await,
+        Err(error) => Err(error.into()),
+    };
+    match state {
+        Ok(state) => findings.push(Finding::ok("schema", format!("{}, of Hotline {}", state.migration, state.release))),
+        Err(_) => {
+            findings.push(Finding::note("schema", "there are no tables yet", "the first start creates them"));
+            return findings;
+        }
+    }
+    if !is_offline {
+        findings.extend(network::check(settings, db).await.unwrap_or_else(|error| vec![failed("network", &*error)]));
+    }
+    findings
+}
+
+fn failed(check: &'static str, error: &dyn std::error::Error) -> Finding {
+    Finding::problem(check, error.to_string(), "see whether the database answers, and run it again")
+}

@@ -1,0 +1,162 @@
+//! The database server: version, encoding, settings, connections, TLS and clock.
+
+use chrono::TimeDelta;
+use hotline_persistence::backup::{DatabaseServer, server};
+use hotline_persistence::{PgPool, Result, clock};
+
+use crate::cli::findings::Finding;
+
+/// As `server_version_num`.
+const VERSION_MIN: i32 = 150_000;
+
+const ENCODING: &str = "UTF8";
+
+/// Connections that the service opens under load.
+const CONNECTIONS_NEEDED: i64 = 18;
+
+/// Maximum difference between the clocks.
+const CLOCK_ERROR_MAX: TimeDelta = TimeDelta::seconds(2);
+
+pub async fn check(db: &PgPool) -> Result<Vec<Finding>> {
+    let mut connection = db.acquire().await?;
+    let asked_at = clock::now();
+    let server = server(&mut connection).await?;
+    // The answer is from the middle of the call.
+    let here = asked_at + (clock::now() - asked_at) / 2;
+    Ok(vec![
+        of_version(&server),
+        of_encoding(&server),
+        of_extensions(&server),
+        of_settings(&server),
+        of_connections(&server),
+        of_tls(&server),
+        of_clock(server.now - here),
+    ])
+}
+
+fn of_version(server: &DatabaseServer) -> Finding {
+    let version = format!("{}.{}", server.version / 10_000, server.version % 10_000);
+    match (server.version < VERSION_MIN, server.is_standby) {
+        (true, _) => Finding::problem("PostgreSQL", version, "upgrade it to 15 or newer"),
+        (_, true) => Finding::problem("PostgreSQL", format!("{version}, a standby"), "use the address of the primary"),
+        _ => Finding::ok("PostgreSQL", version),
+    }
+}
+
+fn of_encoding(server: &DatabaseServer) -> Finding {
+    let next = "create a database with `encoding 'UTF8' template template0`, and move the tables to it";
+    match server.encoding.as_str() {
+        ENCODING => Finding::ok("encoding", ENCODING),
+        other => Finding::problem("encoding", other, next),
+    }
+}
+
+fn of_extensions(server: &DatabaseServer) -> Finding {
+    if server.missing_extensions.is_empty() {
+        return Finding::ok("extensions", "installed");
+    }
+    let missing = server.missing_extensions.join(", ");
+    let next = "the first start creates them if its role owns the database; otherwise an administrator has to";
+    Finding::note("extensions", format!("not installed: {missing}"), next)
+}
+
+fn of_settings(server: &DatabaseServer) -> Finding {
+    const SETTINGS: &str = "settings";
+    if server.fsync == "off" {
+        return Finding::problem(SETTINGS, "fsync is off", "set it to on: a crash of the machine loses data");
+    }
+    if server.synchronous_commit == "off" {
+        let next = "set it to on: a crash of the server loses contacts and settings that were acknowledged";
+        return Finding::problem(SETTINGS, "synchronous_commit is off", next);
+    }
+    Finding::ok(SETTINGS, "a commit waits for the disk")
+}
+
+fn of_connections(server: &DatabaseServer) -> Finding {
+    const CONNECTIONS: &str = "connections";
+    let DatabaseServer { connections, connections_max, .. } = server;
+    let of_role = i64::from(server.role_connections_max);
+    let limit = if of_role < 0 { *connections_max } else { of_role.min(*connections_max) };
+    let found = format!("{connections} open, at most {limit} for this role");
+    if limit < CONNECTIONS_NEEDED {
+        let next = format!("allow at least {CONNECTIONS_NEEDED} (max_connections, or the limit of the role)");
+        return Finding::problem(CONNECTIONS, found, next);
+    }
+    if connections_max - connections < 2 {
+        return Finding::problem(CONNECTIONS, found, "raise max_connections, or close other clients");
+    }
+    Finding::ok(CONNECTIONS, found)
+}
+
+fn of_tls(server: &DatabaseServer) -> Finding {
+    match (server.is_remote, server.is_encrypted) {
+        (false, _) => Finding::ok("database TLS", "not needed: a socket of this machine"),
+        (true, true) => Finding::ok("database TLS", "encrypted"),
+        (true, false) => Finding::note(
+            "database TLS",
+            "the connection is not encrypted",
+            "outside of a trusted network use ?sslmode=verify-full in --database-url",
+        ),
+    }
+}
+
+fn of_clock(difference: TimeDelta) -> Finding {
+    let found = format!("{} ms from the database's", difference.num_milliseconds());
+    if difference.abs() > CLOCK_ERROR_MAX {
+        return Finding::problem("clock", found, "run a time service on both machines");
+    }
+    Finding::ok("clock", found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good() -> DatabaseServer {
+        DatabaseServer {
+            version: 150_004,
+            encoding: ENCODING.to_owned(),
+            synchronous_commit: "on".to_owned(),
+            fsync: "on".to_owned(),
+            is_standby: false,
+            connections_max: 97,
+            connections: 10,
+            role_connections_max: -1,
+            is_encrypted: true,
+            is_remote: true,
+            now: clock::now(),
+            missing_extensions: Vec::new(),
+        }
+    }
+
+    fn text(finding: &Finding) -> String {
+        serde_json::to_string(finding).expect("JSON")
+    }
+
+    #[test]
+    fn each_unsuitable_setting_is_named() {
+        let checks: [fn(&DatabaseServer) -> Finding; 6] =
+            [of_version, of_encoding, of_extensions, of_settings, of_connections, of_tls];
+        for check in checks {
+            assert!(text(&check(&good())).contains("\"ok\""), "{}", text(&check(&good())));
+        }
+        for (finding, word) in [
+            (of_version(&DatabaseServer { version: 140_010, ..good() }), "15 or newer"),
+            (of_version(&DatabaseServer { is_standby: true, ..good() }), "primary"),
+            (of_encoding(&DatabaseServer { encoding: "LATIN1".to_owned(), ..good() }), "LATIN1"),
+            (of_settings(&DatabaseServer { fsync: "off".to_owned(), ..good() }), "fsync"),
+            (of_settings(&DatabaseServer { synchronous_commit: "off".to_owned(), ..good() }), "synchronous_commit"),
+            (of_connections(&DatabaseServer { role_connections_max: 6, ..good() }), "at least 18"),
+            (of_connections(&DatabaseServer { connections: 96, ..good() }), "raise max_connections"),
+            (of_clock(TimeDelta::seconds(-3)), "-3000 ms"),
+        ] {
+            let text = text(&finding);
+            assert!(text.contains("\"problem\"") && text.contains(word), "{word}: {text}");
+        }
+        let notes = [
+            of_extensions(&DatabaseServer { missing_extensions: vec!["unaccent".to_owned()], ..good() }),
+            of_tls(&DatabaseServer { is_encrypted: false, ..good() }),
+        ];
+        assert!(notes.iter().all(|note| text(note).contains("\"note\"")));
+    }
+}

@@ -1,0 +1,123 @@
+//! `hotline doctor` names what has to be done about the machine, the database and the network.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+
+use hotline_persistence::tables::channels::ChannelType;
+use serde_json::Value;
+
+use crate::process::{Process, command, keys_of, run, with_database};
+use crate::support::database::url;
+use crate::support::seed::{ACCESS_TOKEN, provided};
+use crate::support::template::prepared_folder;
+use crate::support::{Company, Provider, Receiver, TestDatabase, eventually, free_address};
+
+const ACCOUNT: &str = "106540352242922";
+
+/// Runs a doctor; answers its exit code, and the result and the text of each check.
+async fn examine(mut command: Command) -> (Option<i32>, Vec<(String, String, String)>) {
+    command.arg("--json");
+    let output = tokio::task::spawn_blocking(move || command.output().expect("hotline runs")).await.expect("output");
+    let printed: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let lines = printed["checks"].as_array().expect("checks").iter();
+    let lines = lines.map(|line| (text(&line["check"]), text(&line["result"]), text(&line["found"]))).collect();
+    (output.status.code(), lines)
+}
+
+fn problems(lines: &[(String, String, String)]) -> Vec<(&str, &str)> {
+    let problems = lines.iter().filter(|(check, result, _)| result == "problem" && check != "disk sync");
+    problems.map(|(check, _, found)| (check.as_str(), found.as_str())).collect()
+}
+
+fn doctor(folder: &Path, options: &[&str]) -> Command {
+    command(folder, &[&["doctor"], options].concat())
+}
+
+#[actix_web::test]
+async fn a_doctor_names_a_taken_port_a_refused_credential_and_an_endpoint_that_does_not_answer() {
+    let folder = prepared_folder();
+    let folder = folder.path();
+    let (provider, receiver) = (Provider::start().await, Receiver::start().await);
+    provider.only_token(ACCOUNT, ACCESS_TOKEN);
+    let process = Process::serve(folder);
+    let company = with_database(folder, async |db| {
+        let company = Company::create(db, "Acme").await;
+        provided(db, &keys_of(folder), company.id, ChannelType::Whatsapp, ACCOUNT, &provider.url).await;
+        company
+    })
+    .await;
+    let id = company.id.to_string();
+    let networks = ["--webhook-allow-network", "127.0.0.0/8"];
+    let create = ["webhook", "create", &receiver.url(), "--company", &id];
+    let created = run(folder, &[&create[..], &networks].concat());
+    assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
+    let address = process.address.to_string();
+    let options = [&["--listen", &address], &networks[..], &["--min-free-space", "0"]].concat();
+    let (_, lines) = examine(doctor(folder, &options)).await;
+    assert_eq!(problems(&lines), []);
+    for (check, word) in [
+        ("port", "served by a Hotline"),
+        ("encoding", "UTF8"),
+        ("extensions", "installed"),
+        ("database TLS", "not needed"),
+        ("channels", "1 answered"),
+        ("webhooks", "1 answered"),
+    ] {
+        let line = lines.iter().find(|(name, _, _)| name == check).unwrap_or_else(|| panic!("no {check}: {lines:?}"));
+        assert!(line.1 == "ok" && line.2.contains(word), "{line:?}");
+    }
+
+    provider.only_token(ACCOUNT, "another");
+    let endpoint = receiver.url();
+    let endpoint = endpoint.trim_start_matches("http://").split('/').next().expect("an address").to_owned();
+    drop(receiver);
+    let is_away = || async { tokio::net::TcpStream::connect(&endpoint).await.is_err() };
+    eventually("the endpoint has stopped", is_away).await;
+    let taken = TcpListener::bind(free_address()).expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let options = [&["--listen", &address], &networks[..], &["--min-free-space", "0"]].concat();
+    let (code, lines) = examine(doctor(folder, &options)).await;
+    let found = problems(&lines);
+    assert_eq!(code, Some(1));
+    assert_eq!(
+        found.iter().map(|(check, _)| *check).collect::<Vec<_>>(),
+        ["port", "channels", "webhooks"],
+        "{found:?}"
+    );
+    assert!(found[0].1.contains("another program") && found[1].1.contains("of company"), "{found:?}");
+    assert!(!format!("{lines:?}").contains(ACCESS_TOKEN), "a token is printed");
+
+    let options = ["--offline", "--min-free-space", "0", "--listen", &address];
+    let (_, lines) = examine(doctor(folder, &options)).await;
+    assert_eq!(problems(&lines).len(), 1, "{lines:?}");
+    assert!(lines.iter().all(|(check, _, _)| check != "channels" && check != "webhooks"), "{lines:?}");
+    process.kill();
+}
+
+#[actix_web::test]
+async fn a_doctor_names_what_a_database_lacks() {
+    let database = TestDatabase::migrated().await;
+    let folder = crate::process::data_folder();
+    let url = url(&database.options);
+    let name = database.options.get_database().expect("a name");
+    let set = sqlx::AssertSqlSafe(format!("alter database {name} set synchronous_commit to off"));
+    sqlx::query(set).execute(&database.db).await.expect("set");
+    let address = free_address().to_string();
+    let (code, lines) = examine(doctor(folder.path(), &["--database-url", &url, "--listen", &address])).await;
+    assert_eq!(code, Some(1));
+    let found = problems(&lines);
+    assert!(
+        found.iter().any(|(check, found)| *check == "settings" && found.contains("synchronous_commit")),
+        "{found:?}"
+    );
+
+    let away = "postgres://hotline:hidden@127.0.0.1:1/hotline";
+    let (code, lines) = examine(doctor(folder.path(), &["--database-url", away, "--listen", &address])).await;
+    let found = problems(&lines);
+    assert!(code == Some(1) && found.iter().any(|(check, _)| *check == "database"), "{found:?}");
+    assert!(!format!("{lines:?}").contains("hidden"), "a password is printed");
+    database.drop().await;
+}
