@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 
+use crate::unanswered;
+
 /// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -262,6 +264,9 @@ impl From<sqlx::Error> for Error {
         if matches!(error, sqlx::Error::PoolTimedOut) || has_too_many_connections(&error) {
             CONNECTION_TIMEOUTS.fetch_add(1, Ordering::Relaxed);
         }
+        if is_outdated(&error) {
+            unanswered::outdate();
+        }
         if is_fenced(&error) {
             return Self::NotOwner;
         }
@@ -317,6 +322,7 @@ const OF_VALUES: [&str; 3] = ["22", "23", "54"];
 /// Whether the database was unavailable rather than refusing: a retry may succeed.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
+        _ if is_outdated(error) => true,
         sqlx::Error::Database(error) => is_of_class(error.as_ref(), &OUTAGES),
         // After these errors the connection is closed, or there was none.
         sqlx::Error::Io(_)
@@ -329,6 +335,14 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
         | sqlx::Error::BeginFailed => true,
         _ => false,
     }
+}
+
+/// Whether the session has prepared the statement before a migration changed its tables. Another session can execute it.
+pub(crate) fn is_outdated(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(|error| {
+        let is_not_supported = error.code().is_some_and(|code| code == "0A000");
+        is_not_supported && error.message().contains("cached plan must not change result type")
+    })
 }
 
 /// Whether a transaction was refused because this life is over: `hotline_fence` raises it.

@@ -27,6 +27,22 @@ static SUSPECTED: Mutex<Option<Instant>> = parking_lot::const_mutex(None);
 /// When a connection was last found to be lost.
 static LOST: Mutex<Option<Instant>> = parking_lot::const_mutex(None);
 
+/// How long after a session was found to be outdated each one is closed after its use: the others are in use by then.
+const OUTDATED_TIME: Duration = Duration::from_secs(2);
+
+/// When a session was last found to have prepared its statements before a migration.
+static OUTDATED: Mutex<Option<Instant>> = parking_lot::const_mutex(None);
+
+/// Records that a migration has changed tables: all sessions have prepared statements of before.
+pub(crate) fn outdate() {
+    *OUTDATED.lock() = Some(Instant::now());
+}
+
+/// Whether the statements of a session, last used then, are of before a migration.
+fn is_outdated_since(used_at: Instant) -> bool {
+    OUTDATED.lock().is_some_and(|at| at > used_at)
+}
+
 /// Records that a statement had no reply in time.
 pub(crate) fn suspect() {
     *SUSPECTED.lock() = Some(Instant::now());
@@ -50,7 +66,7 @@ fn is_lost_since(used_at: Instant) -> bool {
 
 /// Whether an idle connection can be used; `used_at`: when it was last.
 pub(crate) async fn is_usable(connection: &mut PgConnection, used_at: Instant) -> bool {
-    if is_lost_since(used_at) {
+    if is_lost_since(used_at) || is_outdated_since(used_at) {
         return false;
     }
     match timeout(IDLE_REPLY_TIME_MAX, connection.ping()).await {
@@ -64,6 +80,9 @@ pub(crate) async fn is_usable(connection: &mut PgConnection, used_at: Instant) -
 
 /// Whether a returned connection may stay in its pool.
 pub(crate) async fn may_stay(connection: &mut PgConnection) -> bool {
+    if OUTDATED.lock().is_some_and(|at| at.elapsed() < OUTDATED_TIME) {
+        return false;
+    }
     !is_suspected() || timeout(REPLY_TIME_MAX, connection.ping()).await.is_ok_and(|reply| reply.is_ok())
 }
 

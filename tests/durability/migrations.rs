@@ -227,6 +227,13 @@ async fn a_service_reads_and_writes_while_a_migration_waits_for_a_reader() {
     migrating.ends(Exit::Success).await;
     assert!(migrating.said().contains("and has its locks"), "{}", migrating.said());
     assert_eq!(newest(&database).await, 9001);
+    // A session of before the migration is replaced; a request that meets one is answered 503.
+    eventually("lists are served", || async {
+        let status = api.get("/messages").await.status;
+        assert!([200, 503].contains(&status), "{status}");
+        status == 200
+    })
+    .await;
     eventually("every message is there", || async { api.all("/messages").await.len() == sent }).await;
     process.kill();
     database.drop().await;
