@@ -194,6 +194,11 @@ impl From<Error> for Refusal {
             Error::Changed => Self::Changed,
             Error::Unavailable(reason) => Self::Unavailable(reason),
             Error::Unknown(reason) => Self::Unknown(reason),
+            // The operator knows from the log; the caller can do nothing else about it.
+            Error::Key(error) if error.missing_key().is_some() => {
+                let state = "the key that encrypts the credentials is missing; the operator can restore or abandon it";
+                Self::Conflict(Conflict { state, reason: "key_missing", record: None, by: Vec::new() })
+            }
             // The caller should retry: another process serves the company, or this one is about to end.
             Error::Elsewhere | Error::NotOwner => Self::Unavailable(error.to_string()),
             other => Self::Defect(other.to_string()),

@@ -142,7 +142,14 @@ impl Store {
         if let Err(error) = create_partitions(&housekeeping, events.is_some()).await {
             tracing::info!(%error, "some tables have no partition for today yet; will retry");
         }
-        secret_keys::begin(&housekeeping, &options.keys, NewFile::Made).await?;
+        let missing_keys = match &options.role {
+            Role::Alone => secret_keys::begin_service(&housekeeping, &options.keys).await?,
+            // The processes of a cluster sign with a key that all of them open.
+            Role::Member(_) => {
+                secret_keys::begin(&housekeeping, &options.keys, NewFile::Made).await?;
+                Vec::new()
+            }
+        };
         let parts = match &options.role {
             Role::Alone => {
                 let journal = recover(&options.journal_dir, options.journal.clone(), lock).await?;
@@ -150,6 +157,9 @@ impl Store {
             }
             Role::Member(new) => open_member(&options, new, &housekeeping, &claim).await?,
         };
+        if matches!(options.role, Role::Alone) {
+            settle_secrets(&housekeeping, &options.keys, &missing_keys).await?;
+        }
         let RoleParts { writes, log, token, ids, recovered, membership } = parts;
         let life = membership.as_ref().map(|membership| membership.life);
         let housekeeping = match life {
@@ -351,6 +361,19 @@ struct RoleParts {
     ids: IdBlocks,
     recovered: recovery::RecoveryReport,
     membership: Option<Arc<Membership>>,
+}
+
+/// Disconnects what cannot be used because its key is missing, and connects it again once the key was found.
+async fn settle_secrets(db: &PgPool, keys: &Keyring, missing: &[String]) -> Result<()> {
+    let (channels, webhooks) = secret_keys::settle(db, keys).await?;
+    if !missing.is_empty() {
+        tracing::warn!(
+            keys = missing.join(", "), key_file = %keys.path().display(), channels, webhooks,
+            "keys that encrypt credentials are missing: channels and webhooks with such credentials are disconnected, \
+             and no credentials can be stored. Put the key file back and restart; if a key is lost, run `hotline secret abandon`"
+        );
+    }
+    Ok(())
 }
 
 /// Creates the current partitions before anything is written: PostgreSQL refuses a row whose partition is attached while

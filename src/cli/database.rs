@@ -67,12 +67,24 @@ pub(super) async fn with_secrets<T>(
     args: &DatabaseArgs,
     work: impl AsyncFnOnce(&PgPool, &Keyring) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
+    with_keys_as_found(args, async |db, keys, new_file| {
+        secret_keys::begin(db, keys, new_file).await?;
+        work(db, keys).await
+    })
+    .await
+}
+
+/// Like [`with_secrets`], also if a key is missing: the keyring is not read yet. `work` also receives whether a missing key
+/// file may be created here.
+pub(super) async fn with_keys_as_found<T>(
+    args: &DatabaseArgs,
+    work: impl AsyncFnOnce(&PgPool, &Keyring, NewFile) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     open(args, NewFolder::Refuse, TableAccess::Write, async |db| {
         let keys = Keyring::at(args.key_file());
         // A remote database may belong to a service elsewhere, whose key must not be created again here.
         let is_here = args.url().is_none() || args.key_file.is_some() || args.data_dir.is_dir();
-        secret_keys::begin(db, &keys, if is_here { NewFile::Made } else { NewFile::Refused }).await?;
-        work(db, &keys).await
+        work(db, &keys, if is_here { NewFile::Made } else { NewFile::Refused }).await
     })
     .await
 }

@@ -1,13 +1,15 @@
 //! `hotline secret`: the keys that encrypt the credentials of channels.
 
 use clap::Subcommand;
-use hotline_persistence::Error;
+use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::secret_keys;
+use hotline_persistence::{Error, PgPool};
 use serde_json::json;
 
 use super::audit::{AuditedAction, Target};
-use super::database::with_secrets;
+use super::database::{with_keys_as_found, with_secrets};
 use super::{Failure, GlobalArgs};
+use crate::webhooks::new_secret;
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -18,6 +20,20 @@ pub enum Command {
     /// Encrypt all secrets with the first key of the key file, for example after adding a key by hand
     #[command(alias = "reseal")]
     Reencrypt,
+    /// Give up a lost key: the credentials that it encrypts are deleted
+    #[command(after_help = "\
+Channels lose these credentials and are disconnected; webhooks get a new secret and are disabled until it is rotated; \
+people whose second factor is encrypted with the key sign in with their password and set it up again; addresses of files \
+and cursors of lists from before the next start of the service become invalid.
+
+A key that the key file contains is not given up. Use `hotline secret list` for the IDs of missing keys (inFile: false).")]
+    Abandon {
+        /// Key ID, as shown by `hotline secret list`
+        id: String,
+        /// Confirm: this cannot be undone
+        #[arg(long)]
+        yes: bool,
+    },
     /// Delete an unused key from the key file
     #[command(
         alias = "forget",
@@ -32,7 +48,8 @@ pub enum Command {
 pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     match command {
         Command::List => {
-            let keys = with_secrets(&global.database, async |db, keys| {
+            let keys = with_keys_as_found(&global.database, async |db, keys, _| {
+                keys.load()?;
                 let file_keys = keys.ids();
                 let known = secret_keys::all(db).await?;
                 Ok(known
@@ -62,6 +79,19 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
             });
             global.output.one(resealed.await?)
         }
+        Command::Abandon { id, yes } => {
+            let abandoned = with_keys_as_found(&global.database, async |db, keys, new_file| {
+                if !yes {
+                    return Err(confirmation(db, keys, &id).await?.into());
+                }
+                let work = async || match secret_keys::abandon(db, keys, (&id, new_file), new_secret).await {
+                    Err(Error::InUse) => Err(in_file(keys, &id).into()),
+                    outcome => Ok(outcome?),
+                };
+                AuditedAction::of_installation("abandonSecretKey").on(&id).run(db, work, |_| Target::of(&id)).await
+            });
+            global.output.one(abandoned.await?)
+        }
         Command::Delete { id } => {
             let removal = with_secrets(&global.database, async |db, keys| {
                 let work = async || match secret_keys::forget(db, keys, &id).await {
@@ -77,4 +107,27 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
             global.output.one(json!({"id": id}))
         }
     }
+}
+
+/// Why an unconfirmed abandonment is refused: what it would delete.
+async fn confirmation(db: &PgPool, keys: &Keyring, id: &str) -> Result<String, Failure> {
+    keys.load()?;
+    let known = secret_keys::all(db).await?;
+    let key = known.iter().find(|key| key.id == id).ok_or(Error::NotFound("key"))?;
+    if keys.ids().contains(&key.id) {
+        return Ok(in_file(keys, id));
+    }
+    Ok(format!(
+        "this permanently deletes {} secrets, which are encrypted with the key {id}; add --yes to confirm, or restore {} if \
+         you have a copy",
+        key.sealed,
+        keys.path().display()
+    ))
+}
+
+fn in_file(keys: &Keyring, id: &str) -> String {
+    format!(
+        "key {id} is not lost: {} contains it. To replace it, run `hotline secret rotate`, then `hotline secret delete {id}`",
+        keys.path().display()
+    )
 }

@@ -154,7 +154,7 @@ impl Media {
         keys: &Keyring,
         background: Handle,
     ) -> Result<Self, OpenError> {
-        let key = installation_keys::find_or_create(db, keys, "media_links").await?;
+        let key = installation_keys::find_or_stand_in(db, keys, "media_links").await?;
         let public_url = options.public_url.clone();
         let (bytes_max, sweep_every) = (options.bytes_max, options.sweep_every);
         let valid_for = TimeDelta::from_std(options.link_valid_for).unwrap_or(TimeDelta::MAX);

@@ -62,7 +62,7 @@ pub(super) fn read(headers: &HeaderMap, is_https: bool) -> Option<SessionCookie<
 /// # Errors
 /// When it cannot be sealed.
 pub(super) fn sign(keys: &Keyring, text: &str) -> Result<String, KeyError> {
-    Ok(format!("{text}{SEPARATOR}{}", keys.seal(&location(text), b"")?))
+    Ok(format!("{text}{SEPARATOR}{}", keys.seal_unstored(&location(text), b"")?))
 }
 
 /// The device cookie of a request.

@@ -81,7 +81,7 @@ pub(super) fn renew_cookie(
     }
     let device = device.unwrap_or_else(|| hex::encode(rand::random::<[u8; 16]>()));
     let plain = format!("{} {} {device} {}", person.company(), person.id(), now.timestamp());
-    let own = keys.seal(&location(&email), plain.as_bytes())?;
+    let own = keys.seal_unstored(&location(&email), plain.as_bytes())?;
     let all = std::iter::once(own.as_str()).chain(others.into_iter().take(PERSONS_MAX - 1));
     Ok(all.collect::<Vec<_>>().join(&SEPARATOR.to_string()))
 }

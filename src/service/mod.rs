@@ -174,7 +174,7 @@ impl Service {
         };
         // After the store: its lock on the folder excludes other processes.
         let media = Media::open(settings.media.clone(), store.housekeeper(), &store.keys, Handle::current()).await?;
-        let key = installation_keys::find_or_create(store.housekeeper(), &store.keys, cursor::KEY_NAME).await?;
+        let key = installation_keys::find_or_stand_in(store.housekeeper(), &store.keys, cursor::KEY_NAME).await?;
         let cursors = Cursors::new(key);
         let directory_task = tokio::spawn(directory.clone().follow(
             store.housekeeping.clone(),

@@ -7,7 +7,8 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, Command};
 
 /// Verbs of nouns.
-const VERBS: [&str; 20] = [
+const VERBS: [&str; 21] = [
+    "abandon",
     "check",
     "create",
     "delete",

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::secret::{UNSEALED, with_sealing};
-use super::{KeyError, Keyring, Location};
+use super::{KeyError, Keyring, Location, is_sealed_with};
 
 /// The only key of the object that represents a sealed secret in a column.
 pub(crate) const SEALED: &str = "$sealed";
@@ -93,6 +93,23 @@ impl Keyring {
     }
 }
 
+/// Removes every secret that is sealed with this key; returns how many.
+pub(crate) fn remove_sealed(value: &mut Value, key: &str) -> usize {
+    let mut removed = 0;
+    let mut keep = |value: &mut Value| {
+        let sealed = value.as_object().and_then(|object| only_text(object, SEALED));
+        let is_removed = sealed.is_some_and(|sealed| is_sealed_with(sealed, key));
+        removed += if is_removed { 1 } else { remove_sealed(value, key) };
+        !is_removed
+    };
+    match value {
+        Value::Object(object) => object.retain(|_, value| keep(value)),
+        Value::Array(values) => values.retain_mut(keep),
+        _ => {}
+    }
+    removed
+}
+
 /// Number of sealed secrets in the value.
 pub(crate) fn count_sealed(value: &Value) -> usize {
     count_objects(value, SEALED)
@@ -124,6 +141,18 @@ pub fn without_secrets(value: &Value) -> Value {
             Value::Object(visible.map(|(key, value)| (key.clone(), without_secrets(value))).collect())
         }
         Value::Array(values) => values.iter().filter(|value| !is_secret(value)).map(without_secrets).collect(),
+        other => other.clone(),
+    }
+}
+
+/// The value with the sealed text of each secret in place of its plain one: it shows which secrets exist.
+pub(crate) fn as_if_open(value: &Value) -> Value {
+    match value {
+        Value::Object(object) => match only_text(object, SEALED) {
+            Some(sealed) => Value::Object(Map::from_iter([(UNSEALED.to_owned(), Value::String(sealed.to_owned()))])),
+            None => Value::Object(object.iter().map(|(key, value)| (key.clone(), as_if_open(value))).collect()),
+        },
+        Value::Array(values) => values.iter().map(as_if_open).collect(),
         other => other.clone(),
     }
 }

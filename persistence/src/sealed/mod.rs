@@ -18,6 +18,7 @@
 
 mod file;
 mod json;
+mod missing;
 mod secret;
 
 use std::fmt;
@@ -29,9 +30,10 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use sha2::{Digest, Sha256};
 
 pub use json::{LostSecret, without_secrets};
-pub(crate) use json::{count_sealed, count_unsealed};
+pub(crate) use json::{as_if_open, count_sealed, count_unsealed, remove_sealed};
 pub use secret::Secret;
 
+use self::missing::MissingKeys;
 use crate::CompanyId;
 
 /// Bytes of a key.
@@ -45,12 +47,14 @@ const SCHEME: &str = "v1";
 pub enum KeyError {
     #[error(
         "the credentials in this database are encrypted with the key {id}, but the key file {} does not exist; \
-         use --key-file (HOTLINE_KEY_FILE) for the file that contains this key", path.display()
+         use --key-file (HOTLINE_KEY_FILE) for the file that contains this key. If the key is lost, \
+         `hotline secret abandon {id}` gives these credentials up", path.display()
     )]
     NoFile { id: String, path: PathBuf },
     #[error(
         "the credentials in this database are encrypted with the key {id}, which is not in {} (it contains {key_ids}); \
-         use --key-file (HOTLINE_KEY_FILE) for the file that contains this key, or add the key to this file", path.display()
+         use --key-file (HOTLINE_KEY_FILE) for the file that contains this key, or add the key to this file. If the key is \
+         lost, `hotline secret abandon {id}` gives these credentials up", path.display()
     )]
     OtherKey { id: String, key_ids: String, path: PathBuf },
     #[error("{}: {reason}", path.display())]
@@ -97,6 +101,7 @@ struct KeyringState {
     path: PathBuf,
     /// The first one seals.
     keys: RwLock<Arc<[Key]>>,
+    missing: RwLock<MissingKeys>,
 }
 
 struct Key {
@@ -137,7 +142,7 @@ fn random<const BYTES: usize>() -> [u8; BYTES] {
 impl Keyring {
     /// A keyring for this file, which is not read yet.
     pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self { inner: Arc::new(KeyringState { path: path.into(), keys: RwLock::default() }) }
+        Self { inner: Arc::new(KeyringState { path: path.into(), ..KeyringState::default() }) }
     }
 
     /// The path of the key file.
@@ -218,8 +223,8 @@ impl Keyring {
     /// anyone can cause this check.
     pub fn has_sealed(&self, location: &Location<'_>, sealed: &str) -> bool {
         let Some((id, bytes)) = parts(sealed) else { return false };
-        let keys = self.keys();
-        let Some(key) = keys.iter().find(|key| key.id == id) else { return false };
+        let (keys, stand_in) = (self.keys(), self.stand_in());
+        let Some(key) = keys.iter().chain(stand_in.as_deref()).find(|key| key.id == id) else { return false };
         hex::decode(bytes).is_ok_and(|bytes| decrypt(key, location, "", bytes).is_ok())
     }
 
@@ -232,29 +237,22 @@ impl Keyring {
             tracing::warn!(%error, "could not read the key file; encrypting with the key loaded at startup");
         }
         let keys = self.keys();
+        self.check_sealing(&keys)?;
         let key = keys.first().ok_or_else(|| KeyError::NoKey { path: self.inner.path.clone() })?;
-        let mut sealed = plain.to_vec();
-        // 96 random bits: a key can seal some billions of values before two are likely to share a nonce.
-        let nonce: [u8; NONCE_LEN] = random();
-        key.cipher
-            .seal_in_place_append_tag(
-                Nonce::assume_unique_for_key(nonce),
-                Aad::from(location.associated_data(field)),
-                &mut sealed,
-            )
-            .map_err(|_| KeyError::Unsealable("the cipher refuses it".to_owned()))?;
-        Ok(format!("{SCHEME}.{}.{}{}", key.id, hex::encode(nonce), hex::encode(sealed)))
+        encrypt(key, location, field, plain)
     }
 
     fn open_field(&self, location: &Location<'_>, field: &str, sealed: &str) -> Result<Vec<u8>, KeyError> {
         let (id, bytes) = parts(sealed).ok_or(KeyError::Damaged)?;
         let bytes = hex::decode(bytes).map_err(|_| KeyError::Damaged)?;
         let mut keys = self.keys();
-        if !keys.iter().any(|key| key.id == id) && self.load().unwrap_or(false) {
+        let is_known = keys.iter().chain(self.stand_in().as_deref()).any(|key| key.id == id);
+        if !is_known && self.load().unwrap_or(false) {
             // The key was rotated while this process ran.
             keys = self.keys();
         }
-        let key = keys.iter().find(|key| key.id == id).ok_or_else(|| self.lacks(id))?;
+        let stand_in = self.stand_in();
+        let key = keys.iter().chain(stand_in.as_deref()).find(|key| key.id == id).ok_or_else(|| self.lacks(id))?;
         decrypt(key, location, field, bytes)
     }
 
@@ -278,9 +276,25 @@ impl Keyring {
     }
 }
 
+/// Whether a value is sealed with the key of this id.
+pub(crate) fn is_sealed_with(sealed: &str, id: &str) -> bool {
+    parts(sealed).is_some_and(|(key, _)| key == id)
+}
+
 /// The key's id and the rest of a sealed value.
 fn parts(sealed: &str) -> Option<(&str, &str)> {
     sealed.strip_prefix(SCHEME)?.strip_prefix('.')?.split_once('.')
+}
+
+/// Encrypts a value for this location.
+fn encrypt(key: &Key, location: &Location<'_>, field: &str, plain: &[u8]) -> Result<String, KeyError> {
+    let mut sealed = plain.to_vec();
+    // 96 random bits: a key can seal some billions of values before two are likely to share a nonce.
+    let nonce: [u8; NONCE_LEN] = random();
+    let (data, nonce_once) = (Aad::from(location.associated_data(field)), Nonce::assume_unique_for_key(nonce));
+    let result = key.cipher.seal_in_place_append_tag(nonce_once, data, &mut sealed);
+    result.map_err(|_| KeyError::Unsealable("the cipher refuses it".to_owned()))?;
+    Ok(format!("{SCHEME}.{}.{}{}", key.id, hex::encode(nonce), hex::encode(sealed)))
 }
 
 /// Decrypts a value that this key has sealed for this location.

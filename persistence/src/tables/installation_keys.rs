@@ -2,11 +2,11 @@
 //! are stored sealed ([`crate::sealed`]).
 
 use rand::Rng;
-use sqlx::PgPool;
+use sqlx::{PgConnection, PgPool};
 
 use crate::error::with_timeout;
 use crate::sealed::{KeyError, Keyring, Location};
-use crate::{CompanyId, Database, Result};
+use crate::{CompanyId, Database, Error, Result};
 
 /// A random secret from the operating system: one block of HMAC-SHA-256.
 pub type InstallationKey = [u8; 64];
@@ -39,6 +39,35 @@ pub async fn find_or_create(db: impl Database<'_>, keys: &Keyring, name: &str) -
     )
     .await?;
     open(keys, name, &stored)
+}
+
+/// As [`find_or_create`]; if the key that seals it is missing, a secret that is valid until this process ends. Only for a
+/// process that shares it with no other.
+///
+/// # Errors
+/// As [`find_or_create`].
+pub async fn find_or_stand_in(db: impl Database<'_>, keys: &Keyring, name: &str) -> Result<InstallationKey> {
+    match find_or_create(db, keys, name).await {
+        Err(Error::Key(error)) if keys.is_reported(&error) => {
+            let mut stand_in: InstallationKey = [0; KEY_BYTES];
+            rand::rng().fill_bytes(&mut stand_in);
+            Ok(stand_in)
+        }
+        found => found,
+    }
+}
+
+/// Removes the secrets that are sealed with this key; each is created again by the process that needs it first. Returns
+/// how many there were.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn abandon(db: &mut PgConnection, key: &str) -> Result<u64> {
+    let remove = sqlx::query(
+        "delete from installation_keys where length(key) <> $2 and split_part(convert_from(key, 'UTF8'), '.', 2) = $1",
+    );
+    let unsealed = i32::try_from(KEY_BYTES).unwrap_or(i32::MAX);
+    Ok(with_timeout(remove.bind(key).bind(unsealed).execute(db)).await?.rows_affected())
 }
 
 fn open(keys: &Keyring, name: &str, stored: &[u8]) -> Result<InstallationKey> {

@@ -10,8 +10,8 @@ use sqlx::{FromRow, PgPool};
 use super::people::factors;
 use super::{channels, installation_keys, webhooks};
 use crate::error::with_timeout;
-use crate::sealed::{KeyError, Keyring};
-use crate::{Error, Result};
+use crate::sealed::{KeyError, Keyring, Secret};
+use crate::{ChannelId, Error, Result};
 
 /// The key id of every sealed value.
 const USES: &str = r#"
@@ -60,6 +60,35 @@ pub enum NewFile {
 /// # Errors
 /// [`Error::Key`] when a needed key is missing; other errors when the database cannot answer.
 pub async fn begin(db: &PgPool, keys: &Keyring, new_file: NewFile) -> Result<()> {
+    match find_missing(db, keys, new_file).await?.ids.first() {
+        Some(id) => Err(keys.lacks(id).into()),
+        None => Ok(()),
+    }
+}
+
+/// As [`begin`], for a service that shares its database with no other process: it also runs without keys. Returns the
+/// missing ones, without which the keyring runs from now on.
+///
+/// # Errors
+/// When the key file cannot be read or written, or the database cannot answer.
+pub async fn begin_service(db: &PgPool, keys: &Keyring) -> Result<Vec<String>> {
+    let Missing { ids, sealing } = find_missing(db, keys, NewFile::Made).await?;
+    if !ids.is_empty() {
+        keys.run_without(ids.clone(), sealing)?;
+    }
+    Ok(ids)
+}
+
+/// The keys that the database needs and the keyring lacks.
+#[derive(Default)]
+struct Missing {
+    ids: Vec<String>,
+    /// The one among them that seals.
+    sealing: Option<String>,
+}
+
+/// Reconciles keyring and database. If a key is missing, nothing is changed.
+async fn find_missing(db: &PgPool, keys: &Keyring, new_file: NewFile) -> Result<Missing> {
     let mut transaction = db.begin().await?;
     // Serialize this: two concurrent starts would each record a different key.
     sqlx::query("lock table secret_keys in exclusive mode").execute(&mut *transaction).await?;
@@ -69,8 +98,10 @@ pub async fn begin(db: &PgPool, keys: &Keyring, new_file: NewFile) -> Result<()>
     // Needed are the last recorded key, even if nothing is sealed yet, and every key with sealed values.
     let needed =
         recorded.iter().enumerate().filter(|(index, key)| *index == 0 || key.sealed > 0).map(|(_, key)| &key.id);
-    if let Some(id) = needed.into_iter().find(|id| !available.contains(id)) {
-        return Err(keys.lacks(id).into());
+    let ids: Vec<String> = needed.filter(|id| !available.contains(id)).cloned().collect();
+    if !ids.is_empty() {
+        let sealing = recorded.first().map(|key| key.id.clone()).filter(|id| ids.contains(id));
+        return Ok(Missing { ids, sealing });
     }
     if !exists {
         if new_file == NewFile::Refused {
@@ -84,7 +115,81 @@ pub async fn begin(db: &PgPool, keys: &Keyring, new_file: NewFile) -> Result<()>
     transaction.commit().await?;
     channels::reseal(db, keys, channels::ResealScope::Unsealed).await?;
     installation_keys::reseal(db, keys, true).await?;
-    Ok(())
+    Ok(Missing::default())
+}
+
+/// What was sealed with a key that was given up.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Abandoned {
+    /// The key.
+    pub id: String,
+    /// The key that seals from now on.
+    pub current: Option<String>,
+    /// Channels that lost credentials.
+    pub channels: Vec<ChannelId>,
+    /// The number of these credentials.
+    pub channel_secrets: u64,
+    /// Webhooks that need a new secret.
+    pub webhooks: Vec<webhooks::WebhookId>,
+    /// Second factors that were removed: their owners sign in with their password.
+    pub second_factors: u64,
+    /// Secrets of the installation, which are created again.
+    pub installation_secrets: u64,
+}
+
+/// Gives up a lost key with everything that is sealed with it. If it is the key that seals, a new one is created.
+///
+/// # Errors
+/// [`Error::NotFound`] when the database does not know the key; [`Error::InUse`] when the key file contains it;
+/// [`Error::Key`] when the file cannot be read or written; other errors when the database cannot answer.
+pub async fn abandon(
+    db: &PgPool,
+    keys: &Keyring,
+    (id, new_file): (&str, NewFile),
+    new_webhook_secret: impl Fn() -> Secret,
+) -> Result<Abandoned> {
+    let mut transaction = db.begin().await?;
+    sqlx::query("lock table secret_keys in exclusive mode").execute(&mut *transaction).await?;
+    let recorded = all(db).await?;
+    let exists = keys.load()?;
+    if !recorded.iter().any(|key| key.id == id) {
+        return Err(Error::NotFound("key"));
+    }
+    if keys.ids().iter().any(|available| available == id) {
+        return Err(Error::InUse);
+    }
+    let is_sealing = recorded.first().is_some_and(|key| key.id == id);
+    match (exists, new_file) {
+        (false, NewFile::Refused) => return Err(KeyError::NoKey { path: keys.path().to_owned() }.into()),
+        (false, NewFile::Made) => keys.load_or_create()?,
+        // Keys that are in the file without having sealed anything belong elsewhere.
+        (true, _) if is_sealing => drop(keys.add_key()?),
+        (true, _) => {}
+    }
+    let current = keys.ids().into_iter().next();
+    if let Some(current) = &current {
+        record(&mut transaction, current).await?;
+    }
+    let (channels, channel_secrets) = channels::abandon(&mut transaction, id).await?;
+    let webhooks = webhooks::abandon(&mut transaction, keys, id, new_webhook_secret).await?;
+    let second_factors = factors::abandon(&mut transaction, id).await?;
+    let installation_secrets = installation_keys::abandon(&mut transaction, id).await?;
+    sqlx::query("delete from secret_keys where id = $1").bind(id).execute(&mut *transaction).await?;
+    transaction.commit().await?;
+    let id = id.to_owned();
+    Ok(Abandoned { id, current, channels, channel_secrets, webhooks, second_factors, installation_secrets })
+}
+
+/// Disconnects the channels and disables the webhooks whose secrets cannot be opened, and undoes this for those whose key
+/// was found. Only the process that may write calls it. Returns the number of channels and webhooks without secrets.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn settle(db: &PgPool, keys: &Keyring) -> Result<(u64, u64)> {
+    channels::connect_found(db, keys).await?;
+    webhooks::enable_found(db, keys).await?;
+    Ok((channels::disconnect_unreadable(db, keys).await?, webhooks::disable_unreadable(db, keys).await?))
 }
 
 async fn record(connection: &mut sqlx::PgConnection, id: &str) -> Result<()> {

@@ -5,6 +5,7 @@ mod channels;
 mod companies;
 mod config_file;
 mod exit_codes;
+mod lost_keys;
 mod records;
 mod refusals;
 mod reports;

@@ -1,5 +1,6 @@
 //! Channels through which contacts write. Plain; created on the command line, readable over the API.
 
+mod missing_keys;
 mod reseal;
 mod settings;
 
@@ -12,6 +13,7 @@ use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection, PgPool};
 
 pub use crate::sealed::Secret;
+pub use missing_keys::{abandon, connect_found, disconnect_unreadable};
 pub use reseal::{ResealScope, reseal};
 pub use settings::{ChannelSettings, Position, PreChatField};
 
@@ -89,8 +91,11 @@ impl ChannelRow {
     pub fn open(&mut self, keys: &Keyring) {
         let row_id = self.id.to_string();
         for secret in keys.open_json(&location_of(self.company_id, &row_id), &mut self.settings) {
-            tracing::error!(channel.id = %self.id, company.id = %self.company_id, field = secret.field,
-                error = %secret.error, "could not decrypt a channel's secret; the channel is used without it: check the secrets key");
+            // A missing key is reported once, at the start.
+            if !keys.is_reported(&secret.error) {
+                tracing::error!(channel.id = %self.id, company.id = %self.company_id, field = secret.field,
+                    error = %secret.error, "could not decrypt a channel's secret; the channel is used without it: check the secrets key");
+            }
         }
     }
 

@@ -190,6 +190,16 @@ pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
     Ok(resealed)
 }
 
+/// Removes the second factors whose secret is sealed with this key; returns how many. Their owners sign in with their
+/// password, and set up a new one.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn abandon(db: &mut PgConnection, key: &str) -> Result<u64> {
+    let remove = sqlx::query("delete from second_factors where split_part(secret, '.', 2) = $1").bind(key);
+    Ok(with_timeout(remove.execute(db)).await?.rows_affected())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,7 @@
 //! Webhooks: endpoints to which a company's events are delivered. Plain; their deliveries are in [`deliveries`].
 
 pub mod deliveries;
+mod missing_keys;
 
 use std::fmt;
 
@@ -9,6 +10,7 @@ use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool};
 use utoipa::ToSchema;
 
+pub use self::missing_keys::{abandon, disable_unreadable, enable_found};
 use crate::error::with_timeout;
 use crate::sealed::{KeyError, Keyring, Location, Secret};
 use crate::table::{self, Columns, Stamps, Table};

@@ -1,0 +1,127 @@
+//! Keys that the database needs and the key file does not contain: the service runs without what they seal.
+//!
+//! While the key that seals is missing, nothing is sealed for the database, so that the file can be put back without
+//! losing a value. What is not stored there (cookies) is sealed with a key that exists only in memory.
+
+use std::sync::Arc;
+
+use super::{Key, KeyError, Keyring, Location, encrypt};
+
+/// What a keyring knows of missing keys.
+#[derive(Default)]
+pub(super) struct MissingKeys {
+    /// All of them.
+    ids: Vec<String>,
+    /// The one that seals, if it is missing.
+    sealing: Option<MissingSealingKey>,
+}
+
+struct MissingSealingKey {
+    id: String,
+    /// The first key of the file when this was found. Another first key was put there to seal.
+    first_id: Option<String>,
+    stand_in: Arc<Key>,
+}
+
+impl Keyring {
+    /// Runs without these keys; `sealing` is the one among them that seals.
+    ///
+    /// # Errors
+    /// When no key can be created in memory.
+    pub(crate) fn run_without(&self, ids: Vec<String>, sealing: Option<String>) -> Result<(), KeyError> {
+        let stand_in = |id| {
+            let first_id = self.ids().into_iter().next();
+            Ok::<_, KeyError>(MissingSealingKey { id, first_id, stand_in: Arc::new(Key::random()?) })
+        };
+        let sealing = sealing.map(stand_in).transpose()?;
+        *self.inner.missing.write() = MissingKeys { ids, sealing };
+        Ok(())
+    }
+
+    /// Whether an error is due to a key that was reported as missing at the start.
+    pub(crate) fn is_reported(&self, error: &KeyError) -> bool {
+        error.missing_key().is_some_and(|id| self.inner.missing.read().ids.iter().any(|missing| missing == id))
+    }
+
+    /// Seals a value that is not stored, such as a cookie: also while the key that seals is missing.
+    ///
+    /// # Errors
+    /// When there is no key.
+    pub fn seal_unstored(&self, location: &Location<'_>, plain: &[u8]) -> Result<String, KeyError> {
+        match (self.seal(location, plain), self.stand_in()) {
+            (Err(error), Some(stand_in)) if error.missing_key().is_some() => encrypt(&stand_in, location, "", plain),
+            (sealed, _) => sealed,
+        }
+    }
+
+    /// Refuses to seal for the database while the key for it is missing.
+    pub(super) fn check_sealing(&self, keys: &[Key]) -> Result<(), KeyError> {
+        let missing = self.inner.missing.read();
+        let Some(MissingSealingKey { id, first_id, .. }) = &missing.sealing else { return Ok(()) };
+        let is_replaced = keys.first().map(|key| &key.id) != first_id.as_ref();
+        if is_replaced || keys.iter().any(|key| key.id == *id) { Ok(()) } else { Err(self.lacks(id)) }
+    }
+
+    /// The key in memory that stands in for the one that seals.
+    pub(super) fn stand_in(&self) -> Option<Arc<Key>> {
+        self.inner.missing.read().sealing.as_ref().map(|missing| missing.stand_in.clone())
+    }
+}
+
+impl KeyError {
+    /// The id of the key that is missing.
+    pub fn missing_key(&self) -> Option<&str> {
+        match self {
+            Self::NoFile { id, .. } | Self::OtherKey { id, .. } => Some(id),
+            Self::File { .. } | Self::NoKey { .. } | Self::Unwritable { .. } | Self::Damaged | Self::Unsealable(_) => {
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CompanyId;
+
+    const HERE: Location<'static> = Location { column: "channels.settings", company: CompanyId::new(1), row: "7" };
+
+    #[test]
+    fn without_its_key_a_keyring_seals_only_what_is_not_stored() {
+        let folder = tempfile::TempDir::new().expect("folder");
+        let (path, aside) = (folder.path().join("secrets.key"), folder.path().join("aside.key"));
+        let before = Keyring::at(&path);
+        before.load_or_create().expect("a key file");
+        let (id, sealed) = (before.ids().remove(0), before.seal(&HERE, b"token").expect("sealed"));
+        std::fs::rename(&path, &aside).expect("moved");
+
+        let keys = Keyring::at(&path);
+        keys.run_without(vec![id.clone()], Some(id.clone())).expect("a key in memory");
+        let error = keys.seal(&HERE, b"token").expect_err("the key is missing");
+        assert_eq!(error.missing_key(), Some(id.as_str()), "{error}");
+        assert!(keys.is_reported(&keys.open(&HERE, &sealed).expect_err("the key is missing")));
+        let cookie = keys.seal_unstored(&HERE, b"cookie").expect("sealed");
+        assert_eq!(keys.open(&HERE, &cookie).expect("opened"), b"cookie");
+        assert!(keys.has_sealed(&HERE, &cookie) && !path.exists());
+
+        // Put back, it opens what it sealed, and seals.
+        std::fs::rename(&aside, &path).expect("moved");
+        assert_eq!(keys.open(&HERE, &sealed).expect("opened"), b"token");
+        assert!(keys.seal(&HERE, b"token").expect("sealed").contains(&id));
+        assert!(keys.has_sealed(&HERE, &cookie), "what was sealed meanwhile is still valid");
+    }
+
+    #[test]
+    fn a_new_first_key_seals_in_place_of_the_missing_one() {
+        let folder = tempfile::TempDir::new().expect("folder");
+        let keys = Keyring::at(folder.path().join("secrets.key"));
+        keys.load_or_create().expect("a key file");
+        let missing = "00112233445566aa".to_owned();
+        keys.run_without(vec![missing.clone()], Some(missing)).expect("a key in memory");
+        assert!(keys.seal(&HERE, b"token").is_err(), "a key of another installation seals");
+        let other = Keyring::at(keys.path());
+        let new = other.add_key().expect("another key");
+        assert!(keys.seal(&HERE, b"token").expect("sealed").contains(&new));
+    }
+}

@@ -1,0 +1,120 @@
+//! Channels whose secrets are encrypted with a missing key: they are disconnected until the key is found, or given up.
+
+use sqlx::types::Json;
+use sqlx::{PgConnection, PgPool};
+
+use super::{ChannelRow, ChannelSettings, ChannelStatus, location_of, write_event};
+use crate::document;
+use crate::error::with_timeout;
+use crate::sealed::{self, KeyError, Keyring};
+use crate::{ChannelId, Result};
+
+/// The last error of such a channel. By it the channel is found once the key is back.
+const MISSING: &str = "the key that encrypts its credentials is missing";
+
+/// The last error of a channel that needs its credentials again.
+const ABANDONED: &str = "the key that encrypted its credentials is lost; enter them again";
+
+/// Disconnects the channels that miss a secret, because its key is missing; returns how many there are. A webchat needs
+/// none, so it stays connected.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn disconnect_unreadable(db: &PgPool, keys: &Keyring) -> Result<u64> {
+    let statement = "select id from channels where settings @? 'strict $.**.\"$sealed\"' order by id";
+    let ids: Vec<ChannelId> = with_timeout(sqlx::query_scalar(statement).fetch_all(db)).await?;
+    let mut unreadable = 0;
+    for id in ids {
+        let mut transaction = db.begin().await?;
+        let Some(mut row) = lock(&mut transaction, id).await? else { continue };
+        if !open(&mut row, keys) {
+            continue;
+        }
+        unreadable += 1;
+        // Settings of a newer release are not judged.
+        let is_enough = row.settings().map_or(true, |settings| settings.are_enough(row.kind));
+        let status = if is_enough { row.status } else { ChannelStatus::Disconnected };
+        if row.last_error.as_deref() != Some(MISSING) || row.status != status {
+            set_status(&mut transaction, &row, status, Some(MISSING)).await?;
+        }
+        transaction.commit().await?;
+    }
+    Ok(unreadable)
+}
+
+/// Connects the channels again whose missing key was found.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn connect_found(db: &PgPool, keys: &Keyring) -> Result<()> {
+    let ids = sqlx::query_scalar("select id from channels where last_error = $1 order by id").bind(MISSING);
+    let ids: Vec<ChannelId> = with_timeout(ids.fetch_all(db)).await?;
+    for id in ids {
+        let mut transaction = db.begin().await?;
+        let Some(mut row) = lock(&mut transaction, id).await? else { continue };
+        if open(&mut row, keys) || row.last_error.as_deref() != Some(MISSING) {
+            continue;
+        }
+        let is_enough = row.settings().is_ok_and(|settings| settings.are_enough(row.kind));
+        let status = if is_enough { ChannelStatus::Connected } else { ChannelStatus::Disconnected };
+        set_status(&mut transaction, &row, status, None).await?;
+        transaction.commit().await?;
+    }
+    Ok(())
+}
+
+/// Removes every secret that is sealed with this key; returns the channels, and the number of secrets.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn abandon(db: &mut PgConnection, key: &str) -> Result<(Vec<ChannelId>, u64)> {
+    let statement = "select id from channels where settings @? 'strict $.**.\"$sealed\"' order by id";
+    let ids: Vec<ChannelId> = with_timeout(sqlx::query_scalar(statement).fetch_all(&mut *db)).await?;
+    let (mut channels, mut secrets) = (Vec::new(), 0);
+    for id in ids {
+        let Some(mut row) = lock(&mut *db, id).await? else { continue };
+        let removed = sealed::remove_sealed(&mut row.settings, key);
+        if removed == 0 {
+            continue;
+        }
+        channels.push(id);
+        secrets += removed as u64;
+        let update = sqlx::query("update channels set settings = $3 where company_id = $1 and id = $2");
+        with_timeout(update.bind(row.company_id).bind(id).bind(Json(&row.settings)).execute(&mut *db)).await?;
+        // Secrets of other keys stay sealed, and count.
+        let settings = ChannelSettings::read(&sealed::as_if_open(&row.settings));
+        let is_enough = settings.map_or(true, |settings| settings.are_enough(row.kind));
+        let (status, error) =
+            if is_enough { (row.status, None) } else { (ChannelStatus::Disconnected, Some(ABANDONED)) };
+        set_status(&mut *db, &row, status, error).await?;
+    }
+    Ok((channels, secrets))
+}
+
+async fn lock(db: &mut PgConnection, id: ChannelId) -> Result<Option<ChannelRow>> {
+    let row = sqlx::query("select * from channels where id = $1 for update").bind(id);
+    // A row that cannot be read blocks no other.
+    Ok(document::read_all(with_timeout(row.fetch_optional(db)).await?.as_slice()).pop())
+}
+
+/// Opens the secrets, and leaves out those whose key is missing; returns whether there are any.
+fn open(row: &mut ChannelRow, keys: &Keyring) -> bool {
+    let id = row.id.to_string();
+    let lost = keys.open_json(&location_of(row.company_id, &id), &mut row.settings);
+    lost.iter().any(|secret| KeyError::missing_key(&secret.error).is_some())
+}
+
+async fn set_status(
+    db: &mut PgConnection,
+    row: &ChannelRow,
+    status: ChannelStatus,
+    last_error: Option<&str>,
+) -> Result<()> {
+    let update = sqlx::query(
+        "update channels set status = $3, last_error = $4, updated_at = now() where company_id = $1 and id = $2
+         returning *",
+    );
+    let update = update.bind(row.company_id).bind(row.id).bind(status).bind(last_error).fetch_one(&mut *db);
+    let updated = document::read(&with_timeout(update).await?)?;
+    write_event(db, Some(row.status), &updated).await
+}

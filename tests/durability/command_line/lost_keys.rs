@@ -1,0 +1,197 @@
+//! A key file that is missing costs the credentials, and nothing else; `hotline secret abandon`.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::secrets::{CREDENTIALS, channels, is_verified, place_file, use_channel};
+use super::{failure, is_seen, json as printed};
+use crate::process::{Process, with_database};
+use crate::support::template::prepared_folder;
+use crate::support::{Api, Provider, Receiver, eventually};
+
+const OPEN: [&str; 2] = ["--webhook-allow-network", "127.0.0.0/8"];
+
+fn serve(folder: &Path) -> Process {
+    Process::try_serve(folder, &OPEN).unwrap_or_else(|log| panic!("no start: {log}"))
+}
+
+fn stop(mut process: Process) {
+    process.terminate();
+    assert!(process.wait().success(), "{}", process.log());
+}
+
+/// The lines of a log that are more than news, except that it runs as root.
+fn warnings(process: &Process) -> Vec<String> {
+    let is_warning =
+        |line: &&str| (line.contains("\"WARN\"") || line.contains("\"ERROR\"")) && !line.contains("hotline::cli::root");
+    process.log().lines().filter(is_warning).map(str::to_owned).collect()
+}
+
+/// What the settings of channels and webhooks are stored as.
+async fn stored(folder: &Path) -> Vec<String> {
+    with_database(folder, async |db| {
+        let all = "select settings::text from channels union all select secret from webhooks
+             union all select encode(key, 'hex') from installation_keys union all select secret from second_factors
+             order by 1";
+        sqlx::query_scalar(all).fetch_all(db).await.expect("what is stored")
+    })
+    .await
+}
+
+/// What a service without its key shows and refuses.
+async fn works_without(process: &Process, api: &Api, (made, hook): (&[Value], &Value), key: &str) {
+    let warned = warnings(process);
+    assert_eq!(warned.len(), 1, "{warned:#?}");
+    assert!(warned[0].contains(key) && warned[0].contains("hotline secret abandon"), "{warned:?}");
+    let listed = api.get("/channels?order=asc").await.data(200).clone();
+    let statuses: Vec<&Value> = listed.as_array().expect("channels").iter().map(|channel| &channel["status"]).collect();
+    assert_eq!(statuses, ["connected", "disconnected", "disconnected", "disconnected"], "{listed}");
+    assert!(listed[1]["lastError"].as_str().is_some_and(|error| error.contains("missing")), "{listed}");
+    // What does not need a secret works.
+    let contact = api.post("/contacts", json!({"name": "Maria", "number": "5511900000001"})).await.data(201).clone();
+    api.post("/webchat/sessions", json!({"channelId": made[0]["id"]})).await.data(201);
+    // A send waits, as on any disconnected channel.
+    let send = json!({"channelId": made[1]["id"], "contactId": contact["id"], "type": "text", "body": "Hi"});
+    let job = api.post("/messages", send).await.data(202)["jobId"].clone();
+    let job = api.get(&format!("/messages/jobs/{}", job.as_str().expect("id"))).await.data(200).clone();
+    assert_eq!((&job["status"], &job["waitingFor"]["code"]), (&json!("queued"), &json!("channel_disconnected")));
+    let webhook = api.get(&format!("/webhooks/{hook}")).await.data(200).clone();
+    assert_eq!(webhook["active"], false);
+    assert!(webhook["disabledReason"].as_str().is_some_and(|reason| reason.contains("missing")), "{webhook}");
+    for verb in ["test", "rotate-secret"] {
+        let refused = api.post(&format!("/webhooks/{hook}/{verb}"), json!({})).await;
+        assert_eq!(refused.error(409, "ERR_API_CONFLICT")["reason"], "key_missing", "{verb}");
+    }
+    let new = api.post("/webhooks", json!({"url": "https://example.com/hook"})).await;
+    assert_eq!(new.error(409, "ERR_API_CONFLICT")["reason"], "key_missing");
+    let receipt = api.post("/tags", json!({"name": "vip"})).await;
+    receipt.data(201);
+}
+
+#[actix_web::test]
+async fn a_service_without_its_key_serves_and_a_key_that_is_found_changes_nothing() {
+    let folder = prepared_folder();
+    let path = folder.path();
+    let provider = Provider::start().await;
+    let company = printed(path, &["company", "create", "Acme"])["id"].to_string();
+    let made = channels(path, &company, &provider.url);
+    let token = printed(path, &["token", "create", "crm", "--company", &company, "--all"])["key"].clone();
+    let token = token.as_str().expect("key");
+    let receiver = Receiver::start().await;
+    let hook = printed(path, &[&["webhook", "create", &receiver.url(), "--company", &company][..], &OPEN].concat());
+    let key = printed(path, &["secret", "list"])["keys"][0]["id"].as_str().expect("id").to_owned();
+    stop(serve(path));
+    let before = stored(path).await;
+    let (file, aside) = (path.join("secrets.key"), path.join("aside.key"));
+    std::fs::rename(&file, &aside).expect("moved");
+
+    let process = serve(path);
+    let api = Api::new(process.address, token);
+    works_without(&process, &api, (&made, &hook["id"]), &key).await;
+    let listed = printed(path, &["secret", "list"])["keys"].clone();
+    assert_eq!(
+        (&listed[0]["id"], &listed[0]["inFile"], &listed[0]["current"]),
+        (&json!(key), &json!(false), &json!(false)),
+        "{listed}"
+    );
+    assert!(listed[0]["secretCount"].as_i64().is_some_and(|count| count > 9), "{listed}");
+    let said = failure(path, &["secret", "abandon", &key]);
+    assert!(said.contains("--yes") && said.contains(&key), "{said}");
+    assert!(!file.exists(), "another key was made");
+    stop(process);
+    assert_eq!(stored(path).await, before, "a secret was changed");
+    // A second start without it says so once more.
+    let process = serve(path);
+    assert_eq!(warnings(&process).len(), 1, "{:#?}", warnings(&process));
+    stop(process);
+
+    std::fs::rename(&aside, &file).expect("moved");
+    let process = serve(path);
+    assert_eq!(warnings(&process), [""; 0]);
+    let api = Api::new(process.address, token);
+    use_channel(&api, &provider, &made[1], "5511987654321").await;
+    let listed = api.get("/channels").await.data(200).clone();
+    let is_well = |channel: &Value| channel["status"] == "connected" && channel["lastError"].is_null();
+    assert!(listed.as_array().expect("channels").iter().all(is_well), "{listed}");
+    eventually("the message that waited is sent", || async { provider.accepted("7001").len() == 2 }).await;
+    eventually("the webhook has what happened meanwhile", || async {
+        receiver.received().iter().any(|request| request.event()["type"] == "contact.created")
+    })
+    .await;
+    let said = failure(path, &["secret", "abandon", &key, "--yes"]);
+    assert!(said.contains("is not lost") && said.contains("secrets.key"), "{said}");
+    stop(process);
+}
+
+#[actix_web::test]
+async fn an_abandoned_key_makes_room_for_new_credentials() {
+    let folder = prepared_folder();
+    let path = folder.path();
+    let provider = Provider::start().await;
+    let company = printed(path, &["company", "create", "Acme"])["id"].to_string();
+    let made = channels(path, &company, &provider.url);
+    let token = printed(path, &["token", "create", "crm", "--company", &company, "--all"])["key"].clone();
+    let token = token.as_str().expect("key");
+    let receiver = Receiver::start().await;
+    let hook = printed(path, &[&["webhook", "create", &receiver.url(), "--company", &company][..], &OPEN].concat());
+    let key = printed(path, &["secret", "list"])["keys"][0]["id"].as_str().expect("id").to_owned();
+    assert!(failure(path, &["secret", "abandon", "0011223344556677", "--yes"]).contains("no such key"));
+    std::fs::remove_file(path.join("secrets.key")).expect("lost");
+
+    // Beside the service, which has begun without the key.
+    let process = serve(path);
+    let api = Api::new(process.address, token);
+    let abandoned = printed(path, &["secret", "abandon", &key, "--yes"]);
+    let ids: Vec<&Value> = made[1..].iter().map(|channel| &channel["id"]).collect();
+    assert_eq!(
+        (&abandoned["id"], &abandoned["channels"], &abandoned["channelSecrets"], &abandoned["webhooks"]),
+        (&json!(key), &json!(ids), &json!(9), &json!([hook["id"]])),
+        "{abandoned}"
+    );
+    let keys = printed(path, &["secret", "list"])["keys"].clone();
+    assert_eq!((keys.as_array().map(Vec::len), &keys[0]["id"]), (Some(1), &abandoned["current"]), "{keys}");
+    assert!(!stored(path).await.iter().any(|value| value.contains(&key)), "something of it is left");
+    // New credentials are taken at once, from the command line and over the API.
+    let files = CREDENTIALS.map(|secret| place_file(path, secret, secret));
+    let id = made[1]["id"].to_string();
+    let update = ["channel", "update", &id, "--access-token-file", &files[0], "--app-secret-file", &files[1]];
+    let updated = printed(path, &[&update[..], &["--verify-token-file", &files[2]]].concat());
+    assert_eq!((&updated["status"], &updated["lastError"]), (&json!("connected"), &Value::Null), "{updated}");
+    is_seen("the new verify token is accepted", || async { is_verified(&api, &made[1]).await }).await;
+    use_channel(&api, &provider, &made[1], "5511987654321").await;
+    let rotated = api.post(&format!("/webhooks/{}/rotate-secret", hook["id"]), json!({})).await.data(200).clone();
+    assert!(rotated["secret"].as_str().is_some_and(|secret| secret.starts_with("whsec_")), "{rotated}");
+    api.put(&format!("/webhooks/{}", hook["id"]), json!({"active": true})).await.data(200);
+    api.post("/contacts", json!({"name": "Maria", "number": "5511900000002"})).await.data(201);
+    eventually("a delivery arrives", || async { receiver.count() > 0 }).await;
+    stop(process);
+    let process = serve(path);
+    assert_eq!(warnings(&process), [""; 0]);
+    use_channel(&Api::new(process.address, token), &provider, &made[1], "5511987654322").await;
+    stop(process);
+}
+
+#[actix_web::test]
+async fn a_key_of_another_installation_seals_nothing() {
+    let folder = prepared_folder();
+    let path = folder.path();
+    let provider = Provider::start().await;
+    let company = printed(path, &["company", "create", "Acme"])["id"].to_string();
+    let made = channels(path, &company, &provider.url);
+    let token = printed(path, &["token", "create", "crm", "--company", &company, "--all"])["key"].clone();
+    let own = printed(path, &["secret", "list"])["keys"][0]["id"].as_str().expect("id").to_owned();
+    let other = place_file(path, "other.key", &"0b".repeat(32));
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&other, mode).expect("mode");
+    let process = Process::try_serve(path, &["--key-file", &other]).unwrap_or_else(|log| panic!("no start: {log}"));
+    let api = Api::new(process.address, token.as_str().expect("key"));
+    let new = api.post("/webhooks", json!({"url": "https://example.com/hook"})).await;
+    assert_eq!(new.error(409, "ERR_API_CONFLICT")["reason"], "key_missing");
+    stop(process);
+    let keys = printed(path, &["secret", "list"])["keys"].clone();
+    assert_eq!((keys.as_array().map(Vec::len), &keys[0]["id"]), (Some(1), &json!(own)), "{keys}");
+    let process = serve(path);
+    use_channel(&Api::new(process.address, token.as_str().expect("key")), &provider, &made[1], "5511987654321").await;
+    stop(process);
+}
