@@ -253,6 +253,17 @@ pub(crate) async fn wait_for_writer(db: &PgPool, folder: Option<&DataFolder>) ->
     }
 }
 
+/// Whether a process that may write serves this database.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn is_served(db: &PgPool) -> Result<bool> {
+    // Held only for the transaction of this statement.
+    let attempt = sqlx::query_scalar("select pg_try_advisory_xact_lock($1)").bind(WRITER_LOCK);
+    let is_free: bool = with_timeout(attempt.fetch_one(db)).await?;
+    Ok(!is_free)
+}
+
 #[cfg(test)]
 mod tests {
     use chrono::DateTime;

@@ -11,6 +11,7 @@ mod company;
 mod completions;
 mod config;
 mod config_file;
+mod contact;
 mod database;
 mod demo;
 mod doctor;
@@ -128,6 +129,9 @@ enum Command {
     /// Manage channels
     #[command(subcommand)]
     Channel(Box<channel::Command>),
+    /// Erase people
+    #[command(subcommand)]
+    Contact(contact::Command),
     /// Manage permission profiles
     #[command(subcommand)]
     Profile(profile::Command),
@@ -197,6 +201,7 @@ pub async fn run() -> ExitCode {
         Command::Company(command) => company::run(command, global).await,
         Command::Token(command) => token::run(command, global).await,
         Command::Channel(command) => channel::run(*command, global).await,
+        Command::Contact(command) => contact::run(command, global).await,
         Command::Profile(command) => profile::run(command, global).await,
         Command::Secret(command) => secret::run(command, global).await,
         Command::Webhook(command) => webhook::run(*command, global).await,

@@ -32,6 +32,8 @@ pub(super) fn start(handles: &Handles, settings: &Settings) {
     let media = handles.app.media.clone();
     let retention = engine.retention.clone();
     engine.spawn(async move { retention.run(|| media.sweep_soon()).await });
+    let (media, erasures) = (handles.app.media.clone(), engine.erasures.clone());
+    engine.spawn(async move { erasures.run(|| media.sweep_soon()).await });
     let app = handles.app.clone();
     engine.spawn(async move { app.media.run_sweep(&app.engine).await });
     let observed = MonitorOptions {

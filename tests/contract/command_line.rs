@@ -7,13 +7,14 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, Command};
 
 /// Verbs of nouns.
-const VERBS: [&str; 21] = [
+const VERBS: [&str; 22] = [
     "abandon",
     "check",
     "create",
     "delete",
     "deliveries",
     "drain",
+    "erase",
     "list",
     "print",
     "rebuild",

@@ -35,6 +35,8 @@ impl Engine {
             retention,
             // Enters the company before each step, and holds nothing of it.
             cascades: _,
+            // So does this.
+            erasures: _,
             attendance,
             base,
             sweeper: _,

@@ -3,6 +3,7 @@
 
 mod campaigns;
 mod cascades;
+mod erasures;
 mod forget;
 mod retention;
 mod schedules;
@@ -20,6 +21,7 @@ use tokio::runtime::Handle;
 
 pub use campaigns::{CampaignHold, CampaignStartGuard, CampaignStats, Campaigns};
 pub use cascades::Cascades;
+pub use erasures::Erasures;
 pub use retention::{Retention, RetentionFigures};
 pub use schedules::{ScheduleStats, Schedules};
 pub use sessions::{Identified, Sessions, VisitorTurn};
@@ -78,6 +80,8 @@ pub struct Engine {
     pub retention: Arc<Retention>,
     /// Removal of references to deleted records.
     pub cascades: Arc<Cascades>,
+    /// Erasure of people's data.
+    pub erasures: Arc<Erasures>,
     /// Who is present to answer visitors.
     pub attendance: Arc<Attendance>,
     base: Arc<Base>,
@@ -121,6 +125,13 @@ impl Engine {
         let sessions = Arc::new(Sessions::new(base.clone(), contacts.clone(), session_scope.clone()));
         let retention = Arc::new(Retention::new(base.clone(), cache.clone(), ticket_scope.clone(), sessions.clone()));
         let cascades = Arc::new(Cascades::new(base.clone(), schedules.clone()));
+        let erasures = Arc::new(Erasures {
+            base: base.clone(),
+            contacts: contacts.clone(),
+            tickets: tickets.clone(),
+            sessions: sessions.clone(),
+            cascades: cascades.clone(),
+        });
         let sweeper = Arc::new(Sweeper::new(base.clone(), cache, ticket_scope, session_scope, sessions.clone()));
         let (swept, attendance) = (Arc::default(), Arc::default());
         Self {
@@ -134,6 +145,7 @@ impl Engine {
             sessions,
             retention,
             cascades,
+            erasures,
             attendance,
             base,
             sweeper,

@@ -50,6 +50,7 @@ impl Engine {
             campaigns,
             // Signs of people, which come again.
             attendance: _,
+            erasures: _,
             base,
         } = self;
         let (ownership, db) = (base.store.ownership(), &base.store.housekeeping);

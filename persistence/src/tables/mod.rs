@@ -17,6 +17,7 @@ pub mod contact_removal;
 pub mod contacts;
 pub mod custom_fields;
 pub mod early_statuses;
+pub mod erasures;
 pub mod events;
 pub mod global_variables;
 pub mod idempotency_keys;

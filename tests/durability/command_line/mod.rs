@@ -4,6 +4,7 @@ mod accounts;
 mod channels;
 mod companies;
 mod config_file;
+mod erasure;
 mod exit_codes;
 mod lost_keys;
 mod records;

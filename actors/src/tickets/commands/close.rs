@@ -39,6 +39,21 @@ impl Command for Close {
     }
 }
 
+/// Closes a ticket whose contact is erased: no agent is there to state a wrap-up.
+#[derive(Clone, Debug)]
+pub struct CloseErased;
+
+impl Command for CloseErased {
+    type Reply = ();
+
+    fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
+        if ticket.is_closed() {
+            return Err(Refusal::TicketClosed(ticket.row.id));
+        }
+        Close::without_wrapup(Author::AUTOMATION, ticket, cx)
+    }
+}
+
 impl Close {
     /// Closes a ticket in which no conversation took place, even if its queue requires a wrap-up.
     pub(super) fn without_wrapup(author: Author, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {

@@ -17,7 +17,7 @@ mod transfer;
 mod update_delivery_status;
 
 pub use add_note::AddNote;
-pub use close::Close;
+pub use close::{Close, CloseErased};
 pub use mark::{MarkDelivered, MarkRead, MarkSeen};
 pub use open::Open;
 pub(crate) use open::default_queue;

@@ -1,0 +1,189 @@
+//! Erases people: a contact with all its records, and the copies of its data that stay when a contact is deleted.
+//!
+//! A table lists what was requested, so a kill or an outage only delays it. Each step may be repeated. The contact is
+//! deleted as by a request: its sessions are ended and its tickets closed before, so that no actor restores a row.
+
+use std::sync::Arc;
+
+use hotline_persistence::table::Expected;
+use hotline_persistence::tables::cascades::{self as deletions, Cascade};
+use hotline_persistence::tables::erasures::{self, Erasure};
+use hotline_persistence::tables::events::By;
+use hotline_persistence::{CompanyId, ContactId, Database};
+use tokio::time::MissedTickBehavior;
+
+use super::cascades::Cascades;
+use super::sessions::Sessions;
+use crate::Refusal;
+use crate::base::Base;
+use crate::services::{Contacts, Tickets};
+use crate::tickets::CloseErased;
+use crate::webchat::End;
+
+/// Attempts in one turn to delete a contact who begins sessions or tickets meanwhile.
+const ATTEMPTS_MAX: usize = 10;
+
+/// Steps in one turn to remove the contact from others.
+const CASCADE_STEPS_MAX: usize = 100;
+
+/// Erases people.
+pub struct Erasures {
+    pub(super) base: Arc<Base>,
+    pub(super) contacts: Arc<Contacts>,
+    pub(super) tickets: Arc<Tickets>,
+    pub(super) sessions: Arc<Sessions>,
+    pub(super) cascades: Arc<Cascades>,
+}
+
+/// How scheduled messages are removed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Serving {
+    /// Their actor fails pending ones first.
+    Served,
+    /// No actor has them.
+    Unserved,
+}
+
+impl Erasures {
+    /// Does what is requested, for the life of the process. Calls `on_orphaned_files` when files have lost their messages.
+    pub async fn run(&self, on_orphaned_files: impl Fn() + Send + Sync) {
+        let mut ticks = tokio::time::interval(self.base.options.sweep_every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            if let Err(refusal) = self.advance(Serving::Served, &on_orphaned_files).await {
+                tracing::debug!(%refusal, "could not read requested erasures; will retry");
+            }
+        }
+    }
+
+    /// Takes the next steps while no service runs: nothing is sent. Returns whether anything is left.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn advance_unserved(&self, on_orphaned_files: impl Fn() + Send + Sync) -> Result<bool, Refusal> {
+        self.advance(Serving::Unserved, &on_orphaned_files).await
+    }
+
+    async fn advance(&self, serving: Serving, on_orphaned_files: &(impl Fn() + Send + Sync)) -> Result<bool, Refusal> {
+        let store = &self.base.store;
+        let pending = erasures::pending(&store.housekeeping, &store.ownership().of_slots()).await?;
+        let mut is_left = false;
+        for mut erasure in pending {
+            let Some(_presence) = store.ownership().try_enter(erasure.company_id) else { continue };
+            match self.erase(&mut erasure, serving, on_orphaned_files).await {
+                Ok(is_done) => is_left |= !is_done,
+                Err(refusal) => {
+                    is_left = true;
+                    self.record_failure(&erasure, &refusal).await;
+                }
+            }
+        }
+        Ok(is_left)
+    }
+
+    /// Reports the first failure of an erasure, which is retried.
+    async fn record_failure(&self, erasure: &Erasure, refusal: &Refusal) {
+        let (company, contact) = (erasure.company_id, erasure.contact_id);
+        if erasure.failure.is_none() && !matches!(refusal, Refusal::Unavailable(_)) {
+            tracing::warn!(%refusal, company.id = %company, contact.id = %contact,
+                "could not erase a contact; it will be retried: correct what the error names");
+        }
+        let record = erasures::record_failure(self.base.db(company), erasure, &refusal.to_string()).await;
+        if let Err(error) = record {
+            tracing::debug!(%error, company.id = %company, "erasure of a contact will be retried");
+        }
+    }
+
+    /// The next steps of one erasure; returns whether it is done.
+    async fn erase(
+        &self,
+        erasure: &mut Erasure,
+        serving: Serving,
+        on_orphaned_files: &(impl Fn() + Send + Sync),
+    ) -> Result<bool, Refusal> {
+        let (company, contact) = (erasure.company_id, erasure.contact_id);
+        self.remove_contact(erasure, serving).await?;
+        if !self.settle_references(company, contact).await? {
+            return Ok(false);
+        }
+        // The last changes of scheduled messages are in the table after this.
+        let db = self.base.reads().tables(company).await?.heavy();
+        if erasures::remove_schedules(db, company, contact, serving == Serving::Unserved).await? {
+            return Ok(false);
+        }
+        if erasures::has_files(db, erasure).await? {
+            on_orphaned_files();
+            return Ok(false);
+        }
+        let events = erasures::redact_events(db, erasure).await?;
+        let deliveries = erasures::forget_deliveries(db, erasure).await?;
+        let (responses, rejected) = erasures::forget_responses(db, erasure).await?;
+        for (name, number) in
+            [("events", events), ("deliveries", deliveries), ("responses", responses), ("rejectedChanges", rejected)]
+        {
+            let count = erasure.removed.entry(name.to_owned()).or_default();
+            *count = count.saturating_add(i64::try_from(number).unwrap_or(i64::MAX));
+        }
+        erasures::finish(db, erasure).await?;
+        tracing::info!(company.id = %company, contact.id = %contact, "erased a contact");
+        Ok(true)
+    }
+
+    /// Deletes the contact, once its sessions are ended and its tickets closed.
+    async fn remove_contact(&self, erasure: &mut Erasure, serving: Serving) -> Result<(), Refusal> {
+        let (company, contact) = (erasure.company_id, erasure.contact_id);
+        for attempt in 1.. {
+            let db = self.base.reads().tables(company).await?;
+            if !erasures::collect(db, erasure).await? {
+                return Ok(());
+            }
+            self.end_conversations(company, contact).await?;
+            if serving == Serving::Unserved {
+                erasures::remove_schedules(db, company, contact, true).await?;
+            }
+            let sessions = self.sessions.clone();
+            let forget = move |deleted: &[_]| sessions.forget(company, deleted);
+            match self.contacts.remove(company, contact, Expected::default(), forget).await {
+                Ok(()) => self.cascades.begin(company, Cascade::Contact(contact)).await,
+                Err(Refusal::NotFound) => {}
+                // A ticket or a session has begun meanwhile.
+                Err(Refusal::Conflict(_)) if attempt < ATTEMPTS_MAX => continue,
+                Err(refusal) => return Err(refusal),
+            }
+            return Ok(());
+        }
+        Ok(())
+    }
+
+    async fn end_conversations(&self, company: CompanyId, contact: ContactId) -> Result<(), Refusal> {
+        let db = self.base.reads().tables(company).await?;
+        let (tickets, sessions) = erasures::unfinished(db, company, contact).await?;
+        for session in sessions {
+            let end = End { idle_since: None, attached: None, by: By::SYSTEM };
+            match self.sessions.ask(company, &session, end).await {
+                Ok(_) | Err(Refusal::NotFound) => {}
+                Err(refusal) => return Err(refusal),
+            }
+        }
+        for ticket in tickets {
+            match self.tickets.ask(company, ticket, CloseErased).await {
+                Ok(()) | Err(Refusal::NotFound | Refusal::TicketClosed(_)) => {}
+                Err(refusal) => return Err(refusal),
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the deleted contact from those that show it; returns whether nothing is left.
+    async fn settle_references(&self, company: CompanyId, contact: ContactId) -> Result<bool, Refusal> {
+        let cascade = Cascade::Contact(contact);
+        for _ in 0..CASCADE_STEPS_MAX {
+            if deletions::find(self.base.db(company), company, cascade).await?.is_none() {
+                return Ok(true);
+            }
+            self.cascades.begin(company, cascade).await;
+        }
+        Ok(false)
+    }
+}

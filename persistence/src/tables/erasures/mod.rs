@@ -1,0 +1,230 @@
+//! People whose data is to be erased: what is left to be done, where their data is, and what was removed.
+//!
+//! The contact itself is deleted as any contact is ([`super::contact_removal`]). This removes the copies that stay then:
+//! in events, deliveries, recorded responses and refused rows.
+
+mod copies;
+mod redaction;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use sqlx::FromRow;
+use sqlx::types::Json;
+
+pub use copies::{forget_deliveries, forget_responses, redact_events};
+
+use crate::cluster::OfSlots;
+use crate::error::with_timeout;
+use crate::{CompanyId, ContactId, Database, Error, Result, SessionId, TicketId};
+
+/// Maximum erasures that one run reads; the others follow.
+const PENDING_MAX: i64 = 20;
+
+/// The records that belong to a contact.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Traces {
+    pub tickets: BTreeSet<i64>,
+    pub sessions: BTreeSet<String>,
+    pub schedules: BTreeSet<i64>,
+    pub files: BTreeSet<String>,
+    /// Cards that show the contact. They stay.
+    pub cards: BTreeSet<i64>,
+}
+
+impl Traces {
+    fn add(&mut self, other: Self) {
+        self.tickets.extend(other.tickets);
+        self.sessions.extend(other.sessions);
+        self.schedules.extend(other.schedules);
+        self.files.extend(other.files);
+        self.cards.extend(other.cards);
+    }
+}
+
+/// Numbers of removed records by their kind.
+pub type Removed = BTreeMap<String, i64>;
+
+/// An erasure.
+#[derive(Clone, Debug, FromRow)]
+pub struct Erasure {
+    pub company_id: CompanyId,
+    pub contact_id: ContactId,
+    #[sqlx(json)]
+    pub traces: Traces,
+    #[sqlx(json)]
+    pub removed: Removed,
+    pub failure: Option<String>,
+    pub done_at: Option<DateTime<Utc>>,
+}
+
+/// Requests an erasure, also of a contact that was deleted before: its copies may remain.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such company; other errors when the database cannot answer.
+pub async fn request(db: impl Database<'_>, company: CompanyId, contact: ContactId) -> Result<()> {
+    let request = sqlx::query(
+        "insert into erasures (company_id, contact_id) select id, $2 from companies where id = $1
+         on conflict (company_id, contact_id) do update set removed = '{}', failure = null, requested_at = now(),
+             done_at = null
+         where erasures.done_at is not null",
+    );
+    let requested = with_timeout(request.bind(company).bind(contact).execute(db)).await?.rows_affected();
+    if requested == 0 && find(db, company, contact).await?.is_none() { Err(Error::NotFound("company")) } else { Ok(()) }
+}
+
+/// One erasure, or `None`.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn find(db: impl Database<'_>, company: CompanyId, contact: ContactId) -> Result<Option<Erasure>> {
+    let find = sqlx::query_as(
+        "select company_id, contact_id, traces, removed, failure, done_at from erasures
+         where company_id = $1 and contact_id = $2",
+    );
+    with_timeout(find.bind(company).bind(contact).fetch_optional(db)).await
+}
+
+/// Erasures that are not done, those that were requested first.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn pending(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<Erasure>> {
+    let holds = OfSlots::holds("company_id", 2);
+    let pending = format!(
+        "select company_id, contact_id, traces, removed, failure, done_at from erasures
+         where done_at is null and {holds} order by failure is not null, requested_at limit $1"
+    );
+    let pending = sqlx::query_as(sqlx::AssertSqlSafe(pending)).bind(PENDING_MAX).bind(slots.numbers());
+    with_timeout(pending.fetch_all(db)).await
+}
+
+#[derive(FromRow)]
+struct Found {
+    exists: bool,
+    tickets: Vec<i64>,
+    sessions: Vec<String>,
+    schedules: Vec<i64>,
+    files: Vec<String>,
+    cards: Vec<i64>,
+    messages: i64,
+    recipients: i64,
+}
+
+/// Adds what the tables have of the contact to the erasure, and stores it; returns whether the contact exists.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn collect(db: impl Database<'_>, erasure: &mut Erasure) -> Result<bool> {
+    let (company, contact) = (erasure.company_id, erasure.contact_id);
+    let find = sqlx::query_as(
+        "select exists (select from contacts where company_id = $1 and id = $2) as exists,
+             array(select id from tickets where company_id = $1 and contact_id = $2) as tickets,
+             array(select id from webchat_sessions where company_id = $1 and contact_id = $2) as sessions,
+             array(select id from schedules where company_id = $1 and contact_id = $2) as schedules,
+             array(select media ->> 'id' from messages
+                 where company_id = $1 and contact_id = $2 and media ? 'id') as files,
+             array(select card_id from card_contacts where company_id = $1 and contact_id = $2) as cards,
+             (select count(*) from messages where company_id = $1 and contact_id = $2) as messages,
+             (select count(*) from campaign_recipients where company_id = $1 and contact_id = $2) as recipients",
+    );
+    let found: Found = with_timeout(find.bind(company).bind(contact).fetch_one(db)).await?;
+    erasure.traces.add(Traces {
+        tickets: found.tickets.into_iter().collect(),
+        sessions: found.sessions.into_iter().collect(),
+        schedules: found.schedules.into_iter().collect(),
+        files: found.files.into_iter().collect(),
+        cards: found.cards.into_iter().collect(),
+    });
+    let traces = &erasure.traces;
+    let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    let counts = [
+        ("contacts", i64::from(found.exists)),
+        ("tickets", count(traces.tickets.len())),
+        ("messages", found.messages),
+        ("webchatSessions", count(traces.sessions.len())),
+        ("scheduledMessages", count(traces.schedules.len())),
+        ("files", count(traces.files.len())),
+        ("cardLinks", count(traces.cards.len())),
+        ("campaignRecipients", found.recipients),
+    ];
+    for (name, number) in counts {
+        let before = erasure.removed.entry(name.to_owned()).or_default();
+        *before = number.max(*before);
+    }
+    let store = sqlx::query("update erasures set traces = $3, removed = $4 where company_id = $1 and contact_id = $2");
+    let store = store.bind(company).bind(contact).bind(Json(&erasure.traces)).bind(Json(&erasure.removed));
+    with_timeout(store.execute(db)).await?;
+    Ok(found.exists)
+}
+
+/// The contact's open tickets and active sessions, which are ended first.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn unfinished(
+    db: impl Database<'_>,
+    company: CompanyId,
+    contact: ContactId,
+) -> Result<(Vec<TicketId>, Vec<SessionId>)> {
+    let find = sqlx::query_as(
+        "select array(select id from tickets where company_id = $1 and contact_id = $2 and status = 'open'),
+             array(select id from webchat_sessions where company_id = $1 and contact_id = $2 and status = 'active')",
+    );
+    let (tickets, sessions): (Vec<TicketId>, Vec<String>) =
+        with_timeout(find.bind(company).bind(contact).fetch_one(db)).await?;
+    Ok((tickets, sessions.into_iter().map(SessionId).collect()))
+}
+
+/// Deletes the contact's scheduled messages, except pending ones if `with_pending` is not set; returns whether any is left.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn remove_schedules(
+    db: impl Database<'_>,
+    company: CompanyId,
+    contact: ContactId,
+    with_pending: bool,
+) -> Result<bool> {
+    let remove =
+        sqlx::query("delete from schedules where company_id = $1 and contact_id = $2 and (status <> 'pending' or $3)");
+    with_timeout(remove.bind(company).bind(contact).bind(with_pending).execute(db)).await?;
+    let left = sqlx::query_scalar("select exists (select from schedules where company_id = $1 and contact_id = $2)");
+    with_timeout(left.bind(company).bind(contact).fetch_one(db)).await
+}
+
+/// Whether one of the contact's files may still exist.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn has_files(db: impl Database<'_>, erasure: &Erasure) -> Result<bool> {
+    let files: Vec<&String> = erasure.traces.files.iter().collect();
+    let left = sqlx::query_scalar("select exists (select from media where company_id = $1 and id = any ($2))");
+    with_timeout(left.bind(erasure.company_id).bind(files).fetch_one(db)).await
+}
+
+/// Records the end of an erasure, without the traces.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn finish(db: impl Database<'_>, erasure: &Erasure) -> Result<()> {
+    let cards = Traces { cards: erasure.traces.cards.clone(), ..Traces::default() };
+    let finish = sqlx::query(
+        "update erasures set traces = $3, removed = $4, failure = null, done_at = now()
+         where company_id = $1 and contact_id = $2",
+    );
+    let finish =
+        finish.bind(erasure.company_id).bind(erasure.contact_id).bind(Json(cards)).bind(Json(&erasure.removed));
+    with_timeout(finish.execute(db)).await.map(drop)
+}
+
+/// Records why a step failed; it is retried.
+///
+/// # Errors
+/// When the database cannot answer.
+pub async fn record_failure(db: impl Database<'_>, erasure: &Erasure, failure: &str) -> Result<()> {
+    let record = sqlx::query("update erasures set failure = $3 where company_id = $1 and contact_id = $2");
+    with_timeout(record.bind(erasure.company_id).bind(erasure.contact_id).bind(failure).execute(db)).await.map(drop)
+}

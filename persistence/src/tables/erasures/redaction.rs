@@ -1,0 +1,215 @@
+//! Finds and removes a contact's data in stored JSON. A redacted event keeps its form, so that readers can parse it.
+
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
+
+use super::Erasure;
+
+/// Fields of an API's contact that say nothing about the person.
+const KEPT: [&str; 4] = ["id", "isGroup", "createdAt", "updatedAt"];
+
+/// The events of a row without the contact's data, and the number of changed ones; `None` if none changes. Tickets of the
+/// contact that were not known are added.
+pub(super) fn of_events(text: &str, erasure: &mut Erasure) -> Option<(String, u64)> {
+    let events: Vec<&RawValue> = serde_json::from_str(text).ok()?;
+    let mut changed = 0;
+    let mut redact = |event: &&RawValue| {
+        let mut value: Value = serde_json::from_str(event.get()).ok()?;
+        if !of_event(&mut value, erasure) {
+            return Some((*event).to_owned());
+        }
+        changed += 1;
+        to_raw_value(&value).ok()
+    };
+    let events: Vec<Box<RawValue>> = events.iter().map(&mut redact).collect::<Option<_>>()?;
+    if changed == 0 { None } else { Some((serde_json::to_string(&events).ok()?, changed)) }
+}
+
+/// Redacts an event; returns whether that changed it.
+fn of_event(event: &mut Value, erasure: &mut Erasure) -> bool {
+    let before = event.clone();
+    let contact = erasure.contact_id.0;
+    let is_of_person = match record(event) {
+        Some(("t", record)) => of_ticket(record, erasure),
+        Some(("m", record)) => of_message(record, erasure),
+        Some(("s", record)) => of_row(record, contact, &["page", "utm", "claimed"], &["c"]),
+        Some(("d", record)) => of_schedule(record, contact),
+        Some(("c", record)) => of_contact(record, contact),
+        Some(("k", record)) => {
+            of_card(record.get_mut("s"), contact);
+            false
+        }
+        _ => false,
+    };
+    let Some(event) = event.as_object_mut() else { return false };
+    if is_of_person {
+        event.remove("p");
+    } else {
+        of_card(event.get_mut("p"), contact);
+    }
+    if let Some(by) = event.get_mut("b").and_then(Value::as_object_mut)
+        && by.get("t").is_some_and(|kind| kind == "contact")
+        && by.get("i").and_then(Value::as_i64) == Some(contact)
+    {
+        by.remove("n");
+    }
+    before.as_object() != Some(&*event)
+}
+
+/// The kind of an event's record, and the record.
+fn record(event: &mut Value) -> Option<(&str, &mut Map<String, Value>)> {
+    let record = event.get_mut("r")?.as_object_mut()?;
+    let (kind, record) = record.iter_mut().next()?;
+    Some((kind.as_str(), record.as_object_mut()?))
+}
+
+/// Whether the row of a record belongs to the contact; then these fields of the row and of the record are removed.
+fn of_row(record: &mut Map<String, Value>, contact: i64, of_row: &[&str], of_record: &[&str]) -> bool {
+    let Some(row) = record.get_mut("r").and_then(Value::as_object_mut) else { return false };
+    if row.get("contact_id").and_then(Value::as_i64) != Some(contact) {
+        return false;
+    }
+    of_row.iter().for_each(|field| drop(row.remove(*field)));
+    of_record.iter().for_each(|field| drop(record.remove(*field)));
+    true
+}
+
+fn of_ticket(record: &mut Map<String, Value>, erasure: &mut Erasure) -> bool {
+    let id = record.get("r").and_then(|row| row.get("id")).and_then(Value::as_i64);
+    let is_of_person = of_row(record, erasure.contact_id.0, &["wrapup_note"], &["c", "l"]);
+    if is_of_person {
+        erasure.traces.tickets.extend(id);
+    }
+    is_of_person
+}
+
+fn of_message(record: &mut Map<String, Value>, erasure: &Erasure) -> bool {
+    let ticket = record.get("t").and_then(Value::as_i64);
+    let is_of_person = ticket.is_some_and(|ticket| erasure.traces.tickets.contains(&ticket));
+    if is_of_person {
+        record.remove("f");
+    }
+    is_of_person
+}
+
+fn of_schedule(record: &mut Map<String, Value>, contact: i64) -> bool {
+    let is_of_person = of_row(record, contact, &["error"], &["c"]);
+    if is_of_person && let Some(body) = record.get_mut("r").and_then(|row| row.get_mut("body")) {
+        *body = "".into();
+    }
+    is_of_person
+}
+
+fn of_contact(record: &mut Map<String, Value>, contact: i64) -> bool {
+    let is_of_person = record.get("i").and_then(Value::as_i64) == Some(contact);
+    if is_of_person && let Some(shown) = record.get_mut("s").and_then(Value::as_object_mut) {
+        for (field, value) in shown.iter_mut().filter(|(field, _)| !KEPT.contains(&field.as_str())) {
+            *value = match value {
+                _ if field == "name" => "".into(),
+                Value::Array(_) => Value::Array(Vec::new()),
+                Value::Bool(_) => false.into(),
+                _ => Value::Null,
+            };
+        }
+    }
+    is_of_person
+}
+
+/// Removes the contact from a card.
+fn of_card(card: Option<&mut Value>, contact: i64) {
+    let contacts = card.and_then(|card| card.get_mut("contacts")).and_then(Value::as_array_mut);
+    if let Some(contacts) = contacts {
+        contacts.retain(|shown| shown.get("id").and_then(Value::as_i64) != Some(contact));
+    }
+}
+
+/// Whether a value contains the contact, or a record that belongs to it: as a response of the API, or as a row.
+pub(super) fn mentions(value: &Value, erasure: &Erasure) -> bool {
+    match value {
+        Value::Array(values) => values.iter().any(|value| mentions(value, erasure)),
+        Value::Object(object) => is_of_person(object, erasure) || object.values().any(|value| mentions(value, erasure)),
+        _ => false,
+    }
+}
+
+fn is_of_person(object: &Map<String, Value>, erasure: &Erasure) -> bool {
+    let contact = erasure.contact_id.0;
+    let number = |field: &str| object.get(field).and_then(Value::as_i64);
+    let is_contact = |field| number(field) == Some(contact);
+    let is_ticket = |field| number(field).is_some_and(|ticket| erasure.traces.tickets.contains(&ticket));
+    let is_session =
+        |field: &str| object.get(field).and_then(Value::as_str).is_some_and(|id| erasure.traces.sessions.contains(id));
+    is_contact("contactId")
+        || is_contact("contact_id")
+        || is_ticket("ticketId")
+        || is_ticket("ticket_id")
+        || is_session("sessionId")
+        || is_session("session_id")
+        || object.get("contact").and_then(|shown| shown.get("id")).and_then(Value::as_i64) == Some(contact)
+        // A contact itself, alone or on a card.
+        || object.contains_key("isGroup") && is_contact("id")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::tables::erasures::{Removed, Traces};
+    use crate::{CompanyId, ContactId};
+
+    fn erasure() -> Erasure {
+        Erasure {
+            company_id: CompanyId::new(1),
+            contact_id: ContactId::new(7),
+            traces: Traces { tickets: [70].into(), sessions: ["ses".to_owned()].into(), ..Traces::default() },
+            removed: Removed::new(),
+            failure: None,
+            done_at: None,
+        }
+    }
+
+    #[test]
+    fn every_kind_of_event_loses_the_person_and_keeps_its_form() {
+        let events = json!([
+            {"k": 1, "a": 5, "r": {"t": {"r": {"id": 71, "contact_id": 7, "wrapup_note": "Zelda"}, "c": {"n": "Zelda"},
+                "l": {"b": "Zelda"}}}, "p": {"wrapupNote": "Zelda"}, "b": {"t": "contact", "i": 7, "n": "Zelda"}},
+            {"k": 1, "a": 5, "r": {"m": {"i": 9, "t": 71, "s": "sent", "f": {"n": "Zelda"}}}, "p": {"body": "Zelda"}},
+            {"k": 1, "a": 5, "r": {"s": {"r": {"id": "ses", "contact_id": 7, "page": {"title": "Zelda"}}, "c": {"name": "Zelda"}}}},
+            {"k": 1, "a": 5, "r": {"d": {"r": {"contact_id": 7, "body": "Hi Zelda"}, "c": {"n": "Zelda"}}}},
+            {"k": 1, "a": 5, "r": {"c": {"i": 7, "s": {"id": 7, "name": "Zelda", "number": "Zelda", "isGroup": false,
+                "tags": [{"name": "Zelda"}], "createdAt": "then"}}}, "p": {"name": "Zelda"}},
+            {"k": 1, "a": 5, "r": {"k": {"i": 3, "s": {"id": 3, "name": "Card", "contacts": [{"id": 7, "name": "Zelda"},
+                {"id": 8, "name": "Link"}]}}}, "p": {"contacts": [{"id": 7, "name": "Zelda"}], "name": "Old"}},
+            {"k": 1, "a": 5, "r": {"t": {"r": {"id": 72, "contact_id": 8}, "c": {"n": "Link"}}}, "p": {"status": "open"}},
+        ]);
+        let mut erasure = erasure();
+        let (text, changed) = of_events(&events.to_string(), &mut erasure).expect("changed");
+        assert_eq!(changed, 6);
+        assert!(!text.contains("Zelda") && text.contains("Link"), "{text}");
+        let redacted: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(redacted.as_array().map(Vec::len), Some(7), "each event keeps its number");
+        assert_eq!(redacted[6], events[6]);
+        assert_eq!(redacted[5]["p"], json!({"contacts": [], "name": "Old"}));
+        let contact = json!({"id": 7, "name": "", "number": null, "isGroup": false, "tags": [], "createdAt": "then"});
+        assert_eq!(redacted[4]["r"]["c"]["s"], contact);
+        assert!(of_events(&text, &mut erasure).is_none(), "a second run changes something");
+        assert!(of_events("no JSON", &mut erasure).is_none());
+    }
+
+    #[test]
+    fn responses_and_rows_of_the_person_are_found() {
+        let erasure = erasure();
+        for (value, is_found) in [
+            (json!({"data": {"id": 7, "name": "Zelda", "isGroup": false}}), true),
+            (json!({"data": {"id": 7, "name": "a tag"}}), false),
+            (json!({"data": [{"id": 70, "contact": {"id": 7}}]}), true),
+            (json!({"data": {"id": 1, "ticketId": 70}}), true),
+            (json!({"Message": {"contact_id": 7}}), true),
+            (json!({"data": {"sessionId": "ses"}}), true),
+            (json!({"data": {"contactId": 8, "ticketId": 71}}), false),
+        ] {
+            assert_eq!(mentions(&value, &erasure), is_found, "{value}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The engine without a service, for work of the command line while no process serves the database: what the journal has is
+//! written to the tables, nothing is sent, nobody is served.
+
+use std::sync::Arc;
+
+use hotline_actors::{Directory, Engine, clock};
+use hotline_persistence::cluster::Role;
+use hotline_persistence::{Store, StoreOptions};
+use hotline_postgres::Cluster;
+use sqlx::postgres::PgConnectOptions;
+use tokio::runtime::Handle;
+
+use super::{ServiceError, Settings, fail};
+use crate::media::Media;
+
+/// The engine without a service.
+pub struct OfflineService {
+    engine: Engine,
+    media: Media,
+    postgres: Option<Cluster>,
+}
+
+impl OfflineService {
+    /// Opens the database, excluding every other process. Needs a running actix system.
+    ///
+    /// # Errors
+    /// When a part cannot start, or a process serves the database.
+    pub async fn open(settings: &Settings) -> Result<Self, ServiceError> {
+        let (postgres, database) = match settings.database.clone() {
+            Some(database) => (None, database),
+            None => {
+                let postgres = Cluster::start(settings.postgres_options()).await?;
+                let database = postgres.connect_options();
+                (Some(postgres), database)
+            }
+        };
+        match Self::open_on(settings, database).await {
+            Ok((engine, media)) => Ok(Self { engine, media, postgres }),
+            Err(error) => {
+                if let Some(postgres) = postgres {
+                    postgres.stop().await?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn open_on(settings: &Settings, database: PgConnectOptions) -> Result<(Engine, Media), ServiceError> {
+        let options = StoreOptions { role: Role::Alone, ..settings.store_options(database) };
+        let store: Arc<Store> = Store::open(options, fail).await?;
+        let directory = Directory::load(&store.housekeeping, &store.keys, settings.engine.reload_every).await?;
+        let media = Media::open(settings.media.clone(), store.housekeeper(), &store.keys, Handle::current()).await?;
+        Ok((Engine::new(store, directory, settings.engine.clone()), media))
+    }
+
+    /// Erases everyone whose erasure is requested.
+    ///
+    /// # Errors
+    /// When the database or the store of files is unavailable.
+    pub async fn erase(&self) -> Result<(), String> {
+        for _ in 0..ROUNDS_MAX {
+            let is_left = self.engine.erasures.advance_unserved(|| {}).await.map_err(|refusal| refusal.to_string())?;
+            self.media.sweep(&self.engine, clock::now()).await?;
+            if !is_left {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes everything out, and stops PostgreSQL.
+    ///
+    /// # Errors
+    /// When the database does not accept the last changes; the journal keeps them for the next start.
+    pub async fn close(self) -> Result<(), ServiceError> {
+        self.engine.begin_stopping();
+        let flushed = self.engine.store().close().await;
+        self.engine.stop();
+        if let Some(postgres) = self.postgres {
+            postgres.stop().await?;
+        }
+        Ok(flushed.map(drop)?)
+    }
+}
+
+/// Rounds over the requested erasures: each takes the next steps of all. What is left then has failed, and says why.
+const ROUNDS_MAX: usize = 100;

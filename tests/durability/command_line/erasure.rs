@@ -1,0 +1,207 @@
+//! `hotline contact erase`: nothing of a person is left, on a running service and on a stopped one.
+
+use std::path::Path;
+
+use hotline_persistence::PgPool;
+use reqwest::Method;
+use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
+
+use super::{failure, json as printed};
+use crate::process::{Process, with_database};
+use crate::support::form::Form;
+use crate::support::template::prepared_folder;
+use crate::support::{Api, Company, Receiver, Reply, eventually};
+
+/// What stands in every record of the person, and nowhere else.
+const MARK: &str = "Zeldaquux";
+
+const OPEN: [&str; 2] = ["--webhook-allow-network", "127.0.0.0/8"];
+
+/// A file whose content has the mark.
+const FILE: &str = "Zeldaquux was here\n";
+
+/// The number of both persons: once the first is erased, it is free.
+const NUMBER: &str = "5511900000001";
+
+/// What the person is, and what names them.
+struct Person {
+    contact: Value,
+    card: Value,
+}
+
+fn serve(folder: &Path) -> Process {
+    Process::try_serve(folder, &OPEN).unwrap_or_else(|log| panic!("no start: {log}"))
+}
+
+fn stop(mut process: Process) {
+    process.terminate();
+    assert!(process.wait().success(), "{}", process.log());
+}
+
+/// Every place in the tables that has the mark.
+async fn places(db: &PgPool) -> Vec<String> {
+    let columns: Vec<(String, String)> = sqlx::query_as(
+        "select c.table_name::text, c.column_name::text from information_schema.columns c
+         join information_schema.tables t using (table_schema, table_name)
+         where c.table_schema = 'public' and t.table_type = 'BASE TABLE'
+           and c.table_name not in (select relname from pg_class where relispartition)",
+    )
+    .fetch_all(db)
+    .await
+    .expect("the columns");
+    assert!(columns.len() > 300, "few columns: {}", columns.len());
+    let mut found = Vec::new();
+    for (table, column) in columns {
+        let statement = format!(
+            r#"select count(*) from "{table}" where case when pg_typeof("{column}") = 'bytea'::regtype
+                then encode("{column}"::text::bytea, 'escape') else "{column}"::text end ilike '%{MARK}%'"#
+        );
+        let count: i64 = sqlx::query_scalar(AssertSqlSafe(statement)).fetch_one(db).await.expect("a count");
+        if count > 0 {
+            found.push(format!("{table}.{column}"));
+        }
+    }
+    found
+}
+
+/// The files below a folder that have the mark.
+fn files(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if std::fs::read(&path).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(MARK)) {
+            found.push(path.display().to_string());
+        }
+    }
+    found
+}
+
+/// A person in every noun that has people, with an open ticket, an active session and a pending scheduled message.
+async fn live(api: &Api, company: &Company, turn: &str) -> Person {
+    let field = json!({"name": format!("Nick {turn}"), "application": "contact", "type": "text"});
+    let field = api.post("/custom-fields", field).await.data(201)["key"].clone();
+    let contact = json!({"name": format!("{MARK} One"), "number": NUMBER, "email": format!("{MARK}@example.com"),
+        "customFields": [{"key": field, "value": MARK}]});
+    let contact = Reply::of(api.keyed(Method::POST, "/contacts", turn, contact.to_string())).await.data(201).clone();
+    let id = &contact["id"];
+    api.put(&format!("/contacts/{id}"), json!({"name": format!("{MARK} Two")})).await.data(200);
+    let send = json!({"channelId": company.phone, "contactId": id, "type": "text", "body": format!("Hi {MARK}")});
+    let sent = Reply::of(api.keyed(Method::POST, "/messages", &format!("m{turn}"), send.to_string())).await;
+    let job = format!("/messages/jobs/{}", sent.data(202)["jobId"].as_str().expect("id"));
+    let ticket = api.get(&job).await.data(200)["ticketId"].clone();
+    let note = json!({"body": format!("About {MARK}")});
+    api.post(&format!("/tickets/{ticket}/notes"), note).await.data(201);
+    let form = Form::default().text("type", "media").text("ticketId", &ticket).file(
+        "zelda.txt",
+        "text/plain",
+        FILE.as_bytes(),
+    );
+    api.send_form(form).await.data(202);
+    let opened = json!({"channelId": company.webchat, "contactId": id, "page": {"title": MARK}});
+    let session = api.post("/webchat/sessions", opened).await.data(201)["id"].clone();
+    let path = format!("/webchat/sessions/{}/messages", session.as_str().expect("id"));
+    api.post(&path, json!({"body": format!("I am {MARK}")})).await.data(201);
+    let later = json!({"channelId": company.phone, "contactId": id, "body": format!("Later {MARK}"),
+        "sendAt": "2099-01-01T00:00:00Z"});
+    api.post("/schedules", later).await.data(201);
+    let list = api.post("/contact-lists", json!({"name": format!("All {turn}")})).await.data(201)["id"].clone();
+    api.post(&format!("/contact-lists/{list}/contacts"), json!({"contactIds": [id]})).await.data(200);
+    let board = api.post("/crm/boards", json!({"name": format!("Sales {turn}")})).await.data(201)["id"].clone();
+    let stage = api.get(&format!("/crm/boards/{board}")).await.data(200)["lists"][0]["id"].clone();
+    let card = json!({"boardId": board, "crmBoardListId": stage, "name": "Carport", "contactIds": [id]});
+    let card = api.post("/crm/cards", card).await.data(201)["id"].clone();
+    Person { contact: contact["id"].clone(), card }
+}
+
+/// Nothing of the person is left in tables, files and events, and the rest is as it was.
+async fn is_erased(folder: &Path, api: &Api, person: &Person) {
+    let left = with_database(folder, places).await;
+    assert_eq!(left, [""; 0]);
+    assert_eq!(files(&folder.join("media")), [""; 0]);
+    let events = api.get("/events?limit=1000").await;
+    assert!(!events.body.to_string().contains(MARK), "{}", events.body);
+    let ids: Vec<i64> =
+        events.data(200).as_array().expect("events").iter().map(|event| event["id"].as_i64().expect("id")).collect();
+    assert_eq!(ids, (1..=ids.len() as i64).collect::<Vec<_>>(), "events are missing");
+    api.get(&format!("/contacts/{}", person.contact)).await.error(404, "ERR_API_NOT_FOUND");
+    let card = api.get(&format!("/crm/cards/{}", person.card)).await.data(200).clone();
+    assert_eq!((&card["name"], &card["contacts"]), (&json!("Carport"), &json!([])));
+}
+
+fn check_report(report: &Value, person: &Person) {
+    assert_eq!((&report["contactId"], &report["existed"]), (&person.contact, &json!(true)));
+    for (noun, least) in [
+        ("contacts", 1),
+        ("tickets", 2),
+        ("messages", 4),
+        ("files", 1),
+        ("webchatSessions", 1),
+        ("scheduledMessages", 1),
+        ("cardLinks", 1),
+        ("events", 5),
+        ("responses", 1),
+    ] {
+        let count = report["removed"][noun].as_i64().unwrap_or_default();
+        assert!(count >= least, "{noun}: {report}");
+    }
+    assert_eq!(report["kept"]["cards"], json!([person.card]));
+    for place in ["auditLog", "reports", "journal", "backups", "receivers"] {
+        assert!(report["kept"][place].is_string(), "{report}");
+    }
+}
+
+#[actix_web::test]
+async fn nothing_of_an_erased_person_is_left_on_a_running_service_and_on_a_stopped_one() {
+    let folder = prepared_folder();
+    let path = folder.path();
+    let company = with_database(path, async |db| Company::create(db, "Acme").await).await;
+    let process = serve(path);
+    let api = Api::new(process.address, &company.key);
+    let receiver = Receiver::start().await;
+    let hook = api.post("/webhooks", json!({"url": receiver.url()})).await.data(201)["id"].clone();
+    let of = company.id.to_string();
+    for (arguments, reason) in [
+        (vec!["contact", "erase", "1", "--company", "999"], "no such company"),
+        (vec!["contact", "erase", "1"], "--company"),
+    ] {
+        let said = failure(path, &arguments);
+        assert!(said.contains(reason), "{said}");
+    }
+
+    let first = live(&api, &company, "first").await;
+    eventually("deliveries were made", || async { receiver.count() > 5 }).await;
+    eventually("the live rows are in the tables", || async {
+        with_database(path, places).await.iter().any(|place| place == "messages.body")
+    })
+    .await;
+    assert_eq!(files(&path.join("media")).len(), 1);
+    let report = printed(path, &["contact", "erase", &first.contact.to_string(), "--company", &of]);
+    check_report(&report, &first);
+    is_erased(path, &api, &first).await;
+    // Everything else works: the other records, the webhook, the same number as another person.
+    assert_eq!(api.get(&format!("/webhooks/{hook}")).await.data(200)["active"], true);
+    let figures = api.get("/tickets?status=open").await.data(200).clone();
+    assert_eq!(figures, json!([]));
+
+    let second = live(&api, &company, "second").await;
+    // A kill leaves entries in the journal, which are written to the tables before.
+    process.kill();
+    let report = printed(path, &["contact", "erase", &second.contact.to_string(), "--company", &of]);
+    check_report(&report, &second);
+    let process = serve(path);
+    is_erased(path, &Api::new(process.address, &company.key), &second).await;
+    // Again, it finds nothing.
+    let report = printed(path, &["contact", "erase", &second.contact.to_string(), "--company", &of]);
+    assert_eq!((&report["existed"], &report["removed"]["events"]), (&json!(false), &json!(0)), "{report}");
+    let audited = with_database(path, async |db| {
+        let entries =
+            "select count(*) from audit_log where action = 'eraseContact' and status = 200 and company_id = $1
+             and target_name is null";
+        sqlx::query_scalar::<_, i64>(entries).bind(company.id).fetch_one(db).await.expect("entries")
+    });
+    assert_eq!(audited.await, 3);
+    stop(process);
+}
