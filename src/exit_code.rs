@@ -67,7 +67,9 @@ impl Exit {
             Self::Success => "success, or a clean stop",
             Self::Finding => "a check found a problem",
             Self::Usage => "wrong command line: an option, a value, or a record that does not exist",
-            Self::Data => "wrong data: a damaged journal, or a journal and a database that do not belong together",
+            Self::Data => {
+                "wrong data: a damaged journal or export, or a journal and a database that do not belong together"
+            }
             Self::Unavailable => "the database or another service is unavailable; it may come back",
             Self::Internal => "an internal error",
             Self::CannotCreate => "a file or folder cannot be created",

@@ -1,4 +1,4 @@
--- Locks: none: creates a table
+-- Locks: companies (share row exclusive), for a moment: it is referred to
 -- People whose data is to be erased: a contact, with what is known of where its data is. A running service does it in steps,
 -- and so does the command line while none runs. The row stays as a record without personal data.
 create table erasures (

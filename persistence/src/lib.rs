@@ -12,6 +12,8 @@
 #[macro_use]
 mod fail_point;
 pub mod amount;
+#[allow(missing_docs, reason = "the messages describe the errors")]
+pub mod archive;
 pub mod backup;
 mod begin;
 pub mod change;

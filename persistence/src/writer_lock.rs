@@ -253,6 +253,16 @@ pub(crate) async fn wait_for_writer(db: &PgPool, folder: Option<&DataFolder>) ->
     }
 }
 
+/// Excludes every process that may write, until the transaction of a command ends.
+///
+/// # Errors
+/// [`Error::NotOwner`] when such a process serves; other errors when the database cannot answer.
+pub(crate) async fn lock_for_command(db: &mut PgConnection) -> Result<()> {
+    let lock = sqlx::query_scalar("select pg_try_advisory_xact_lock($1)").bind(WRITER_LOCK);
+    let is_free: bool = with_timeout(lock.fetch_one(db)).await?;
+    if is_free { Ok(()) } else { Err(Error::NotOwner) }
+}
+
 /// Whether a process that may write serves this database.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! The command line: one file per noun.
 
 mod admin;
+mod archive;
 mod audit;
 mod backup;
 mod booleans;
@@ -174,6 +175,10 @@ enum Command {
     /// Examine the machine, the database and the network of the service
     #[command(after_help = DOCTOR)]
     Doctor(Box<doctor::DoctorArgs>),
+    /// Export a company with its files
+    Export(archive::ExportArgs),
+    /// Import an exported company as a new one
+    Import(archive::ImportArgs),
     /// Print the completions of a shell
     #[command(after_help = "Example:\n  hotline completions bash > hotline.bash")]
     Completions {
@@ -216,6 +221,8 @@ pub async fn run() -> ExitCode {
         Command::Health(args) => health::run(args, global).await,
         Command::Migrate(args) => migrate::run(args, global).await,
         Command::Doctor(args) => doctor::run(*args, global).await,
+        Command::Export(args) => archive::export(args, global).await,
+        Command::Import(args) => archive::import(args, global).await,
         Command::Completions { shell } => completions::run(shell),
         Command::Man { dir } => man::run(&dir),
     };

@@ -5,6 +5,7 @@
 //! is removed by the sweep. Deleting a message also deletes its file. In between, everyone who may read the message
 //! gets a URL of the file that is valid for a while ([`Links`]).
 
+mod archive;
 mod disk;
 mod error;
 mod incoming;
@@ -37,6 +38,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::sync::oneshot;
 
+pub use archive::FileArchive;
 use disk::Disk;
 pub use error::{FileError, OpenError, ReadError, StoreError, Unavailable};
 pub use incoming::Incoming;

@@ -120,6 +120,12 @@ impl Storage {
         Ok(())
     }
 
+    /// Stores the content of a file, atomically.
+    pub(super) async fn write(&self, company: CompanyId, id: &MediaId, content: Bytes) -> Result<(), String> {
+        let stored = self.store().put(&self.path_of(company, id), content.into()).await;
+        stored.map(drop).map_err(|error| error.to_string())
+    }
+
     pub(super) async fn get(
         &self,
         company: CompanyId,

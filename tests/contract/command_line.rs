@@ -33,8 +33,20 @@ const VERBS: [&str; 22] = [
 ];
 
 /// Verbs of the whole installation.
-const BARE_VERBS: [&str; 10] =
-    ["serve", "demo", "backup", "restore", "check", "doctor", "health", "migrate", "completions", "man"];
+const BARE_VERBS: [&str; 12] = [
+    "serve",
+    "demo",
+    "export",
+    "import",
+    "backup",
+    "restore",
+    "check",
+    "doctor",
+    "health",
+    "migrate",
+    "completions",
+    "man",
+];
 
 /// What a name of an option does not end with: the value has the unit.
 const UNITS: [&str; 8] = ["-s", "-ms", "-kib", "-mib", "-gib", "-minutes", "-hours", "-days"];

@@ -1,6 +1,7 @@
 //! The command line, on a stopped service and on a running one.
 
 mod accounts;
+mod archive;
 mod channels;
 mod companies;
 mod config_file;

@@ -136,6 +136,11 @@ fn old_secret_at(company: CompanyId, row: &str) -> Location<'_> {
     Location { column: "webhooks.old_secret", company, row }
 }
 
+/// Seals the secret of a webhook that is inserted by an import.
+pub(crate) fn seal_new(keys: &Keyring, company: CompanyId, id: WebhookId, secret: &Secret) -> Result<String> {
+    Ok(keys.seal(&secret_at(company, &id.to_string()), secret.0.as_bytes())?)
+}
+
 fn open_secret(keys: &Keyring, location: &Location<'_>, sealed: &str) -> Result<Secret> {
     let plain = keys.open(location, sealed)?;
     Ok(Secret(String::from_utf8(plain).map_err(|_| KeyError::Damaged)?))

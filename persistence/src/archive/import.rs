@@ -1,0 +1,400 @@
+//! Writes an archived company as a new one, in one transaction. What a line contains is not trusted: its fields must be columns
+//! of its table, and belong to the new company.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+use sqlx::postgres::PgPool;
+use sqlx::{AssertSqlSafe, Connection, Postgres, Transaction};
+
+use super::export::{columns, every_table};
+use super::{ArchivedTable, COMPANY, camel_case};
+use crate::key::new_key;
+use crate::sealed::{self, Keyring, Secret};
+use crate::tables::channels::{ChannelSettings, ChannelType};
+use crate::tables::webhooks;
+use crate::writer_lock::lock_for_command;
+use crate::{CompanyId, Error, Result, controls};
+
+/// Maximum length of a line: a row of a message has at most some hundred KiB.
+pub const LINE_BYTES_MAX: usize = 16 << 20;
+
+/// Rows and bytes that are inserted with one statement.
+const ROWS_MAX: usize = 500;
+const BYTES_MAX: usize = 1 << 20;
+
+/// Why a line is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum RowError {
+    #[error("is no JSON object: {0}")]
+    NotAnObject(String),
+    #[error("has the unknown field `{0}`")]
+    UnknownField(String),
+    #[error("lacks the field `{0}`")]
+    MissingField(String),
+    #[error("the field `{field}` {reason}")]
+    Invalid { field: String, reason: String },
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Why an import failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// A line is refused.
+    #[error("line {line} {error}")]
+    Row {
+        /// Its number in the file of its noun, from 1.
+        line: u64,
+        error: RowError,
+    },
+    #[error(transparent)]
+    Database(#[from] Error),
+}
+
+impl From<sqlx::Error> for ImportError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Database(error.into())
+    }
+}
+
+type Fields = BTreeMap<String, Box<RawValue>>;
+
+/// An import in progress. Dropped without [`Import::finish`], it has changed nothing.
+pub struct Import {
+    transaction: Transaction<'static, Postgres>,
+    keys: Keyring,
+    company: CompanyId,
+    /// The channels that have another id here, since the installation has one with theirs.
+    channels: HashMap<i64, i64>,
+    table: &'static ArchivedTable,
+    /// The columns of the table, by the names of their fields.
+    columns: BTreeMap<String, String>,
+    rows: Vec<Fields>,
+    bytes: usize,
+    /// The line of the first of these rows.
+    first_line: u64,
+    line: u64,
+    new_webhook_secret: fn() -> Secret,
+}
+
+impl Import {
+    /// Begins an import, which excludes every service on the database until it ends.
+    ///
+    /// # Errors
+    /// [`Error::NotOwner`] when a service runs; other errors when the database cannot answer.
+    pub async fn begin(db: &PgPool, keys: &Keyring, new_webhook_secret: fn() -> Secret) -> Result<Self> {
+        let mut transaction = db.begin().await?;
+        lock_for_command(&mut transaction).await?;
+        Ok(Self {
+            transaction,
+            keys: keys.clone(),
+            company: CompanyId::new(0),
+            channels: HashMap::new(),
+            table: &COMPANY,
+            columns: BTreeMap::new(),
+            rows: Vec::new(),
+            bytes: 0,
+            first_line: 1,
+            line: 0,
+            new_webhook_secret,
+        })
+    }
+
+    /// The new company.
+    pub fn company(&self) -> CompanyId {
+        self.company
+    }
+
+    /// Continues with the lines of another table.
+    ///
+    /// # Errors
+    /// When the database cannot answer.
+    pub async fn begin_table(&mut self, table: &'static ArchivedTable) -> Result<()> {
+        let columns = columns(&mut self.transaction, table).await?;
+        self.columns = columns.into_iter().map(|column| (camel_case(&column), column)).collect();
+        (self.table, self.first_line, self.line) = (table, 1, 0);
+        Ok(())
+    }
+
+    /// The next line of the table.
+    ///
+    /// # Errors
+    /// When it, or one before it, is refused, or the database cannot answer.
+    pub async fn line(&mut self, line: &str) -> std::result::Result<(), ImportError> {
+        self.line += 1;
+        let refused = |error| ImportError::Row { line: self.line, error };
+        let mut fields = self.read(line).map_err(refused)?;
+        match self.table.table {
+            "companies" => return self.create_company(fields).await,
+            "channels" => self.adapt_channel(&mut fields).await?,
+            "webhooks" => self.adapt_webhook(&mut fields).await?,
+            "messages" => adapt_message(&mut fields),
+            "webchat_sessions" => adapt_session(&mut fields),
+            _ => {}
+        }
+        self.move_to_channel(&mut fields);
+        forget_integration(&mut fields);
+        fields.insert("company_id".to_owned(), raw(&self.company.0));
+        self.bytes += line.len();
+        self.rows.push(fields);
+        if self.rows.len() >= ROWS_MAX || self.bytes >= BYTES_MAX { self.end_table().await } else { Ok(()) }
+    }
+
+    /// Writes the lines that are not written yet.
+    ///
+    /// # Errors
+    /// As [`Import::line`].
+    pub async fn end_table(&mut self) -> std::result::Result<(), ImportError> {
+        let rows = std::mem::take(&mut self.rows);
+        let first_line = std::mem::replace(&mut self.first_line, self.line + 1);
+        self.bytes = 0;
+        if rows.is_empty() || self.insert(&rows).await?.is_ok() {
+            return Ok(());
+        }
+        // One of them is refused: which?
+        for (row, line) in rows.chunks(1).zip(first_line..) {
+            if let Err(reason) = self.insert(row).await? {
+                return Err(ImportError::Row { line, error: RowError::Refused(format!("is refused: {reason}")) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Commits the company, once what derives from its rows is counted.
+    ///
+    /// # Errors
+    /// When the database cannot answer; then nothing was changed.
+    pub async fn finish(mut self) -> Result<CompanyId> {
+        let db = &mut *self.transaction;
+        sqlx::query("select hotline_fill_zones($1)").bind(self.company).execute(&mut *db).await?;
+        for table in every_table().filter(|table| table.table != "companies") {
+            advance_sequence(&mut *db, table.table, self.company).await?;
+        }
+        for (kind, last) in [
+            ("ticket", "select coalesce(max(id), 0) from tickets where company_id = $1"),
+            ("message", "select coalesce(max(id), 0) from messages where company_id = $1"),
+            ("event", "select coalesce(max(id), 0) from ticket_events where company_id = $1"),
+            ("schedule", "select coalesce(max(id), 0) from schedules where company_id = $1"),
+        ] {
+            let last: i64 = sqlx::query_scalar(last).bind(self.company).fetch_one(&mut *db).await?;
+            let update = sqlx::query("update id_blocks set next = greatest(next, $2 + 1) where kind = $1");
+            update.bind(kind).bind(last).execute(&mut *db).await?;
+        }
+        self.transaction.commit().await?;
+        Ok(self.company)
+    }
+
+    /// Reads a line into columns.
+    fn read(&self, line: &str) -> std::result::Result<Fields, RowError> {
+        let parsed: BTreeMap<String, Box<RawValue>> =
+            serde_json::from_str(line).map_err(|error| RowError::NotAnObject(error.to_string()))?;
+        let mut fields = Fields::new();
+        for (name, value) in parsed {
+            let column = self.columns.get(&name).ok_or_else(|| RowError::UnknownField(name.clone()))?;
+            let invalid = |reason: &str| RowError::Invalid { field: name.clone(), reason: reason.to_owned() };
+            let decoded: Value = serde_json::from_str(value.get()).map_err(|error| invalid(&error.to_string()))?;
+            if controls::value_has_refused(&decoded) {
+                return Err(invalid(controls::REFUSED));
+            }
+            let is_id = column == "id" || column.ends_with("_id");
+            if is_id && decoded.as_number().is_some() && decoded.as_i64().is_none_or(|id| !(1..=ID_MAX).contains(&id)) {
+                return Err(invalid("is no valid id"));
+            }
+            fields.insert(column.clone(), value);
+        }
+        match self.columns.iter().find(|(_, column)| !fields.contains_key(*column)) {
+            Some((name, _)) => Err(RowError::MissingField(name.clone())),
+            None => Ok(fields),
+        }
+    }
+
+    /// Creates the company with a new id. Its first line must come first.
+    async fn create_company(&mut self, fields: Fields) -> std::result::Result<(), ImportError> {
+        if self.company.0 != 0 {
+            let error = RowError::Refused("is a second company".to_owned());
+            return Err(ImportError::Row { line: self.line, error });
+        }
+        let names: Vec<String> = fields.keys().map(|column| format!("\"{column}\"")).collect();
+        let names = names.join(", ");
+        let insert = format!(
+            "insert into companies ({names}) select {names} from jsonb_populate_record(null::companies, $1) returning id"
+        );
+        let insert = sqlx::query_scalar(AssertSqlSafe(insert)).bind(sqlx::types::Json(&fields));
+        match insert.fetch_one(&mut *self.transaction).await {
+            Ok(id) => {
+                self.company = id;
+                Ok(())
+            }
+            Err(error) => match refusal(&error) {
+                Some(reason) => {
+                    let error = RowError::Refused(format!("is refused: {reason}"));
+                    Err(ImportError::Row { line: self.line, error })
+                }
+                None => Err(error.into()),
+            },
+        }
+    }
+
+    /// Inserts rows. The inner error says why PostgreSQL refuses one of them.
+    async fn insert(&mut self, rows: &[Fields]) -> Result<std::result::Result<(), String>> {
+        let names: Vec<String> =
+            rows.first().into_iter().flat_map(|row| row.keys()).map(|column| format!("\"{column}\"")).collect();
+        let (names, table) = (names.join(", "), self.table.table);
+        let has_identity = names.contains("\"id\"");
+        let overriding = if has_identity { "overriding system value" } else { "" };
+        let insert = format!(
+            "insert into {table} ({names}) {overriding}
+             select {names} from jsonb_populate_recordset(null::{table}, $1)"
+        );
+        let mut savepoint = self.transaction.begin().await?;
+        let insert = sqlx::query(AssertSqlSafe(insert)).bind(sqlx::types::Json(rows));
+        match insert.execute(&mut *savepoint).await {
+            Ok(_) => {
+                savepoint.commit().await?;
+                Ok(Ok(()))
+            }
+            Err(error) => match refusal(&error) {
+                Some(reason) => {
+                    savepoint.rollback().await?;
+                    Ok(Err(reason))
+                }
+                None => Err(error.into()),
+            },
+        }
+    }
+
+    /// A channel keeps its id and its public key, unless the installation has them. Without credentials it is disconnected.
+    async fn adapt_channel(&mut self, fields: &mut Fields) -> std::result::Result<(), ImportError> {
+        let refused = |field: &str, reason: &str| ImportError::Row {
+            line: self.line,
+            error: RowError::Invalid { field: field.to_owned(), reason: reason.to_owned() },
+        };
+        let id: i64 = get(fields, "id").ok_or_else(|| refused("id", "is no valid id"))?;
+        let kind: String = get(fields, "type").ok_or_else(|| refused("type", "is no type of a channel"))?;
+        let kind: ChannelType = kind.parse().map_err(|()| refused("type", "is no type of a channel"))?;
+        let settings: Value = get(fields, "settings").unwrap_or_default();
+        let settings = ChannelSettings::read(&sealed::without_secrets(&settings));
+        let settings = settings.map_err(|_| refused("settings", "cannot be read"))?.into_visible();
+        // Only the operator of this installation may point a channel into a private network.
+        let settings = ChannelSettings { is_provider_url_operators: false, ..settings };
+        if !settings.are_enough(kind) {
+            fields.insert("status".to_owned(), raw(&"disconnected"));
+            fields.insert("last_error".to_owned(), raw(&"the company was imported; enter the credentials"));
+        }
+        fields.insert("settings".to_owned(), raw(&settings));
+        let taken = sqlx::query_as(
+            "select exists (select from channels where id = $1), exists (select from channels where public_key = $2)",
+        );
+        let public_key: String = get(fields, "public_key").unwrap_or_default();
+        let taken = taken.bind(id).bind(public_key).fetch_one(&mut *self.transaction);
+        let (is_id_taken, is_key_taken): (bool, bool) = taken.await?;
+        if is_key_taken {
+            fields.insert("public_key".to_owned(), raw(&new_key("ch_")));
+        }
+        if is_id_taken {
+            let new = sqlx::query_scalar("select nextval(pg_get_serial_sequence('channels', 'id'))");
+            let new: i64 = new.fetch_one(&mut *self.transaction).await?;
+            self.channels.insert(id, new);
+            fields.insert("id".to_owned(), raw(&new));
+        }
+        Ok(())
+    }
+
+    /// A webhook has a new secret, and is disabled until that is rotated.
+    async fn adapt_webhook(&mut self, fields: &mut Fields) -> std::result::Result<(), ImportError> {
+        let new = sqlx::query_scalar("select nextval(pg_get_serial_sequence('webhooks', 'id'))");
+        let new: i64 = new.fetch_one(&mut *self.transaction).await?;
+        let secret = webhooks::seal_new(&self.keys, self.company, new.into(), &(self.new_webhook_secret)())?;
+        fields.insert("id".to_owned(), raw(&new));
+        fields.insert("secret".to_owned(), raw(&secret));
+        fields.insert("delivered_through".to_owned(), raw(&0));
+        fields.insert("active".to_owned(), raw(&false));
+        let reason = "the company was imported; rotate the secret, then enable the webhook";
+        fields.insert("disabled_reason".to_owned(), raw(&reason));
+        Ok(())
+    }
+
+    /// Replaces the id of a channel that has another one here.
+    fn move_to_channel(&self, fields: &mut Fields) {
+        if self.channels.is_empty() {
+            return;
+        }
+        let is_of_channel = get::<String>(fields, "dimension").is_some_and(|dimension| dimension == "channel");
+        let columns = [("channel_id", true), ("key", is_of_channel)];
+        for (column, _) in columns.into_iter().filter(|(_, is_channel)| *is_channel) {
+            let Some(value) = get::<Value>(fields, column) else { continue };
+            let id = value.as_i64().or_else(|| value.as_str()?.parse().ok());
+            if let Some(new) = id.and_then(|id| self.channels.get(&id)) {
+                // The key of a report is a text.
+                let new = if value.is_string() { raw(&new.to_string()) } else { raw(new) };
+                fields.insert(column.to_owned(), new);
+            }
+        }
+    }
+}
+
+/// Largest id that every reader of JSON can represent.
+const ID_MAX: i64 = 1 << 53;
+
+fn raw(value: &impl serde::Serialize) -> Box<RawValue> {
+    // Numbers, texts and settings without secrets can be serialized.
+    to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+fn get<T: serde::de::DeserializeOwned>(fields: &Fields, column: &str) -> Option<T> {
+    serde_json::from_str(fields.get(column)?.get()).ok()
+}
+
+/// A message that was not sent yet is not sent from here: the other installation may still send it.
+fn adapt_message(fields: &mut Fields) {
+    if get::<String>(fields, "status").is_some_and(|status| status == "queued") {
+        fields.insert("status".to_owned(), raw(&"failed"));
+        let error = json!({"code": "ERR_API_CONFLICT", "message": "not sent before the company was moved"});
+        fields.insert("error".to_owned(), raw(&error));
+    }
+    fields.insert("after_send".to_owned(), RawValue::NULL.to_owned());
+}
+
+/// Which token wrote a row is not known here: tokens are not archived, and a token of this installation may have its id.
+fn forget_integration(fields: &mut Fields) {
+    if let Some(integration) = fields.get_mut("integration_id") {
+        *integration = RawValue::NULL.to_owned();
+    }
+}
+
+/// A visitor's session has ended: its token is a secret, and not archived.
+fn adapt_session(fields: &mut Fields) {
+    fields.insert("token_hash".to_owned(), raw(&format!("\\x{}", hex::encode(rand::random::<[u8; 32]>()))));
+    if get::<String>(fields, "status").is_some_and(|status| status == "active") {
+        fields.insert("status".to_owned(), raw(&"ended"));
+        let seen = fields.get("last_seen_at").cloned().unwrap_or_else(|| RawValue::NULL.to_owned());
+        fields.insert("ended_at".to_owned(), seen);
+    }
+}
+
+/// Why PostgreSQL refuses a row; `None`: the database failed.
+fn refusal(error: &sqlx::Error) -> Option<String> {
+    let error = error.as_database_error()?;
+    let class = error.code()?;
+    // Data, constraints, limits, and functions of triggers.
+    ["22", "23", "54", "P0"].iter().any(|known| class.starts_with(known)).then(|| error.message().to_owned())
+}
+
+/// The next id of a table comes after those of the company.
+async fn advance_sequence(db: &mut sqlx::PgConnection, table: &str, company: CompanyId) -> Result<()> {
+    let is_identity = sqlx::query_scalar(
+        "select exists (select from pg_attribute where attrelid = to_regclass($1) and attname = 'id' and attidentity <> '')",
+    );
+    let is_identity: bool = is_identity.bind(table).fetch_one(&mut *db).await?;
+    if !is_identity {
+        return Ok(());
+    }
+    let advance = format!(
+        "select setval(pg_get_serial_sequence('{table}', 'id'), greatest(
+             nextval(pg_get_serial_sequence('{table}', 'id')), max(id))) from {table} where company_id = $1 having max(id) > 0"
+    );
+    sqlx::query(AssertSqlSafe(advance)).bind(company).execute(db).await?;
+    Ok(())
+}

@@ -1,0 +1,211 @@
+//! Reads a company from a folder. Nothing in the folder is trusted.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use hotline_persistence::archive::{ArchivedTable, COMPANY, Import, ImportError, LINE_BYTES_MAX, TABLES};
+use hotline_persistence::tables::media::{FileKey, MediaId};
+use hotline_persistence::{CompanyId, Error};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::{
+    ArchiveManifest, FILE_LIST, FILES, FORMAT, FileSum, ImportArgs, ListedFile, MANIFEST, VERSION, at, file_of,
+    open_files,
+};
+use crate::cli::audit::{AuditedAction, Target};
+use crate::cli::database::with_secrets;
+use crate::cli::{Failure, GlobalArgs, Refusal};
+use crate::exit_code::Exit;
+use crate::media::FileArchive;
+use crate::webhooks::new_secret;
+
+/// Maximum size of a manifest: it has a line for each noun.
+const MANIFEST_BYTES_MAX: u64 = 1 << 20;
+
+/// Bytes of a file that are read at once.
+const PART_BYTES: usize = 64 << 10;
+
+/// Maximum size of a message file: more than any service accepts by default.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+
+pub async fn run(args: ImportArgs, global: &GlobalArgs) -> Result<(), Failure> {
+    let manifest = read_manifest(&args.dir)?;
+    for table in every_table() {
+        let sum = manifest.nouns.get(table.noun).ok_or_else(|| damaged(format!("{MANIFEST} lacks {}", table.noun)))?;
+        check_sum(&args.dir.join(file_of(table.noun)), sum)?;
+    }
+    check_sum(&args.dir.join(FILE_LIST), &manifest.files)?;
+    let files = open_files()?;
+    let imported = with_secrets(&global.database, async |db, keys| {
+        let work = async || {
+            let mut import = Import::begin(db, keys, new_secret).await.map_err(in_words)?;
+            for table in every_table() {
+                import_table(&mut import, &args.dir, table).await?;
+            }
+            let company = import.company();
+            let stored = import_files(&args.dir, &files, company).await;
+            match stored.outcome {
+                Ok(()) => match import.finish().await {
+                    Ok(company) => Ok((company, stored.files.len())),
+                    Err(error) => Err(remove(&files, &stored.files, error.into()).await),
+                },
+                Err(failure) => Err(remove(&files, &stored.files, failure).await),
+            }
+        };
+        AuditedAction::of_installation("importCompany").run(db, work, |(company, _)| Target::of(company)).await
+    });
+    let (company, files) = imported.await?;
+    global.output.one(json!({"companyId": company, "files": files, "exportedFrom": manifest.company_id}))
+}
+
+fn every_table() -> impl Iterator<Item = &'static ArchivedTable> {
+    std::iter::once(&COMPANY).chain(TABLES)
+}
+
+fn in_words(error: Error) -> Failure {
+    match error {
+        Error::NotOwner => {
+            Refusal::new(Exit::Retry, "a service runs on this database; stop it during the import").into()
+        }
+        error => error.into(),
+    }
+}
+
+/// What is in the folder is refused.
+fn damaged(message: String) -> Failure {
+    Refusal::new(Exit::Data, message).into()
+}
+
+/// Opens a regular file; a link could lead out of the folder.
+fn open(path: &Path) -> Result<File, Failure> {
+    let file = File::options().read(true).custom_flags(nix::libc::O_NOFOLLOW).open(path).map_err(at(path))?;
+    if !file.metadata().map_err(at(path))?.is_file() {
+        return Err(damaged(format!("{}: is not a file", path.display())));
+    }
+    Ok(file)
+}
+
+fn read_manifest(dir: &Path) -> Result<ArchiveManifest, Failure> {
+    let path = dir.join(MANIFEST);
+    let mut text = String::new();
+    open(&path)?.take(MANIFEST_BYTES_MAX).read_to_string(&mut text).map_err(at(&path))?;
+    let manifest: ArchiveManifest =
+        serde_json::from_str(&text).map_err(|error| damaged(format!("{}: is no manifest: {error}", path.display())))?;
+    if manifest.format != FORMAT {
+        return Err(damaged(format!("{}: has the format `{}`, not `{FORMAT}`", path.display(), manifest.format)));
+    }
+    if manifest.version > VERSION {
+        let reason =
+            format!("was exported by release {}; import it with that release or a newer one", manifest.release);
+        return Err(damaged(format!("{}: {reason}", path.display())));
+    }
+    Ok(manifest)
+}
+
+/// Compares a file with its checksum.
+fn check_sum(path: &Path, expected: &FileSum) -> Result<(), Failure> {
+    let mut file = open(path)?;
+    let (mut hash, mut bytes, mut part) = (Sha256::new(), 0_u64, vec![0; PART_BYTES]);
+    loop {
+        let read = file.read(&mut part).map_err(at(path))?;
+        if read == 0 {
+            break;
+        }
+        hash.update(&part[..read]);
+        bytes += read as u64;
+    }
+    if bytes != expected.bytes || hex::encode(hash.finalize()) != expected.sha256 {
+        return Err(damaged(format!("{}: was changed after the export: its checksum is another", path.display())));
+    }
+    Ok(())
+}
+
+async fn import_table(import: &mut Import, dir: &Path, table: &'static ArchivedTable) -> Result<(), Failure> {
+    let path = dir.join(file_of(table.noun));
+    let failed = |error: ImportError| match error {
+        ImportError::Database(error) => Failure::from(error),
+        refused => damaged(format!("{}: {refused}", path.display())),
+    };
+    import.begin_table(table).await?;
+    let mut reader = BufReader::new(open(&path)?);
+    let mut number = 0_u64;
+    while let Some(line) = next_line(&mut reader, &path, number + 1)? {
+        number += 1;
+        import.line(&line).await.map_err(failed)?;
+    }
+    import.end_table().await.map_err(failed)?;
+    if table.table == COMPANY.table && number != 1 {
+        return Err(damaged(format!("{}: has {number} lines instead of one", path.display())));
+    }
+    Ok(())
+}
+
+/// The next line, which is limited in length.
+fn next_line(reader: &mut impl BufRead, path: &Path, number: u64) -> Result<Option<String>, Failure> {
+    let mut line = String::new();
+    let limit = LINE_BYTES_MAX as u64 + 1;
+    let read = reader.by_ref().take(limit).read_line(&mut line).map_err(|error| match error.kind() {
+        ErrorKind::InvalidData => damaged(format!("{}: line {number} is not UTF-8", path.display())),
+        _ => at(path)(error),
+    })?;
+    if read as u64 >= limit {
+        return Err(damaged(format!("{}: line {number} is longer than {LINE_BYTES_MAX} bytes", path.display())));
+    }
+    if line.ends_with('\n') {
+        line.pop();
+    }
+    Ok((read > 0).then_some(line))
+}
+
+/// Files that were stored, and whether all of them were.
+struct StoredFiles {
+    files: Vec<FileKey>,
+    outcome: Result<(), Failure>,
+}
+
+async fn import_files(dir: &Path, archive: &FileArchive, company: CompanyId) -> StoredFiles {
+    let mut files = Vec::new();
+    let outcome = store_files(dir, archive, company, &mut files).await;
+    StoredFiles { files, outcome }
+}
+
+async fn store_files(
+    dir: &Path,
+    archive: &FileArchive,
+    company: CompanyId,
+    stored: &mut Vec<FileKey>,
+) -> Result<(), Failure> {
+    let path = dir.join(FILE_LIST);
+    let mut reader = BufReader::new(open(&path)?);
+    let mut number = 0;
+    while let Some(line) = next_line(&mut reader, &path, number + 1)? {
+        number += 1;
+        let refused = |reason: String| damaged(format!("{}: line {number} {reason}", path.display()));
+        let listed: ListedFile = serde_json::from_str(&line).map_err(|error| refused(error.to_string()))?;
+        // Only an id becomes a part of a path.
+        let id: MediaId = listed.id.parse().map_err(|reason: &str| refused(format!("has {reason}")))?;
+        if listed.bytes > FILE_BYTES_MAX {
+            return Err(refused(format!("has a file of more than {FILE_BYTES_MAX} bytes")));
+        }
+        let file = dir.join(FILES).join(id.as_str());
+        let mut content = Vec::new();
+        open(&file)?.take(listed.bytes + 1).read_to_end(&mut content).map_err(at(&file))?;
+        if content.len() as u64 != listed.bytes || hex::encode(Sha256::digest(&content)) != listed.sha256 {
+            return Err(damaged(format!("{}: was changed after the export: its checksum is another", file.display())));
+        }
+        stored.push((company, id.clone()));
+        archive.write(company, &id, content.into()).await?;
+    }
+    Ok(())
+}
+
+/// Removes the files of an import that failed.
+async fn remove(archive: &FileArchive, files: &[FileKey], failure: Failure) -> Failure {
+    match archive.remove(files).await {
+        Ok(()) => failure,
+        Err(error) => format!("{failure}; {} files of it are left in the store: {error}", files.len()).into(),
+    }
+}

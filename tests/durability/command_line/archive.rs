@@ -1,0 +1,301 @@
+//! `hotline export` and `hotline import`: a company in another installation is what it was.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use hotline_persistence::archive::{COMPANY, OMITTED, TABLES};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{failure, json as printed};
+use crate::process::{Process, with_database};
+use crate::support::form::Form;
+use crate::support::template::prepared_folder;
+use crate::support::{Api, Company, TestDatabase, eventually};
+
+/// The lists of the API, each compared between both installations.
+const LISTS: [&str; 21] = [
+    "/contacts",
+    "/tickets",
+    "/messages",
+    "/channels",
+    "/queues",
+    "/users",
+    "/profiles",
+    "/tags",
+    "/wrapup-categories",
+    "/wrapup-types",
+    "/custom-fields",
+    "/global-variables",
+    "/quick-messages",
+    "/schedules",
+    "/contact-lists",
+    "/campaigns",
+    "/products",
+    "/product-categories",
+    "/crm/boards",
+    "/crm/cards",
+    "/webhooks",
+];
+
+/// What differs in another installation, wherever it stands.
+const OTHER: [&str; 5] = ["url", "lastError", "disabledReason", "active", "integration"];
+
+fn stop(mut process: Process) {
+    process.terminate();
+    assert!(process.wait().success(), "{}", process.log());
+}
+
+/// A record of each noun.
+async fn fill(api: &Api, company: &Company) {
+    let made = async |path: &str, body: Value| api.post(path, body).await.data(201)["id"].clone();
+    let tag = made("/tags", json!({"name": "vip"})).await;
+    let field = api.post("/custom-fields", json!({"name": "Size", "application": "contact", "type": "text"})).await;
+    let key = field.data(201)["key"].clone();
+    let contact = json!({"name": "Maria \"é\" 😀", "number": "5511900000001", "email": "maria@example.com", "tagIds": [tag],
+        "customFields": [{"key": key, "value": "42"}]});
+    let contact = made("/contacts", contact).await;
+    let send =
+        json!({"channelId": company.webchat, "contactId": contact, "type": "text", "body": "Hi\n\"there\" \\ é"});
+    let session = json!({"channelId": company.webchat, "contactId": contact});
+    let session = api.post("/webchat/sessions", session).await.data(201)["id"].clone();
+    let said = json!({"body": "Is anybody there?"});
+    let path = format!("/webchat/sessions/{}/messages", session.as_str().expect("id"));
+    let ticket = api.post(&path, said).await.data(201)["ticketId"].clone();
+    api.post("/messages", send).await.data(202);
+    let form = Form::default().text("type", "media").text("ticketId", &ticket).file("a.txt", "text/plain", b"a file");
+    api.send_form(form).await.data(202);
+    api.post(&format!("/tickets/{ticket}/notes"), json!({"body": "Call back"})).await.data(201);
+    let close = json!({"wrapupTypeId": company.solved, "wrapupNote": "well"});
+    api.post(&format!("/tickets/{ticket}/close"), close).await.data(200);
+    made("/quick-messages", json!({"shortcut": "hi", "message": "Hello {{name}}"})).await;
+    made("/global-variables", json!({"key": "shop", "value": "Acme"})).await;
+    let later =
+        json!({"channelId": company.phone, "contactId": contact, "body": "Later", "sendAt": "2099-01-01T00:00:00Z"});
+    made("/schedules", later).await;
+    let list = made("/contact-lists", json!({"name": "All"})).await;
+    api.post(&format!("/contact-lists/{list}/contacts"), json!({"contactIds": [contact]})).await.data(200);
+    let campaign = json!({"name": "Sale", "contactListId": list, "channelId": company.phone,
+        "scheduledAt": "2099-01-01T00:00:00Z", "message": "Hello {{name}}"});
+    made("/campaigns", campaign).await;
+    let category = made("/product-categories", json!({"name": "Panels"})).await;
+    let product = json!({"name": "Panel", "sku": "P-1", "price": 1234567890123.4567_f64, "categoryId": category});
+    let product = made("/products", product).await;
+    let board = made("/crm/boards", json!({"name": "Sales", "monthlyGoal": 25000.5})).await;
+    let stage = api.get(&format!("/crm/boards/{board}")).await.data(200)["lists"][0]["id"].clone();
+    let card = json!({"boardId": board, "crmBoardListId": stage, "name": "Carport", "contactIds": [contact],
+        "products": [{"productId": product, "name": "Panel", "unitPrice": 0.1, "quantity": 3}]});
+    made("/crm/cards", card).await;
+    made("/webhooks", json!({"url": "https://example.com/hook"})).await;
+}
+
+/// Every record of every list, as it is shown.
+async fn shown(api: &Api) -> BTreeMap<&'static str, Vec<Value>> {
+    let mut all = BTreeMap::new();
+    for list in LISTS {
+        let mut rows = api.all(list).await;
+        rows.iter_mut().for_each(leave_out);
+        all.insert(list, rows);
+    }
+    all
+}
+
+/// Takes out what differs in another installation.
+fn leave_out(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            OTHER.iter().for_each(|name| drop(fields.remove(*name)));
+            fields.values_mut().for_each(leave_out);
+        }
+        Value::Array(values) => values.iter_mut().for_each(leave_out),
+        _ => {}
+    }
+}
+
+/// A text in a file of the export is replaced, and the manifest agrees with it, if it is to.
+fn change(folder: &Path, file: &str, from: &str, to: &str, agrees: bool) {
+    use sha2::Digest;
+    let path = folder.join(file);
+    let text = std::fs::read_to_string(&path).expect("a file").replacen(from, to, 1);
+    std::fs::write(&path, &text).expect("written");
+    if agrees {
+        let path = folder.join("manifest.json");
+        let mut manifest: Value = serde_json::from_slice(&std::fs::read(&path).expect("a file")).expect("JSON");
+        let sum = &mut manifest["nouns"][file.strip_suffix(".jsonl").expect("a noun")];
+        sum["bytes"] = text.len().into();
+        sum["sha256"] = hex::encode(sha2::Sha256::digest(text.as_bytes())).into();
+        std::fs::write(&path, manifest.to_string()).expect("written");
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    let status = std::process::Command::new("cp").arg("-a").arg(from).arg(to).status().expect("cp runs");
+    assert!(status.success());
+}
+
+#[actix_web::test]
+async fn a_company_is_the_same_in_another_installation() {
+    let (folder, other) = (prepared_folder(), prepared_folder());
+    let (path, there) = (folder.path(), other.path());
+    let company = with_database(path, async |db| Company::create(db, "Acme").await).await;
+    let process = Process::serve(path);
+    let api = Api::new(process.address, &company.key);
+    fill(&api, &company).await;
+    let is_written = || async {
+        with_database(path, async |db| {
+            sqlx::query_scalar::<_, i64>("select count(*) from tickets where status = 'closed'")
+                .fetch_one(db)
+                .await
+                .expect("a count")
+        })
+        .await
+            > 0
+    };
+    eventually("the live rows are in the tables", is_written).await;
+    let archive = folder.path().join("acme");
+    let dir = archive.display().to_string();
+    let id = company.id.to_string();
+    // While it serves.
+    let exported = printed(path, &["export", &dir, "--company", &id]);
+    assert_eq!((&exported["files"], &exported["missingFiles"]), (&json!(1), &json!(0)), "{exported}");
+    assert!(failure(path, &["export", &dir, "--company", &id]).contains("not empty"));
+    assert!(failure(path, &["export", &format!("{dir}2"), "--company", "999"]).contains("no such company"));
+    let before = shown(&api).await;
+    let whole: String = std::fs::read_dir(&archive)
+        .expect("a folder")
+        .flatten()
+        .filter(|entry| entry.path().is_file())
+        .map(|entry| std::fs::read_to_string(entry.path()).expect("a text"))
+        .collect();
+    for secret in [company.key.as_str(), "$sealed", "passwordHash", "tokenHash", "\"secret\""] {
+        assert!(!whole.contains(secret), "{secret} is exported");
+    }
+    stop(process);
+
+    // Another installation, with a company of its own and the same ids.
+    let neighbour = with_database(there, async |db| Company::create(db, "Neighbour").await).await;
+    let serving = Process::serve(there);
+    assert!(failure(there, &["import", &dir]).contains("stop it"));
+    stop(serving);
+    let imported = printed(there, &["import", &dir]);
+    assert_eq!((&imported["files"], &imported["exportedFrom"]), (&json!(1), &json!(company.id)), "{imported}");
+    let new = imported["companyId"].to_string();
+    assert_ne!(new, neighbour.id.to_string());
+    let token = printed(there, &["token", "create", "crm", "--company", &new, "--all"])["key"].clone();
+    let process = Process::serve(there);
+    let moved = Api::new(process.address, token.as_str().expect("key"));
+    let channels: BTreeMap<i64, i64> = {
+        let ids = |rows: &[Value]| rows.iter().map(|row| row["id"].as_i64().expect("id")).collect::<Vec<_>>();
+        ids(&before["/channels"]).into_iter().zip(ids(&moved.all("/channels").await)).collect()
+    };
+    assert!(
+        channels.iter().all(|(here, there)| here != there),
+        "the ids of the neighbour's channels are used: {channels:?}"
+    );
+    let after = shown(&moved).await;
+    for list in LISTS.into_iter().filter(|list| !["/channels", "/webhooks"].contains(list)) {
+        let moved_channels = |value: &Value| {
+            let mut text = value.to_string();
+            for (here, there) in &channels {
+                text = text.replace(&format!("\"channelId\":{here},"), &format!("\"channelId\":{there},"));
+                text =
+                    text.replace(&format!("\"channel\":{{\"id\":{here},"), &format!("\"channel\":{{\"id\":{there},"));
+                text = text.replace(
+                    &format!("\"lastChannel\":{{\"id\":{here},"),
+                    &format!("\"lastChannel\":{{\"id\":{there},"),
+                );
+            }
+            text
+        };
+        let expected: Vec<String> = before[list].iter().map(moved_channels).collect();
+        let found: Vec<String> = after[list].iter().map(Value::to_string).collect();
+        assert_eq!(found, expected, "{list}");
+        assert!(!found.is_empty(), "{list} has nothing to compare");
+    }
+    // It works: the file is there, new records have new ids, and the neighbour is as it was.
+    let media = moved.all("/messages").await.into_iter().find(|message| message["type"] == "media").expect("a file");
+    let url = media["media"]["url"].as_str().expect("an address").to_owned();
+    let file = moved.anonymous(Method::GET, &url).send().await.expect("an answer");
+    assert_eq!(file.bytes().await.expect("bytes").as_ref(), b"a file");
+    let contact =
+        moved.post("/contacts", json!({"name": "New", "number": "5511900000009"})).await.data(201)["id"].clone();
+    let opened = json!({"channelId": moved.all("/channels").await[0]["id"], "contactId": contact});
+    let ticket = moved.post("/tickets", opened).await.data(201)["id"].as_i64().expect("id");
+    assert!(before["/tickets"].iter().all(|before| before["id"].as_i64() < Some(ticket)));
+    let near = Api::new(process.address, &neighbour.key);
+    assert_eq!(near.all("/contacts").await.len(), 0);
+    let channels = near.all("/channels").await;
+    assert!(channels.iter().all(|channel| channel["lastError"].is_null()), "{channels:?}");
+    stop(process);
+}
+
+#[actix_web::test]
+async fn a_damaged_or_hostile_export_is_refused_with_its_file_and_line() {
+    let folder = prepared_folder();
+    let path = folder.path();
+    let company = with_database(path, async |db| Company::create(db, "Acme").await).await;
+    let dir = folder.path().join("acme");
+    printed(path, &["export", &dir.display().to_string(), "--company", &company.id.to_string()]);
+    let count = async || {
+        with_database(path, async |db| {
+            sqlx::query_scalar::<_, i64>("select count(*) from companies").fetch_one(db).await.expect("a count")
+        })
+        .await
+    };
+    let before = count().await;
+    for (number, (file, from, to, agrees, said)) in [
+        ("queues.jsonl", "Support", "Sup", false, "queues.jsonl: was changed"),
+        ("queues.jsonl", "{", "[", true, "queues.jsonl: line 1 is no JSON object"),
+        ("queues.jsonl", "\"color\"", "\"colour\"", true, "line 1 has the unknown field `colour`"),
+        ("queues.jsonl", "\"id\" : ", "\"id\" : -", true, "line 1 the field `id` is no valid id"),
+        ("queues.jsonl", "\"manual\"", "\"unknown\"", true, "queues.jsonl: line 1 is refused"),
+        ("queues.jsonl", "Sales", "Support", true, "queues.jsonl: line 2 is refused"),
+        ("queues.jsonl", "Sales", "Sa\\u0001les", true, "line 2 the field `name` must not contain"),
+        ("channels.jsonl", "\"whatsapp\"", "\"fax\"", true, "channels.jsonl: line 1 the field `type`"),
+        ("company.jsonl", "}", "}\n{}", true, "company.jsonl: line 2"),
+        ("manifest.json", "hotline-company", "other", false, "manifest.json: has the format"),
+        ("manifest.json", "\"version\": 1", "\"version\": 9", false, "newer one"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let broken = folder.path().join(format!("broken{number}"));
+        copy(&dir, &broken);
+        change(&broken, file, from, to, agrees);
+        let told = failure(path, &["import", &broken.display().to_string()]);
+        assert!(told.contains(said), "{file}, {from}: {told}");
+    }
+    let linked = folder.path().join("linked");
+    copy(&dir, &linked);
+    std::fs::remove_file(linked.join("tags.jsonl")).expect("removed");
+    std::os::unix::fs::symlink("/etc/passwd", linked.join("tags.jsonl")).expect("a link");
+    let told = failure(path, &["import", &linked.display().to_string()]);
+    assert!(told.contains("tags.jsonl"), "{told}");
+    assert_eq!(count().await, before, "a part of a company is there");
+}
+
+#[actix_web::test]
+async fn every_table_of_a_company_is_archived_or_named_as_one_that_is_not() {
+    let database = TestDatabase::migrated().await;
+    let tables: Vec<String> = sqlx::query_scalar(
+        "select table_name::text from information_schema.columns
+         where table_schema = 'public' and column_name = 'company_id'
+             and table_name not in (select relname from pg_class where relispartition)",
+    )
+    .fetch_all(&database.db)
+    .await
+    .expect("the tables");
+    let found: BTreeSet<&str> = tables.iter().map(String::as_str).chain([COMPANY.table]).collect();
+    let known: BTreeSet<&str> = TABLES
+        .iter()
+        .chain([&COMPANY])
+        .map(|table| table.table)
+        .chain(OMITTED.iter().map(|(table, _)| *table))
+        .collect();
+    assert_eq!(found, known);
+    for table in TABLES {
+        let names = hotline_persistence::archive::column_names(&database.db, table).await.expect("columns");
+        assert!(!names.is_empty() && !names.contains(&"companyId".to_owned()), "{table:?}: {names:?}");
+    }
+    database.drop().await;
+}
