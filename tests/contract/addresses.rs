@@ -17,6 +17,7 @@ const GIVEN: &[(&str, &str)] = &[
 
 /// The files that create HTTP clients, and whose addresses these call.
 const CLIENTS: &[(&str, &str)] = &[
+    ("src/cli/doctor/machine.rs", "the operator's: the addresses that serve listens on"),
     ("src/cli/health.rs", "the operator's: --url, or the address that serve listens on"),
     ("src/cluster/tests/mod.rs", "a test"),
     ("src/outbound/mod.rs", "anybody's, guarded"),

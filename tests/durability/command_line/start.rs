@@ -222,6 +222,8 @@ async fn a_mistyped_data_folder_is_refused_and_not_made() {
         &["secret", "rotate"],
         &["secret", "reencrypt"],
         &["secret", "delete", "0011223344556677"],
+        &["secret", "abandon", "0011223344556677", "--yes"],
+        &["contact", "erase", "1", "--company", "1"],
         &["admin", "list"],
         &["admin", "show", "ana@example.com"],
         &["admin", "delete", "ana@example.com"],
@@ -232,13 +234,13 @@ async fn a_mistyped_data_folder_is_refused_and_not_made() {
         assert!(!typed.exists(), "{arguments:?} made the folder");
         tried.insert(format!("{} {}", arguments[0], arguments[1]));
     }
-    // None was forgotten but those an installation may begin with.
+    // None was forgotten but those an installation may begin with, and those that need none.
     let command = hotline::cli::command();
     let verbs = command.get_subcommands().flat_map(|noun| {
         noun.get_subcommands().map(|verb| format!("{} {}", noun.get_name(), verb.get_name())).collect::<Vec<String>>()
     });
     let rest: Vec<String> = verbs.filter(|verb| !tried.contains(verb)).collect();
-    assert_eq!(rest, ["company create", "admin create"]);
+    assert_eq!(rest, ["company create", "admin create", "config check", "config print"]);
 }
 
 #[actix_web::test]
