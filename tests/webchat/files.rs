@@ -58,7 +58,11 @@ async fn a_file_is_shown_to_desk_and_visitor_and_pushed() {
         (&media["mimeType"], &media["fileName"], &media["size"]),
         (&json!("image/png"), &json!("mug.png"), &json!(PNG.len()))
     );
-    assert_eq!(media.as_object().expect("a file").len(), 4, "nothing but its address is told of it: {media}");
+    assert_eq!(
+        media.as_object().expect("a file").len(),
+        5,
+        "nothing but its address, and whether it is a voice message, is told of it: {media}"
+    );
 
     assert_eq!(socket.message().await, message, "every tab is told");
     assert_eq!(listed(&browser, &session).await, std::slice::from_ref(&message));
