@@ -21,7 +21,7 @@ pub async fn wait_until_reachable(database: &PgConnectOptions, time_max: Duratio
     loop {
         let error = match pool::reach(database).await {
             Err(error @ Error::Unreachable { reach: Reach::Away, .. }) => error,
-            // It can be reached; whoever opens it finds all that is wrong for a service.
+            // It can be reached; opening it finds all that is wrong for a service.
             Err(Error::Unsuitable(_)) => return Ok(()),
             result => {
                 if is_waiting && result.is_ok() {

@@ -132,7 +132,7 @@ impl Service {
                 (Some(postgres), database)
             }
         };
-        // Boxed: a large future, and the stack of whoever starts a service may be small.
+        // Boxed: a large future, and the stack of the caller may be small.
         let start = Box::pin(Self::start_on(&settings, sockets, early, database, &stop));
         let started = match &settings.cluster {
             // Nothing was acknowledged yet, so everything can be dropped where it is.

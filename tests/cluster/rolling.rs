@@ -18,7 +18,7 @@ async fn no_request_fails_while_every_member_is_restarted() {
         5,
         "rolling restart: each of three members is stopped (SIGTERM) and started again, under load, behind a balancer that \
          asks `/health/ready`",
-        "no request fails: none goes unanswered, none is told to come again",
+        "no request fails: none goes unanswered, none is answered 503",
     );
     let rig = Rig::start(3).await;
     let binary = rig.members[0].binary.clone();
@@ -32,7 +32,7 @@ async fn no_request_fails_while_every_member_is_upgraded_from_the_release_before
         19,
         "rolling upgrade: each of three members of the release before is stopped (SIGTERM) and started again as this one, under \
          load, behind a balancer that asks `/health/ready`",
-        "no request fails: none goes unanswered, none is told to come again",
+        "no request fails: none goes unanswered, none is answered 503",
     );
     let Some(before) = baseline_binary() else { return row.not_run("`make upgrade` has the release before") };
     restart_each(Rig::start_of(before, 3).await, &binary(), row).await;

@@ -61,7 +61,7 @@ async fn a_file_is_shown_to_desk_and_visitor_and_pushed() {
     assert_eq!(
         media.as_object().expect("a file").len(),
         5,
-        "nothing but its address, and whether it is a voice message, is told of it: {media}"
+        "nothing but its address, and whether it is a voice message, is shown: {media}"
     );
 
     assert_eq!(socket.message().await, message, "every tab is told");
