@@ -59,10 +59,19 @@ impl Drop for WriterSession {
 enum Look {
     /// The server works on a statement of it, or cannot be asked at the moment.
     Working,
-    /// The server waits for a statement since then, or has no such session (`None`).
-    Waiting(Option<DateTime<Utc>>),
+    /// The server waits for this process, or has no such session (`None`).
+    Waiting(Option<Progress>),
     /// The server does not answer.
     Unreachable,
+}
+
+/// How far the session was; equal in two looks when nothing arrived in between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Progress {
+    /// When the last statement began or ended.
+    changed_at: Option<DateTime<Utc>>,
+    /// What the `COPY` in progress has received: over a slow link it waits for its data most of the time.
+    copied_bytes: Option<i64>,
 }
 
 /// Waits for `work`, which runs on the session of this claim, until the server has stopped working on it without an answer.
@@ -89,21 +98,21 @@ async fn lost(db: &PgPool, claim: &WriterClaim) {
         let seen = look(db, pid).await;
         in_a_row = match &seen {
             Look::Working => 0,
-            // A session that is waiting for a statement again has made progress in between.
-            Look::Waiting(_) if before.as_ref() != Some(&(pid, seen.since())) => 1,
+            // A session that is waiting for something else has made progress in between.
+            Look::Waiting(_) if before != Some((pid, seen.progress())) => 1,
             Look::Waiting(_) | Look::Unreachable => in_a_row + 1,
         };
         if in_a_row >= LOOKS_MAX {
             return;
         }
-        before = Some((pid, seen.since()));
+        before = Some((pid, seen.progress()));
     }
 }
 
 impl Look {
-    fn since(&self) -> Option<DateTime<Utc>> {
+    fn progress(&self) -> Option<Progress> {
         match self {
-            Self::Waiting(since) => *since,
+            Self::Waiting(progress) => *progress,
             Self::Working | Self::Unreachable => None,
         }
     }
@@ -113,18 +122,18 @@ async fn look(db: &PgPool, pid: i32) -> Look {
     let options = db.connect_options().as_ref().clone().application_name("hotline");
     let looked = timeout(LOOK_TIME_MAX, async {
         let mut connection = options.connect().await?;
-        let state = "select state, state_change from pg_stat_activity where pid = $1";
-        sqlx::query_as::<_, (Option<String>, Option<DateTime<Utc>>)>(state)
+        // A statement of which only a part has arrived, and a `COPY` between two parts of its data, are active and wait.
+        let state = "select state like 'idle%' or coalesce(wait_event_type, '') = 'Client', state_change, bytes_processed
+             from pg_stat_activity left join pg_stat_progress_copy using (pid) where pid = $1";
+        sqlx::query_as::<_, (Option<bool>, Option<DateTime<Utc>>, Option<i64>)>(state)
             .bind(pid)
             .fetch_optional(&mut connection)
             .await
     });
     match looked.await {
         Ok(Ok(None)) => Look::Waiting(None),
-        Ok(Ok(Some((state, since)))) => match state.as_deref() {
-            Some("idle" | "idle in transaction" | "idle in transaction (aborted)") => Look::Waiting(since),
-            _ => Look::Working,
-        },
+        Ok(Ok(Some((Some(true), changed_at, copied_bytes)))) => Look::Waiting(Some(Progress { changed_at, copied_bytes })),
+        Ok(Ok(Some(_))) => Look::Working,
         // The server answers, and has for example too many connections.
         Ok(Err(sqlx::Error::Database(_))) => Look::Working,
         Ok(Err(_)) | Err(_) => Look::Unreachable,

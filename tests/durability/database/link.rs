@@ -2,11 +2,12 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
-use tokio::sync::watch;
 
 /// What becomes of the settings with which a session begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +20,35 @@ enum Settings {
 pub struct Link {
     address: SocketAddr,
     target: PgConnectOptions,
+    forgetting: Arc<Forgetting>,
+}
+
+/// What the connections know of each other.
+struct Forgetting {
     /// Connections up to this one carry nothing any more.
-    forgotten: watch::Sender<u64>,
-    accepted: watch::Receiver<u64>,
+    forgotten: AtomicU64,
+    accepted: AtomicU64,
+    /// All are forgotten once a client has sent this.
+    within: OnceLock<&'static str>,
+}
+
+impl Forgetting {
+    /// Whether a connection is forgotten from here on.
+    fn is_forgotten(&self, number: u64) -> bool {
+        self.forgotten.load(Ordering::Acquire) >= number
+    }
+
+    fn forget(&self) {
+        self.forgotten.store(self.accepted.load(Ordering::Acquire), Ordering::Release);
+    }
+
+    /// Forgets all if a client's bytes say so, the first time.
+    fn see(&self, bytes: &[u8]) {
+        let is_within = |text: &&str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+        if self.forgotten.load(Ordering::Acquire) == 0 && self.within.get().is_some_and(is_within) {
+            self.forget();
+        }
+    }
 }
 
 impl Link {
@@ -41,10 +68,11 @@ impl Link {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.set_nonblocking(true).expect("a listener");
         let address = listener.local_addr().expect("an address");
-        let (forgotten, forgets) = watch::channel(0);
-        let (accepts, accepted) = watch::channel(0);
-        std::thread::spawn(move || accept(listener, socket, settings, &accepts, forgets));
-        Self { address, target: target.clone(), forgotten, accepted }
+        let forgetting =
+            Arc::new(Forgetting { forgotten: AtomicU64::new(0), accepted: AtomicU64::new(0), within: OnceLock::new() });
+        let carried = forgetting.clone();
+        std::thread::spawn(move || accept(listener, socket, settings, carried));
+        Self { address, target: target.clone(), forgetting }
     }
 
     /// How to connect through it.
@@ -65,7 +93,17 @@ impl Link {
 
     /// Forgets every connection that there is: nothing comes through on it, and neither end is notified. New ones work.
     pub fn forget(&self) {
-        self.forgotten.send_replace(*self.accepted.borrow());
+        self.forgetting.forget();
+    }
+
+    /// The same, in the moment in which Hotline has sent this part of a statement.
+    pub fn forget_within(&self, statement: &'static str) {
+        self.forgetting.within.set(statement).expect("the first such statement");
+    }
+
+    /// Whether that moment was there.
+    pub fn has_forgotten(&self) -> bool {
+        self.forgetting.is_forgotten(1)
     }
 }
 
@@ -74,21 +112,16 @@ async fn accept(
     listener: std::net::TcpListener,
     socket: PathBuf,
     settings: Settings,
-    accepts: &watch::Sender<u64>,
-    forgets: watch::Receiver<u64>,
+    forgetting: Arc<Forgetting>,
 ) {
     let listener = TcpListener::from_std(listener).expect("a listener");
     while let Ok((caller, _)) = listener.accept().await {
-        accepts.send_modify(|number| *number += 1);
-        tokio::spawn(carry(caller, socket.clone(), settings, *accepts.borrow(), forgets.clone()));
-        // The test that had it has ended.
-        if forgets.has_changed().is_err() {
-            return;
-        }
+        let number = forgetting.accepted.fetch_add(1, Ordering::AcqRel) + 1;
+        tokio::spawn(carry(caller, socket.clone(), settings, number, forgetting.clone()));
     }
 }
 
-async fn carry(caller: TcpStream, socket: PathBuf, settings: Settings, number: u64, forgets: watch::Receiver<u64>) {
+async fn carry(caller: TcpStream, socket: PathBuf, settings: Settings, number: u64, forgetting: Arc<Forgetting>) {
     let Ok(target) = UnixStream::connect(socket).await else { return };
     let (mut from_caller, mut to_caller) = caller.into_split();
     let (mut from_target, mut to_target) = target.into_split();
@@ -99,8 +132,8 @@ async fn carry(caller: TcpStream, socket: PathBuf, settings: Settings, number: u
         }
     }
     tokio::select! {
-        () = pump(&mut from_caller, &mut to_target, number, forgets.clone()) => {}
-        () = pump(&mut from_target, &mut to_caller, number, forgets) => {}
+        () = pump(&mut from_caller, &mut to_target, number, &forgetting, true) => {}
+        () = pump(&mut from_target, &mut to_caller, number, &forgetting, false) => {}
     }
 }
 
@@ -109,16 +142,20 @@ async fn pump(
     from: &mut (impl AsyncReadExt + Unpin),
     to: &mut (impl AsyncWriteExt + Unpin),
     number: u64,
-    forgets: watch::Receiver<u64>,
+    forgetting: &Forgetting,
+    is_client: bool,
 ) {
     let mut bytes = vec![0; 64 * 1024];
     loop {
         let read = from.read(&mut bytes).await.unwrap_or(0);
-        if *forgets.borrow() >= number {
+        if forgetting.is_forgotten(number) {
             return std::future::pending().await;
         }
         if read == 0 || to.write_all(&bytes[..read]).await.is_err() {
             return;
+        }
+        if is_client {
+            forgetting.see(&bytes[..read]);
         }
     }
 }

@@ -22,8 +22,25 @@ const NOTICED_TIME_MAX: Duration = Duration::from_secs(30);
 /// How long after the end of a process the next one may take to serve.
 const REPLACED_TIME_MAX: Duration = Duration::from_secs(60);
 
+/// When the connections are forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moment {
+    Any,
+    /// PostgreSQL waits for rows, so the session is active and not idle.
+    WithinCopy,
+}
+
 #[actix_web::test]
 async fn a_writer_whose_connections_are_forgotten_is_back_in_30_s_and_nothing_is_lost() {
+    forget_while_they_talk(Moment::Any).await;
+}
+
+#[actix_web::test]
+async fn a_writer_whose_connection_is_forgotten_within_a_copy_is_back_in_30_s_and_nothing_is_lost() {
+    forget_while_they_talk(Moment::WithinCopy).await;
+}
+
+async fn forget_while_they_talk(moment: Moment) {
     let (folder, database) = (data_folder(), TestDatabase::migrated().await);
     let link = Link::to(&database.options);
     let company = Company::create(&database.db, "Acme").await;
@@ -39,7 +56,11 @@ async fn a_writer_whose_connections_are_forgotten_is_back_in_30_s_and_nothing_is
     let log = service.app.engine.store().log.clone();
     let forgetting = async {
         eventually("they talk", || async { going.answered.load(Ordering::Acquire) > CONVERSATIONS * 10 }).await;
-        link.forget();
+        match moment {
+            Moment::Any => link.forget(),
+            Moment::WithinCopy => link.forget_within("copy messages"),
+        }
+        eventually("the connections are forgotten", || async { link.has_forgotten() }).await;
         let (forgotten_at, appended) = (Instant::now(), log.appended());
         eventually("the writer is back", || async { log.flushed() > appended }).await;
         let took = forgotten_at.elapsed();
