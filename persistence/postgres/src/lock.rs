@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -116,7 +116,7 @@ impl GuestLock {
     }
 }
 
-fn open(path: &PathBuf) -> Result<File, ClusterError> {
+fn open(path: &Path) -> Result<File, ClusterError> {
     os_user::open_or_create(OpenOptions::new().read(true).write(true).mode(0o600), path)
         .map_err(ClusterError::io("open", path))
 }
