@@ -4,7 +4,7 @@
 //! firewall has forgotten, or a machine that has died, would keep the next writer out. So the session's name says which data
 //! folder it writes for. A process that holds the lock of that folder knows that no other process writes for it, and ends the
 //! session. The session of any other folder is never ended: the server does so once its keepalives fail
-//! ([`crate::session`]).
+//! (`session.rs`).
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
