@@ -123,7 +123,8 @@ async fn look(db: &PgPool, pid: i32) -> Look {
     let looked = timeout(LOOK_TIME_MAX, async {
         let mut connection = options.connect().await?;
         // A statement of which only a part has arrived, and a `COPY` between two parts of its data, are active and wait.
-        let state = "select state like 'idle%' or coalesce(wait_event_type, '') = 'Client', state_change, bytes_processed
+        let state =
+            "select state like 'idle%' or coalesce(wait_event_type, '') = 'Client', state_change, bytes_processed
              from pg_stat_activity left join pg_stat_progress_copy using (pid) where pid = $1";
         sqlx::query_as::<_, (Option<bool>, Option<DateTime<Utc>>, Option<i64>)>(state)
             .bind(pid)
@@ -132,7 +133,9 @@ async fn look(db: &PgPool, pid: i32) -> Look {
     });
     match looked.await {
         Ok(Ok(None)) => Look::Waiting(None),
-        Ok(Ok(Some((Some(true), changed_at, copied_bytes)))) => Look::Waiting(Some(Progress { changed_at, copied_bytes })),
+        Ok(Ok(Some((Some(true), changed_at, copied_bytes)))) => {
+            Look::Waiting(Some(Progress { changed_at, copied_bytes }))
+        }
         Ok(Ok(Some(_))) => Look::Working,
         // The server answers, and has for example too many connections.
         Ok(Err(sqlx::Error::Database(_))) => Look::Working,

@@ -108,12 +108,7 @@ impl Link {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn accept(
-    listener: std::net::TcpListener,
-    socket: PathBuf,
-    settings: Settings,
-    forgetting: Arc<Forgetting>,
-) {
+async fn accept(listener: std::net::TcpListener, socket: PathBuf, settings: Settings, forgetting: Arc<Forgetting>) {
     let listener = TcpListener::from_std(listener).expect("a listener");
     while let Ok((caller, _)) = listener.accept().await {
         let number = forgetting.accepted.fetch_add(1, Ordering::AcqRel) + 1;
