@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs the ten commands of docs/operate/README.md in a bare Debian, as root: `tests/packaging/ten_commands.sh BINARY`. In the end a
-# visitor of the website writes in the widget, over TLS, and the company reads it. Stand-ins: systemd, which does not run here, and
-# the authority that signs certificates, which cannot be reached.
+# Runs the ten commands of docs/operate/README.md in a bare Debian, as root: `tests/packaging/ten_commands.sh BINARY`, with Caddy and
+# with nginx; or with the one that a second argument names. In the end a visitor of the website writes in the widget, over TLS, and
+# the company reads it. Stand-ins: systemd, which does not run here, and the authority that signs certificates, which cannot be
+# reached, with the `certbot` that asks it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -10,12 +11,29 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 name=support.example.com
 shop=https://shop.example
 
-# The commands as they are written.
+# The commands as they are written below a mark.
+block() { sed -n "/^<!-- $1: -->\$/,/^<!-- to here -->\$/p" docs/operate/README.md | sed '/^<!--/d; /^```/d'; }
+ten_commands() { block 'ten commands'; }
+with_nginx() { block 'with nginx, in the place of caddy and of 6, 7'; }
+# Those of a proxy, in their order.
 written() {
-    sed -n '/^<!-- ten commands: -->$/,/^<!-- to here -->$/p' docs/operate/README.md | sed '/^<!--/d; /^```/d'
+    if [ "$proxy" = caddy ]; then
+        ten_commands
+        return
+    fi
+    ten_commands | sed '/^# 6, 7/,$d; s/ caddy$//; s/ and a proxy$//'
+    with_nginx
+    ten_commands | sed -n '/^# 8/,$p'
 }
 installation() { written | sed '/^# 2/,$d'; }
 others() { written | sed -n '/^# 2/,$p'; }
+# What signs the certificate of the site.
+authority() {
+    case "$proxy" in
+    caddy) echo /var/lib/caddy/caddy/pki/authorities/local/root.crt ;;
+    nginx) echo "/etc/letsencrypt/live/$name/fullchain.pem" ;;
+    esac
+}
 
 stand_in() {
     cat >"$root/usr/local/bin/systemctl" <<'SYSTEMCTL'
@@ -39,20 +57,33 @@ case "$*" in
     XDG_DATA_HOME=/var/lib/caddy XDG_CONFIG_HOME=/var/lib/caddy setsid caddy start --config /run/Caddyfile --adapter caddyfile \
         >/var/log/caddy.log 2>&1
     ;;
+"reload nginx")
+    # The site that Debian's package has at port 80 stays, as on a machine where it is not removed.
+    setsid nginx >/var/log/nginx.log 2>&1
+    ;;
 *)
     echo "systemctl $*: unknown here" >&2
     exit 1
     ;;
 esac
 SYSTEMCTL
-    chmod 755 "$root/usr/local/bin/systemctl"
+    cat >"$root/usr/local/bin/certbot" <<'CERTBOT'
+#!/bin/sh
+set -e
+for word; do domain="$word"; done
+mkdir -p "/etc/letsencrypt/live/$domain"
+cd "/etc/letsencrypt/live/$domain"
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=$domain" -addext "subjectAltName=DNS:$domain" \
+    -keyout privkey.pem -out fullchain.pem 2>/var/log/certbot.log
+CERTBOT
+    chmod 755 "$root/usr/local/bin/systemctl" "$root/usr/local/bin/certbot"
 }
 
 # A request to the site, as everybody makes it.
 site() {
     local path="$1"
     shift
-    inside curl -fsS --cacert /var/lib/caddy/caddy/pki/authorities/local/root.crt -H 'Content-Type: application/json' \
+    inside curl -fsS --cacert "$(authority)" -H 'Content-Type: application/json' \
         "https://$name$path" "$@"
 }
 text_of() { sed "s/.*\"$1\":\"\([^\"]*\)\".*/\1/"; }
@@ -64,13 +95,14 @@ alone() {
     echo "127.0.0.1 localhost $name $(uname -n)" >"$root/etc/hosts"
     inside pg_ctlcluster 15 main start
     say "the other commands"
+    # Nothing is downloaded here: what apt-get is asked for was installed before.
     inside sh -exc "$(others)" | tee "$target/printed"
 
     say "a visitor writes, and the company reads it"
     local channel password token key
     channel="$(grep -o 'ch_[A-Za-z0-9]*' "$target/printed" | head -n 1)"
     password="$(sed -n 's/^ *password:* *//Ip' "$target/printed" | head -n 1)"
-    within 30 site /health/ready -o /dev/null || fail "the site is not served: $(cat "$root/var/log/caddy.log")"
+    within 30 site /health/ready -o /dev/null || fail "the site is not served: $(cat "$root/var/log/$proxy.log")"
     site "/webchat/$channel/widget.js" | grep -q /webchat/ || fail "no widget"
     token="$(site "/webchat/$channel/sessions" -H "Origin: $shop" -d '{}' | text_of token)"
     site "/webchat/$channel/messages" -H "Origin: $shop" -H "Authorization: Bearer $token" -d '{"body":"Is anybody there?"}' \
@@ -84,17 +116,26 @@ alone() {
 }
 
 if [ "${1:-}" = --alone ]; then
+    proxy="$2"
     alone
     exit
 fi
 binary="$(realpath "$1")"
-[ "$(written | grep -c '^sudo')" -eq 10 ] || fail "docs/operate/README.md has not ten commands"
-open_root
-apt install sudo
-stand_in
+[ "$(ten_commands | grep -c '^sudo')" -eq 10 ] || fail "docs/operate/README.md has not ten commands"
+[ "$(with_nginx | grep -c '^sudo')" -eq 4 ] || fail "docs/operate/README.md has not the commands of nginx"
 say "the package"
 DEB_OPTIONS=--fast tools/deb "$binary" >/dev/null
-cp target/deb/*.deb "$root/root/"
-say "the first command"
-inside sh -exc "cd /root; $(installation)" >>"$target/apt.log" 2>&1 || fail "$(tail "$target/apt.log")"
-unshare --net --pid --fork --kill-child --mount bash tests/packaging/ten_commands.sh --alone
+for proxy in ${2:-caddy nginx}; do
+    say "with $proxy"
+    open_root
+    apt install sudo
+    stand_in
+    cp target/deb/*.deb "$root/root/"
+    say "the first command"
+    inside sh -exc "cd /root; $(installation)" >>"$target/apt.log" 2>&1 || fail "$(tail "$target/apt.log")"
+    if [ "$proxy" = nginx ]; then
+        apt install nginx certbot openssl
+    fi
+    unshare --net --pid --fork --kill-child --mount bash tests/packaging/ten_commands.sh --alone "$proxy"
+    cleanup
+done
