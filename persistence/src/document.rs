@@ -23,6 +23,13 @@ thread_local! {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document<T = Value>(Option<T>);
 
+impl<T> Document<T> {
+    /// The content, if there is any that can be read.
+    pub(crate) fn into_option(self) -> Option<T> {
+        self.0
+    }
+}
+
 impl<T> Type<Postgres> for Document<T> {
     fn type_info() -> PgTypeInfo {
         <Json<Value> as Type<Postgres>>::type_info()

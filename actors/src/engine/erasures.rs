@@ -26,6 +26,10 @@ const ATTEMPTS_MAX: usize = 10;
 /// Steps in one turn to remove the contact from others.
 const CASCADE_STEPS_MAX: usize = 100;
 
+/// What is recorded and logged of an erasure whose traces are unreadable.
+const UNREADABLE: &str = "the stored list of the contact's records is unreadable, so nothing is erased: restore `traces` of \
+    the contact's row in the table `erasures` from a backup, or set it to '{}' to erase what can still be found";
+
 /// Erases people.
 pub struct Erasures {
     pub(super) base: Arc<Base>,
@@ -71,26 +75,34 @@ impl Erasures {
         let mut is_left = false;
         for mut erasure in pending {
             let Some(_presence) = store.ownership().try_enter(erasure.company_id) else { continue };
+            if !erasure.is_readable {
+                is_left = true;
+                self.record_failure(&erasure, UNREADABLE, true).await;
+                continue;
+            }
             match self.erase(&mut erasure, serving, on_orphaned_files).await {
                 Ok(is_done) => is_left |= !is_done,
                 Err(refusal) => {
                     is_left = true;
-                    self.record_failure(&erasure, &refusal).await;
+                    let is_lasting = !matches!(refusal, Refusal::Unavailable(_));
+                    self.record_failure(&erasure, &refusal.to_string(), is_lasting).await;
                 }
             }
         }
         Ok(is_left)
     }
 
-    /// Reports the first failure of an erasure, which is retried.
-    async fn record_failure(&self, erasure: &Erasure, refusal: &Refusal) {
+    /// Records why an erasure failed, which is retried, and logs each new reason that lasts.
+    async fn record_failure(&self, erasure: &Erasure, reason: &str, is_lasting: bool) {
         let (company, contact) = (erasure.company_id, erasure.contact_id);
-        if erasure.failure.is_none() && !matches!(refusal, Refusal::Unavailable(_)) {
-            tracing::warn!(%refusal, company.id = %company, contact.id = %contact,
-                "could not erase a contact; it will be retried: correct what the error names");
+        if erasure.failure.as_deref() == Some(reason) {
+            return;
         }
-        let record = erasures::record_failure(self.base.db(company), erasure, &refusal.to_string()).await;
-        if let Err(error) = record {
+        if is_lasting {
+            tracing::warn!(reason, company.id = %company, contact.id = %contact,
+                "could not erase a contact; it will be retried: correct what the reason names");
+        }
+        if let Err(error) = erasures::record_failure(self.base.db(company), erasure, reason).await {
             tracing::debug!(%error, company.id = %company, "erasure of a contact will be retried");
         }
     }

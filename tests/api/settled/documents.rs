@@ -1,19 +1,57 @@
 //! A row that cannot be read never holds up another: in every column that holds JSON.
 
 use hotline::routes::operations;
+use hotline_persistence::cluster::lives;
+use hotline_persistence::tables::erasures;
 use hotline_persistence::tables::tokens::{self, NewToken};
+use hotline_persistence::{CompanyId, ContactId, PgPool};
 use serde_json::{Value, json};
 
 use crate::steps::{restarted, ticket};
 use crate::support::{OwnApp, TestApp, eventually};
 
-/// What PostgreSQL writes out in 309 digits, which are read as infinity.
-const POISON: &str = "jsonb_build_object('a', 1.7976931348623157e308)";
+/// What PostgreSQL writes out in 309 digits, which are read as infinity; also in fields that columns of a known form have.
+const POISON: &str =
+    "(select jsonb_object_agg(name, 1.7976931348623157e308) from unnest(array['a', 'peers', 'tickets']) name)";
 
-/// Columns nothing reads, those of rows that are gone before anything could spoil them (`an_unreadable_note…` in
-/// `tests/api/events/removed.rs`), and what only processes of a cluster have.
-const WRITTEN_ONLY: &[(&str, &str)] =
-    &[("rejected_changes", "change"), ("cascades", "by"), ("cascades", "shown"), ("beats", "report")];
+/// Columns nothing reads, and those of rows that are gone before anything could spoil them (`an_unreadable_note…` in
+/// `tests/api/events/removed.rs`).
+const WRITTEN_ONLY: &[(&str, &str)] = &[("rejected_changes", "change"), ("cascades", "by"), ("cascades", "shown")];
+
+/// The contact whose erasure is spoiled, and the one whose erasure is not.
+const SPOILED: i64 = 7777;
+const ERASABLE: i64 = 7778;
+
+/// Two processes of a cluster with a report.
+async fn two_reports(db: &PgPool) {
+    for node in ["one", "two"] {
+        sqlx::query(
+            "with begun as (insert into lives (node, address, speaks, draining) values ($1, $1, 1, true) returning life)
+             insert into beats (life, cores, report, reported_at) select life, 1, '{\"folder\": \"x\"}', now() from begun",
+        )
+        .bind(node)
+        .execute(db)
+        .await
+        .expect("a report");
+    }
+}
+
+/// The report that can be read is, and the erasure that can be carried out is; the other says what to do.
+async fn others_are_served(db: &PgPool, company: CompanyId) {
+    let reports = lives::reports(db).await.expect("the reports");
+    let folders: Vec<_> = reports.into_iter().map(|(life, report)| (life.node, report.map(|it| it.folder))).collect();
+    assert_eq!(folders, [("one".to_owned(), None), ("two".to_owned(), Some(Some("x".to_owned())))]);
+    let (spoiled, erasable) = (ContactId::new(SPOILED), ContactId::new(ERASABLE));
+    erasures::request(db, company, erasable).await.expect("it is requested");
+    let find = async |contact| erasures::find(db, company, contact).await.expect("it is read").expect("it exists");
+    eventually("the erasure beside the spoiled one is done", || async { find(erasable).await.done_at.is_some() }).await;
+    eventually("the spoiled one says what to do", || async {
+        let failure = find(spoiled).await.failure.unwrap_or_default();
+        failure.contains("unreadable") && failure.contains("`traces`")
+    })
+    .await;
+    assert_eq!(find(spoiled).await.done_at, None, "it was carried out without the records that it names");
+}
 
 /// Asks every list that needs no id.
 async fn every_list(app: &TestApp) {
@@ -76,11 +114,13 @@ async fn in_no_column_of_json_does_an_unreadable_value_stop_a_list_or_a_start() 
     .execute(&db)
     .await
     .expect("a delivery");
-    sqlx::query("insert into erasures (company_id, contact_id, done_at) values ($1, 7777, now())")
+    sqlx::query("insert into erasures (company_id, contact_id, done_at) values ($1, $2, now())")
         .bind(company)
+        .bind(SPOILED)
         .execute(&db)
         .await
         .expect("an erasure");
+    two_reports(&db).await;
 
     let columns: Vec<(String, String)> = sqlx::query_as(
         "select table_name::text, column_name::text from information_schema.columns
@@ -98,9 +138,12 @@ async fn in_no_column_of_json_does_an_unreadable_value_stop_a_list_or_a_start() 
         let which = match table.as_str() {
             "tokens" => format!("id = {}", second.id),
             "messages" => format!("id <> {good}"),
+            "beats" => "life = (select min(life) from beats)".to_owned(),
             _ => "true".to_owned(),
         };
-        let poison = format!("update {table} set \"{column}\" = {POISON} where {which}");
+        // What is done is not read again.
+        let pending = if table == "erasures" { ", done_at = null" } else { "" };
+        let poison = format!("update {table} set \"{column}\" = {POISON}{pending} where {which}");
         let poisoned = sqlx::query(sqlx::AssertSqlSafe(poison)).execute(&db).await.expect("poisoned");
         assert!(poisoned.rows_affected() > 0, "nothing is in {table}.{column}: add it above");
         every_list(&app).await;
@@ -123,6 +166,7 @@ async fn in_no_column_of_json_does_an_unreadable_value_stop_a_list_or_a_start() 
         assert!(events.len() >= 2 && events.iter().all(|event| event["to"] == Value::Null), "{events:?}");
     };
     look(&app).await;
+    others_are_served(&db, company).await;
     eventually("a token nobody can read permits nothing", || async { api.get("/tags").await.status == 403 }).await;
     // Everything is loaded anew.
     let app = restarted(app).await;

@@ -16,6 +16,7 @@ use sqlx::types::Json;
 pub use copies::{forget_deliveries, forget_responses, redact_events};
 
 use crate::cluster::OfSlots;
+use crate::document::Document;
 use crate::error::with_timeout;
 use crate::{CompanyId, ContactId, Database, Error, Result, SessionId, TicketId};
 
@@ -48,16 +49,36 @@ impl Traces {
 pub type Removed = BTreeMap<String, i64>;
 
 /// An erasure.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub struct Erasure {
     pub company_id: CompanyId,
     pub contact_id: ContactId,
-    #[sqlx(json)]
     pub traces: Traces,
-    #[sqlx(json)]
+    /// Without numbers if the stored ones are unreadable: nothing depends on them.
     pub removed: Removed,
     pub failure: Option<String>,
     pub done_at: Option<DateTime<Utc>>,
+    /// Whether the stored traces can be read. Without them copies would be left behind, so it must not be carried out.
+    pub is_readable: bool,
+}
+
+#[derive(FromRow)]
+struct ErasureRow {
+    company_id: CompanyId,
+    contact_id: ContactId,
+    traces: Document<Traces>,
+    removed: Document<Removed>,
+    failure: Option<String>,
+    done_at: Option<DateTime<Utc>>,
+}
+
+impl From<ErasureRow> for Erasure {
+    fn from(row: ErasureRow) -> Self {
+        let ErasureRow { company_id, contact_id, traces, removed, failure, done_at } = row;
+        let (traces, removed) = (traces.into_option(), removed.into_option().unwrap_or_default());
+        let is_readable = traces.is_some();
+        Self { company_id, contact_id, traces: traces.unwrap_or_default(), removed, failure, done_at, is_readable }
+    }
 }
 
 /// Requests an erasure, also of a contact that was deleted before: its copies may remain.
@@ -84,7 +105,8 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, contact: ContactId)
         "select company_id, contact_id, traces, removed, failure, done_at from erasures
          where company_id = $1 and contact_id = $2",
     );
-    with_timeout(find.bind(company).bind(contact).fetch_optional(db)).await
+    let row: Option<ErasureRow> = with_timeout(find.bind(company).bind(contact).fetch_optional(db)).await?;
+    Ok(row.map(Erasure::from))
 }
 
 /// Erasures that are not done, those that were requested first.
@@ -98,7 +120,8 @@ pub async fn pending(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<Erasu
          where done_at is null and {holds} order by failure is not null, requested_at limit $1"
     );
     let pending = sqlx::query_as(sqlx::AssertSqlSafe(pending)).bind(PENDING_MAX).bind(slots.numbers());
-    with_timeout(pending.fetch_all(db)).await
+    let rows: Vec<ErasureRow> = with_timeout(pending.fetch_all(db)).await?;
+    Ok(rows.into_iter().map(Erasure::from).collect())
 }
 
 #[derive(FromRow)]

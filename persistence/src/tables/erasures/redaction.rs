@@ -166,6 +166,7 @@ mod tests {
             removed: Removed::new(),
             failure: None,
             done_at: None,
+            is_readable: true,
         }
     }
 
