@@ -34,7 +34,9 @@ pub async fn compare(db: &PgPool, dir: &Path) -> Result<()> {
     let inspection = result.map_err(|error| Error::Unavailable(error.to_string()))??;
     let Some(Inspection { id, confirmed }) = inspection.filter(|journal| journal.confirmed > 0) else { return Ok(()) };
     let has_watermarks: bool =
-        sqlx::query_scalar("select to_regclass('journal_watermark') is not null").fetch_one(db).await?;
+        sqlx::query_scalar("select to_regclass(quote_ident(current_schema()) || '.journal_watermark') is not null")
+            .fetch_one(db)
+            .await?;
     let watermark: Option<i64> = if has_watermarks {
         sqlx::query_scalar("select seq from journal_watermark where journal = $1").bind(&id).fetch_optional(db).await?
     } else {

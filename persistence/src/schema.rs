@@ -130,7 +130,9 @@ impl SchemaState {
     pub(crate) async fn read(connection: &mut PgConnection, migrations: &[Migration]) -> Result<Self> {
         let exists: (bool, bool) = with_timeout(
             sqlx::query_as(
-                "select to_regclass('_sqlx_migrations') is not null, to_regclass('schema_needs') is not null",
+                // Further schemas of the path have extensions, and perhaps the tables of another Hotline.
+                "select to_regclass(own || '._sqlx_migrations') is not null, to_regclass(own || '.schema_needs') is not null
+                 from quote_ident(current_schema()) own",
             )
             .fetch_one(&mut *connection),
         )

@@ -1,4 +1,4 @@
-//! The lock of a database's one writer, and the end of a session that holds it for a process that no longer exists.
+//! The lock of a schema's one writer, and the end of a session that holds it for a process that no longer exists.
 //!
 //! PostgreSQL keeps a session until it notices the end of its client, and the session keeps the lock. A connection that a
 //! firewall has forgotten, or a machine that has died, would keep the next writer out. So the session's name says which data
@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
-use sqlx::{PgConnection, PgPool};
+use sqlx::{PgConnection, PgExecutor, PgPool};
 
 use crate::error::with_timeout;
 use crate::lock_holder::LockHolder;
 use crate::{Error, Result};
 
-/// The advisory lock of a database's one writer: "hotline" in ASCII.
-const WRITER_LOCK: i64 = 0x68_6f_74_6c_69_6e_65;
+/// The advisory lock of the one writer of the schema `public`: "hotline" in ASCII. The first release takes it in any schema.
+const PUBLIC_WRITER_LOCK: i64 = 0x68_6f_74_6c_69_6e_65;
 
 /// How long a start waits for the end of another's session: longer than PostgreSQL takes to end that of a machine that died
 /// (30 s), and short enough that a replacement serves within a minute.
@@ -128,14 +128,15 @@ impl WriterClaim {
     /// Takes the lock for a new session, and ends an earlier one of the same folder. While another process has the lock it
     /// tries until the caller, the pool, gives up: an error would be logged by the pool at each try.
     pub(crate) async fn lock(&self, connection: &mut PgConnection) -> sqlx::Result<()> {
+        let key = lock_key(&mut *connection).await?;
         loop {
-            let attempt = sqlx::query_as("select pg_try_advisory_lock($1), pg_backend_pid()").bind(WRITER_LOCK);
+            let attempt = sqlx::query_as("select pg_try_advisory_lock($1), pg_backend_pid()").bind(key);
             if self.record(attempt.fetch_one(&mut *connection).await?) {
                 return Ok(());
             }
             if self.is_epoch_taken(connection).await? {
                 self.is_superseded.store(true, Ordering::Release);
-            } else if let Some(holder) = holder(connection).await? {
+            } else if let Some(holder) = holder(connection, key).await? {
                 self.end_or_log(connection, &holder).await?;
             }
             tokio::time::sleep(RETRY_PAUSE).await;
@@ -144,12 +145,13 @@ impl WriterClaim {
 
     /// As [`Self::lock`], for cluster members.
     pub(crate) async fn lock_shared(&self, connection: &mut PgConnection) -> sqlx::Result<()> {
+        let key = lock_key(&mut *connection).await?;
         loop {
-            let attempt = sqlx::query_as("select pg_try_advisory_lock_shared($1), pg_backend_pid()").bind(WRITER_LOCK);
+            let attempt = sqlx::query_as("select pg_try_advisory_lock_shared($1), pg_backend_pid()").bind(key);
             if self.record(attempt.fetch_one(&mut *connection).await?) {
                 return Ok(());
             }
-            if let Some(holder) = holder(connection).await? {
+            if let Some(holder) = holder(connection, key).await? {
                 self.log(&holder);
             }
             tokio::time::sleep(RETRY_PAUSE).await;
@@ -194,17 +196,24 @@ impl WriterClaim {
     }
 }
 
-/// A session that keeps this process from the lock.
-async fn holder(connection: &mut PgConnection) -> sqlx::Result<Option<LockHolder>> {
+/// The key of the lock: of the first schema of the session's path, which has the tables.
+async fn lock_key<'c>(db: impl PgExecutor<'c>) -> sqlx::Result<i64> {
+    let key = "select case current_schema() when 'public' then $1
+        else hashtextextended('writer of ' || current_schema(), $1) end";
+    sqlx::query_scalar(key).bind(PUBLIC_WRITER_LOCK).fetch_one(db).await
+}
+
+/// A session that keeps this process from the lock with this key.
+async fn holder(connection: &mut PgConnection, key: i64) -> sqlx::Result<Option<LockHolder>> {
     sqlx::query_as(
         "select l.pid, a.application_name as name, host(a.client_addr) as address, a.backend_start as since
          from pg_locks l left join pg_stat_activity a on a.pid = l.pid
          where l.locktype = 'advisory' and l.granted and l.objsubid = 1 and l.pid <> pg_backend_pid()
            and l.database = (select oid from pg_database where datname = current_database())
-           and l.classid::bigint = $1 >> 32 and l.objid::bigint = $1 & 4294967295
+           and l.classid::bigint = ($1 >> 32) & 4294967295 and l.objid::bigint = $1 & 4294967295
          order by a.backend_start limit 1",
     )
-    .bind(WRITER_LOCK)
+    .bind(key)
     .fetch_optional(connection)
     .await
 }
@@ -229,16 +238,17 @@ pub(crate) async fn wait_for_writer(db: &PgPool, folder: Option<&DataFolder>) ->
         Some(_) => "select pg_try_advisory_xact_lock($1)",
         None => "select pg_try_advisory_xact_lock_shared($1)",
     };
+    let key = with_timeout(lock_key(db)).await?;
     let started_at = tokio::time::Instant::now();
     let mut is_logged = false;
     loop {
         // Held only for the transaction of this statement.
-        let is_free: bool = with_timeout(sqlx::query_scalar(attempt).bind(WRITER_LOCK).fetch_one(db)).await?;
+        let is_free: bool = with_timeout(sqlx::query_scalar(attempt).bind(key).fetch_one(db)).await?;
         if is_free {
             return Ok(());
         }
         let mut connection = with_timeout(db.acquire()).await?;
-        if let Some(holder) = with_timeout(holder(&mut connection)).await? {
+        if let Some(holder) = with_timeout(holder(&mut connection, key)).await? {
             if folder.is_some_and(|folder| folder.is_of(&holder)) {
                 with_timeout(end_session(&mut connection, &holder)).await?;
             } else if started_at.elapsed() > PREDECESSOR_TIME_MAX {
@@ -258,7 +268,8 @@ pub(crate) async fn wait_for_writer(db: &PgPool, folder: Option<&DataFolder>) ->
 /// # Errors
 /// [`Error::NotOwner`] when such a process serves; other errors when the database cannot answer.
 pub(crate) async fn lock_for_command(db: &mut PgConnection) -> Result<()> {
-    let lock = sqlx::query_scalar("select pg_try_advisory_xact_lock($1)").bind(WRITER_LOCK);
+    let key = with_timeout(lock_key(&mut *db)).await?;
+    let lock = sqlx::query_scalar("select pg_try_advisory_xact_lock($1)").bind(key);
     let is_free: bool = with_timeout(lock.fetch_one(db)).await?;
     if is_free { Ok(()) } else { Err(Error::NotOwner) }
 }
@@ -268,8 +279,9 @@ pub(crate) async fn lock_for_command(db: &mut PgConnection) -> Result<()> {
 /// # Errors
 /// When the database cannot answer.
 pub async fn is_served(db: &PgPool) -> Result<bool> {
+    let key = with_timeout(lock_key(db)).await?;
     // Held only for the transaction of this statement.
-    let attempt = sqlx::query_scalar("select pg_try_advisory_xact_lock($1)").bind(WRITER_LOCK);
+    let attempt = sqlx::query_scalar("select pg_try_advisory_xact_lock($1)").bind(key);
     let is_free: bool = with_timeout(attempt.fetch_one(db)).await?;
     Ok(!is_free)
 }

@@ -233,3 +233,56 @@ async fn each_way_to_name_a_schema_of_its_own_works_with_extensions_anywhere() {
         owned.drop().await;
     }
 }
+
+/// The writers of a database: their sessions, and the keys of their locks.
+async fn writers(owned: &Owned) -> Vec<(i32, i64)> {
+    let options = owned.database.options.clone().database(&owned.name);
+    let mut connection = options.connect().await.expect("the owned database");
+    let locks = "select pid, classid::bigint << 32 | objid::bigint from pg_locks
+        join pg_stat_activity using (pid) where locktype = 'advisory' and granted and objsubid = 1
+            and application_name like 'hotline writer %' and datname = current_database()";
+    let locks = sqlx::query_as(locks).fetch_all(&mut connection).await.expect("the locks");
+    connection.close().await.expect("a close");
+    locks
+}
+
+/// The lock of the first release in any schema: it is kept in `public`, so that an upgrade excludes that release.
+const FIRST_LOCK: i64 = 0x68_6f_74_6c_69_6e_65;
+
+#[actix_web::test]
+async fn several_in_schemas_of_one_database_serve_at_once_each_its_own_tables() {
+    let owned = Owned::create("UTF8").await;
+    let mut all = Vec::new();
+    // The first one creates the extensions, so `public` is on the path of the others.
+    for schema in ["public", "app", "my_other"] {
+        owned.inside(&format!("create schema if not exists {schema} authorization {}", owned.role)).await;
+        let folder = data_folder();
+        let mut serve = serving(folder.path());
+        serve.args(["--database-url", &format!("{}&options=-csearch_path%3D{schema}", owned.url())]);
+        let process = Process::start(folder.path(), &mut serve).unwrap_or_else(|log| panic!("{schema}: {log}"));
+        let options = owned.database.options.clone().database(&owned.name).username(&owned.role);
+        let options = options.options([("search_path", format!("{schema}, public"))]);
+        let db = hotline_persistence::pool::connect(options);
+        let company = Company::create(&db, schema).await;
+        db.close().await;
+        let api = Api::new(process.address, &company.key);
+        crate::support::eventually("the company is seen", || async { api.get("/tags").await.status == 200 }).await;
+        all.push((schema, folder, process, api));
+    }
+    for (schema, _, _, api) in &all {
+        api.post("/contacts", json!({"name": schema, "number": "5511900000001"})).await.data(201);
+    }
+    for (schema, _, _, api) in &all {
+        let contacts = api.get("/contacts").await.data(200).clone();
+        let names: Vec<_> = contacts.as_array().expect("a list").iter().map(|contact| &contact["name"]).collect();
+        assert_eq!(names, [schema]);
+    }
+    let writers = writers(&owned).await;
+    let keys: std::collections::BTreeSet<i64> = writers.iter().map(|(_, key)| *key).collect();
+    assert_eq!((writers.len(), keys.len()), (all.len(), all.len()), "{writers:?}");
+    assert!(keys.contains(&FIRST_LOCK), "{writers:?}");
+    for (.., process, _) in all {
+        process.kill();
+    }
+    owned.drop().await;
+}
