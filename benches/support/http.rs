@@ -7,7 +7,7 @@ use actix_web::body::{MessageBody, to_bytes};
 use actix_web::dev::{Service, ServiceResponse};
 use actix_web::http::header::AUTHORIZATION;
 use actix_web::test::TestRequest;
-use hotline::service::Settings;
+use hotline::service::{Settings, StartOptions, StopSettings};
 use hotline::web::connections::Limits;
 use hotline_actors::EngineOptions;
 use hotline_persistence::{Durability, journal};
@@ -44,6 +44,8 @@ pub fn settings(postgres: &Postgres, database: PgConnectOptions) -> Settings {
         provider: hotline::providers::ProviderOptions::default(),
         webhooks: Default::default(),
         panel: Default::default(),
+        stop: StopSettings { notice: Duration::ZERO, quiet: Duration::ZERO },
+        start: StartOptions::default(),
         outbound: hotline::outbound::OutboundOptions::default(),
         media: hotline::media::Options::in_folder(data_dir.join("media")),
         data_dir,

@@ -266,7 +266,7 @@ fn what_would_stop_a_release_is_refused() {
         ("alter table tickets add column x text; alter table messages add column x text", "several large tables"),
     ] {
         let (head, body) = sql.split_once('\n').filter(|(head, _)| head.starts_with("--")).unwrap_or(("", sql));
-        let migration = sample(&format!("{head}\n-- Locks: some\n{body}").trim_start().to_owned());
+        let migration = sample(format!("{head}\n-- Locks: some\n{body}").trim_start());
         let refusals = Earlier::default().read(&migration);
         assert!(refusals.iter().any(|refusal| refusal.contains(reason)), "{sql}: {refusals:?}");
     }

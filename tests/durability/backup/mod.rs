@@ -21,7 +21,7 @@ use crate::support::{Api, Company, TestDatabase, eventually};
 /// Where an installation has its tables.
 pub enum Tables {
     Private,
-    Own(TestDatabase),
+    Own(Box<TestDatabase>),
 }
 
 /// An installation: its data folder and its database.
@@ -35,7 +35,7 @@ impl Installation {
     pub async fn new(is_private: bool) -> Self {
         let tables = match is_private {
             true => Tables::Private,
-            false => Tables::Own(TestDatabase::migrated().await),
+            false => Tables::Own(Box::new(TestDatabase::migrated().await)),
         };
         Self { folder: prepared_folder(), tables }
     }
@@ -44,7 +44,7 @@ impl Installation {
     pub async fn empty(is_private: bool) -> Self {
         let tables = match is_private {
             true => Tables::Private,
-            false => Tables::Own(TestDatabase::create().await),
+            false => Tables::Own(Box::new(TestDatabase::create().await)),
         };
         Self { folder: crate::process::data_folder(), tables }
     }
