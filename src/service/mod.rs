@@ -32,6 +32,7 @@ use tokio::task::JoinHandle;
 use self::early::EarlyListener;
 pub use self::error::ServiceError;
 use self::eviction::CompanyEviction;
+pub use self::monitor::last_backup_at;
 pub use self::offline::OfflineService;
 pub use self::settings::{ClusterSettings, EventOptions, Settings, StartOptions, StopSettings};
 use self::sockets::{BoundSockets, LISTEN, METRICS_LISTEN};

@@ -11,7 +11,7 @@ use crate::process::{Process, command, keys_of, run, with_database};
 use crate::support::database::url;
 use crate::support::seed::{ACCESS_TOKEN, provided};
 use crate::support::template::prepared_folder;
-use crate::support::{Company, Provider, Receiver, TestDatabase, eventually, free_address};
+use crate::support::{Company, Provider, Receiver, TestDatabase, empty_folder, eventually, free_address};
 
 const ACCOUNT: &str = "106540352242922";
 
@@ -30,6 +30,11 @@ async fn examine(mut command: Command) -> (Option<i32>, Vec<(String, String, Str
 fn problems(lines: &[(String, String, String)]) -> Vec<(&str, &str)> {
     let problems = lines.iter().filter(|(check, result, _)| result == "problem" && check != "disk sync");
     problems.map(|(check, _, found)| (check.as_str(), found.as_str())).collect()
+}
+
+fn result_of<'a>(lines: &'a [(String, String, String)], check: &str) -> &'a str {
+    let line = lines.iter().find(|(name, _, _)| name == check);
+    line.map(|(_, result, _)| result.as_str()).unwrap_or_else(|| panic!("no {check}: {lines:?}"))
 }
 
 fn doctor(folder: &Path, options: &[&str]) -> Command {
@@ -93,6 +98,8 @@ async fn a_doctor_names_a_taken_port_a_refused_credential_and_an_endpoint_that_d
     let options = ["--offline", "--min-free-space", "0", "--listen", &address];
     let (_, lines) = examine(doctor(folder, &options)).await;
     assert_eq!(problems(&lines).len(), 1, "{lines:?}");
+    assert_eq!(result_of(&lines, "backup"), "note", "none was made: {lines:?}");
+    assert_eq!(result_of(&lines, "alert rules"), "note", "no metrics are served: {lines:?}");
     assert!(lines.iter().all(|(check, _, _)| check != "channels" && check != "webhooks"), "{lines:?}");
     process.kill();
 }
@@ -114,4 +121,34 @@ async fn a_doctor_names_what_a_database_lacks() {
     assert!(code == Some(1) && found.iter().any(|(check, _)| *check == "database"), "{found:?}");
     assert!(!format!("{lines:?}").contains("hidden"), "a password is printed");
     database.drop().await;
+}
+
+#[actix_web::test]
+async fn a_doctor_names_an_old_backup_and_the_alert_rules() {
+    let folder = prepared_folder();
+    let (address, metrics, backups) = (free_address().to_string(), free_address().to_string(), empty_folder());
+    let options = ["--offline", "--min-free-space", "0", "--listen", &address, "--metrics-listen", &metrics];
+    let made = run(folder.path(), &["backup", backups.path().to_str().expect("a path")]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let (code, lines) = examine(doctor(folder.path(), &options)).await;
+    assert_eq!((problems(&lines), result_of(&lines, "backup")), (Vec::new(), "ok"), "{code:?}: {lines:?}");
+    let rules = lines.iter().find(|(check, _, _)| check == "alert rules").expect("the alert rules");
+    assert_eq!(rules.1, "ok", "{rules:?}");
+    let named = rules.2.split([' ', ',']).filter(|word| word.ends_with(".rules.yml")).collect::<Vec<_>>();
+    assert_eq!(named.len(), 2, "{rules:?}");
+    assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(named[0]).is_file(), "{named:?}");
+    let packaged =
+        include_str!("../../Cargo.toml").lines().find(|line| line.contains(named[0])).expect("it is packaged");
+    let (directory, name) = named[1].trim_start_matches('/').rsplit_once('/').expect("a path");
+    assert!(packaged.contains(directory) && packaged.contains(name), "{packaged}");
+
+    // As a record of two days ago.
+    let record = folder.path().join("backup.json");
+    let mut old: Value = serde_json::from_slice(&std::fs::read(&record).expect("the record")).expect("JSON");
+    old["completedAt"] = (chrono::Utc::now() - chrono::TimeDelta::days(2)).to_rfc3339().into();
+    std::fs::write(&record, old.to_string()).expect("written");
+    let (code, lines) = examine(doctor(folder.path(), &options)).await;
+    assert_eq!(code, Some(1));
+    let found = problems(&lines);
+    assert!(found.len() == 1 && found[0].0 == "backup" && found[0].1.contains("48 h ago"), "{found:?}");
 }

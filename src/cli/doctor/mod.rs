@@ -2,6 +2,7 @@
 //! service, changes nothing, and sends nothing to a contact.
 
 mod machine;
+mod monitoring;
 mod network;
 mod postgres;
 
@@ -29,6 +30,7 @@ pub async fn run(args: DoctorArgs, global: &GlobalArgs) -> Result<(), Failure> {
     let settings = args.serve.settings(&global.database)?;
     let mut findings = vec![Finding::ok("release", env!("CARGO_PKG_VERSION"))];
     findings.extend(machine::check(&settings).await);
+    findings.extend(monitoring::check(&settings));
     let examined = connect(&global.database, async |db| Ok(of_database(&settings, args.offline, db).await)).await;
     match examined {
         Ok(more) => findings.extend(more),

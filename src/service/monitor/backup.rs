@@ -12,6 +12,11 @@ use super::Monitor;
 /// The file's name in the data folder.
 pub(super) const FILE: &str = "backup.json";
 
+/// When the last backup of this data folder was completed; `None` if none was, or its record is unreadable.
+pub fn last_backup_at(data_dir: &Path) -> Option<DateTime<Utc>> {
+    completed_at(&data_dir.join(FILE))
+}
+
 /// Maximum size of the file that is read.
 const BYTES_MAX: u64 = 64 << 10;
 

@@ -15,6 +15,7 @@ use hotline_persistence::probe::{Finding, Probe};
 use hotline_persistence::{Durability, error, rejected};
 use tokio::time::{MissedTickBehavior, interval};
 
+pub use self::backup::last_backup_at;
 use self::disks::ObservedDisk;
 use self::files::MissingFile;
 use crate::app::App;
