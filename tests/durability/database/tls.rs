@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hotline_postgres::{Cluster, ClusterOptions};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::json;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{AssertSqlSafe, PgPool};
 use tempfile::TempDir;
@@ -14,7 +17,7 @@ use tempfile::TempDir;
 use super::link::Link;
 use crate::process::{Process, command, data_folder, serving};
 use crate::support::template::prepared_folder;
-use crate::support::{TestDatabase, eventually};
+use crate::support::{Api, Company, TestDatabase, eventually};
 
 /// Who may connect how.
 const RULES: &str = "local all all trust\n\
@@ -236,4 +239,69 @@ async fn a_connection_in_the_clear_to_another_address_is_a_warning_unless_it_was
         process.kill();
     }
     database.drop().await;
+}
+
+/// The certificates of the service's sessions, as PostgreSQL knows them, and the processes of these sessions.
+async fn sessions(db: &PgPool) -> Vec<(i32, String)> {
+    let sessions =
+        "select a.pid, coalesce(s.client_serial::text, '') from pg_stat_ssl s join pg_stat_activity a using (pid)
+        where a.usename = 'with_certificate' order by a.pid";
+    sqlx::query_as(sessions).fetch_all(db).await.expect("sessions")
+}
+
+#[actix_web::test]
+async fn replaced_tls_files_are_read_by_new_connections_and_no_session_ends_at_sighup() {
+    let server = Server::start().await;
+    let folder = data_folder();
+    let parameters = format!(
+        "sslmode=verify-full&sslrootcert={}&sslcert={}&sslkey={}",
+        server.file("ca.pem"),
+        server.file("client.pem"),
+        server.file("client.key")
+    );
+    let url = server.url("with_certificate", server.named, &parameters);
+    let mut serve = serving(folder.path());
+    serve.args(["--database-url", &url]);
+    let mut process = Process::start(folder.path(), &mut serve).unwrap_or_else(|log| panic!("no start: {log}"));
+    let db = server.db();
+    let company = Company::create(&db, "Acme").await;
+    let api = Api::new(process.address, &company.key);
+    eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
+    let before = sessions(&db).await;
+    assert!(before.iter().all(|(_, serial)| *serial == before[0].1), "{before:?}");
+
+    // Another authority and other certificates, for both ends. PostgreSQL accepts clients of the new authority only.
+    let earlier = data_folder();
+    for name in ["ca.pem", "client.pem", "client.key"] {
+        std::fs::copy(server.file(name), earlier.path().join(name)).expect("a copy");
+    }
+    server.make_certificates();
+    execute(&db, "select pg_reload_conf()").await;
+    let of_earlier =
+        parameters.replace(&server.files.path().display().to_string(), &earlier.path().display().to_string());
+    eventually("the earlier files no longer work", || async {
+        server.failure_at(&server.url("with_certificate", server.named, &of_earlier), &[]).is_some()
+    })
+    .await;
+    kill(Pid::from_raw(process.pid().try_into().expect("a process id")), Signal::SIGHUP).expect("a signal");
+    eventually("it has reloaded", || async { process.log().contains("reloaded at SIGHUP") }).await;
+    let pids = before.iter().map(|(pid, _)| *pid).collect::<Vec<_>>();
+    let still = sessions(&db).await;
+    assert!(pids.iter().any(|pid| still.iter().any(|(other, _)| other == pid)), "{before:?}, {still:?}");
+    api.post("/tags", json!({"name": "before"})).await.data(201);
+
+    execute(&db, "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'with_certificate'").await;
+    eventually("changes are made over new connections", || async {
+        let changed = api.try_post("/tags", &json!({"name": "after"})).await;
+        // A change that was made and not answered is there already.
+        changed.is_some_and(|reply| [201, 409].contains(&reply.status.as_u16()))
+    })
+    .await;
+    eventually("lists are served", || async { api.get("/tags").await.status == 200 }).await;
+    let after = sessions(&db).await;
+    assert!(!after.is_empty() && after.iter().all(|(_, serial)| *serial != before[0].1), "{before:?}, {after:?}");
+    process.terminate();
+    assert!(process.wait().success(), "{}", process.log());
+    db.close().await;
+    server.cluster.stop().await.expect("PostgreSQL stops");
 }
