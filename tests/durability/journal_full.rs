@@ -3,11 +3,25 @@
 use hotline::service::Service;
 use hotline_persistence::journal;
 use hotline_postgres::{Cluster, ClusterOptions};
-use serde_json::json;
+use reqwest::Method;
+use serde_json::{Value, json};
 
 use crate::support::service::TestOptions;
 use crate::support::template::prepared_folder;
-use crate::support::{Api, Company, eventually};
+use crate::support::{Api, Company, Reply, eventually};
+
+/// What balancers are answered: the code, the status, and the reasons.
+async fn readiness(api: &Api) -> (u16, String, Vec<String>) {
+    let ready = Reply::of(api.anonymous(Method::GET, "/health/ready")).await;
+    let reasons = ready.body["reasons"].as_array().expect("reasons");
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let reasons = reasons.iter().map(|reason| text(&reason["reason"])).collect();
+    (ready.status.as_u16(), text(&ready.body["status"]), reasons)
+}
+
+fn has(reasons: &[String], wanted: &str) -> bool {
+    reasons.iter().any(|reason| reason == wanted)
+}
 
 #[actix_web::test]
 async fn a_full_journal_refuses_changes_serves_reads_and_recovers_by_itself() {
@@ -29,7 +43,11 @@ async fn a_full_journal_refuses_changes_serves_reads_and_recovers_by_itself() {
     cluster.stop().await.expect("PostgreSQL stops");
     let filler = "x".repeat(4000);
     let mut accepted = vec!["0".to_owned()];
+    let mut was_filling = false;
     let refused = loop {
+        // Above 80 % an operator must act, and balancers still send requests here.
+        let (code, status, reasons) = readiness(&api).await;
+        was_filling |= (code, status.as_str()) == (200, "degraded") && has(&reasons, "journal_filling");
         let body = format!("{} {filler}", accepted.len());
         let reply = api.post("/messages", send(&body)).await;
         if reply.status != 202 {
@@ -39,6 +57,12 @@ async fn a_full_journal_refuses_changes_serves_reads_and_recovers_by_itself() {
         assert!(accepted.len() < 1000, "512 KiB took more than 4 MB");
     };
     refused.error(503, "ERR_API_UNAVAILABLE");
+    assert!(was_filling, "nobody was warned before it was full");
+    eventually("balancers send requests elsewhere, and the reason is given", || async {
+        let (code, status, reasons) = readiness(&api).await;
+        (code, status.as_str()) == (503, "not ready") && has(&reasons, "journal")
+    })
+    .await;
     assert!(refused.headers.contains_key("retry-after"));
     api.post(&format!("/tickets/{ticket}/close"), json!({})).await.error(503, "ERR_API_UNAVAILABLE");
     // Reads go on, and show that nothing was changed.
@@ -51,6 +75,7 @@ async fn a_full_journal_refuses_changes_serves_reads_and_recovers_by_itself() {
         api.post(&format!("/tickets/{ticket}/transfer"), json!({"queueId": company.sales})).await.status == 200
     })
     .await;
+    eventually("it is ready again", || async { readiness(&api).await == (200, "ready".to_owned(), Vec::new()) }).await;
     let stored = api.all(&format!("/tickets/{ticket}/messages")).await;
     let bodies: Vec<&str> = stored.iter().map(|message| message["body"].as_str().expect("body")).collect();
     assert_eq!(bodies, accepted);

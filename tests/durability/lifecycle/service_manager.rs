@@ -2,14 +2,22 @@
 
 use std::collections::VecDeque;
 use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
+use serde_json::json;
 
 use super::Starting;
-use crate::process::command;
+use crate::process::{command, with_database};
 use crate::support::template::prepared_folder;
-use crate::support::{PATIENCE, free_address, patience};
+use crate::support::{Api, Company, PATIENCE, eventually, free_address, patience};
+
+/// How long a sync of the journal hangs: far longer than the watchdog waits.
+const HANGS: Duration = Duration::from_secs(20);
+
+/// The watchdog's time, in microseconds.
+const WATCHDOG_US: &str = "3000000";
 
 /// The socket, and what came.
 struct Manager {
@@ -18,6 +26,22 @@ struct Manager {
 }
 
 impl Manager {
+    fn at(path: &Path) -> Self {
+        let socket = UnixDatagram::bind(path).expect("a socket");
+        socket.set_read_timeout(Some(Duration::from_millis(100))).expect("a timeout");
+        Self { socket, lines: VecDeque::new() }
+    }
+
+    /// What has come and was not read yet.
+    fn waiting(&mut self) -> Vec<String> {
+        let mut bytes = [0; 4096];
+        while let Ok(read) = self.socket.recv(&mut bytes) {
+            let text = String::from_utf8_lossy(&bytes[..read]).into_owned();
+            self.lines.extend(text.lines().map(str::to_owned));
+        }
+        self.lines.drain(..).collect()
+    }
+
     /// Waits for a line, and returns those before it.
     fn wait_for(&mut self, wanted: &str) -> Vec<String> {
         let deadline = Instant::now() + patience(PATIENCE);
@@ -43,9 +67,7 @@ impl Manager {
 async fn a_service_manager_is_notified_of_every_state() {
     let folder = prepared_folder();
     let path = folder.path().join("notify");
-    let socket = UnixDatagram::bind(&path).expect("a socket");
-    socket.set_read_timeout(Some(Duration::from_millis(100))).expect("a timeout");
-    let mut manager = Manager { socket, lines: VecDeque::new() };
+    let mut manager = Manager::at(&path);
     let address = free_address();
     let mut command = command(folder.path(), &["serve", "--listen", &address.to_string()]);
     command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "6000000");
@@ -66,4 +88,40 @@ async fn a_service_manager_is_notified_of_every_state() {
     let before = manager.wait_for("STOPPING=1");
     assert!(!before.iter().any(|line| line.starts_with("RELOADING")), "{before:?}");
     assert_eq!(process.wait().code(), Some(0), "{}", process.log());
+}
+
+#[actix_web::test]
+async fn the_watchdog_is_not_notified_while_the_journal_hangs() {
+    let folder = prepared_folder();
+    let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
+    let path = folder.path().join("notify");
+    let mut manager = Manager::at(&path);
+    let address = free_address();
+    let mut command =
+        command(folder.path(), &["serve", "--journal-segment-size", "1MiB", "--listen", &address.to_string()]);
+    command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", WATCHDOG_US);
+    command.env("FAILPOINTS", format!("journal_before_sync=sleep({})", HANGS.as_millis()));
+    let process = Starting::start(folder.path(), command, address);
+    process.is_ready().await;
+    let api = Api::new(address, &company.key);
+    eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
+    manager.wait_for("WATCHDOG=1");
+
+    let send = json!({"channelId": company.phone, "number": "5511900000001", "type": "text", "body": "hello"});
+    let sending = api.post("/messages", send);
+    let noticing = async {
+        let message = "does not respond; the watchdog is no longer notified";
+        eventually(message, || async { process.log().contains(message) }).await;
+        let log = process.log();
+        let line = log.lines().find(|line| line.contains(message)).expect("the line");
+        assert!(line.contains("the journal"), "{line}");
+        drop(manager.waiting());
+        manager
+    };
+    let (sent, mut manager) = futures_util::future::join(sending, noticing).await;
+    sent.data(202);
+    // None but those of the moment in which the journal works again.
+    let notices = manager.waiting().into_iter().filter(|line| line == "WATCHDOG=1").count();
+    assert!(notices <= 2, "the watchdog was notified {notices} times");
+    manager.wait_for("WATCHDOG=1");
 }
