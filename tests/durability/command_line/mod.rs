@@ -5,6 +5,7 @@ mod archive;
 mod channels;
 mod companies;
 mod config_file;
+mod data_page;
 mod erasure;
 mod exit_codes;
 mod lost_keys;
