@@ -160,39 +160,7 @@ impl Service {
         database: PgConnectOptions,
         stop: &StopSignal,
     ) -> Result<Self, ServiceError> {
-        let opening = stop.interrupt(Box::pin(async {
-            wait_until_reachable(&database, settings.start.wait).await?;
-            Store::open(settings.store_options(database), fail).await
-        }));
-        let store = opening.await.ok_or(ServiceError::Interrupted)??;
-        let directory = Directory::load(&store.housekeeping, &store.keys, settings.engine.reload_every).await?;
-        let keys = match store.membership() {
-            None => Keys::load(&store.housekeeping).await?,
-            Some(_) => {
-                let directory = directory.clone();
-                store.ownership().use_gates(Gates::new(Box::new(move |company| directory.slot(company))));
-                // They are loaded with the slots that are assigned to this process.
-                Keys::default()
-            }
-        };
-        // After the store: its lock on the folder excludes other processes.
-        let media = Media::open(settings.media.clone(), store.housekeeper(), &store.keys, Handle::current()).await?;
-        let key = installation_keys::find_or_stand_in(store.housekeeper(), &store.keys, cursor::KEY_NAME).await?;
-        let cursors = Cursors::new(key);
-        let directory_task = tokio::spawn(directory.clone().follow(
-            store.housekeeping.clone(),
-            store.events.clone(),
-            store.webhooks.clone(),
-        ));
-        // The serving threads also run the actors.
-        let engine = Engine::new(store, directory, EngineOptions { arbiters: 0, ..settings.engine.clone() });
-        engine.start_sweeping();
-        // Sending uses connections of its own, because a connection belongs to the thread that opened it.
-        let sending = Graph::new(&settings.provider, &settings.outbound)?;
-        engine.sending.start(Arc::new(Providers::new(sending, Arc::new(media.clone())))).await?;
-        engine.schedules.start().await?;
-        engine.campaigns.start().await?;
-        let handles = handles(settings, engine.clone(), media, keys.clone(), cursors)?;
+        let Parts { handles, keys, directory_task } = start_parts(settings, database, stop).await?;
         background::start(&handles, settings);
         let deliveries = match &handles.app.engine.store().events {
             Some(_) => Some(Deliveries::start(handles.app.clone()).map_err(ServiceError::Dispatcher)?),
@@ -204,33 +172,12 @@ impl Service {
         let Listeners { address, peers, server } = listen(settings, sockets.http, sockets.peers, &handles)?;
         let metrics = match sockets.figures {
             Some((address, socket)) => {
-                let result = Listener::start(socket, engine, handles.app.figures.clone());
+                let result = Listener::start(socket, handles.app.engine.clone(), handles.app.figures.clone());
                 Some(result.map_err(BoundSockets::listen_error(METRICS_LISTEN, address))?)
             }
             None => None,
         };
-        let (opened_handles, quiesce_eviction) = (handles.clone(), eviction.clone());
-        let member = Member::start(MemberDeps {
-            engine: handles.app.engine.clone(),
-            keys: keys.clone(),
-            quiesce: Arc::new(move |companies| {
-                let eviction = quiesce_eviction.clone();
-                Box::pin(async move { eviction.pause_all(companies).await })
-            }),
-            drop_company: Arc::new(move |company| {
-                let eviction = eviction.clone();
-                Box::pin(async move { eviction.forget(company).await })
-            }),
-            on_opened: Arc::new(move || {
-                let engine = &opened_handles.app.engine;
-                opened_handles.hooks.downloads.search_soon();
-                let inbound = engine.inbound.clone();
-                engine.spawn(async move { inbound.sweep_early_statuses().await });
-            }),
-            media_folder: handles.app.media.shared_folder_id().map(str::to_owned),
-            figures: handles.app.figures.clone(),
-            fail,
-        });
+        let member = start_member(&handles, keys.clone(), eviction);
         // The server accepts once it is polled; until then connections wait in the backlog.
         early.end().await;
         Ok(Self {
@@ -250,6 +197,77 @@ impl Service {
             directory_task,
         })
     }
+}
+
+/// What runs before anything listens.
+struct Parts {
+    handles: Handles,
+    keys: Keys,
+    directory_task: JoinHandle<()>,
+}
+
+/// Opens the store, and starts the engine on it.
+async fn start_parts(
+    settings: &Settings,
+    database: PgConnectOptions,
+    stop: &StopSignal,
+) -> Result<Parts, ServiceError> {
+    let opening = stop.interrupt(Box::pin(async {
+        wait_until_reachable(&database, settings.start.wait).await?;
+        Store::open(settings.store_options(database), fail).await
+    }));
+    let store = opening.await.ok_or(ServiceError::Interrupted)??;
+    let directory = Directory::load(&store.housekeeping, &store.keys, settings.engine.reload_every).await?;
+    let keys = match store.membership() {
+        None => Keys::load(&store.housekeeping).await?,
+        Some(_) => {
+            let directory = directory.clone();
+            store.ownership().use_gates(Gates::new(Box::new(move |company| directory.slot(company))));
+            // They are loaded with the slots that are assigned to this process.
+            Keys::default()
+        }
+    };
+    // After the store: its lock on the folder excludes other processes.
+    let media = Media::open(settings.media.clone(), store.housekeeper(), &store.keys, Handle::current()).await?;
+    let key = installation_keys::find_or_stand_in(store.housekeeper(), &store.keys, cursor::KEY_NAME).await?;
+    let follow = directory.clone().follow(store.housekeeping.clone(), store.events.clone(), store.webhooks.clone());
+    let directory_task = tokio::spawn(follow);
+    // The serving threads also run the actors.
+    let engine = Engine::new(store, directory, EngineOptions { arbiters: 0, ..settings.engine.clone() });
+    engine.start_sweeping();
+    // Sending uses connections of its own, because a connection belongs to the thread that opened it.
+    let sending = Graph::new(&settings.provider, &settings.outbound)?;
+    engine.sending.start(Arc::new(Providers::new(sending, Arc::new(media.clone())))).await?;
+    engine.schedules.start().await?;
+    engine.campaigns.start().await?;
+    let handles = handles(settings, engine, media, keys.clone(), Cursors::new(key))?;
+    Ok(Parts { handles, keys, directory_task })
+}
+
+/// Joins the cluster, if this process is in one.
+fn start_member(handles: &Handles, keys: Keys, eviction: CompanyEviction) -> Option<Member> {
+    let (opened_handles, quiesce_eviction) = (handles.clone(), eviction.clone());
+    Member::start(MemberDeps {
+        engine: handles.app.engine.clone(),
+        keys,
+        quiesce: Arc::new(move |companies| {
+            let eviction = quiesce_eviction.clone();
+            Box::pin(async move { eviction.pause_all(companies).await })
+        }),
+        drop_company: Arc::new(move |company| {
+            let eviction = eviction.clone();
+            Box::pin(async move { eviction.forget(company).await })
+        }),
+        on_opened: Arc::new(move || {
+            let engine = &opened_handles.app.engine;
+            opened_handles.hooks.downloads.search_soon();
+            let inbound = engine.inbound.clone();
+            engine.spawn(async move { inbound.sweep_early_statuses().await });
+        }),
+        media_folder: handles.app.media.shared_folder_id().map(str::to_owned),
+        figures: handles.app.figures.clone(),
+        fail,
+    })
 }
 
 /// Assembles the routes' state, over a running engine.

@@ -57,11 +57,11 @@ const MAKERS: [(&str, &str, &str); 10] = [
     ("persistence/src/migration/mod.rs", "transaction_read_only", "asks whether it is"),
     ("persistence/src/pool.rs", "transaction_read_only", "what makes them read-only"),
     ("persistence/src/requirements.rs", "transaction_read_only", "asks whether they are"),
-    ("persistence/src/store.rs", "connect_housekeeping", "at the start; read-only from the life on"),
-    ("persistence/src/store.rs", "connect_member", "of the life's own rows: what it writes is above"),
-    ("persistence/src/store.rs", "connect_replay", ALONE),
-    ("persistence/src/store.rs", "connect_shared_writer", "the persister's"),
-    ("persistence/src/store.rs", "connect_writer", ALONE),
+    ("persistence/src/store/open.rs", "connect_housekeeping", "at the start; read-only from the life on"),
+    ("persistence/src/store/open.rs", "connect_member", "of the life's own rows: what it writes is above"),
+    ("persistence/src/store/open.rs", "connect_replay", ALONE),
+    ("persistence/src/store/open.rs", "connect_shared_writer", "the persister's"),
+    ("persistence/src/store/open.rs", "connect_writer", ALONE),
     ("src/cli/database.rs", "pool::connect", BY_HAND),
 ];
 

@@ -25,7 +25,7 @@ use crate::event_news::EventNews;
 use crate::journal::Seq;
 use crate::pool::WriterClaim;
 use crate::rejected::{self, RejectedRow};
-use crate::tables::messages::{ChangedMessage, MessageRow};
+use crate::tables::messages::{ChangedMessage, FailedMessage, MessageRow};
 use crate::tables::reports::Counts;
 use crate::tables::{campaigns, messages};
 use crate::{CompanyId, Error, LoggedEventId, Result};
@@ -149,39 +149,8 @@ impl Writer {
         rows.write_as::<ExistingTickets>(&batch.tickets).await?;
         rows.write(&batch.opened_tickets).await?;
         rows.write(&batch.events).await?;
-        let merged = match refusals_ahead {
-            Some(refusals) => {
-                rows.refusals.extend(refusals.iter().copied());
-                rows.update_zones(&batch.messages).await?;
-                None
-            }
-            // When writing in parts, rows are not merged: a refused progress row must not take its message along.
-            None if in_parts => None,
-            None => messages::merge(&batch.messages, &batch.progress),
-        };
-        match &merged {
-            Some(merged) => {
-                rows.write(&merged.messages.iter().map(AsRef::as_ref).collect::<Vec<_>>()).await?;
-                rows.changed_messages.extend(&merged.changed);
-            }
-            None if refusals_ahead.is_none() => rows.write(&batch.messages).await?,
-            None => {}
-        }
-        let failing = messages::not_failed(rows.db, batch.facts.failing()).await?;
-        rows.write(merged.as_ref().map_or(&batch.progress, |merged| &merged.progress)).await?;
-        let failed = messages::failed(rows.db, &failing).await?;
-        rows.write(&batch.media).await?;
-        rows.write_as::<DeliveredReceipts>(&batch.delivered_receipts).await?;
-        rows.write_as::<SeenReceipts>(&batch.seen_receipts).await?;
-        rows.write_as::<ReadReceipts>(&batch.read_receipts).await?;
-        rows.write(&batch.sessions).await?;
-        rows.write(&batch.contact_channels).await?;
-        rows.write(&batch.referrals).await?;
-        rows.write(&batch.opt_outs).await?;
-        rows.write(&batch.schedules).await?;
-        rows.write(&batch.recipients).await?;
-        rows.update_recipients(batch).await?;
-        rows.write(&batch.answers).await?;
+        let failed = rows.write_messages(batch, refusals_ahead).await?;
+        rows.write_of_messages(batch).await?;
         let counts = batch.facts.count(&rows.refusals, &failed);
         rows.write_counts(counts).await?;
         // Other writers of events of these companies block from here until the commit.
@@ -261,6 +230,51 @@ impl<'a> Rows<'a> {
             self.changed_messages.extend(K::write_fast(self.db, part).await?);
         }
         Ok(())
+    }
+
+    /// Writes messages and their progress, unless they were written ahead; returns the messages that have failed now.
+    async fn write_messages(
+        &mut self,
+        batch: &Batch<'_>,
+        refusals_ahead: Option<&Refusals>,
+    ) -> Result<Vec<FailedMessage>> {
+        let merged = match refusals_ahead {
+            Some(refusals) => {
+                self.refusals.extend(refusals.iter().copied());
+                self.update_zones(&batch.messages).await?;
+                None
+            }
+            // When writing in parts, rows are not merged: a refused progress row must not take its message along.
+            None if self.in_parts => None,
+            None => messages::merge(&batch.messages, &batch.progress),
+        };
+        match &merged {
+            Some(merged) => {
+                self.write(&merged.messages.iter().map(AsRef::as_ref).collect::<Vec<_>>()).await?;
+                self.changed_messages.extend(&merged.changed);
+            }
+            None if refusals_ahead.is_none() => self.write(&batch.messages).await?,
+            None => {}
+        }
+        let failing = messages::not_failed(self.db, batch.facts.failing()).await?;
+        self.write(merged.as_ref().map_or(&batch.progress, |merged| &merged.progress)).await?;
+        Ok(messages::failed(self.db, &failing).await?)
+    }
+
+    /// Writes what belongs to messages, or is written after them.
+    async fn write_of_messages(&mut self, batch: &Batch<'_>) -> Result<()> {
+        self.write(&batch.media).await?;
+        self.write_as::<DeliveredReceipts>(&batch.delivered_receipts).await?;
+        self.write_as::<SeenReceipts>(&batch.seen_receipts).await?;
+        self.write_as::<ReadReceipts>(&batch.read_receipts).await?;
+        self.write(&batch.sessions).await?;
+        self.write(&batch.contact_channels).await?;
+        self.write(&batch.referrals).await?;
+        self.write(&batch.opt_outs).await?;
+        self.write(&batch.schedules).await?;
+        self.write(&batch.recipients).await?;
+        self.update_recipients(batch).await?;
+        self.write(&batch.answers).await
     }
 
     /// Records the zones of messages that already exist.
