@@ -68,7 +68,7 @@ impl Exit {
             Self::Finding => "a check found a problem",
             Self::Usage => "wrong command line: an option, a value, or a record that does not exist",
             Self::Data => {
-                "wrong data: a damaged journal or export, or a journal and a database that do not belong together"
+                "wrong data: a damaged journal, backup or export, or a journal and a database that do not belong together"
             }
             Self::Unavailable => "the database or another service is unavailable; it may come back",
             Self::Internal => "an internal error",

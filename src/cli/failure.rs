@@ -15,7 +15,7 @@ use hotline_persistence::{Error, MigrateError};
 use hotline_postgres::ClusterError;
 
 use crate::exit_code::Exit;
-use crate::media::OpenError;
+use crate::media::{OpenError, ReadError, Unavailable};
 use crate::service::ServiceError;
 use crate::telemetry;
 
@@ -39,6 +39,31 @@ impl Refusal {
     /// The configuration is wrong.
     pub fn configuration(message: impl Into<String>) -> Self {
         Self::new(Exit::Configuration, message)
+    }
+}
+
+/// Why a file or folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct FileFailure {
+    exit: Exit,
+    error: IoError,
+}
+
+impl FileFailure {
+    /// Of a file or folder that exists.
+    pub fn of(error: IoError) -> Self {
+        Self { exit: of_io(&error), error }
+    }
+
+    /// Of one that is created.
+    pub fn of_new(error: IoError) -> Self {
+        Self { exit: of_new_file(&error), error }
+    }
+
+    /// The kind of the error.
+    pub fn kind(&self) -> ErrorKind {
+        self.error.kind()
     }
 }
 
@@ -129,6 +154,9 @@ fn of_type(error: &(dyn StdError + 'static)) -> Option<Exit> {
     if let Some(refusal) = error.downcast_ref::<Refusal>() {
         return Some(refusal.exit);
     }
+    if let Some(failure) = error.downcast_ref::<FileFailure>() {
+        return Some(failure.exit);
+    }
     if let Some(error) = error.downcast_ref::<ServiceError>() {
         return Some(of_service(error));
     }
@@ -145,6 +173,8 @@ fn of_type(error: &(dyn StdError + 'static)) -> Option<Exit> {
         .or_else(|| error.downcast_ref().map(of_statement))
         .or_else(|| error.downcast_ref().map(of_io))
         .or_else(|| error.downcast_ref().map(|_: &hotline_actors::Refusal| Exit::Unavailable))
+        .or_else(|| error.downcast_ref().map(|_: &Unavailable| Exit::Unavailable))
+        .or_else(|| error.downcast_ref().map(|_: &ReadError| Exit::Unavailable))
         .or(is_internal.then_some(Exit::Internal))
 }
 
@@ -286,7 +316,8 @@ mod tests {
         };
         let reached = |reach| Error::Unreachable { place: "x".to_owned(), reason: "y".to_owned(), reach };
         let json = serde_json::from_str::<u8>("x").expect_err("no number");
-        let failures: [(Failure, Exit); 16] = [
+        let read_only = || IoError::from(ErrorKind::ReadOnlyFilesystem);
+        let failures: [(Failure, Exit); 20] = [
             ("--company is required".into(), Exit::Usage),
             (Error::NotFound("token").into(), Exit::Usage),
             (ServiceError::Store(Error::Journal(io(ErrorKind::StorageFull))).into(), Exit::Io),
@@ -303,6 +334,10 @@ mod tests {
             (json.into(), Exit::Internal),
             (IoError::from(ErrorKind::StorageFull).into(), Exit::Io),
             (Refusal::configuration("hotline.toml: unknown key").into(), Exit::Configuration),
+            (FileFailure::of(read_only()).into(), Exit::Io),
+            (FileFailure::of_new(read_only()).into(), Exit::CannotCreate),
+            (ReadError::Unavailable("the bucket".to_owned()).into(), Exit::Unavailable),
+            (Unavailable::DiskFull.into(), Exit::Unavailable),
         ];
         for (failure, exit) in failures {
             assert_eq!(classify(&*failure), exit, "{failure}");

@@ -48,7 +48,7 @@ use hotline_persistence::controls;
 
 use self::config::EffectiveOption;
 use self::failure::usage_message;
-pub use self::failure::{Failure, Refusal};
+pub use self::failure::{Failure, FileFailure, Refusal};
 use self::output::OutputArgs;
 use crate::config::{DatabaseArgs, ServeArgs};
 pub use crate::web::admission::permissions::everything;

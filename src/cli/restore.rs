@@ -15,8 +15,9 @@ use serde::Serialize;
 
 use super::backup::{self, BackupFileError, Connection, JOURNAL, KEY, MEDIA, Manifest, Sums};
 use super::database::connect_new;
-use super::{Failure, GlobalArgs};
+use super::{Failure, GlobalArgs, Refusal};
 use crate::config::{DatabaseArgs, MediaPlaceArgs};
+use crate::exit_code::Exit;
 
 /// The program that reads the tables.
 const PG_RESTORE: &str = "pg_restore";
@@ -86,7 +87,8 @@ fn find(dir: &Path) -> Result<PathBuf, Failure> {
         return Ok(dir.to_owned());
     }
     let newest = backup::newest(dir)?;
-    Ok(newest.ok_or_else(|| format!("there is no complete backup in `{}`", dir.display()))?)
+    let missing = || Refusal::new(Exit::Data, format!("there is no complete backup in `{}`", dir.display()));
+    Ok(newest.ok_or_else(missing)?)
 }
 
 /// Refuses a backup of a later release than this one can serve.
@@ -95,13 +97,13 @@ fn check_schema(manifest: &Manifest) -> Result<(), Failure> {
     if least <= known {
         return Ok(());
     }
-    Err(format!(
+    let message = format!(
         "the backup was written by Hotline {} and needs a release with schema {least} or newer; this is Hotline {} with \
          schema {known}",
         manifest.release,
         env!("CARGO_PKG_VERSION")
-    )
-    .into())
+    );
+    Err(Refusal::configuration(message).into())
 }
 
 /// Where a backup is restored to.
@@ -134,11 +136,11 @@ impl RestoreTarget<'_> {
                 key_file.display()
             )
             .into()),
-            (false, false) => Err(format!(
+            (false, false) => Err(Refusal::configuration(format!(
                 "the backup was made without keys: first copy the key file of the installation to `{}`, or name it with \
                  --key-file",
                 key_file.display()
-            )
+            ))
             .into()),
             _ => Ok(()),
         }
@@ -154,8 +156,7 @@ impl RestoreTarget<'_> {
         let result = match result {
             Ok(()) => {
                 let path = path.to_owned();
-                let restore =
-                    move || backup::restore_tables(&program, &connection, &path).map_err(|error| error.to_string());
+                let restore = move || backup::restore_tables(&program, &connection, &path);
                 tokio::task::spawn_blocking(restore).await?.map_err(Failure::from)
             }
             Err(error) => Err(error),

@@ -19,7 +19,7 @@ use crate::cli::audit::{AuditedAction, Target};
 use crate::cli::database::with_secrets;
 use crate::cli::{Failure, GlobalArgs, Refusal};
 use crate::exit_code::Exit;
-use crate::media::FileArchive;
+use crate::media::{FileArchive, Unavailable};
 use crate::webhooks::new_secret;
 
 /// Maximum size of a manifest: it has a line for each noun.
@@ -206,6 +206,16 @@ async fn store_files(
 async fn remove(archive: &FileArchive, files: &[FileKey], failure: Failure) -> Failure {
     match archive.remove(files).await {
         Ok(()) => failure,
-        Err(error) => format!("{failure}; {} files of it are left in the store: {error}", files.len()).into(),
+        Err(error) => LeftFiles { count: files.len(), error, failure }.into(),
     }
+}
+
+/// A failed import whose files could not be removed.
+#[derive(Debug, thiserror::Error)]
+#[error("{failure}; {count} files of it are left in the store: {error}")]
+struct LeftFiles {
+    count: usize,
+    error: Unavailable,
+    #[source]
+    failure: Failure,
 }

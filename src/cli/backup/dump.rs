@@ -3,7 +3,7 @@
 //!
 //! Their connection is given in variables: arguments of a process are visible to every user of the machine.
 
-use std::io::Read;
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -12,9 +12,10 @@ use hotline_postgres::Program;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use url::Url;
 
-use super::Failure;
-use super::files::{self, Sum};
+use super::files::{self, BackupFileError, Sum};
 use super::manifest::DUMP;
+use crate::cli::Refusal;
+use crate::exit_code::Exit;
 
 /// Bytes of a program's messages that are kept.
 const MESSAGES_BYTES_MAX: u64 = 16 * 1024;
@@ -27,6 +28,18 @@ const EXTENSIONS: [&str; 3] = ["unaccent", "pg_trgm", "btree_gin"];
 
 /// The schema of a database that has no other user.
 const PUBLIC: &str = "public";
+
+/// Why a program did not write or read the tables.
+#[derive(Debug, thiserror::Error)]
+pub enum DumpError {
+    #[error(transparent)]
+    File(#[from] BackupFileError),
+    #[error("could not run `{name}`")]
+    NotRun { name: String, source: io::Error },
+    /// What it reported.
+    #[error("{0}")]
+    Failed(#[source] Refusal),
+}
 
 /// How a program connects.
 #[derive(Clone)]
@@ -107,7 +120,7 @@ pub fn write(
     snapshot: &str,
     schema: &str,
     backup: &Path,
-) -> Result<(u64, Sum), Failure> {
+) -> Result<(u64, Sum), DumpError> {
     let mut command = connection.command(program);
     // The fastest compression: the service runs beside it.
     command.args(["--format=custom", "--compress=1", "--no-owner", "--no-privileges", "--no-comments"]);
@@ -119,7 +132,7 @@ pub fn write(
     }
     let mut running = Running::start(command.stdout(Stdio::piped()), program)?;
     let path = backup.join(DUMP);
-    let output = running.child.stdout.take().ok_or("pg_dump has no output")?;
+    let output = running.child.stdout.take().ok_or_else(|| running.not_run(ErrorKind::BrokenPipe.into()))?;
     match files::write_from(output, &program.path, &path) {
         Ok(written) => {
             running.finish()?;
@@ -133,12 +146,13 @@ pub fn write(
 }
 
 /// Writes the tables of a backup into an empty database, completely or not at all.
-pub fn restore(program: &Program, connection: &Connection, backup: &Path) -> Result<(), Failure> {
+pub fn restore(program: &Program, connection: &Connection, backup: &Path) -> Result<(), DumpError> {
     let mut command = connection.command(program);
     command.args(["--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges", "--no-comments"]);
     // A name with `=` would be read as several parameters.
     command.arg(format!("--dbname=dbname='{}'", connection.database.replace('\\', "\\\\").replace('\'', "\\'")));
-    command.arg(backup.canonicalize()?.join(DUMP)).stdout(Stdio::null());
+    let backup = backup.canonicalize().map_err(BackupFileError::new("find", backup))?;
+    command.arg(backup.join(DUMP)).stdout(Stdio::null());
     Running::start(&mut command, program)?.finish()
 }
 
@@ -150,9 +164,9 @@ struct Running {
 }
 
 impl Running {
-    fn start(command: &mut Command, program: &Program) -> Result<Self, Failure> {
+    fn start(command: &mut Command, program: &Program) -> Result<Self, DumpError> {
         let name = program.path.display().to_string();
-        let mut child = command.spawn().map_err(|error| format!("could not run `{name}`: {error}"))?;
+        let mut child = command.spawn().map_err(|source| DumpError::NotRun { name: name.clone(), source })?;
         let messages = child.stderr.take().map(|mut stderr| {
             thread::spawn(move || {
                 let mut kept = Vec::new();
@@ -165,10 +179,18 @@ impl Running {
         Ok(Self { name, child, messages })
     }
 
-    fn finish(mut self) -> Result<(), Failure> {
-        let status = self.child.wait()?;
+    fn not_run(&self, source: io::Error) -> DumpError {
+        DumpError::NotRun { name: self.name.clone(), source }
+    }
+
+    fn finish(mut self) -> Result<(), DumpError> {
+        let status = self.child.wait().map_err(|error| self.not_run(error))?;
         let messages = self.messages.take().and_then(|messages| messages.join().ok()).unwrap_or_default();
-        if status.success() { Ok(()) } else { Err(format!("`{}` failed ({status}): {messages}", self.name).into()) }
+        if status.success() {
+            return Ok(());
+        }
+        let message = format!("`{}` failed ({status}): {messages}", self.name);
+        Err(DumpError::Failed(Refusal::new(Exit::Unavailable, message)))
     }
 
     fn stop(mut self) {

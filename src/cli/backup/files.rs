@@ -8,12 +8,17 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::cli::FileFailure;
+
 /// A backup contains conversations and perhaps keys: only its owner may read it.
 const DIR_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
 /// Bytes per read and write.
 const CHUNK_BYTES: usize = 256 * 1024;
+
+/// The operation that makes a file or folder.
+const CREATE: &str = "create";
 
 /// The SHA-256 sum of a file, in hexadecimal.
 pub type Sum = String;
@@ -27,14 +32,17 @@ pub type Sums = BTreeMap<String, Sum>;
 pub struct BackupFileError {
     action: &'static str,
     path: PathBuf,
-    source: io::Error,
+    source: FileFailure,
 }
 
 impl BackupFileError {
     /// For `map_err`: adds the operation and the file to the error.
     pub fn new(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self { action, path, source }
+        move |error| {
+            let source = if action == CREATE { FileFailure::of_new(error) } else { FileFailure::of(error) };
+            Self { action, path, source }
+        }
     }
 
     /// Whether the file does not exist.
@@ -45,18 +53,14 @@ impl BackupFileError {
 
 /// Creates a folder that only its owner may enter, and those above it.
 pub fn create_folder(path: &Path) -> Result<(), BackupFileError> {
-    DirBuilder::new().recursive(true).mode(DIR_MODE).create(path).map_err(BackupFileError::new("create", path))
+    DirBuilder::new().recursive(true).mode(DIR_MODE).create(path).map_err(BackupFileError::new(CREATE, path))
 }
 
 /// Writes a new file from a reader, and returns its size and sum. Errors of the reader are named by `from`.
 pub fn write_from(mut reader: impl Read, from: &Path, path: &Path) -> Result<(u64, Sum), BackupFileError> {
     let mut options = OpenOptions::new();
-    let mut file = options
-        .create_new(true)
-        .write(true)
-        .mode(FILE_MODE)
-        .open(path)
-        .map_err(BackupFileError::new("create", path))?;
+    let mut file =
+        options.create_new(true).write(true).mode(FILE_MODE).open(path).map_err(BackupFileError::new(CREATE, path))?;
     let (mut hasher, mut bytes, mut size) = (Sha256::new(), vec![0; CHUNK_BYTES], 0);
     loop {
         let read = match reader.read(&mut bytes) {

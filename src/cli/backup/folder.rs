@@ -10,6 +10,8 @@ use chrono::{DateTime, NaiveDateTime, Utc};
 use super::Failure;
 use super::files::{self, BackupFileError};
 use super::manifest::MANIFEST;
+use crate::cli::Refusal;
+use crate::exit_code::Exit;
 
 /// Names of backups sort by time, and have no character that a file system or a shell treats specially.
 const NAME: &str = "%Y-%m-%dT%H-%M-%S%.3fZ";
@@ -34,7 +36,8 @@ impl BackupFolder {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(format!("another backup to `{}` is in progress", path.display()).into());
+                let message = format!("another backup to `{}` is in progress", path.display());
+                return Err(Refusal::new(Exit::Retry, message).into());
             }
             Err(TryLockError::Error(error)) => return Err(BackupFileError::new("lock", &lock)(error).into()),
         }

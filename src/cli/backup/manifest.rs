@@ -7,7 +7,9 @@ use std::path::Path;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::files::{self, BackupFileError, Sums};
+use super::files::{self, BackupFileError, Sum, Sums};
+use crate::cli::Refusal;
+use crate::exit_code::Exit;
 
 pub const MANIFEST: &str = "manifest.json";
 pub const SUMS: &str = "sums.sha256";
@@ -85,8 +87,8 @@ pub struct FilesPart {
 pub enum ManifestError {
     #[error(transparent)]
     File(#[from] BackupFileError),
-    #[error("`{0}` is not a complete backup: {1}")]
-    Invalid(String, String),
+    #[error("{0}")]
+    Invalid(#[source] Refusal),
 }
 
 impl Manifest {
@@ -112,7 +114,7 @@ impl Manifest {
     /// Reads the sums of all files of this backup.
     pub fn read_sums(&self, backup: &Path) -> Result<Sums, ManifestError> {
         let path = backup.join(SUMS);
-        if files::sum(&path)? != self.sums {
+        if sum_of(&path)? != self.sums {
             return Err(invalid(&path, "its own sum is not the one in the manifest".to_owned()));
         }
         let text = fs::read_to_string(&path).map_err(BackupFileError::new("read", &path))?;
@@ -128,13 +130,20 @@ impl Manifest {
                 return Err(invalid(&backup.join(SUMS), format!("the name `{name}` is not one of a backup")));
             }
             let path = backup.join(name);
-            if files::sum(&path)? != *sum {
+            if sum_of(&path)? != *sum {
                 return Err(invalid(&path, "the file is damaged: its SHA-256 sum differs".to_owned()));
             }
             progress(index + 1);
         }
         Ok(sums)
     }
+}
+
+/// The sum of a file that a complete backup has.
+fn sum_of(path: &Path) -> Result<Sum, ManifestError> {
+    files::sum(path).map_err(|error| {
+        if error.is_missing() { invalid(path, "the file is missing".to_owned()) } else { error.into() }
+    })
 }
 
 /// Writes the sums of all files, and returns their own sum.
@@ -148,5 +157,5 @@ pub fn write_sums(backup: &Path, sums: &Sums) -> Result<String, BackupFileError>
 }
 
 fn invalid(path: &Path, reason: String) -> ManifestError {
-    ManifestError::Invalid(path.display().to_string(), reason)
+    ManifestError::Invalid(Refusal::new(Exit::Data, format!("`{}` is not a complete backup: {reason}", path.display())))
 }

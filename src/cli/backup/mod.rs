@@ -32,8 +32,9 @@ use self::manifest::{DatabasePart, FORMAT, FilesPart, JournalPart, write_sums};
 pub use self::manifest::{JOURNAL, KEY, MEDIA, Manifest};
 use self::media::Previous;
 use super::database::connect;
-use super::{Failure, GlobalArgs};
+use super::{Failure, GlobalArgs, Refusal};
 use crate::config::{DatabaseArgs, MediaPlaceArgs};
+use crate::exit_code::Exit;
 
 /// In the data folder: the result of the last backup, for metrics.
 pub const RECORD: &str = "backup.json";
@@ -167,7 +168,7 @@ impl BackupJob<'_> {
         self.progress(&format!("journal: {} entries", journal.as_ref().map_or(0, entries)));
         let snapshot = Snapshot::take(self.db).await?;
         if let Some(reason) = snapshot.state.mismatch(journal.as_ref()) {
-            return Err(self.foreign(&reason).into());
+            return Err(Refusal::new(Exit::Data, self.foreign(&reason)).into());
         }
         let journal_part = journal.as_ref().map(|journal| of_journal(journal, &snapshot.state));
         if let Some(part) = &journal_part {
@@ -196,8 +197,8 @@ impl BackupJob<'_> {
             least_migration: snapshot.state.least_migration,
         };
         let (id, schema, path) = (snapshot.id.clone(), part.schema.clone(), unfinished.path().to_owned());
-        let write = move || dump::write(&program, &connection, &id, &schema, &path).map_err(Attempt::from);
-        let (size, sum) = tokio::task::spawn_blocking(write).await?.map_err(Attempt::into_failure)?;
+        let write = move || dump::write(&program, &connection, &id, &schema, &path);
+        let (size, sum) = tokio::task::spawn_blocking(write).await??;
         snapshot.end().await?;
         self.progress(&format!("tables: {size} bytes"));
         sums.insert(manifest::DUMP.to_owned(), sum);
@@ -273,30 +274,6 @@ impl BackupJob<'_> {
 
 /// The service may run as another user than the backup, and reads the result.
 const RECORD_MODE: u32 = 0o644;
-
-/// A failure that may cross threads.
-enum Attempt {
-    File(BackupFileError),
-    Other(String),
-}
-
-impl From<Failure> for Attempt {
-    fn from(failure: Failure) -> Self {
-        match failure.downcast::<BackupFileError>() {
-            Ok(error) => Self::File(*error),
-            Err(failure) => Self::Other(failure.to_string()),
-        }
-    }
-}
-
-impl Attempt {
-    fn into_failure(self) -> Failure {
-        match self {
-            Self::File(error) => error.into(),
-            Self::Other(message) => message.into(),
-        }
-    }
-}
 
 fn entries(journal: &Contents) -> u64 {
     journal.first.zip(journal.last).map_or(0, |(first, last)| last + 1 - first)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use hotline::exit_code::Exit;
 use serde_json::{Value, json};
 
 use super::{Installation, backup_of, client, done, names, refused, text};
@@ -65,9 +66,12 @@ async fn one_backup_at_a_time_writes_to_a_folder() {
     let backups = empty_folder();
     let lock = std::fs::File::create(backups.path().join(".lock")).expect("a lock");
     lock.try_lock().expect("locked");
-    let (_, said) = refused(installation.command(&["backup", text(backups.path())])).await;
+    let (code, said) = refused(installation.command(&["backup", text(backups.path())])).await;
+    assert_eq!(code, Some(Exit::Retry.code().into()), "{said}");
     assert!(said.contains("another backup") && said.contains("in progress"), "{said}");
     drop(lock);
+    let (code, said) = refused(installation.command(&["backup", "/proc/backups"])).await;
+    assert_eq!(code, Some(Exit::CannotCreate.code().into()), "{said}");
     // What an interrupted one has left is removed.
     std::fs::create_dir_all(backups.path().join(".unfinished/journal")).expect("a folder");
     done(installation.command(&["backup", text(backups.path())])).await;
@@ -81,7 +85,8 @@ async fn a_backup_elsewhere_than_beside_the_journal_is_refused() {
     let process = installation.serve(logs.path());
     let mut command = command(elsewhere.path(), &["backup", text(backups.path())]);
     command.args(installation.options());
-    let (_, said) = refused(command).await;
+    let (code, said) = refused(command).await;
+    assert_eq!(code, Some(Exit::Data.code().into()), "{said}");
     assert!(said.contains("is not the data folder of this database") && said.contains("--data-dir"), "{said}");
     assert_eq!(names(backups.path()), [".lock"]);
     process.kill();

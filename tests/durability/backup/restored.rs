@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use hotline::exit_code::Exit;
 use tempfile::TempDir;
 
 use super::{Installation, backup_of, done, names, refused, text};
@@ -21,8 +22,9 @@ async fn backup() -> (TempDir, PathBuf) {
     (backups, backup_of(&printed))
 }
 
-async fn says(target: &Installation, backup: &Path, words: &[&str]) {
-    let (_, said) = refused(target.command(&["restore", text(backup)])).await;
+async fn says(target: &Installation, backup: &Path, exit: Exit, words: &[&str]) {
+    let (code, said) = refused(target.command(&["restore", text(backup)])).await;
+    assert_eq!(code, Some(exit.code().into()), "{said}");
     for word in words {
         assert!(said.contains(word), "{word} is missing in {said}");
     }
@@ -39,13 +41,13 @@ async fn a_damaged_or_incomplete_backup_is_refused_and_nothing_is_made() {
         let middle = damaged.len() / 2;
         damaged[middle] ^= 1;
         fs::write(&path, damaged).expect("written");
-        says(&target, &backup, &[name, "sum"]).await;
+        says(&target, &backup, Exit::Data, &[name, "sum"]).await;
         fs::remove_file(&path).expect("removed");
-        says(&target, &backup, &[name]).await;
+        says(&target, &backup, Exit::Data, &[name, "missing"]).await;
         fs::write(&path, whole).expect("written");
     }
     let empty = empty_folder();
-    says(&target, empty.path(), &["no complete backup"]).await;
+    says(&target, empty.path(), Exit::Data, &["no complete backup"]).await;
     assert_eq!(names(target.path()), [""; 0], "something was made");
     done(target.command(&["restore", text(backups.path())])).await;
 }
@@ -55,16 +57,16 @@ async fn a_target_that_is_not_empty_is_refused_and_stays_as_it_is() {
     let (_backups, backup) = backup().await;
     let target = Installation::empty(true).await;
     fs::create_dir(target.path().join("journal")).expect("a folder");
-    says(&target, &backup, &["is not empty", "`journal`", "--data-dir"]).await;
+    says(&target, &backup, Exit::Usage, &["is not empty", "`journal`", "--data-dir"]).await;
     fs::remove_dir(target.path().join("journal")).expect("removed");
     fs::write(target.path().join("secrets.key"), "other").expect("written");
-    says(&target, &backup, &["secrets.key", "--key-file"]).await;
+    says(&target, &backup, Exit::Usage, &["secrets.key", "--key-file"]).await;
     fs::remove_file(target.path().join("secrets.key")).expect("removed");
     assert_eq!(names(target.path()), [""; 0], "something was made");
 
     // A database that has tables.
     let served = Installation::new(false).await;
-    says(&served, &backup, &["not empty"]).await;
+    says(&served, &backup, Exit::Usage, &["not empty"]).await;
     served.drop().await;
 }
 
