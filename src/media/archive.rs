@@ -5,6 +5,7 @@ use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
 use hotline_persistence::CompanyId;
 use hotline_persistence::tables::media::{FileKey, MediaId};
+use tokio::io::AsyncRead;
 
 use super::disk::Disk;
 use super::error::{OpenError, ReadError};
@@ -38,12 +39,18 @@ impl FileArchive {
         Ok(self.0.get(company, id, None).await?.into_stream().map_err(ReadError::from).boxed())
     }
 
-    /// Stores a file under its id.
+    /// Stores a file under its id, with one part of it in memory; `on_part` sees each.
     ///
     /// # Errors
-    /// When the store is unavailable.
-    pub async fn write(&self, company: CompanyId, id: &MediaId, content: Bytes) -> Result<(), Unavailable> {
-        self.0.write(company, id, content).await.map_err(Unavailable::Store)
+    /// When the content cannot be read, or the store is unavailable.
+    pub async fn write(
+        &self,
+        company: CompanyId,
+        id: &MediaId,
+        content: impl AsyncRead + Unpin,
+        on_part: impl FnMut(&[u8]),
+    ) -> Result<(), Unavailable> {
+        self.0.write(company, id, content, on_part).await.map_err(Unavailable::Store)
     }
 
     /// Removes files; missing ones are not an error.

@@ -15,7 +15,7 @@ use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{Error, GetOptions, GetResult, MultipartUpload, ObjectStore, ObjectStoreExt, RetryConfig};
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::Semaphore;
 
 use super::disk::Disk;
@@ -113,17 +113,23 @@ impl Storage {
             }
             Self::Bucket { store, uploads, .. } => {
                 let _permit = uploads.acquire().await.map_err(|error| error.to_string())?;
-                upload_file(store.as_ref(), &to, &mut file).await?;
+                rewind(&mut file.file).await.map_err(|error| error.to_string())?;
+                upload(store.as_ref(), &to, &mut file.file, |_| {}).await?;
             }
         }
         hotline_persistence::fail_point!("media_published", |_| std::process::abort());
         Ok(())
     }
 
-    /// Stores the content of a file, atomically.
-    pub(super) async fn write(&self, company: CompanyId, id: &MediaId, content: Bytes) -> Result<(), String> {
-        let stored = self.store().put(&self.path_of(company, id), content.into()).await;
-        stored.map(drop).map_err(|error| error.to_string())
+    /// Stores the content of a file, atomically; `on_part` sees each part of it.
+    pub(super) async fn write(
+        &self,
+        company: CompanyId,
+        id: &MediaId,
+        mut content: impl AsyncRead + Unpin,
+        on_part: impl FnMut(&[u8]),
+    ) -> Result<(), String> {
+        upload(self.store(), &self.path_of(company, id), &mut content, on_part).await
     }
 
     pub(super) async fn get(
@@ -180,15 +186,20 @@ fn file_key(path: &Path) -> Option<FileKey> {
     Some((company, id))
 }
 
-/// Uploads a file to a bucket, with at most one part of it in memory.
-async fn upload_file(store: &dyn ObjectStore, to: &Path, file: &mut SpooledFile) -> Result<(), String> {
-    rewind(&mut file.file).await.map_err(|error| error.to_string())?;
-    if file.size <= PART_BYTES as u64 {
-        let content = read_part(file).await?;
-        return store.put(to, content.into()).await.map(drop).map_err(|error| error.to_string());
+/// Uploads a content, with at most one part of it in memory; `on_part` sees each.
+async fn upload(
+    store: &dyn ObjectStore,
+    to: &Path,
+    content: &mut (impl AsyncRead + Unpin),
+    mut on_part: impl FnMut(&[u8]),
+) -> Result<(), String> {
+    let first = read_part(content).await?;
+    on_part(&first);
+    if first.len() < PART_BYTES {
+        return store.put(to, first.into()).await.map(drop).map_err(|error| error.to_string());
     }
     let mut upload = store.put_multipart(to).await.map_err(|error| error.to_string())?;
-    let result = upload_parts(upload.as_mut(), file).await;
+    let result = upload_parts(upload.as_mut(), first, content, on_part).await;
     if result.is_err() {
         // If this fails too, the bucket's own rule for incomplete uploads applies.
         let _ = upload.abort().await;
@@ -196,21 +207,26 @@ async fn upload_file(store: &dyn ObjectStore, to: &Path, file: &mut SpooledFile)
     result
 }
 
-async fn upload_parts(upload: &mut dyn MultipartUpload, file: &mut SpooledFile) -> Result<(), String> {
-    loop {
-        let part = read_part(file).await?;
-        if part.is_empty() {
-            return upload.complete().await.map(drop).map_err(|error| error.to_string());
-        }
+async fn upload_parts(
+    upload: &mut dyn MultipartUpload,
+    first: Bytes,
+    content: &mut (impl AsyncRead + Unpin),
+    mut on_part: impl FnMut(&[u8]),
+) -> Result<(), String> {
+    let mut part = first;
+    while !part.is_empty() {
         upload.put_part(part.into()).await.map_err(|error| error.to_string())?;
+        part = read_part(content).await?;
+        on_part(&part);
     }
+    upload.complete().await.map(drop).map_err(|error| error.to_string())
 }
 
-/// Reads the next part of a file; empty at its end.
-async fn read_part(file: &mut SpooledFile) -> Result<Bytes, String> {
+/// Reads the next part of a content; empty at its end.
+async fn read_part(content: &mut (impl AsyncRead + Unpin)) -> Result<Bytes, String> {
     let mut part = BytesMut::with_capacity(PART_BYTES);
     while part.len() < PART_BYTES {
-        let mut rest = (&mut file.file).take((PART_BYTES - part.len()) as u64);
+        let mut rest = (&mut *content).take((PART_BYTES - part.len()) as u64);
         if rest.read_buf(&mut part).await.map_err(|error| error.to_string())? == 0 {
             break;
         }

@@ -10,6 +10,7 @@ use hotline_persistence::tables::media::{FileKey, MediaId};
 use hotline_persistence::{CompanyId, Error};
 use serde_json::json;
 use sha2::{Digest, Sha256};
+use tokio::io::AsyncReadExt;
 
 use super::{
     ArchiveManifest, FILE_LIST, FILES, FORMAT, FileSum, ImportArgs, ListedFile, MANIFEST, VERSION, at, file_of,
@@ -191,13 +192,18 @@ async fn store_files(
             return Err(refused(format!("has a file of more than {FILE_BYTES_MAX} bytes")));
         }
         let file = dir.join(FILES).join(id.as_str());
-        let mut content = Vec::new();
-        open(&file)?.take(listed.bytes + 1).read_to_end(&mut content).map_err(at(&file))?;
-        if content.len() as u64 != listed.bytes || hex::encode(Sha256::digest(&content)) != listed.sha256 {
+        let content = tokio::fs::File::from_std(open(&file)?).take(listed.bytes + 1);
+        let (mut hash, mut bytes) = (Sha256::new(), 0);
+        // What is stored of a file that was changed is removed with the others.
+        stored.push((company, id.clone()));
+        let sum = |part: &[u8]| {
+            hash.update(part);
+            bytes += part.len() as u64;
+        };
+        archive.write(company, &id, content, sum).await?;
+        if bytes != listed.bytes || hex::encode(hash.finalize()) != listed.sha256 {
             return Err(damaged(format!("{}: was changed after the export: its checksum is another", file.display())));
         }
-        stored.push((company, id.clone()));
-        archive.write(company, &id, content.into()).await?;
     }
     Ok(())
 }

@@ -14,6 +14,10 @@ use crate::cli::FileFailure;
 const DIR_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
+/// Maximum number of files of messages in a backup. Their sums need 3 GB of memory then, and as much again for those of the
+/// backup before; a bucket keeps that many files with versions of its own.
+pub const FILES_MAX: usize = 20_000_000;
+
 /// Bytes per read and write.
 const CHUNK_BYTES: usize = 256 * 1024;
 
@@ -24,6 +28,7 @@ const CREATE: &str = "create";
 pub type Sum = String;
 
 /// Sums by path below the backup's folder, some 150 bytes each: for a million files, 150 MB while the command runs.
+/// At most [`FILES_MAX`].
 pub type Sums = BTreeMap<String, Sum>;
 
 /// A file operation failed.

@@ -7,7 +7,7 @@ use std::path::Path;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::files::{self, BackupFileError, Sum, Sums};
+use super::files::{self, BackupFileError, FILES_MAX, Sum, Sums};
 use crate::cli::Refusal;
 use crate::exit_code::Exit;
 
@@ -20,6 +20,9 @@ pub const KEY: &str = "secrets.key";
 
 /// The version of the layout. A release reads the versions up to its own.
 pub const FORMAT: u32 = 1;
+
+/// Maximum size of the list of sums: the lines of as many files as a backup may have.
+const SUMS_BYTES_MAX: u64 = FILES_MAX as u64 * 256;
 
 /// The content of a backup.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -116,6 +119,9 @@ impl Manifest {
         let path = backup.join(SUMS);
         if sum_of(&path)? != self.sums {
             return Err(invalid(&path, "its own sum is not the one in the manifest".to_owned()));
+        }
+        if fs::metadata(&path).map_err(BackupFileError::new("read", &path))?.len() > SUMS_BYTES_MAX {
+            return Err(invalid(&path, format!("it has more than {SUMS_BYTES_MAX} bytes")));
         }
         let text = fs::read_to_string(&path).map_err(BackupFileError::new("read", &path))?;
         let lines = text.lines().map(|line| line.split_once("  ").map(|(sum, name)| (name.to_owned(), sum.to_owned())));

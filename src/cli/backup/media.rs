@@ -4,8 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::files::{self, BackupFileError, Sums};
+use super::files::{self, BackupFileError, FILES_MAX, Sums};
 use super::manifest::{FilesPart, MEDIA};
+use crate::cli::{Failure, Refusal};
 
 /// The backup before, and the sums of its files.
 pub struct Previous {
@@ -22,7 +23,8 @@ pub fn copy(
     sums: &mut Sums,
     part: &mut FilesPart,
     mut progress: impl FnMut(u64),
-) -> Result<(), BackupFileError> {
+) -> Result<(), Failure> {
+    let files_max = files_max();
     // {hour}/{company}/{id}; what is being uploaded is in `incoming`, and no message refers to it.
     for hour in files::names(from)?.into_iter().filter(|name| is_hour(name)) {
         for company in files::names(&from.join(&hour))? {
@@ -36,6 +38,14 @@ pub fn copy(
                     continue;
                 }
                 files::create_folder(&backup.join(MEDIA).join(&hour).join(&company))?;
+                if sums.len() >= files_max {
+                    let message = format!(
+                        "`{}` has more than {files_max} files, which is the limit of a backup: store them in a bucket \
+                         (--media-store), which keeps versions of its own",
+                        from.display()
+                    );
+                    return Err(Refusal::configuration(message).into());
+                }
                 let Some((size, sum, is_linked)) = take(&folder.join(&id), backup, &name, previous)? else { continue };
                 sums.insert(name, sum);
                 part.count += 1;
@@ -46,6 +56,14 @@ pub fn copy(
         }
     }
     Ok(())
+}
+
+/// The limit, which a test lowers.
+fn files_max() -> usize {
+    hotline_persistence::fail_point!("backup_files_max", |value: Option<String>| {
+        value.and_then(|value| value.parse().ok()).unwrap_or(FILES_MAX)
+    });
+    FILES_MAX
 }
 
 fn is_hour(name: &str) -> bool {

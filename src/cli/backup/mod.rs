@@ -211,7 +211,7 @@ impl BackupJob<'_> {
         previous: Option<&Previous>,
         sums: &mut Sums,
         part: &mut FilesPart,
-    ) -> Result<(), BackupFileError> {
+    ) -> Result<(), Failure> {
         if part.in_bucket {
             return Ok(());
         }

@@ -3,10 +3,11 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use hotline::exit_code::Exit;
 use reqwest::Method;
 use serde_json::json;
 
-use super::{Installation, backup_of, client, done, names, text};
+use super::{Installation, backup_of, client, done, names, refused, text};
 use crate::support::form::Form;
 use crate::support::{Api, Company, empty_folder};
 
@@ -55,6 +56,13 @@ async fn a_further_backup_has_every_file_and_copies_only_new_ones() {
         1,
         "the first file is there once: {one:?} {two:?}"
     );
+
+    // More files than a backup may have.
+    let mut command = installation.command(&["backup", text(backups.path())]);
+    command.env("FAILPOINTS", "backup_files_max=return(1)");
+    let (code, said) = refused(command).await;
+    assert_eq!(code, Some(Exit::Configuration.code().into()), "{said}");
+    assert!(said.contains("more than 1 files") && said.contains("--media-store"), "{said}");
 
     // The first is removed, and the second is still whole.
     let third = backup().await;

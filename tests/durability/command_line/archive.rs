@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use hotline::exit_code::Exit;
 use hotline_persistence::archive::{COMPANY, OMITTED, TABLES};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{failure, json as printed};
-use crate::process::{Process, with_database};
+use crate::process::{Process, run, with_database};
 use crate::support::form::Form;
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, TestDatabase, eventually};
@@ -46,6 +47,11 @@ fn stop(mut process: Process) {
     assert!(process.wait().success(), "{}", process.log());
 }
 
+/// A file that is stored in several parts.
+fn large() -> Vec<u8> {
+    b"a file\n".repeat(1 << 20)
+}
+
 /// A record of each noun.
 async fn fill(api: &Api, company: &Company) {
     let made = async |path: &str, body: Value| api.post(path, body).await.data(201)["id"].clone();
@@ -63,7 +69,7 @@ async fn fill(api: &Api, company: &Company) {
     let path = format!("/webchat/sessions/{}/messages", session.as_str().expect("id"));
     let ticket = api.post(&path, said).await.data(201)["ticketId"].clone();
     api.post("/messages", send).await.data(202);
-    let form = Form::default().text("type", "media").text("ticketId", &ticket).file("a.txt", "text/plain", b"a file");
+    let form = Form::default().text("type", "media").text("ticketId", &ticket).file("a.txt", "text/plain", &large());
     api.send_form(form).await.data(202);
     api.post(&format!("/tickets/{ticket}/notes"), json!({"body": "Call back"})).await.data(201);
     let close = json!({"wrapupTypeId": company.solved, "wrapupNote": "well"});
@@ -128,6 +134,12 @@ fn change(folder: &Path, file: &str, from: &str, to: &str, agrees: bool) {
     }
 }
 
+/// Number of files below a folder.
+fn stored(folder: &Path) -> usize {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| if entry.path().is_dir() { stored(&entry.path()) } else { 1 }).sum()
+}
+
 fn copy(from: &Path, to: &Path) {
     let status = std::process::Command::new("cp").arg("-a").arg(from).arg(to).status().expect("cp runs");
     assert!(status.success());
@@ -177,6 +189,17 @@ async fn a_company_is_the_same_in_another_installation() {
     let serving = Process::serve(there);
     assert!(failure(there, &["import", &dir]).contains("stop it"));
     stop(serving);
+    let changed = folder.path().join("changed");
+    copy(&archive, &changed);
+    let file = std::fs::read_dir(changed.join("files")).expect("a folder").flatten().next().expect("a file").path();
+    let mut content = large();
+    *content.last_mut().expect("a byte") = b'!';
+    std::fs::write(&file, content).expect("written");
+    let output = run(there, &["import", &changed.display().to_string()]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(Exit::Data.code().into()), "{said}");
+    assert!(said.contains("was changed after the export") && said.contains(&file.display().to_string()), "{said}");
+    assert_eq!(stored(&there.join("media")), 0, "a file of a refused import is stored");
     let imported = printed(there, &["import", &dir]);
     assert_eq!((&imported["files"], &imported["exportedFrom"]), (&json!(1), &json!(company.id)), "{imported}");
     let new = imported["companyId"].to_string();
@@ -216,7 +239,7 @@ async fn a_company_is_the_same_in_another_installation() {
     let media = moved.all("/messages").await.into_iter().find(|message| message["type"] == "media").expect("a file");
     let url = media["media"]["url"].as_str().expect("an address").to_owned();
     let file = moved.anonymous(Method::GET, &url).send().await.expect("an answer");
-    assert_eq!(file.bytes().await.expect("bytes").as_ref(), b"a file");
+    assert!(file.bytes().await.expect("bytes").as_ref() == large(), "the file is another");
     let contact =
         moved.post("/contacts", json!({"name": "New", "number": "5511900000009"})).await.data(201)["id"].clone();
     let opened = json!({"channelId": moved.all("/channels").await[0]["id"], "contactId": contact});
