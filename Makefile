@@ -153,7 +153,8 @@ fixture: postgres nextest
 packaging: postgres nextest proxies
 	cargo nextest run --profile proofs $(TESTED) --test durability --run-ignored only -E 'test(/^proxies::/)' $(ARGS)
 
-# The documents as a site, in target/site/html; fails if a link or an anchor leads nowhere.
+# The documents as a site, in target/site/html, with a page for each resource of the API, each page as Markdown, and llms.txt;
+# fails if a link or an anchor leads nowhere.
 site: target/site/venv/bin/mkdocs
 	target/site/venv/bin/mkdocs $(or $(ARGS),build) --strict --config-file tools/site/mkdocs.yml
 
