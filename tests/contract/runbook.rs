@@ -19,10 +19,19 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What a key of the rules has as its values, in their order.
+/// What a key of the rules has as its values, in their order; a folded one is one line.
 fn values(rules: &str, key: &str) -> Vec<String> {
-    let lines = rules.lines().filter_map(|line| line.trim_start_matches([' ', '-']).strip_prefix(key));
-    lines.map(|value| value.trim().to_owned()).collect()
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let lines: Vec<&str> = rules.lines().collect();
+    let found = lines.iter().enumerate().filter_map(|(index, line)| {
+        let value = line.trim_start_matches([' ', '-']).strip_prefix(key)?.trim();
+        if value != ">-" {
+            return Some(value.to_owned());
+        }
+        let folded = lines[index + 1..].iter().take_while(|next| indent(next) > indent(line));
+        Some(folded.map(|next| next.trim()).collect::<Vec<_>>().join(" "))
+    });
+    found.collect()
 }
 
 /// The names in a text that may be metrics.
@@ -64,6 +73,19 @@ fn every_metric_of_the_alert_rules_is_documented() {
             assert!(Condition::ALL.iter().any(|condition| condition.name() == label), "{expression}");
         }
     }
+}
+
+#[test]
+fn every_metric_of_the_pages_for_operators_is_documented() {
+    let documented = names(&read("docs/metrics.md"));
+    for page in
+        ["docs/operate/runbook.md", "docs/operate/monitoring.md", "docs/operate/sizing.md", "docs/benchmarks.md"]
+    {
+        let used = names(&read(page));
+        let unknown: Vec<_> = used.difference(&documented).collect();
+        assert!(unknown.is_empty(), "{page}: {unknown:?}");
+    }
+    assert!(names(&read("docs/operate/monitoring.md")).len() > 5);
 }
 
 #[test]
