@@ -84,7 +84,7 @@ impl Installation {
 
     pub async fn drop(self) {
         if let Tables::Own(database) = self.tables {
-            database.drop().await;
+            (*database).drop().await;
         }
     }
 }
