@@ -34,6 +34,7 @@ async fn sigterm_under_load_flushes_everything_and_the_next_start_replays_nothin
     };
     join(stopped, join_all(going)).await;
     assert_eq!(process.wait().code(), Some(0));
+    assert!(process.log().contains("stopped; all changes are written"), "{}", process.log());
 
     let process = Process::serve(folder.path());
     assert_eq!(process.replayed(), 0, "something was left in the journal");

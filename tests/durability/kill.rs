@@ -100,6 +100,7 @@ async fn what_was_answered_survives_kills_at_random_moments() {
         );
     }
 
+    assert!(process.log().contains("recovered"), "{}", process.log());
     process.terminate();
     assert!(process.wait().success(), "the last stop was not clean: {}", process.log());
     // And the same from the tables, with no service between.

@@ -61,6 +61,7 @@ async fn hot_conversations_go_on_while_postgres_is_stopped_and_nothing_is_lost()
             let reasons = ready.body["reasons"].as_array().expect("reasons");
             let outage = reasons.iter().find(|reason| reason["reason"] == "database");
             assert!(outage.is_some_and(|outage| outage["since"].is_string()), "{}", ready.body);
+            assert!(outage.is_some_and(|outage| outage["message"] == "database does not respond"), "{}", ready.body);
         }
         assert!(lists_refused > 0);
         let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL is back");

@@ -23,7 +23,7 @@ use crate::support::{Api, Company, TestDatabase, eventually, patience};
 const NOTICED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The lines with this message, as fields.
-fn lines(process: &Process, message: &str) -> Vec<Value> {
+pub fn lines(process: &Process, message: &str) -> Vec<Value> {
     let log = process.log();
     let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     lines.filter(|line| line["fields"]["message"] == message).map(|line| line["fields"].clone()).collect()

@@ -50,6 +50,7 @@ async fn postgres_is_killed_and_comes_back() {
         slowest = slowest.max(began.elapsed());
     }
     mix.progress(CHANGES_MIN).await;
+    rig.has_logged("PostgreSQL exited unexpectedly and will be restarted");
     let record = mix.end(&rig).await;
     let verdict = check(&record, &mut rig).await;
     assert_eq!(verdict.unknown, 0, "the service stayed, and yet did not answer");
@@ -79,6 +80,7 @@ async fn postgres_is_frozen_and_thaws() {
     rig.lists_are_served().await;
     let back = began.elapsed();
     mix.progress(CHANGES_MIN).await;
+    rig.has_logged("database does not respond");
     let record = mix.end(&rig).await;
     let verdict = check(&record, &mut rig).await;
     assert!(meanwhile > 0, "nothing went on");
@@ -113,6 +115,7 @@ async fn postgres_is_restarted_under_load() {
         slowest = slowest.max(began.elapsed());
     }
     mix.progress(CHANGES_MIN).await;
+    rig.has_logged("PostgreSQL exited unexpectedly and will be restarted");
     let record = mix.end(&rig).await;
     let verdict = check(&record, &mut rig).await;
     assert_eq!(verdict.unknown, 0, "the service stayed, and yet did not answer");
@@ -141,6 +144,7 @@ async fn the_disk_of_postgres_is_full_for_a_while() {
     let before = mix.acknowledged();
     let probes = answers_for(&rig, OUTAGE).await;
     let meanwhile = mix.acknowledged() - before;
+    rig.has_logged("database accepts no changes; they are retried");
     std::fs::remove_file(ballast).expect("room is made");
     let began = Instant::now();
     rig.lists_are_served().await;

@@ -61,6 +61,9 @@ async fn the_disk_of_the_journal_is_full_for_a_while() {
     let began = Instant::now();
     eventually("the journal has room again", || async { rig.part("journal").await }).await;
     let back = began.elapsed();
+    rig.has_logged(
+        "could not create the next journal segment; changes are refused until this succeeds: check free disk space",
+    );
     mix.progress(CHANGES_MIN).await;
     for list in ["/tickets", "/messages", "/contacts"] {
         let began = Instant::now();
@@ -96,7 +99,7 @@ async fn the_disk_of_the_journal_becomes_read_only() {
     rig.shim().set(Knob::ChangeErrno, Errno::EROFS as i64);
     let (status, log) = rig.died();
     assert_eq!(status.code(), Some(75), "{status}: {log}");
-    assert!(log.contains("changes can no longer be made durable"), "{log}");
+    assert!(log.contains("changes can no longer be made durable; stopping"), "{log}");
     let refused = rig.try_serve().expect_err("it serves on a disk it cannot write");
     let said = refused.lines().last().unwrap_or_default().to_owned();
     assert!(refused.contains("journal"), "the start does not say what it cannot write: {refused}");
@@ -151,7 +154,7 @@ async fn a_sync_of_the_journal_fails_and_loses_what_it_was_for() {
         rig.shim().set(Knob::SyncErrno, Errno::EIO as i64);
         let (status, log) = rig.died();
         assert_eq!(status.code(), Some(75), "{status}: {log}");
-        assert!(log.contains("changes can no longer be made durable"), "{log}");
+        assert!(log.contains("changes can no longer be made durable; stopping"), "{log}");
         rig.shim().set(Knob::SyncErrno, 0);
         rig.serve();
     }

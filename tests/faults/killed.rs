@@ -14,6 +14,9 @@ use crate::summary::Row;
 const KILLS: usize = 8;
 const POWER_CUTS: usize = 5;
 
+/// What a start logs of a torn tail.
+const TORN: &str = "discarded an incomplete write at the journal's end; it had not been acknowledged";
+
 /// Changes of each life; there is something to lose then.
 const CHANGES_MIN: u64 = 60;
 
@@ -66,7 +69,7 @@ async fn what_was_answered_survives_a_power_cut_that_tears_the_last_write() {
         assert_eq!(status.signal(), Some(Signal::SIGKILL as i32), "{status}: {log}");
         rig.shim().set(Knob::PowerCut, 0);
         rig.serve();
-        torn += usize::from(rig.process().log().contains("discarded an incomplete write"));
+        torn += usize::from(rig.process().log().contains(TORN));
     }
     mix.progress(CHANGES_MIN).await;
     let record = mix.end(&rig).await;

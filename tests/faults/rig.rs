@@ -166,6 +166,12 @@ impl Rig {
         text.lines().next()?.parse().ok().map(Pid::from_raw)
     }
 
+    /// Asserts that the running service has logged this line, which the runbook explains.
+    pub fn has_logged(&self, line: &str) {
+        let log = self.process().log();
+        assert!(log.contains(line), "`{line}` was not logged: {log}");
+    }
+
     /// Waits until lists are served.
     pub async fn lists_are_served(&self) {
         let api = self.api();

@@ -61,6 +61,7 @@ async fn takeover() -> Duration {
     let log = first.log();
     let read = log.lines().rfind(|line| line.contains("loaded slots")).expect("the slots were read");
     println!("taken over after {took:?}: {read}");
+    assert!(log.contains("fenced an unresponsive process of the cluster"), "{log}");
     scene.owns(&one, 1024..=1024).await;
     drop(first);
     scene.database.drop().await;

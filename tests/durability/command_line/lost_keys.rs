@@ -43,6 +43,7 @@ async fn stored(folder: &Path) -> Vec<String> {
 async fn works_without(process: &Process, api: &Api, (made, hook): (&[Value], &Value), key: &str) {
     let warned = warnings(process);
     assert_eq!(warned.len(), 1, "{warned:#?}");
+    assert!(warned[0].contains("keys that encrypt credentials are missing"), "{warned:?}");
     assert!(warned[0].contains(key) && warned[0].contains("hotline secret abandon"), "{warned:?}");
     let listed = api.get("/channels?order=asc").await.data(200).clone();
     let statuses: Vec<&Value> = listed.as_array().expect("channels").iter().map(|channel| &channel["status"]).collect();

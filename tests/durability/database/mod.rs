@@ -2,6 +2,7 @@
 //! pooler, with settings of others.
 
 mod link;
+mod refused;
 mod requirements;
 mod tls;
 mod writer;

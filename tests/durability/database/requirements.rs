@@ -2,6 +2,7 @@
 
 use futures_util::future::join_all;
 use serde_json::json;
+use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
 
 use super::link::Link;
@@ -9,14 +10,14 @@ use crate::process::{Process, command, data_folder, serving};
 use crate::support::{Api, Company, TestDatabase, database};
 
 /// A database of its own owner, who is no administrator.
-struct Owned {
+pub struct Owned {
     database: TestDatabase,
-    name: String,
-    role: String,
+    pub name: String,
+    pub role: String,
 }
 
 impl Owned {
-    async fn create(encoding: &str) -> Self {
+    pub async fn create(encoding: &str) -> Self {
         let database = TestDatabase::create().await;
         let name = hotline_persistence::key::new_key("owned_").to_lowercase();
         let owned = Self { role: format!("{name}_owner"), name, database };
@@ -30,22 +31,26 @@ impl Owned {
     }
 
     /// In the server, not in the owned database.
-    async fn as_admin(&self, statement: &str) {
+    pub async fn as_admin(&self, statement: &str) {
         sqlx::query(AssertSqlSafe(statement)).execute(&self.database.db).await.expect(statement);
     }
 
-    async fn inside(&self, statement: &str) {
-        let options = self.database.options.clone().database(&self.name);
-        let mut connection = options.connect().await.expect("the owned database");
+    /// How an administrator connects to it.
+    pub fn options(&self) -> PgConnectOptions {
+        self.database.options.clone().database(&self.name)
+    }
+
+    pub async fn inside(&self, statement: &str) {
+        let mut connection = self.options().connect().await.expect("the owned database");
         sqlx::query(AssertSqlSafe(statement)).execute(&mut connection).await.expect(statement);
         connection.close().await.expect("a close");
     }
 
-    fn url(&self) -> String {
+    pub fn url(&self) -> String {
         database::url(&self.database.options.clone().database(&self.name).username(&self.role))
     }
 
-    async fn drop(self) {
+    pub async fn drop(self) {
         self.as_admin(&format!("drop database {} with (force)", self.name)).await;
         self.as_admin(&format!("drop role {}", self.role)).await;
         self.database.drop().await;

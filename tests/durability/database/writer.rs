@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::{join, join_all};
 use hotline::service::Service;
+use hotline::telemetry::states::Condition;
 use serde_json::json;
 
 use super::link::Link;
@@ -62,8 +63,14 @@ async fn forget_while_they_talk(moment: Moment) {
         }
         eventually("the connections are forgotten", || async { link.has_forgotten() }).await;
         let (forgotten_at, appended) = (Instant::now(), log.appended());
-        eventually("the writer is back", || async { log.flushed() > appended }).await;
+        let mut was_reported = false;
+        let mut is_back = || {
+            was_reported |= service.app.figures.states.holds(Condition::Database);
+            log.flushed() > appended
+        };
+        eventually("the writer is back", || std::future::ready(is_back())).await;
         let took = forgotten_at.elapsed();
+        assert!(was_reported, "no `database does not respond` in {took:?}");
         eventually("lists are served again", || async { api.get("/tickets").await.status == 200 }).await;
         going.is_over.store(true, Ordering::Release);
         took

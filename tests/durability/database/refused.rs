@@ -1,0 +1,142 @@
+//! A database that is there and refuses: every login, every change, or its sessions are ended. Conversations continue, and what they
+//! were answered is written afterwards.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::requirements::Owned;
+use crate::process::{Process, data_folder, serving};
+use crate::states::lines;
+use crate::support::{Api, Company, eventually};
+
+/// How often all sessions are ended.
+const ENDED: usize = 5;
+
+/// A service on a database of its own role, and a conversation that is held in memory.
+struct Scene {
+    owned: Owned,
+    process: Process,
+    company: Company,
+    api: Api,
+    accepted: BTreeSet<String>,
+    // After the process, which has its journal there.
+    _folder: tempfile::TempDir,
+}
+
+impl Scene {
+    async fn begin() -> Self {
+        let (owned, folder) = (Owned::create("UTF8").await, data_folder());
+        let mut serve = serving(folder.path());
+        serve.args(["--database-url", &owned.url(), "--rate-per-minute", "0"]);
+        let process = Process::start(folder.path(), &mut serve).unwrap_or_else(|log| panic!("no start: {log}"));
+        let db = hotline_persistence::pool::connect(owned.options());
+        let company = Company::create(&db, "Acme").await;
+        db.close().await;
+        let api = Api::new(process.address, &company.key);
+        eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
+        let mut scene = Self { owned, process, company, api, accepted: BTreeSet::new(), _folder: folder };
+        scene.send().await;
+        scene
+    }
+
+    /// Sends a message, which must be accepted.
+    async fn send(&mut self) {
+        let body = format!("message {}", self.accepted.len());
+        let send =
+            json!({"channelId": self.company.phone, "number": "5511900000001", "type": "text", "body": body.clone()});
+        self.api.post("/messages", send).await.data(202);
+        self.accepted.insert(body);
+    }
+
+    /// Waits until a line was logged so often in all.
+    async fn has_logged(&self, message: &str, times: usize) -> Value {
+        eventually(message, || async { lines(&self.process, message).len() == times }).await;
+        lines(&self.process, message).pop().expect("a line")
+    }
+
+    /// Runs a statement of an administrator: on a database from outside, because a session in it may be read-only.
+    async fn set(&self, statement: &str) {
+        match statement.starts_with("alter database") {
+            true => self.owned.as_admin(statement).await,
+            false => self.owned.inside(statement).await,
+        }
+    }
+
+    /// Ends every session of the service.
+    async fn end_sessions(&self) {
+        let role = &self.owned.role;
+        let end = format!("select pg_terminate_backend(pid) from pg_stat_activity where usename = '{role}'");
+        self.owned.as_admin(&end).await;
+    }
+
+    /// Every message that was accepted is in the tables, once; then it ends.
+    async fn end(mut self) {
+        let is_served = async || self.api.try_get("/messages").await.is_some_and(|reply| reply.status == 200);
+        eventually("lists are served", is_served).await;
+        let stored = self.api.all("/messages").await;
+        let bodies: BTreeSet<String> =
+            stored.iter().map(|message| message["body"].as_str().expect("a body").to_owned()).collect();
+        assert_eq!((stored.len(), &bodies), (self.accepted.len(), &self.accepted));
+        self.process.terminate();
+        assert!(self.process.wait().success(), "{}", self.process.log());
+        self.owned.drop().await;
+    }
+}
+
+#[actix_web::test]
+async fn conversations_continue_while_every_login_is_refused() {
+    let mut scene = Scene::begin().await;
+    let role = scene.owned.role.clone();
+    scene.owned.as_admin(&format!("alter role {role} nologin")).await;
+    scene.end_sessions().await;
+    let begun = scene.has_logged("database does not respond", 1).await;
+    assert!(begun["reason"].as_str().is_some_and(|reason| reason.contains("not permitted to log in")), "{begun}");
+    for _ in 0..5 {
+        scene.send().await;
+    }
+    scene.owned.as_admin(&format!("alter role {role} login")).await;
+    scene.has_logged("database responds again", 1).await;
+    scene.send().await;
+    scene.end().await;
+}
+
+#[actix_web::test]
+async fn changes_that_a_database_refuses_are_kept_and_written_afterwards() {
+    let mut scene = Scene::begin().await;
+    let (name, role) = (scene.owned.name.clone(), scene.owned.role.clone());
+    let read_only = format!("alter database {name} set default_transaction_read_only = on");
+    let writable = format!("alter database {name} reset default_transaction_read_only");
+    for (number, (refuse, accept, reason)) in [
+        (format!("revoke insert on messages from {role}"), format!("grant insert on messages to {role}"), "permission"),
+        (read_only, writable, "read-only"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        scene.set(&refuse).await;
+        scene.end_sessions().await;
+        for _ in 0..5 {
+            scene.send().await;
+        }
+        let begun = scene.has_logged("database accepts no changes; they are retried", number + 1).await;
+        assert!(begun["reason"].as_str().is_some_and(|said| said.contains(reason)), "{begun}");
+        scene.set(&accept).await;
+        scene.end_sessions().await;
+        scene.has_logged("database accepts changes again", number + 1).await;
+    }
+    scene.send().await;
+    scene.end().await;
+}
+
+#[actix_web::test]
+async fn sessions_that_are_ended_again_and_again_cost_nothing() {
+    let mut scene = Scene::begin().await;
+    for _ in 0..ENDED {
+        scene.end_sessions().await;
+        scene.send().await;
+        let is_served = async || scene.api.try_get("/messages").await.is_some_and(|reply| reply.status == 200);
+        eventually("lists are served over new sessions", is_served).await;
+    }
+    scene.end().await;
+}
