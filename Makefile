@@ -27,7 +27,7 @@ LLVM_BIN := /usr/lib/llvm-$(LLVM)/bin
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
 
-.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages panel-types schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java packaging proxies upgrade fixture clients-generate clients-test alerts promtool packaging-lint site python packaging-deb clients-proofs clients-package
+.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages panel-types schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java packaging proxies upgrade fixture clients-generate clients-test alerts promtool packaging-lint site python packaging-deb clients-proofs clients-package clients-n8n test-clients
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -57,7 +57,7 @@ endif
 # all that is measured.
 proofs:
 	@tests/parts.sh proofs build-tests build-release measured neighbours faults cluster kills schedules webhooks campaigns \
-		browser-proofs schemathesis clients clients-test clients-proofs clients-package load-smoke \
+		browser-proofs schemathesis clients clients-test clients-proofs clients-package clients-n8n load-smoke \
 		packaging packaging-lint packaging-deb upgrade
 
 # All that tests and proofs are made of, so that what follows is their own time. Examples beside the tests: cargo counts what
@@ -209,6 +209,12 @@ clients-test: postgres node python
 clients-proofs: postgres node python
 	$(BINARY)
 	clients/proofs.sh $(ARGS)
+
+# The node for n8n, in a real n8n from the registry beside a service; two gigabytes in target/clients. ARGS=quick does what needs
+# neither.
+clients-n8n: postgres node python
+	$(if $(filter quick,$(ARGS)),,$(BINARY))
+	clients/n8n.sh $(ARGS)
 
 # Their packages, checked as registries and users see them; in target/clients/packages.
 clients-package: node python

@@ -22,10 +22,27 @@ test_examples() {
     clients/service.sh node --test clients/examples/test.mjs
 }
 
-for part in ${*:-generated typescript python examples}; do
+# The examples of the site's pages of the API are calls that the clients have, with values of their types.
+test_documented() {
+    build_typescript
+    python3 tools/site/api.py js >clients/typescript/dist/examples.ts
+    (cd clients/typescript && npx tsc --noEmit --strict --exactOptionalPropertyTypes --target es2022 --module nodenext \
+        --lib es2022,dom,dom.iterable,dom.asynciterable --types node dist/examples.ts)
+    rm clients/typescript/dist/examples.ts
+    prepare_python
+    mkdir -p "$target/clients"
+    python3 tools/site/api.py python >"$target/clients/examples.py"
+    mypy --strict --cache-dir "$target/clients/mypy" "$target/clients/examples.py"
+}
+
+test_n8n() {
+    clients/n8n.sh quick
+}
+
+for part in ${*:-generated typescript python documented n8n examples}; do
     case "$part" in
     generated) python3 clients/generate --check ;;
-    typescript | python | examples) "test_$part" ;;
-    *) echo "unknown part $part: generated, typescript, python or examples" >&2; exit 2 ;;
+    typescript | python | documented | n8n | examples) "test_$part" ;;
+    *) echo "unknown part $part: generated, typescript, python, documented, n8n or examples" >&2; exit 2 ;;
     esac
 done

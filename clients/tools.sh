@@ -4,16 +4,30 @@ target="$(mkdir -p "${CARGO_TARGET_DIR:-target}" && cd "${CARGO_TARGET_DIR:-targ
 # Python's tools have an environment of their own.
 python_tools="${CLIENTS_PYTHON_TOOLS:-$target/clients/python-$(sha256sum clients/python/requirements-dev.txt | cut -c-12)}"
 
+# What a package of Node names, if it is not installed.
+install_node() {
+    if [ ! node_modules/.package-lock.json -nt package-lock.json ]; then
+        npm ci --ignore-scripts --no-audit --no-fund
+        touch node_modules/.package-lock.json
+    fi
+}
+
 build_typescript() {
     (
         cd clients/typescript
-        if [ ! node_modules/.package-lock.json -nt package-lock.json ]; then
-            npm ci --ignore-scripts --no-audit --no-fund
-            touch node_modules/.package-lock.json
-        fi
+        install_node
         npx tsc -p tsconfig.json
         rm -rf dist
         npx tsc -p tsconfig.build.json
+    )
+}
+
+build_n8n_node() {
+    (
+        cd clients/n8n
+        install_node
+        rm -rf dist
+        npm run --silent build
     )
 }
 

@@ -1,4 +1,4 @@
-"""Writes the generated part of both clients from `openapi.json`: `python3 clients/generate`.
+"""Writes the generated part of the clients and of the n8n node from `openapi.json`: `python3 clients/generate`.
 
 With `--check` nothing is written; the status is 1 if a file is not as it would be.
 """
@@ -9,11 +9,16 @@ import sys
 from pathlib import Path
 
 import model
+import n8n
 import python
 import typescript
 
 CLIENTS = Path(__file__).resolve().parents[1]
-FOLDERS = {typescript: CLIENTS / "typescript" / "src" / "generated", python: CLIENTS / "python" / "src" / "hotline" / "generated"}
+FOLDERS = {
+    typescript: CLIENTS / "typescript" / "src" / "generated",
+    python: CLIENTS / "python" / "src" / "hotline" / "generated",
+    n8n: CLIENTS / "n8n" / "nodes" / "Hotline" / "generated",
+}
 
 
 def main(arguments: list[str]) -> int:
