@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Builds the packages of both clients, checks them as registries and users see them, and installs each where nothing
+# Builds the packages of both clients and of the n8n node, checks them as registries and users see them, and installs each where nothing
 # else is: `make clients-package`. They are in target/clients/packages.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . clients/tools.sh
+root="$PWD"
 
 packages="$target/clients/packages"
 empty="$(mktemp -d)"
@@ -13,7 +14,7 @@ mkdir -p "$packages"
 
 build_typescript
 (cd clients/typescript && npx publint --strict && npm pack --silent --pack-destination "$packages")
-archive="$(echo "$packages"/*.tgz)"
+archive="$(echo "$packages"/hotline-client-*.tgz)"
 # Only ESM: `require` of it needs Node 22.
 (cd clients/typescript && npx attw "$archive" --profile esm-only)
 (
@@ -24,10 +25,25 @@ archive="$(echo "$packages"/*.tgz)"
     node -e 'import("@hotline/client/node").then(({ fromPath }) => { if (typeof fromPath !== "function") process.exit(1); })'
 )
 
+build_n8n_node
+(cd clients/n8n && npm run --silent lint && npm pack --silent --pack-destination "$packages")
+
 prepare_python
+(cd clients/python && mypy --strict --cache-dir "$target/clients/mypy" src)
 python3 -m build --quiet --no-isolation --outdir "$packages" clients/python
 twine check --strict "$packages"/*.whl "$packages"/*.tar.gz
 python3 -m venv --system-site-packages "$empty/venv"
 "$empty/venv/bin/pip" install --quiet --disable-pip-version-check "$packages"/*.whl
 (cd "$empty" && PYTHONPATH='' venv/bin/python -c 'import hotline; print("hotline-client", hotline.VERSION, len(hotline.OPERATIONS), "operations")')
+# The node loads where nothing but what n8n gives it is.
+mkdir "$empty/n8n"
+(
+    cd "$empty/n8n"
+    echo '{}' >package.json
+    npm install --silent --no-audit --no-fund --offline --legacy-peer-deps "$packages"/n8n-nodes-hotline-*.tgz
+    NODE_PATH="$root/clients/n8n/node_modules" node -e '
+        const { n8n, version } = require("n8n-nodes-hotline/package.json");
+        const made = [...n8n.nodes, ...n8n.credentials].map((file) => new (Object.values(require(`n8n-nodes-hotline/${file}`))[0])());
+        console.log("n8n-nodes-hotline", version, made.map(({ name, description }) => name ?? description.name).join(", "));'
+)
 ls -1 "$packages"
