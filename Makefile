@@ -48,7 +48,7 @@ demo-cluster: postgres
 # Every test of correctness. Options of nextest go into ARGS; with any, only what they name is run, and no browser.
 test:
 ifeq ($(strip $(ARGS)),)
-	@tests/parts.sh test build-tests test-rust test-browser test-document test-times
+	@tests/parts.sh test build-tests test-rust test-clients test-browser test-document test-times
 else
 	@$(MAKE) --no-print-directory test-rust
 endif
@@ -94,6 +94,10 @@ test-browser: postgres chromium firefox panel-types
 # The service against its own document, briefly: `make schemathesis` has more requests of each kind, and each boundary of it.
 test-document:
 	@$(MAKE) --no-print-directory schemathesis ARGS='--max-examples 5 --phases examples,fuzzing'
+
+# The generated part of the clients is that of the API document.
+test-clients:
+	python3 clients/generate --check
 
 # Where the time of the last run went. Nextest keeps its reports here, wherever tests are built.
 test-times:
