@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use hotline_actors::channels::PROVIDER_ID_BYTES_MAX;
-use hotline_actors::services::InboundMessage;
+use hotline_actors::services::{InboundMessage, Sender};
 use hotline_persistence::controls;
 use hotline_persistence::letters;
 use hotline_persistence::tables::contacts::Referral;
@@ -55,6 +55,8 @@ pub(super) enum EventKind {
     Status { message_id: String, status: DeliveryStatus, at: Option<DateTime<Utc>> },
     /// The status of all our messages to a contact up to a time has changed.
     StatusesUntil { address: String, status: DeliveryStatus, until: DateTime<Utc> },
+    /// A contact has stopped the business's marketing messages at the provider.
+    OptOut { from: Box<Sender>, at: Option<DateTime<Utc>> },
     /// A contact came by a link, and has not written yet.
     Referral { address: String, referral: Referral },
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::{StreamExt, stream};
-use hotline_actors::services::InboundMessage;
+use hotline_actors::services::{InboundMessage, Sender};
 use hotline_actors::{Engine, Organization, Refusal, clock};
 use hotline_persistence::tables::channels::{ChannelRow, ChannelSettings, ChannelType};
 use hotline_persistence::{ChannelId, CompanyId};
@@ -68,14 +68,16 @@ pub(super) async fn process_call(
 /// The conversation of an event: events of one conversation are processed in order.
 fn conversation_key(kind: &EventKind) -> String {
     match kind {
-        EventKind::Message(inbound) => {
-            let from = &inbound.from;
-            let number = from.number.as_ref().map(|number| number.digits.as_str());
-            format!("contact {}", number.or(from.address.as_deref()).unwrap_or_default())
-        }
+        EventKind::Message(inbound) => sender_key(&inbound.from),
+        EventKind::OptOut { from, .. } => sender_key(from),
         EventKind::StatusesUntil { address, .. } | EventKind::Referral { address, .. } => format!("contact {address}"),
         EventKind::Status { message_id, .. } => format!("message {message_id}"),
     }
+}
+
+fn sender_key(from: &Sender) -> String {
+    let number = from.number.as_ref().map(|number| number.digits.as_str());
+    format!("contact {}", number.or(from.address.as_deref()).unwrap_or_default())
 }
 
 /// The channel of an event. A provider calls one URL for all numbers of an account: an event of another number belongs
@@ -146,6 +148,10 @@ async fn process_event(context: IntakeContext<'_>, channel: ChannelId, kind: Eve
         }
         EventKind::StatusesUntil { address, status, until } => {
             engine.inbound.record_statuses_until(company, channel, &address, status, until).await.map(|()| true)
+        }
+        EventKind::OptOut { from, at } => {
+            let at = at.unwrap_or_else(clock::now);
+            engine.inbound.record_opt_out(company, channel, &from, at).await.map(|()| true)
         }
         EventKind::Referral { address, referral } => {
             engine.inbound.record_referral(company, channel, &address, referral).await.map(|()| true)

@@ -14,6 +14,9 @@
 //! | `system` (a number was changed) | what the provider says of it |
 //! | any other, also `unsupported` | a text that names the kind: an agent sees that something came |
 //!
+//! `user_preferences` with which a person stops marketing messages, and statuses that say so (131050), opt them out of
+//! campaigns.
+//!
 //! A person who hides their number is identified by an id scoped to the business (`from_user_id`):
 //! <https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>.
 
@@ -36,10 +39,10 @@ pub(super) fn parse_call(json: &Value) -> Call {
     let mut call = Call::default();
     for change in list(json, "entry").iter().flat_map(|entry| list(entry, "changes")) {
         let value = change.get("value").unwrap_or(&Value::Null);
-        if change.get("field").and_then(Value::as_str) == Some("messages") {
-            add_messages(value, &mut call);
-        } else {
-            call.ignored += 1;
+        match change.get("field").and_then(Value::as_str) {
+            Some("messages") => add_messages(value, &mut call),
+            Some("user_preferences") => add_preferences(value, &mut call),
+            _ => call.ignored += 1,
         }
     }
     call
@@ -74,6 +77,27 @@ fn add_messages(value: &Value, call: &mut Call) {
         let code = text(error, "code");
         tracing::warn!(code, "provider reported an error without a message");
         call.ignored += 1;
+    }
+}
+
+/// People who stop the business's marketing messages. Who resumes them is opted in again by the company, which also has
+/// the stop words of its own.
+/// <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/user_preferences>
+fn add_preferences(value: &Value, call: &mut Call) {
+    let account = id_at(value, "/metadata/phone_number_id");
+    for preference in list(value, "user_preferences") {
+        let (category, choice) = (text(preference, "category"), text(preference, "value"));
+        if category.as_deref() != Some("marketing_messages") || choice.as_deref() != Some("stop") {
+            call.ignored += 1;
+            continue;
+        }
+        match sender_of(id(preference, "wa_id"), id(preference, "user_id"), &[]) {
+            Some(from) => {
+                let kind = EventKind::OptOut { from: Box::new(from), at: time(preference, "timestamp") };
+                call.events.push(CallEvent { account: account.clone(), kind });
+            }
+            None => call.unreadable += 1,
+        }
     }
 }
 
@@ -149,7 +173,11 @@ fn text_body(part: &Value) -> Option<String> {
 }
 
 fn sender(message: &Value, contacts: &[Value]) -> Option<Sender> {
-    let (from, address) = (id(message, "from"), id(message, "from_user_id"));
+    sender_of(id(message, "from"), id(message, "from_user_id"), contacts)
+}
+
+/// A person by their number, or what the provider has in its place, and by their id.
+fn sender_of(from: Option<String>, address: Option<String>, contacts: &[Value]) -> Option<Sender> {
     let number = from.as_deref().filter(|from| numbers::is_phone_number(from));
     // Any other sender id is all the provider has.
     let address = address.or_else(|| from.clone().filter(|_| number.is_none()));

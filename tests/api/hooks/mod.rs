@@ -10,7 +10,7 @@ mod kinds;
 mod opt_out;
 mod repeated;
 mod social;
-mod statuses;
+pub mod statuses;
 mod window;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,9 +1,12 @@
 //! Who writes a stop word wants no campaigns, until they are opted in again.
 
+use chrono::Utc;
 use hotline_persistence::tables::companies::{self, CompanyChanges};
 use serde_json::{Value, json};
 
+use super::statuses::sent;
 use super::{Hooked, MARIA, Tally, contact, messages, taken};
+use crate::events::{after, newest};
 use crate::steps::restarted;
 use crate::support::provider::hooks::{image, text};
 use crate::support::{Api, OwnApp, TestApp};
@@ -104,6 +107,50 @@ async fn what_is_around_a_stop_word_does_not_count_and_a_sentence_stays() {
         assert_eq!(channel.told(&app.api, &said).await, taken(1));
         let found = app.api.get(&format!("/contacts?number={number}")).await.data(200)[0].clone();
         assert_eq!(contact(&app.api, &found["id"]).await["marketingOptOut"], opts_out, "{body}");
+    }
+    app.stop().await;
+}
+
+/// A contact's events since a place, without what every contact has.
+async fn opt_outs_since(api: &Api, begin: i64, id: &Value) -> usize {
+    let events = after(api, begin).await;
+    let is_theirs = |event: &&Value| event["type"] == "contact.updated" && event["data"]["id"] == *id;
+    events.iter().filter(is_theirs).filter(|event| event["data"]["marketingOptOut"] == true).count()
+}
+
+#[actix_web::test]
+async fn who_stops_marketing_messages_at_the_provider_is_opted_out() {
+    const JOSE: &str = "5511991234000";
+    let app = OwnApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    let phone = channel.speaks();
+    let call = phone.message(MARIA, "Maria", text("wamid.1", "hi"));
+    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    let maria = messages(&app.api, channel.id).await[0]["contactId"].clone();
+    let jose = app.api.post("/contacts", json!({"name": "José", "number": JOSE})).await.data(201)["id"].clone();
+    let begin = newest(&app.api).await;
+
+    // The provider has the number in its other spelling; nobody has the second number, and resuming is the company's.
+    let told = phone.preferences(&[("551191234000", "stop"), ("5511999990000", "stop"), (MARIA, "resume")]);
+    assert_eq!(channel.told(&app.api, &told).await, Tally { taken: 2, ignored: 1, ..Tally::default() });
+    let told = phone.preferences(&[(JOSE, "stop")]);
+    assert_eq!(channel.told(&app.api, &told).await, taken(1));
+    assert_eq!(contact(&app.api, &jose).await["marketingOptOut"], true);
+    assert_eq!(contact(&app.api, &maria).await["marketingOptOut"], false);
+    assert_eq!(app.api.get("/contacts?number=5511999990000").await.data(200), &json!([]));
+    assert_eq!(opt_outs_since(&app.api, begin, &jose).await, 1);
+
+    // A message that was not delivered because of it says so too; another failure does not.
+    sent(&app, &channel, &maria, "news", "wamid.news").await;
+    for (code, opts_out) in [(131_026, false), (131_050, true)] {
+        let failed = phone.failed("wamid.news", MARIA, code, "not delivered", Utc::now().timestamp());
+        assert_eq!(channel.told(&app.api, &failed).await, taken(1));
+        assert_eq!(contact(&app.api, &maria).await["marketingOptOut"], opts_out, "{code}");
+    }
+    assert_eq!(opt_outs_since(&app.api, begin, &maria).await, 1);
+    let app = restarted(app).await;
+    for id in [&jose, &maria] {
+        assert_eq!(contact(&app.api, id).await["marketingOptOut"], true);
     }
     app.stop().await;
 }

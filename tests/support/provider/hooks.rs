@@ -26,12 +26,32 @@ pub struct Phone {
 
 impl Phone {
     /// A whole body with what has changed.
-    fn tells(&self, mut value: Value) -> Value {
+    fn tells(&self, value: Value) -> Value {
+        self.tells_of("messages", value)
+    }
+
+    /// People have changed what they want to receive: numbers, and `stop` or `resume`.
+    pub fn preferences(&self, preferences: &[(&str, &str)]) -> Value {
+        let one = |(number, choice): &(&str, &str)| {
+            json!({
+                "wa_id": number,
+                "detail": format!("User requested to {choice} marketing messages"),
+                "category": "marketing_messages",
+                "value": choice,
+                "timestamp": now(),
+            })
+        };
+        let preferences: Vec<Value> = preferences.iter().map(one).collect();
+        self.tells_of("user_preferences", json!({"contacts": [], "user_preferences": preferences}))
+    }
+
+    /// A whole body of any field.
+    pub fn tells_of(&self, field: &str, mut value: Value) -> Value {
         value["messaging_product"] = "whatsapp".into();
         value["metadata"] = json!({"display_phone_number": self.number, "phone_number_id": self.id});
         json!({
             "object": "whatsapp_business_account",
-            "entry": [{"id": "102290129340398", "changes": [{"value": value, "field": "messages"}]}],
+            "entry": [{"id": "102290129340398", "changes": [{"value": value, "field": field}]}],
         })
     }
 

@@ -161,7 +161,7 @@ async fn address(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<Stri
 pub(super) async fn record(scope: Arc<SenderScope>, outgoing: Outgoing, decision: Decision) -> Option<Seq> {
     let message = &outgoing.message;
     let Decision { delivery_status, at, provider_message_id } = decision;
-    if message.after_send.is_none() {
+    if message.after_send.is_none() && !delivery_status.opts_out() {
         let row = DeliveryStatusRow {
             company_id: message.company_id,
             ticket_id: message.ticket_id,
@@ -173,7 +173,7 @@ pub(super) async fn record(scope: Arc<SenderScope>, outgoing: Outgoing, decision
         };
         return scope.status_recorder.record(message.channel_id, row).await;
     }
-    // The message has a follow-up action, which its ticket must decide.
+    // The message has a follow-up action, or its recipient opts out, which its ticket must decide.
     let progress = UpdateDeliveryStatus { message: outgoing.id(), delivery_status, at, provider_message_id };
     let background = scope.base.background.clone();
     background.spawn(record_in_ticket(scope, outgoing, progress)).await.ok().flatten()

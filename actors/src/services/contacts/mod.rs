@@ -110,14 +110,22 @@ impl Contacts {
     /// Whether there is a contact with this number.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when it is not cached and the database is unavailable.
+    /// As for [`Contacts::find_by_number`].
     pub async fn is_known_number(&self, company: CompanyId, number: &str) -> Result<bool, Refusal> {
-        if self.cache.find_by_number(company, number).is_some() {
-            return Ok(true);
+        Ok(self.find_by_number(company, number).await?.is_some())
+    }
+
+    /// The contact with this number, if there is one.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it is not cached and the database is unavailable.
+    pub async fn find_by_number(&self, company: CompanyId, number: &str) -> Result<Option<Arc<ContactRef>>, Refusal> {
+        if let Some(contact) = self.cache.find_by_number(company, number) {
+            return Ok(Some(contact));
         }
         let _lock = self.cache.read_lock(company).await;
         let found = contacts::find_ref_by_number(self.base.readers(), company, number).await?;
-        Ok(found.map(|contact| self.remember(company, contact)).is_some())
+        Ok(found.map(|contact| self.remember(company, contact)))
     }
 
     pub(super) fn remember(&self, company: CompanyId, contact: ContactRef) -> Arc<ContactRef> {

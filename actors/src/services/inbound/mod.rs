@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::contacts::{
-    self, ContactByAddress, ContactByNumber, ContactRef, Referral, ReferralRow,
+    self, ContactByAddress, ContactByNumber, ContactRef, OptOut, Referral, ReferralRow,
 };
 use hotline_persistence::tables::events::{acting, current};
 use hotline_persistence::tables::messages::{ChosenOption, MessageRef, MessageRow};
@@ -338,6 +338,44 @@ impl Inbound {
         let row = ReferralRow { company_id: company, contact_id: contact, referral, at: now() };
         let (_, durable) = self.base.store.log.reserve(company)?.append(vec![Change::Referral(Box::new(row))])?;
         Ok(durable.reached().await?)
+    }
+
+    /// Opts a contact out of campaigns who has stopped the business's marketing messages at the provider. Someone who
+    /// has no contact has nothing to opt out of.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
+    pub async fn record_opt_out(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        from: &Sender,
+        at: DateTime<Utc>,
+    ) -> Result<(), Refusal> {
+        let Some(contact_id) = self.find_known_sender(company, channel, from).await? else { return Ok(()) };
+        let row = OptOut { company_id: company, contact_id, at: at.min(now()) };
+        let (_, durable) = self.base.store.log.reserve(company)?.append(vec![Change::OptOut(row)])?;
+        Ok(durable.reached().await?)
+    }
+
+    /// The contact of a sender, if there is one.
+    async fn find_known_sender(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        from: &Sender,
+    ) -> Result<Option<ContactId>, Refusal> {
+        if let Some(number) = &from.number {
+            for digits in std::iter::once(&number.digits).chain(&number.other_spellings) {
+                if let Some(contact) = self.contacts.find_by_number(company, digits).await? {
+                    return Ok(Some(contact.id));
+                }
+            }
+        }
+        match &from.address {
+            Some(address) => self.find_by_address(company, channel, address).await,
+            None => Ok(None),
+        }
     }
 
     async fn find_by_address(

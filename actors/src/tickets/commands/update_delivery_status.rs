@@ -1,4 +1,5 @@
 use chrono::{DateTime, Utc};
+use hotline_persistence::tables::contacts::OptOut;
 use hotline_persistence::tables::messages::{DeliveryStatus, DeliveryStatusRow};
 use hotline_persistence::{Change, MessageId};
 
@@ -9,7 +10,8 @@ use crate::tickets::{Command, Context, FollowUp, Ticket};
 /// The status of an outbound message has advanced: the outbox has handed it over, or the provider reported a status.
 ///
 /// Statuses only move forward, so this may arrive twice and in any order. The first status that says the provider has
-/// the message executes its follow-up action.
+/// the message executes its follow-up action. A recipient who has stopped marketing messages at the provider opts out
+/// with it, in the same entry.
 #[derive(Clone, Debug)]
 pub struct UpdateDeliveryStatus {
     /// Which message of this ticket.
@@ -28,6 +30,7 @@ impl Command for UpdateDeliveryStatus {
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
         let follow_up = ticket.take_follow_up(self.message);
         let has_failed = matches!(self.delivery_status, DeliveryStatus::Failed(_));
+        let opts_out = self.delivery_status.opts_out();
         cx.record(Change::Progress(Box::new(DeliveryStatusRow {
             company_id: ticket.row.company_id,
             ticket_id: ticket.row.id,
@@ -37,6 +40,10 @@ impl Command for UpdateDeliveryStatus {
             provider_message_id: self.provider_message_id,
             noted_at: Some(cx.now),
         })));
+        if opts_out {
+            let (company_id, contact_id) = (ticket.row.company_id, ticket.row.contact_id);
+            cx.record(Change::OptOut(OptOut { company_id, contact_id, at: cx.now }));
+        }
         match follow_up {
             Some(follow_up) if !has_failed => follow_up.execute(self.message, ticket, cx),
             _ => Ok(()),

@@ -28,6 +28,15 @@ impl MessageError {
     /// Code for a message that was not sent because its contact has opted out of campaigns.
     pub const OPTED_OUT: &'static str = "ERR_MARKETING_OPT_OUT";
 
+    /// WhatsApp's code for a message that was not delivered because its recipient has stopped the business's marketing
+    /// messages. <https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes>
+    pub const MARKETING_STOPPED: &'static str = "131050";
+
+    /// Whether the recipient has opted out of campaigns at the provider.
+    pub fn opts_out(&self) -> bool {
+        self.code == Self::MARKETING_STOPPED
+    }
+
     /// The campaign was canceled before the message was sent.
     pub fn campaign_canceled() -> Self {
         Self {
@@ -69,6 +78,13 @@ impl DeliveryStatus {
             Self::Read => MessageStatus::Read,
             Self::Failed(_) => MessageStatus::Failed,
         }
+    }
+}
+
+impl DeliveryStatus {
+    /// Whether it says that the recipient has opted out of campaigns at the provider.
+    pub fn opts_out(&self) -> bool {
+        matches!(self, Self::Failed(error) if error.opts_out())
     }
 }
 
