@@ -4,9 +4,8 @@
 
 use hotline_actors::channels::{Accepted, Delivery, SendFailure};
 use hotline_persistence::tables::channels::ChannelType;
-use hotline_persistence::tables::messages::MessageType;
+use hotline_persistence::tables::messages::{MessageRow, MessageType};
 use reqwest::multipart::Form;
-use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::FileKind;
@@ -24,15 +23,10 @@ pub(super) async fn send(
     delivery: &Delivery,
 ) -> Result<Accepted, SendFailure> {
     let message = &delivery.message;
-    let body = message.body.as_deref().filter(|body| !body.is_empty());
     let content = match message.kind {
-        MessageType::Text => json!({"text": body.unwrap_or_default()}),
-        MessageType::Media => {
-            // Boxed, so that the future of a text does not reserve the space that a file needs.
-            let uploaded = Box::pin(upload(graph, uploads, delivery)).await?;
-            let payload = json!({"attachment_id": uploaded.id});
-            json!({"attachment": {"type": attachment_type(delivery.account.kind, &uploaded.mime_type), "payload": payload}})
-        }
+        MessageType::Text => json!({"text": text_of(message)}),
+        // Boxed, so that the future of a text does not reserve the space that a file needs.
+        MessageType::Media => return Box::pin(send_file(graph, uploads, delivery)).await,
         MessageType::Interactive => message
             .interactive
             .as_ref()
@@ -42,15 +36,37 @@ pub(super) async fn send(
             return Err(unsupported("the channel does not support this type of message"));
         }
     };
-    let response: Option<Value> = graph.post(&delivery.account, "messages", &envelope(delivery, content)).await?;
-    if message.kind == MessageType::Media {
-        // Files have no caption here: the text is sent as a second message, which is not retried.
-        if let Some(body) = body {
-            let caption = envelope(delivery, json!({"text": body}));
-            let _: Result<Option<IgnoredAny>, _> = graph.post(&delivery.account, "messages", &caption).await;
+    post(graph, delivery, content).await
+}
+
+fn text_of(message: &MessageRow) -> &str {
+    message.body.as_deref().unwrap_or_default()
+}
+
+/// Sends a file. Files have no caption here: the text is sent as a second message, and if only that fails, a retry sends
+/// only that.
+async fn send_file(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery) -> Result<Accepted, SendFailure> {
+    let Delivery { account, message, file_accepted, .. } = delivery;
+    let accepted = match file_accepted.get() {
+        Some(accepted) => accepted.clone(),
+        None => {
+            let uploaded = upload(graph, uploads, delivery).await?;
+            let (kind, payload) =
+                (attachment_type(account.kind, &uploaded.mime_type), json!({"attachment_id": uploaded.id}));
+            let file = post(graph, delivery, json!({"attachment": {"type": kind, "payload": payload}})).await?;
+            uploads.forget(message);
+            file_accepted.get_or_init(|| file).clone()
         }
-        uploads.forget(message);
+    };
+    let body = text_of(message);
+    if !body.is_empty() {
+        post(graph, delivery, json!({"text": body})).await?;
     }
+    Ok(accepted)
+}
+
+async fn post(graph: &Graph, delivery: &Delivery, content: Value) -> Result<Accepted, SendFailure> {
+    let response: Option<Value> = graph.post(&delivery.account, "messages", &envelope(delivery, content)).await?;
     let id = response.and_then(|response| response["message_id"].as_str().map(str::to_owned));
     Ok(Accepted { provider_message_id: id })
 }

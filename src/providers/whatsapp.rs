@@ -4,7 +4,6 @@ use hotline_actors::channels::{Accepted, Delivery, SendFailure};
 use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::messages::{MessageRow, MessageType};
 use reqwest::multipart::Form;
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -20,22 +19,37 @@ pub(super) async fn send(
     uploads: &ProviderUploads,
     delivery: &Delivery,
 ) -> Result<Accepted, SendFailure> {
-    let Delivery { account, to, message } = delivery;
-    let uploaded = match message.kind {
+    if delivery.message.kind == MessageType::Media {
         // Boxed, so that the future of a text does not reserve the space that a file needs.
-        MessageType::Media => Some(Box::pin(upload(graph, uploads, delivery)).await?),
-        _ => None,
-    };
-    let envelope = Envelope::of(to, message, Content::of(message, uploaded.as_ref())?);
-    let response: Option<SendResponse> = graph.post(account, "messages", &envelope).await?;
-    if let Some(uploaded) = uploaded {
-        // Audio has no caption: the text is sent as a second message, which is not retried.
-        if let Some(body) = message.body.as_deref().filter(|_| !has_caption(kind_of(&uploaded.mime_type))) {
-            let caption = Envelope::of(to, message, Content::Text { text: Text { body } });
-            let _: Result<Option<IgnoredAny>, _> = graph.post(account, "messages", &caption).await;
-        }
-        uploads.forget(message);
+        return Box::pin(send_file(graph, uploads, delivery)).await;
     }
+    post(graph, delivery, Content::of(&delivery.message, None)?).await
+}
+
+/// Sends a file. Audio has no caption: its text is sent as a second message, and if only that fails, a retry sends only
+/// that.
+async fn send_file(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery) -> Result<Accepted, SendFailure> {
+    let Delivery { message, file_accepted, .. } = delivery;
+    let accepted = match file_accepted.get() {
+        Some(accepted) => accepted.clone(),
+        None => {
+            let uploaded = upload(graph, uploads, delivery).await?;
+            let accepted = post(graph, delivery, Content::of(message, Some(&uploaded))?).await?;
+            uploads.forget(message);
+            if message.body.is_none() || has_caption(kind_of(&uploaded.mime_type)) {
+                return Ok(accepted);
+            }
+            file_accepted.get_or_init(|| accepted).clone()
+        }
+    };
+    let body = message.body.as_deref().unwrap_or_default();
+    post(graph, delivery, Content::Text { text: Text { body } }).await?;
+    Ok(accepted)
+}
+
+async fn post(graph: &Graph, delivery: &Delivery, content: Content<'_>) -> Result<Accepted, SendFailure> {
+    let envelope = Envelope::of(&delivery.to, &delivery.message, content);
+    let response: Option<SendResponse> = graph.post(&delivery.account, "messages", &envelope).await?;
     let sent_message = response.and_then(|response| response.messages.into_iter().next());
     Ok(Accepted { provider_message_id: sent_message.map(|message| message.id) })
 }

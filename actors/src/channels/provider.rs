@@ -1,6 +1,6 @@
 //! The interface to a channel's provider, independent of the provider's protocol.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -28,6 +28,9 @@ pub struct Delivery {
     pub to: String,
     /// The message.
     pub message: Arc<MessageRow>,
+    /// The provider's acceptance of the message's file, if the text is sent separately and an earlier attempt, or this
+    /// one, got so far. The file is then not sent again.
+    pub file_accepted: Arc<OnceLock<Accepted>>,
 }
 
 /// A channel's account with its provider.

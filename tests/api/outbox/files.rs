@@ -1,12 +1,14 @@
 //! Files as providers accept them: how large, under which name, and as what.
 
 use hotline_persistence::ChannelId;
+use hotline_persistence::tables::channels::ChannelType;
 use serde_json::json;
 
 use super::{Office, number};
 use crate::media::PNG;
 use crate::support::Reply;
 use crate::support::form::Form;
+use crate::support::provider::{Answer, Call};
 
 /// The head of an Ogg file with Opus in it.
 const OPUS: &[u8] = b"OggS\0\x02\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01\x13OpusHead\x01\x01\x38\x01";
@@ -88,5 +90,41 @@ async fn a_voice_message_is_one_for_the_provider_too() {
     }
     let text = json!({"channelId": channel, "number": number(1), "type": "text", "body": "hi", "voice": true});
     office.app.api.post("/messages", text).await.error(422, "ERR_API_VALIDATION");
+    office.close().await;
+}
+
+/// The calls that carry the text.
+fn captions(calls: &[Call]) -> usize {
+    let texts = calls
+        .iter()
+        .filter_map(|call| call.body["text"]["body"].as_str().or_else(|| call.body["message"]["text"].as_str()));
+    texts.filter(|text| *text == "the caption").count()
+}
+
+#[actix_web::test]
+async fn a_text_that_follows_its_file_is_sent_like_any_other_and_the_file_once() {
+    let office = Office::open().await;
+    let sound = office.phone("1704").await;
+    let page = office.channel(ChannelType::Messenger, "1705", |_| {}).await;
+    let contact = office.visitor(&page, "1705").await;
+    let to_page = Form::default().text("type", "media").text("channelId", page.id).text("contactId", contact);
+    let voice = form(sound).file("v.ogg", "audio/ogg", OPUS);
+    let later = || Answer::refuse(503, 2, "later");
+    for (account, form) in [("1704", voice), ("1705", to_page.file("a.png", "", PNG))] {
+        office.provider.next(account, [Answer::Accept, later(), later()]);
+        let job = office.send_file(form.text("body", "the caption")).await;
+        let shown = office.becomes(&job, "sent").await;
+        let calls = office.provider.calls(account);
+        assert_eq!((calls.len(), captions(&calls)), (4, 3), "{account}: one file, and its text until it is taken");
+        let taken = office.provider.accepted(account);
+        assert_eq!((taken.len(), captions(&taken[1..])), (2, 1), "{account}");
+        assert_eq!(shown["error"], json!(null));
+    }
+    // A text that is never taken is shown, although its file has arrived.
+    office.provider.next("1704", [Answer::Accept, Answer::refuse(400, 131_026, "undeliverable")]);
+    let voice = form(sound).file("v.ogg", "audio/ogg", OPUS).text("body", "the caption");
+    let job = office.send_file(voice).await;
+    assert_eq!(office.becomes(&job, "failed").await["error"]["code"], "131026");
+    assert_eq!(office.provider.calls("1704").len(), 6);
     office.close().await;
 }

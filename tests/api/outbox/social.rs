@@ -11,7 +11,11 @@ use crate::support::seed::APP_SECRET;
 
 impl Office {
     /// Somebody writes to a page, and can be answered then.
-    async fn visitor(&self, channel: &hotline_persistence::tables::channels::ChannelRow, account: &str) -> ContactId {
+    pub(super) async fn visitor(
+        &self,
+        channel: &hotline_persistence::tables::channels::ChannelRow,
+        account: &str,
+    ) -> ContactId {
         let object = if channel.kind == ChannelType::Instagram { "instagram" } else { "page" };
         let page = Page { object, id: account.to_owned() };
         let now = chrono::Utc::now().timestamp_millis();

@@ -86,7 +86,8 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
         let reason = "other processes may have taken over".to_owned();
         return AttemptOutcome::Retry(SendFailure::Retry { reason, after: None });
     }
-    let delivery = Delivery { account, to, message: outgoing.message.clone() };
+    let file_accepted = outgoing.file_accepted.clone();
+    let delivery = Delivery { account, to, message: outgoing.message.clone(), file_accepted };
     // Every answer of a provider to a send passes here.
     match scope.provider.send(delivery).await.map(Accepted::storable).map_err(SendFailure::storable) {
         Ok(accepted) => {

@@ -1,11 +1,12 @@
 //! A message on its way to its provider.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hotline_persistence::journal::Seq;
 use hotline_persistence::tables::messages::{AddressedMessage, Direction, MessageRow, MessageStatus};
 use hotline_persistence::{Change, ContactId, MessageId, TicketId};
 
+use crate::channels::Accepted;
 use crate::tickets::Ticket;
 
 /// A message that waits for its provider.
@@ -16,6 +17,8 @@ pub(crate) struct Outgoing {
     pub(super) message: Arc<MessageRow>,
     /// The recipient's number, if they have one.
     pub(super) number: Option<String>,
+    /// The acceptance of its file, while the text that is sent after it is not accepted yet. Shared by all clones.
+    pub(super) file_accepted: Arc<OnceLock<Accepted>>,
     /// Approximate bytes in memory.
     pub(super) bytes: usize,
 }
@@ -35,7 +38,7 @@ impl Outgoing {
 
     fn new(seq: Seq, message: MessageRow, number: Option<String>) -> Self {
         let bytes = bytes(&message);
-        Self { seq, message: Arc::new(message), number, bytes }
+        Self { seq, message: Arc::new(message), number, file_accepted: Arc::default(), bytes }
     }
 
     pub(super) fn id(&self) -> MessageId {
