@@ -4,6 +4,7 @@
 use chrono::{DateTime, Utc};
 use hotline_actors::channels::PROVIDER_ID_BYTES_MAX;
 use hotline_actors::services::{InboundMessage, Sender};
+use hotline_persistence::MessageId;
 use hotline_persistence::controls;
 use hotline_persistence::letters;
 use hotline_persistence::tables::contacts::Referral;
@@ -52,7 +53,13 @@ pub(super) enum EventKind {
     /// A contact has sent a message.
     Message(Box<InboundMessage>),
     /// The status of one of our messages has changed.
-    Status { message_id: String, status: DeliveryStatus, at: Option<DateTime<Utc>> },
+    Status {
+        message_id: String,
+        /// Our own id of the message, if the provider returns it.
+        names: Option<MessageId>,
+        status: DeliveryStatus,
+        at: Option<DateTime<Utc>>,
+    },
     /// The status of all our messages to a contact up to a time has changed.
     StatusesUntil { address: String, status: DeliveryStatus, until: DateTime<Utc> },
     /// A contact has stopped the business's marketing messages at the provider.

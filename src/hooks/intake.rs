@@ -142,9 +142,9 @@ async fn process_event(context: IntakeContext<'_>, channel: ChannelId, kind: Eve
     let IntakeContext { engine, company, .. } = context;
     match kind {
         EventKind::Message(inbound) => receive_message(context, channel, *inbound).await,
-        EventKind::Status { message_id, status, at } => {
+        EventKind::Status { message_id, names, status, at } => {
             let at = at.unwrap_or_else(clock::now);
-            engine.inbound.record_status(company, channel, &message_id, status, at).await.map(|()| true)
+            engine.inbound.record_status(company, channel, &message_id, names, status, at).await.map(|()| true)
         }
         EventKind::StatusesUntil { address, status, until } => {
             engine.inbound.record_statuses_until(company, channel, &address, status, until).await.map(|()| true)

@@ -199,7 +199,7 @@ fn parse_statuses(sender: &str, event: &Value, receipt: &Value, status: &Deliver
         let of_all = |until| EventKind::StatusesUntil { address: sender.to_owned(), status: status.clone(), until };
         return until.map(of_all).into_iter().collect();
     }
-    let of_one = |message_id| EventKind::Status { message_id, status: status.clone(), at };
+    let of_one = |message_id| EventKind::Status { message_id, names: None, status: status.clone(), at };
     message_ids.into_iter().map(of_one).collect()
 }
 

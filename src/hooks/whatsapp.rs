@@ -21,6 +21,7 @@
 //! <https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>.
 
 use hotline_actors::services::{InboundMessage, Number, Sender};
+use hotline_persistence::MessageId;
 use hotline_persistence::tables::contacts::Referral;
 use hotline_persistence::tables::messages::{ChosenOption, DeliveryStatus};
 use serde_json::Value;
@@ -67,7 +68,10 @@ fn add_messages(value: &Value, call: &mut Call) {
         };
         match delivery_status(status) {
             Some(delivery_status) => {
-                let kind = EventKind::Status { message_id, status: delivery_status, at: time(status, "timestamp") };
+                // Only ids of whole messages are numbers.
+                let names = text(status, "biz_opaque_callback_data").and_then(|id| id.parse().ok()).map(MessageId::new);
+                let at = time(status, "timestamp");
+                let kind = EventKind::Status { message_id, names, status: delivery_status, at };
                 call.events.push(CallEvent { account: account.clone(), kind });
             }
             None => call.ignored += 1,

@@ -27,7 +27,7 @@ impl From<GraphError> for SendFailure {
     fn from(error: GraphError) -> Self {
         let reason = error.to_string();
         let (status, code, is_transient, message, after) = match error {
-            GraphError::Unreachable(_) => return Self::Retry { reason, after: None },
+            GraphError::Unreachable(_) | GraphError::Unanswered(_) => return Self::Retry { reason, after: None },
             // It stays forbidden until an administrator changes something, so the message says so at once.
             GraphError::Forbidden(_) => {
                 let code = "ERR_PROVIDER_ADDRESS_FORBIDDEN".to_owned();

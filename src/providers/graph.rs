@@ -53,9 +53,12 @@ pub struct Graph {
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
-    /// The server could not be reached, or did not respond in time. It is unknown whether the call had its effect.
+    /// The server could not be reached: the call had no effect.
     #[error("the request to the provider failed: {0}")]
     Unreachable(String),
+    /// The server was reached and gave no answer, or not in time: it is unknown whether the call had its effect.
+    #[error("the request to the provider failed: {0}")]
+    Unanswered(String),
     /// The address, or an id in it, is never called.
     #[error("the provider's URL is not allowed: {0}")]
     Forbidden(&'static str),
@@ -244,8 +247,16 @@ async fn read<A: DeserializeOwned>(request: RequestBuilder) -> Result<Option<A>,
 
 /// The body of a successful response. `None` when it cannot be read.
 async fn response_body(request: RequestBuilder) -> Result<Option<Vec<u8>>, GraphError> {
-    let response = request.send().await.map_err(outbound::failure)?;
+    let response = request.send().await.map_err(failure_of)?;
     if response.status().is_success() { Ok(body(response).await) } else { Err(error_of(response).await) }
+}
+
+fn failure_of(error: reqwest::Error) -> GraphError {
+    let has_connected = !error.is_connect() && !error.is_builder();
+    match outbound::failure(error).into() {
+        GraphError::Unreachable(reason) if has_connected => GraphError::Unanswered(reason),
+        failure => failure,
+    }
 }
 
 async fn error_of(response: Response) -> GraphError {

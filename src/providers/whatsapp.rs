@@ -7,10 +7,9 @@ use reqwest::multipart::Form;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::FileKind;
 use super::graph::Graph;
 use super::media::{ProviderUploads, UploadedFile};
-use super::unsupported;
+use super::{FileKind, GraphError, unsupported};
 
 const PRODUCT: &str = "whatsapp";
 
@@ -23,7 +22,8 @@ pub(super) async fn send(
         // Boxed, so that the future of a text does not reserve the space that a file needs.
         return Box::pin(send_file(graph, uploads, delivery)).await;
     }
-    post(graph, delivery, Content::of(&delivery.message, None)?).await
+    let id = delivery.message.id.to_string();
+    post(graph, delivery, id, Content::of(&delivery.message, None)?).await
 }
 
 /// Sends a file. Audio has no caption: its text is sent as a second message, and if only that fails, a retry sends only
@@ -34,28 +34,44 @@ async fn send_file(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery
         Some(accepted) => accepted.clone(),
         None => {
             let uploaded = upload(graph, uploads, delivery).await?;
-            let accepted = post(graph, delivery, Content::of(message, Some(&uploaded))?).await?;
+            let is_whole = message.body.is_none() || has_caption(kind_of(&uploaded.mime_type));
+            let sent = post(graph, delivery, message.id.to_string(), Content::of(message, Some(&uploaded))?).await;
+            let accepted = sent.map_err(|failure| match failure {
+                SendFailure::Unknown { reason, .. } => SendFailure::Unknown { reason, is_part: !is_whole },
+                failure => failure,
+            })?;
             uploads.forget(message);
-            if message.body.is_none() || has_caption(kind_of(&uploaded.mime_type)) {
+            if is_whole {
                 return Ok(accepted);
             }
             file_accepted.get_or_init(|| accepted).clone()
         }
     };
     let body = message.body.as_deref().unwrap_or_default();
-    post(graph, delivery, Content::Text { text: Text { body } }).await?;
+    // No number, so that its statuses do not name the message: they would say that the file has left.
+    post(graph, delivery, format!("{} text", message.id), Content::Text { text: Text { body } }).await?;
     Ok(accepted)
 }
 
-async fn post(graph: &Graph, delivery: &Delivery, content: Content<'_>) -> Result<Accepted, SendFailure> {
-    let envelope = Envelope::of(&delivery.to, &delivery.message, content);
-    let response: Option<SendResponse> = graph.post(&delivery.account, "messages", &envelope).await?;
+/// Sends one message. `callback_data` comes back with its statuses.
+async fn post(
+    graph: &Graph,
+    delivery: &Delivery,
+    callback_data: String,
+    content: Content<'_>,
+) -> Result<Accepted, SendFailure> {
+    let envelope = Envelope::of(&delivery.to, callback_data, content);
+    let sent = graph.post(&delivery.account, "messages", &envelope).await;
+    let response: Option<SendResponse> = sent.map_err(|error| match error {
+        GraphError::Unanswered(_) => SendFailure::Unknown { reason: error.to_string(), is_part: false },
+        error => error.into(),
+    })?;
     let sent_message = response.and_then(|response| response.messages.into_iter().next());
     Ok(Accepted { provider_message_id: sent_message.map(|message| message.id) })
 }
 
 /// The parts that every message has. The API has no idempotency keys. It returns `biz_opaque_callback_data` with each
-/// of the message's statuses, which identifies the message if its id was lost.
+/// of the message's statuses, which identifies the message if the answer with its id was lost.
 #[derive(Serialize)]
 struct Envelope<'a> {
     messaging_product: &'static str,
@@ -67,14 +83,8 @@ struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    fn of(to: &'a str, message: &MessageRow, content: Content<'a>) -> Self {
-        Self {
-            messaging_product: PRODUCT,
-            recipient_type: "individual",
-            to,
-            biz_opaque_callback_data: message.id.to_string(),
-            content,
-        }
+    fn of(to: &'a str, biz_opaque_callback_data: String, content: Content<'a>) -> Self {
+        Self { messaging_product: PRODUCT, recipient_type: "individual", to, biz_opaque_callback_data, content }
     }
 }
 

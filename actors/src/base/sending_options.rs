@@ -28,6 +28,9 @@ pub struct SendingOptions {
     pub retry_pause_min: Duration,
     /// Maximum pause. Default a minute.
     pub retry_pause_max: Duration,
+    /// How long a status may name a message whose answer was lost, before the message is sent again. Default a minute:
+    /// statuses follow within seconds.
+    pub outcome_wait: Duration,
     /// Age from which a message is given up when an attempt fails. Default 24 hours.
     pub give_up_after: Duration,
 }
@@ -44,6 +47,7 @@ impl Default for SendingOptions {
             memory_bytes_max: 4 << 20,
             retry_pause_min: Duration::from_secs(1),
             retry_pause_max: Duration::from_secs(60),
+            outcome_wait: Duration::from_secs(60),
             give_up_after: Duration::from_secs(24 * 3600),
         }
     }

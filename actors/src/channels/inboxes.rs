@@ -7,22 +7,23 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use dashmap::DashMap;
 use hotline_persistence::tables::messages::MessageRef;
-use hotline_persistence::{Change, ChannelId, CompanyId};
+use hotline_persistence::{Change, CompanyId};
 use tokio::sync::OnceCell;
 
+use super::ChannelKey;
 use super::inbox::Inbox;
+use super::named_messages::NamedMessages;
 use crate::ttl_cache::TtlCache;
 
 /// Maximum cached messages by provider's id: statuses and replies arrive soon after a message. Some 150 bytes each.
 const MESSAGES_MAX: usize = 100_000;
 
-/// A channel of a company.
-pub(super) type ChannelKey = (CompanyId, ChannelId);
-
 /// The inboxes of all channels.
 pub(crate) struct Inboxes {
     inboxes: DashMap<ChannelKey, Arc<OnceCell<Arc<Inbox>>>>,
     messages: TtlCache<(ChannelKey, String), MessageRef>,
+    /// The messages that early statuses have named.
+    pub(crate) named: NamedMessages,
     /// Applies to a message the statuses that arrived before it was known.
     apply_early: OnceLock<ApplyEarlyStatuses>,
 }
@@ -36,6 +37,7 @@ impl Default for Inboxes {
         Self {
             inboxes: DashMap::new(),
             messages: TtlCache::new(MESSAGES_MAX, Duration::MAX),
+            named: NamedMessages::default(),
             apply_early: OnceLock::new(),
         }
     }
@@ -52,9 +54,10 @@ impl Inboxes {
 
     /// Drops the inboxes of a company's channels.
     pub(crate) fn forget_company(&self, company: CompanyId) {
-        let Self { inboxes, messages, apply_early: _ } = self;
+        let Self { inboxes, messages, named, apply_early: _ } = self;
         inboxes.retain(|(of, _), _| *of != company);
         messages.remove_where(|((of, _), _)| *of == company);
+        named.forget_company(company);
     }
 
     /// Drops index entries of early statuses from before this time.

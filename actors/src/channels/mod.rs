@@ -4,9 +4,12 @@ mod early_statuses;
 mod in_transit;
 mod inbox;
 mod inboxes;
+mod named_messages;
 mod outbox;
 mod provider;
 mod withdrawals;
+
+use hotline_persistence::{ChannelId, CompanyId};
 
 pub(crate) use early_statuses::{EARLY_STATUSES_MAX, EarlyStatusIndex};
 pub(crate) use in_transit::{InTransit, TransitEnded};
@@ -18,3 +21,6 @@ pub use provider::{Accepted, Account, Delivery, PROVIDER_ID_BYTES_MAX, Provider,
 #[cfg(test)]
 pub(crate) use withdrawals::Withdrawals;
 pub(crate) use withdrawals::{CHECKS_MAX, WithdrawalVersion};
+
+/// A channel of a company.
+type ChannelKey = (CompanyId, ChannelId);

@@ -162,6 +162,27 @@ async fn after_a_cancel_nothing_arrives_but_what_was_in_flight() {
 }
 
 #[actix_web::test]
+async fn a_message_of_which_nobody_knows_whether_it_left_is_never_sent_again() {
+    let sending = SendingOptions { outcome_wait: Duration::from_millis(1), ..unpaced() };
+    let provider = ProviderOptions { call_time_max: Duration::from_secs(5), ..ProviderOptions::default() };
+    let office = Office::open_with(sending, provider).await;
+    let (app, api) = (&office.app, &office.app.api);
+    let channel = office.phone("1809").await.0;
+    let all = contacts(app, 3).await;
+    let campaign = made(api, fast(list(api, &all).await, channel, "hello")).await;
+    office.provider.next("1809", [Answer::Lost]);
+    does(api, campaign, "start").await;
+    office.provider.called_times("1809", 3).await;
+    let is_settled = || async { counts(&shown(api, campaign).await) == json!({"failed": 1, "sent": 2}) };
+    eventually("the one in doubt fails", is_settled).await;
+    let rows = recipients(api, campaign).await;
+    let failed: Vec<&Value> = rows.iter().filter(|row| row["status"] == "failed").collect();
+    assert_eq!(failed[0]["error"]["code"], "ERR_OUTCOME_UNKNOWN");
+    assert_eq!(office.provider.calls("1809").len(), 3, "nobody was written to twice");
+    office.close().await;
+}
+
+#[actix_web::test]
 async fn what_was_withdrawn_does_not_leave_after_a_restart_either() {
     let (office, channel, _, list) = office("1804", 100).await;
     office.provider.always("1804", Answer::refuse(503, 2, "not now"));

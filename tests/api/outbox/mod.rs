@@ -10,6 +10,7 @@ mod order;
 mod pace;
 mod social;
 pub mod statuses;
+mod unknown;
 mod unreadable;
 
 use std::time::Duration;
@@ -31,13 +32,14 @@ pub struct Office {
     pub provider: Provider,
 }
 
-/// As fast as it goes, and what fails is tried again at once.
+/// As fast as it goes, and what fails or gets no answer is tried again at once.
 pub fn fast() -> SendingOptions {
     SendingOptions {
         per_second: 0,
         recipient_interval: Duration::ZERO,
         retry_pause_min: Duration::from_millis(5),
         retry_pause_max: Duration::from_millis(20),
+        outcome_wait: Duration::from_millis(20),
         ..SendingOptions::default()
     }
 }

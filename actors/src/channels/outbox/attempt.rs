@@ -23,6 +23,9 @@ const RECORD_PAUSE_MAX: Duration = Duration::from_secs(5);
 /// Consecutive defects after which an outcome is no longer retried in this run.
 const DEFECTS_MAX: u32 = 5;
 
+/// The code of a campaign's message of which nobody knows whether it has left.
+const OUTCOME_UNKNOWN: &str = "ERR_OUTCOME_UNKNOWN";
+
 /// The outcome of an attempt.
 #[derive(Debug)]
 pub(super) enum AttemptOutcome {
@@ -45,10 +48,24 @@ impl Decision {
         AttemptOutcome::Decided(Self { delivery_status, at: now(), provider_message_id })
     }
 
+    /// A status has named a message whose answer was lost: the provider has it.
+    pub(super) fn named(provider_message_id: String) -> Self {
+        Self { delivery_status: DeliveryStatus::Sent, at: now(), provider_message_id: Some(provider_message_id) }
+    }
+
+    /// A message of a campaign of which nobody knows whether it has left: it is never sent twice.
+    pub(super) fn unknown(reason: &str) -> Self {
+        let message = format!("it is unknown whether the message was sent, and it is not sent twice: {reason}");
+        let error = MessageError { code: OUTCOME_UNKNOWN.to_owned(), message };
+        Self { delivery_status: DeliveryStatus::Failed(error), at: now(), provider_message_id: None }
+    }
+
     /// The status of a message that is given up after this failure.
     pub(super) fn give_up(failure: SendFailure) -> Self {
         let message = match failure {
-            SendFailure::Retry { reason, .. } | SendFailure::TokenRefused { reason } => reason,
+            SendFailure::Retry { reason, .. }
+            | SendFailure::Unknown { reason, .. }
+            | SendFailure::TokenRefused { reason } => reason,
             SendFailure::ChannelPaced { .. } => "the channel exceeds its provider's rate limit".to_owned(),
             SendFailure::RecipientPaced { .. } => "the recipient exceeds the provider's rate limit".to_owned(),
             SendFailure::Failed(error) => error.message,

@@ -15,6 +15,13 @@ pub(super) enum Event {
         version: DateTime<Utc>,
         outcome: AttemptOutcome,
     },
+    /// The wait for a status of a message has ended, whose answer was lost; with the provider's id if a status has named
+    /// it.
+    DoubtEnded {
+        outgoing: Outgoing,
+        doubt: Doubt,
+        provider_message_id: Option<String>,
+    },
     /// The outcome of a message is durable, at or before this place in the log; none: it cannot be recorded.
     Recorded {
         outgoing: Outgoing,
@@ -34,4 +41,14 @@ pub(super) enum Event {
     ErrorSaved,
     /// The directory has changed, perhaps this channel with it.
     DirectoryChanged,
+}
+
+/// Why it is unknown whether a message has left.
+pub(super) struct Doubt {
+    /// What happened.
+    pub(super) reason: String,
+    /// Whether its file is in doubt, and its text is sent separately.
+    pub(super) is_part: bool,
+    /// The version of the channel that sent it.
+    pub(super) version: DateTime<Utc>,
 }

@@ -25,7 +25,7 @@ impl Attempts {
     pub(super) fn count_failure(&self, failure: &SendFailure) {
         self.increment(match failure {
             SendFailure::Failed(_) => 1,
-            SendFailure::Retry { .. } => 2,
+            SendFailure::Retry { .. } | SendFailure::Unknown { .. } => 2,
             SendFailure::ChannelPaced { .. } => 3,
             SendFailure::RecipientPaced { .. } => 4,
             SendFailure::TokenRefused { .. } => 5,

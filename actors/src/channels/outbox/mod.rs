@@ -4,7 +4,7 @@
 //! enter in order. It is sent once it is durable. The channel's actor, [`ChannelSender`], paces the sends, retries
 //! failures, and records each outcome in the log. A message leaves the outbox only when its outcome is durable. So no
 //! accepted message is lost, and one is sent twice only if the process ends between the provider's acceptance and that
-//! entry. A follow-up action is decided by the ticket's actor, in the same entry. Most messages have none; their
+//! entry, or if the provider's answer is lost and no status names the message in time. A follow-up action is decided by the ticket's actor, in the same entry. Most messages have none; their
 //! outcomes are recorded in batches ([`status_recorder`]).
 //!
 //! The senders and their calls run on an arbiter of their own: neither requests nor the persister wait for providers,
@@ -45,8 +45,7 @@ pub use self::sender::ChannelSender;
 use self::sender::{MessageQueued, Pause, Resume, Stop, Terminate};
 use self::sender_scope::SenderScope;
 pub(crate) use self::sender_scope::StatusDecider;
-use super::inboxes::ChannelKey;
-use super::{InTransit, Inboxes, Provider};
+use super::{ChannelKey, InTransit, Inboxes, Provider};
 use crate::Refusal;
 use crate::base::Base;
 pub use crate::base::SendingOptions;

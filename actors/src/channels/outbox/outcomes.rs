@@ -9,18 +9,19 @@ use hotline_persistence::tables::channels;
 use hotline_persistence::tables::messages::{
     self, DeliveryStatus, DeliveryStatusRow, MessageError, OutboxEntry, UnsendableMessage,
 };
+use hotline_persistence::tables::source::Source;
 use tokio::time::Instant;
 
 use super::ChannelKey;
 use super::attempt::{self, AttemptOutcome, Decision};
 use super::channel_outbox::ReadRequest;
-use super::event::Event;
+use super::event::{Doubt, Event};
 use super::outgoing::Outgoing;
 use super::sender::ChannelSender;
 use crate::Refusal;
 use crate::base::Base;
 use crate::base::retry::while_unavailable;
-use crate::channels::SendFailure;
+use crate::channels::{Accepted, SendFailure};
 use crate::clock::now;
 
 /// Pause before a failed query of the tables is retried.
@@ -39,6 +40,9 @@ impl ChannelSender {
                     }
                     AttemptOutcome::Retry(failure) => self.handle_failure(outgoing, version, failure),
                 }
+            }
+            Event::DoubtEnded { outgoing, doubt, provider_message_id } => {
+                self.end_doubt(outgoing, doubt, provider_message_id);
             }
             Event::Recorded { outgoing, seq } => {
                 self.state.unrecorded -= 1;
@@ -131,6 +135,10 @@ impl ChannelSender {
             self.disconnect(version, reason);
             return;
         }
+        if let SendFailure::Unknown { reason, is_part } = failure {
+            self.begin_doubt(outgoing, Doubt { reason, is_part, version });
+            return;
+        }
         let time_left = self.time_left(&outgoing);
         if time_left.is_zero() {
             self.scope.attempts.count_given_up();
@@ -153,11 +161,52 @@ impl ChannelSender {
                 (self.state.recipient_retry.patient_pause(self.state.lanes.failed(contact)), after)
             }
             SendFailure::Retry { after, .. } => (self.state.retry.pause(self.state.lanes.failed(contact)), after),
-            SendFailure::Failed(_) | SendFailure::TokenRefused { .. } => (Duration::ZERO, None),
+            SendFailure::Failed(_) | SendFailure::TokenRefused { .. } | SendFailure::Unknown { .. } => {
+                (Duration::ZERO, None)
+            }
         };
         // The pause is capped, so that a last attempt is made just before the message is given up.
         let pause = pause.max(after.unwrap_or_default()).min(time_left);
         self.state.lanes.schedule(contact, now + pause, now);
+    }
+
+    /// Waits for a status that names a message of which nobody knows whether it has left. Until then it stays the first
+    /// of its lane.
+    fn begin_doubt(&mut self, outgoing: Outgoing, doubt: Doubt) {
+        let (scope, channel, time_max) = (self.scope.clone(), self.channel, self.options().outcome_wait);
+        tracing::debug!(channel.id = %channel.1, company.id = %channel.0, message.id = %outgoing.id(), reason = doubt.reason, "unknown whether a message was sent; waiting for its status");
+        self.state.pending_events.push(
+            async move {
+                // Statuses do not name the text after a file.
+                let provider_message_id = if outgoing.file_accepted.get().is_some() {
+                    tokio::time::sleep(time_max).await;
+                    None
+                } else {
+                    scope.inboxes.named.wait(channel, outgoing.id(), time_max).await
+                };
+                Event::DoubtEnded { outgoing, doubt, provider_message_id }
+            }
+            .boxed(),
+        );
+    }
+
+    /// Records a message that has left, sends it again, or gives it up: a campaign's message is never sent twice.
+    fn end_doubt(&mut self, outgoing: Outgoing, doubt: Doubt, provider_message_id: Option<String>) {
+        let Doubt { reason, is_part, version } = doubt;
+        match provider_message_id {
+            Some(id) if is_part => {
+                // Nothing else sets it while the message is in doubt.
+                let _ = outgoing.file_accepted.set(Accepted { provider_message_id: Some(id) });
+                let now = Instant::now();
+                self.state.lanes.schedule(outgoing.contact(), now, now);
+            }
+            Some(id) => self.record(outgoing, Decision::named(id)),
+            None if outgoing.message.source == Source::Campaign => {
+                self.scope.attempts.count_given_up();
+                self.record(outgoing, Decision::unknown(&reason));
+            }
+            None => self.handle_failure(outgoing, version, SendFailure::Retry { reason, after: None }),
+        }
     }
 
     /// How much longer a message may be retried.

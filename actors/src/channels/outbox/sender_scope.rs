@@ -36,6 +36,7 @@ pub(super) struct SenderScope {
     pub(super) tickets: Arc<dyn StatusDecider>,
     pub(super) provider: Arc<dyn Provider>,
     pub(super) addresses: TtlCache<((CompanyId, ChannelId), ContactId), String>,
+    pub(super) inboxes: Arc<Inboxes>,
     /// The messages of campaigns, which may be withdrawn.
     pub(super) in_transit: Arc<InTransit>,
     pub(super) status_recorder: Arc<StatusRecorder>,
@@ -64,6 +65,7 @@ impl SenderScope {
             tickets,
             provider,
             addresses: TtlCache::new(ADDRESSES_MAX, Duration::MAX),
+            inboxes: inboxes.clone(),
             in_transit,
             status_recorder,
             attempts: Attempts::default(),
@@ -80,6 +82,7 @@ impl SenderScope {
             tickets: _,
             provider,
             addresses,
+            inboxes: _,
             in_transit: _,
             status_recorder: _,
             attempts: _,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::early_statuses::{self, EarlyStatus};
 use hotline_persistence::tables::messages::{self, DeliveryStatus, MessageRef};
-use hotline_persistence::{ChannelId, CompanyId};
+use hotline_persistence::{ChannelId, CompanyId, MessageId};
 
 use super::Inbound;
 use crate::Refusal;
@@ -65,7 +65,8 @@ impl Inbound {
     }
 
     /// Records a status that a provider reports for a message. It may arrive before the outbox has recorded the
-    /// provider's id of the message; it is then stored until the message is known.
+    /// provider's id of the message; it is then stored until the message is known. `names` is our own id of the message,
+    /// if the status returns it: that tells the outbox that the message has left.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
@@ -74,6 +75,7 @@ impl Inbound {
         company: CompanyId,
         channel: ChannelId,
         provider_message_id: &str,
+        names: Option<MessageId>,
         delivery_status: DeliveryStatus,
         at: DateTime<Utc>,
     ) -> Result<(), Refusal> {
@@ -91,6 +93,9 @@ impl Inbound {
         };
         early_statuses::store(self.base.db(company), &early).await?;
         inbox.early_statuses.add(provider_message_id, now());
+        if let Some(message) = names {
+            self.inboxes.named.record((company, channel), message, provider_message_id);
+        }
         // The id may have been recorded since the check above, by a caller that did not see the stored status yet.
         if self.find_message(company, channel, provider_message_id).await?.is_some() {
             self.apply_early_statuses(company, channel, vec![provider_message_id.to_owned()]);

@@ -1,0 +1,86 @@
+//! The provider's ids of our messages, as early statuses name them: a status may return an id of ours that was sent with
+//! the message. If the answer to a send was lost, this tells that the message has left.
+
+use std::time::Duration;
+
+use hotline_persistence::{CompanyId, MessageId};
+use tokio::sync::watch;
+
+use super::ChannelKey;
+use crate::ttl_cache::TtlCache;
+
+/// Maximum messages in memory, some 150 bytes each: those whose first status came before the answer to their send.
+const NAMED_MAX: usize = 50_000;
+
+/// How long a message is remembered: longer than a call to its provider takes, and the wait for a status after it.
+const NAMED_FOR: Duration = Duration::from_secs(600);
+
+/// The messages that early statuses have named.
+pub(crate) struct NamedMessages {
+    provider_ids: TtlCache<(ChannelKey, MessageId), String>,
+    /// Notified of each new one.
+    changes: watch::Sender<()>,
+}
+
+impl Default for NamedMessages {
+    fn default() -> Self {
+        Self { provider_ids: TtlCache::new(NAMED_MAX, NAMED_FOR), changes: watch::Sender::new(()) }
+    }
+}
+
+impl NamedMessages {
+    /// A status of the channel has named a message and its provider's id.
+    pub(crate) fn record(&self, channel: ChannelKey, message: MessageId, provider_message_id: &str) {
+        self.provider_ids.insert((channel, message), provider_message_id.to_owned());
+        self.changes.send_replace(());
+    }
+
+    /// The provider's id of a message as soon as a status has named it; none: none has within this time.
+    pub(crate) async fn wait(&self, channel: ChannelKey, message: MessageId, time_max: Duration) -> Option<String> {
+        let mut changes = self.changes.subscribe();
+        let named = async {
+            loop {
+                let id = self.provider_ids.get(&(channel, message));
+                if id.is_some() || changes.changed().await.is_err() {
+                    return id;
+                }
+            }
+        };
+        tokio::time::timeout(time_max, named).await.ok().flatten()
+    }
+
+    /// Drops a company's messages.
+    pub(super) fn forget_company(&self, company: CompanyId) {
+        let Self { provider_ids, changes: _ } = self;
+        provider_ids.remove_where(|((of, _), _)| *of == company);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hotline_persistence::ChannelId;
+
+    use super::*;
+
+    const PHONE: ChannelKey = (CompanyId::new(1), ChannelId::new(1));
+    const OTHER: ChannelKey = (CompanyId::new(2), ChannelId::new(1));
+    const MESSAGE: MessageId = MessageId::new(7);
+
+    #[tokio::test]
+    async fn a_message_is_named_before_or_while_somebody_waits_and_only_on_its_own_channel() {
+        let named = NamedMessages::default();
+        assert_eq!(named.wait(PHONE, MESSAGE, Duration::ZERO).await, None);
+        let wait = named.wait(PHONE, MESSAGE, Duration::from_secs(600));
+        let record = async {
+            named.record(OTHER, MESSAGE, "wamid.other");
+            named.record(PHONE, MessageId::new(8), "wamid.8");
+            tokio::task::yield_now().await;
+            named.record(PHONE, MESSAGE, "wamid.7");
+        };
+        assert_eq!(tokio::join!(wait, record).0.as_deref(), Some("wamid.7"));
+        assert_eq!(named.wait(PHONE, MESSAGE, Duration::ZERO).await.as_deref(), Some("wamid.7"));
+        named.forget_company(PHONE.0);
+        assert_eq!(named.wait(PHONE, MESSAGE, Duration::ZERO).await, None);
+        assert_eq!(named.wait(OTHER, MESSAGE, Duration::ZERO).await.as_deref(), Some("wamid.other"));
+    }
+}

@@ -1,0 +1,98 @@
+//! A send of which nobody knows whether it has left.
+
+use std::time::Duration;
+
+use hotline::providers::ProviderOptions;
+use hotline_actors::channels::SendingOptions;
+use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{Office, fast, number};
+use crate::support::form::Form;
+use crate::support::provider::Answer;
+use crate::support::provider::hooks::{Phone, signature};
+use crate::support::seed::APP_SECRET;
+
+/// Longer than any test: only a status ends the wait.
+const FOREVER: Duration = Duration::from_secs(24 * 3600);
+
+/// The head of an Ogg file with Opus in it.
+const OPUS: &[u8] = b"OggS\0\x02\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01\x13OpusHead\x01\x01\x38\x01";
+
+/// Calls end after seconds, so that an answer is not missed on a busy machine; and a doubt lasts for so long.
+async fn office(outcome_wait: Duration) -> Office {
+    let provider = ProviderOptions { call_time_max: Duration::from_secs(5), ..ProviderOptions::default() };
+    Office::open_with(SendingOptions { outcome_wait, ..fast() }, provider).await
+}
+
+impl Office {
+    /// The provider reports a status of a message, with what was sent with it.
+    async fn status(&self, channel: &ChannelRow, account: &str, id: &str, status: &str, callback: &Value) {
+        let phone = Phone { id: account.to_owned(), number: "15550783881".to_owned() };
+        let mut body = phone.status(id, &number(1), status, chrono::Utc::now().timestamp());
+        body["entry"][0]["changes"][0]["value"]["statuses"][0]["biz_opaque_callback_data"] = callback.clone();
+        let body = body.to_string();
+        let request = self
+            .app
+            .api
+            .anonymous(Method::POST, &format!("/hooks/{}", channel.public_key))
+            .header("x-hub-signature-256", signature(APP_SECRET, body.as_bytes()))
+            .header("content-type", "application/json")
+            .body(body);
+        assert_eq!(request.send().await.expect("the hook answers").status(), 200);
+    }
+}
+
+#[actix_web::test]
+async fn a_message_whose_answer_is_lost_is_sent_once_if_a_status_names_it() {
+    let office = office(FOREVER).await;
+    let channel = office.channel(ChannelType::Whatsapp, "2001", |_| {}).await;
+    office.provider.next("2001", [Answer::Lost]);
+    let job = office.text(channel.id, &number(1), "lost").await;
+    let next = office.text(channel.id, &number(1), "next").await;
+    office.provider.called_times("2001", 1).await;
+    let call = office.provider.calls("2001")[0].clone();
+    // Another message's id, a text, and nothing at all name nobody.
+    for nobody in [json!("0"), json!("x"), json!(null)] {
+        office.status(&channel, "2001", "wamid.nobody", "sent", &nobody).await;
+    }
+    office.status(&channel, "2001", "wamid.lost", "delivered", &call.body["biz_opaque_callback_data"]).await;
+    office.becomes(&job, "delivered").await;
+    office.becomes(&next, "sent").await;
+    let calls = office.provider.calls("2001");
+    let texts: Vec<&str> = calls.iter().map(|call| call.text()).collect();
+    assert_eq!(texts, ["lost", "next"], "once, and in order");
+    office.status(&channel, "2001", "wamid.lost", "read", &json!(null)).await;
+    office.becomes(&job, "read").await;
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn a_message_that_no_status_names_in_time_is_sent_again() {
+    let office = office(Duration::from_millis(1)).await;
+    let channel = office.phone("2002").await;
+    office.provider.next("2002", [Answer::Hang]);
+    let job = office.text(channel, &number(1), "again").await;
+    office.becomes(&job, "sent").await;
+    assert_eq!(office.provider.calls("2002").len(), 2);
+    assert_eq!(office.provider.accepted_count("2002"), 1);
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn a_file_that_a_status_names_is_followed_by_its_text() {
+    let office = office(FOREVER).await;
+    let channel = office.channel(ChannelType::Whatsapp, "2003", |_| {}).await;
+    office.provider.next("2003", [Answer::Lost]);
+    let form = Form::default().text("type", "media").text("channelId", channel.id).text("number", number(1));
+    let form = form.text("body", "the text").file("v.ogg", "audio/ogg", OPUS);
+    let job = office.app.api.send_form(form).await.data(202)["jobId"].as_str().expect("a job").to_owned();
+    office.provider.called_times("2003", 1).await;
+    let file = office.provider.calls("2003")[0].body.clone();
+    office.status(&channel, "2003", "wamid.file", "delivered", &file["biz_opaque_callback_data"]).await;
+    office.becomes(&job, "delivered").await;
+    let calls = office.provider.calls("2003");
+    assert_eq!((calls.len(), calls[1].text()), (2, "the text"));
+    office.close().await;
+}
