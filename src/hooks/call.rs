@@ -32,11 +32,22 @@ const SECONDS_MAX: i64 = 100_000_000_000;
 pub(super) struct Call {
     /// The events, in the order of the call.
     pub events: Vec<CallEvent>,
+    /// News of the account itself.
+    pub news: Vec<AccountNews>,
     /// Parts without a meaning for a conversation: echoes of our own messages, withdrawn reactions, other news of the
     /// account.
     pub ignored: usize,
     /// Unreadable parts.
     pub unreadable: usize,
+}
+
+/// News of an account that channels share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum AccountNews {
+    /// A template was approved, paused, changed or removed.
+    Templates,
+    /// The account can no longer send, for this reason.
+    Disabled { account: Option<String>, reason: String },
 }
 
 /// One event of a call.

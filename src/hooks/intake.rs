@@ -9,7 +9,7 @@ use hotline_actors::{Engine, Organization, Refusal, clock};
 use hotline_persistence::tables::channels::{ChannelRow, ChannelSettings, ChannelType};
 use hotline_persistence::{ChannelId, CompanyId};
 
-use super::call::{Call, CallEvent, EventKind};
+use super::call::{AccountNews, Call, CallEvent, EventKind};
 use super::downloads::Downloads;
 use crate::metrics::Tally;
 
@@ -37,7 +37,7 @@ pub(super) async fn process_call(
     let company = channel.company_id;
     let organization = engine.directory().company(company).ok_or(Refusal::NotFound)?;
     let settings = channel.settings()?;
-    let Call { events, mut ignored, unreadable } = call;
+    let Call { events, news, mut ignored, unreadable } = call;
     let mut conversations: HashMap<(ChannelId, String), Vec<EventKind>> = HashMap::new();
     for CallEvent { account, kind } in events {
         match addressee(&organization, channel, &settings, account.as_deref()) {
@@ -46,6 +46,14 @@ pub(super) async fn process_call(
         }
     }
     let counts = Counts::default();
+    for news in news {
+        if let AccountNews::Disabled { account, reason } = news {
+            for of_account in channels_of_account(&organization, channel, &settings, account.as_deref()) {
+                engine.inbound.disconnect(of_account, &reason).await?;
+            }
+        }
+        counts.processed.fetch_add(1, Ordering::Relaxed);
+    }
     let context = IntakeContext { engine, downloads, company };
     let conversations = stream::iter(conversations)
         .map(|((channel, _), events)| process_conversation(context, channel, events, &counts));
@@ -78,6 +86,26 @@ fn conversation_key(kind: &EventKind) -> String {
 fn sender_key(from: &Sender) -> String {
     let number = from.number.as_ref().map(|number| number.digits.as_str());
     format!("contact {}", number.or(from.address.as_deref()).unwrap_or_default())
+}
+
+/// The channels of a business account: those that name it and have the secret of the called channel, or, if none does,
+/// the called channel.
+fn channels_of_account<'a>(
+    organization: &'a Organization,
+    called_channel: &'a ChannelRow,
+    settings: &ChannelSettings,
+    account: Option<&str>,
+) -> Vec<&'a ChannelRow> {
+    let is_of_account = |channel: &&ChannelRow| {
+        channel.kind == called_channel.kind
+            && channel.settings().is_ok_and(|of_channel| {
+                account.is_some()
+                    && of_channel.business_account_id.as_deref() == account
+                    && of_channel.app_secret == settings.app_secret
+            })
+    };
+    let channels: Vec<&ChannelRow> = organization.channels.values().filter(is_of_account).collect();
+    if channels.is_empty() { vec![called_channel] } else { channels }
 }
 
 /// The channel of an event. A provider calls one URL for all numbers of an account: an event of another number belongs

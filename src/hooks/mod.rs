@@ -38,7 +38,7 @@ use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
 use hotline_persistence::tables::events::{By, acting};
 use serde_json::{Value, json};
 
-use self::call::Call;
+use self::call::{AccountNews, Call};
 pub use self::document::{Challenge, Received};
 pub use self::downloads::Downloads;
 use self::guard::Guess;
@@ -162,12 +162,18 @@ async fn execute(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payload:
         Some(presence) => presence,
         None => app.engine.enter(key.0).await?,
     };
-    let (engine, downloads) = (app.engine.clone(), hooks.downloads.clone());
-    let outcome = app.engine.background().spawn(async move {
+    let (app, downloads) = (app.clone(), hooks.downloads.clone());
+    let background = app.engine.background().clone();
+    let outcome = background.spawn(async move {
         let (_permit, _presence) = (permit, presence);
         let call = read(&channel, call::parse(&bytes).as_ref());
         drop(bytes);
-        acting(By::ITS_CONTACT, process_call(&engine, &downloads, &channel, call)).await
+        let is_news_of_templates = call.news.contains(&AccountNews::Templates);
+        let outcome = acting(By::ITS_CONTACT, process_call(&app.engine, &downloads, &channel, call)).await;
+        if is_news_of_templates {
+            app.templates.forget(channel.company_id);
+        }
+        outcome
     });
     Ok(outcome.await.unwrap_or_else(|panic| Err(Refusal::Defect(panic.to_string())))?)
 }

@@ -1,6 +1,7 @@
 //! A cache of the channels' templates, which their providers define.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hotline_actors::channels::Account;
@@ -60,6 +61,8 @@ pub struct Templates {
     fetch_locks: KeyedLocks<CacheKey>,
     /// The last failure by channel.
     failures: TtlCache<CacheKey, Instant>,
+    /// Raised when templates are dropped: a fetch that began before must not be cached.
+    version: AtomicU64,
 }
 
 /// The cached templates of a channel.
@@ -77,12 +80,13 @@ impl Templates {
         let bytes: TemplateWeight = |_, cached| cached.bytes;
         let cached = TtlCache::weighted(ACCOUNTS_EXPECTED, CACHE_BYTES_MAX, STALE_FOR, bytes);
         let failures = TtlCache::new(FAILED_MAX, FAILED_FOR);
-        Self { graph, options, cached, fetch_locks: KeyedLocks::default(), failures }
+        Self { graph, options, cached, fetch_locks: KeyedLocks::default(), failures, version: AtomicU64::new(0) }
     }
 
-    /// Drops the templates of a company's channels.
+    /// Drops the templates of a company's channels: its provider has changed some, or the company is dropped.
     pub fn forget(&self, company: CompanyId) {
-        let Self { graph: _, options: _, cached, fetch_locks: _, failures } = self;
+        let Self { graph: _, options: _, cached, fetch_locks: _, failures, version } = self;
+        version.fetch_add(1, Ordering::AcqRel);
         cached.remove_where(|(id, _)| *id == company);
         failures.remove_where(|(id, _)| *id == company);
     }
@@ -119,6 +123,7 @@ impl Templates {
         }
         let has_just_failed = self.failures.get(&key).is_some_and(|failed_at| failed_at.elapsed() < FAILED_FOR);
         if !has_just_failed {
+            let version = self.version.load(Ordering::Acquire);
             if let Some((templates, bytes)) = fetch(&self.graph, &account).await {
                 self.failures.remove(&key);
                 let entry = CachedTemplates {
@@ -127,7 +132,9 @@ impl Templates {
                     templates: templates.clone(),
                     bytes,
                 };
-                self.cached.insert(key, Arc::new(entry));
+                if self.version.load(Ordering::Acquire) == version {
+                    self.cached.insert(key, Arc::new(entry));
+                }
                 return Ok(templates);
             }
             self.failures.insert(key, Instant::now());

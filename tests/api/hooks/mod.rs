@@ -1,5 +1,6 @@
 //! The door the providers call at: what they tell becomes conversations, once, and durable before it is answered.
 
+mod account;
 mod contacts;
 mod controls;
 mod door;
