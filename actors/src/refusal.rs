@@ -49,6 +49,8 @@ impl Conflict {
 pub enum Unreachable {
     /// It is a phone channel, and they have no number.
     NoNumber,
+    /// The message is a one-time code, which the provider sends to numbers only (its error 131062).
+    NoNumberForCode,
     /// It is a social channel, and they never wrote on it.
     NoConversation,
     /// It is a webchat, and they never opened a session in it.
@@ -60,6 +62,7 @@ impl Unreachable {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NoNumber => "no_number",
+            Self::NoNumberForCode => "no_number_for_code",
             Self::NoConversation => "no_conversation",
             Self::NoSession => "no_session",
         }
@@ -69,6 +72,7 @@ impl Unreachable {
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::NoNumber => "they have no phone number",
+            Self::NoNumberForCode => "they hide their phone number, and one-time codes are sent to phone numbers only",
             Self::NoConversation => "they have never sent a message on it",
             Self::NoSession => "they have never opened a session in this webchat",
         }

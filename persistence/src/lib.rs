@@ -47,6 +47,7 @@ pub mod partitions;
 pub mod password;
 pub mod period;
 pub mod persister;
+pub mod phone_numbers;
 pub mod pool;
 pub mod probe;
 pub mod readers;

@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use hotline_actors::channels::PROVIDER_ID_BYTES_MAX;
-use hotline_actors::services::{InboundMessage, Sender};
+use hotline_actors::services::{ChangedSender, InboundMessage, Sender};
 use hotline_persistence::MessageId;
 use hotline_persistence::controls;
 use hotline_persistence::letters;
@@ -75,6 +75,8 @@ pub(super) enum EventKind {
     StatusesUntil { address: String, status: DeliveryStatus, until: DateTime<Utc> },
     /// A contact has stopped the business's marketing messages at the provider.
     OptOut { from: Box<Sender>, at: Option<DateTime<Utc>> },
+    /// A person has another number or id from now on.
+    IdentityChanged(Box<ChangedSender>),
     /// A contact came by a link, and has not written yet.
     Referral { address: String, referral: Referral },
 }

@@ -39,13 +39,23 @@ pub(super) async fn process_call(
     let settings = channel.settings()?;
     let Call { events, news, mut ignored, unreadable } = call;
     let mut conversations: HashMap<(ChannelId, String), Vec<EventKind>> = HashMap::new();
+    // First, so that the messages of the same call find the contact by its new keys.
+    let (changes, events): (Vec<_>, Vec<_>) =
+        events.into_iter().partition(|event| matches!(event.kind, EventKind::IdentityChanged(_)));
+    let counts = Counts::default();
+    let context = IntakeContext { engine, downloads, company };
+    for CallEvent { account, kind } in changes {
+        match addressee(&organization, channel, &settings, account.as_deref()) {
+            Some(channel) => process_conversation(context, channel, vec![kind], &counts).await?,
+            None => ignored += 1,
+        }
+    }
     for CallEvent { account, kind } in events {
         match addressee(&organization, channel, &settings, account.as_deref()) {
             Some(channel) => conversations.entry((channel, conversation_key(&kind))).or_default().push(kind),
             None => ignored += 1,
         }
     }
-    let counts = Counts::default();
     for news in news {
         if let AccountNews::Disabled { account, reason } = news {
             for of_account in channels_of_account(&organization, channel, &settings, account.as_deref()) {
@@ -54,7 +64,6 @@ pub(super) async fn process_call(
         }
         counts.processed.fetch_add(1, Ordering::Relaxed);
     }
-    let context = IntakeContext { engine, downloads, company };
     let conversations = stream::iter(conversations)
         .map(|((channel, _), events)| process_conversation(context, channel, events, &counts));
     let outcomes: Vec<Result<(), Refusal>> = conversations.buffer_unordered(AT_ONCE).collect().await;
@@ -78,6 +87,7 @@ fn conversation_key(kind: &EventKind) -> String {
     match kind {
         EventKind::Message(inbound) => sender_key(&inbound.from),
         EventKind::OptOut { from, .. } => sender_key(from),
+        EventKind::IdentityChanged(change) => format!("change {}", change.old.address.as_deref().unwrap_or_default()),
         EventKind::StatusesUntil { address, .. } | EventKind::Referral { address, .. } => format!("contact {address}"),
         EventKind::Status { message_id, .. } => format!("message {message_id}"),
     }
@@ -85,7 +95,8 @@ fn conversation_key(kind: &EventKind) -> String {
 
 fn sender_key(from: &Sender) -> String {
     let number = from.number.as_ref().map(|number| number.digits.as_str());
-    format!("contact {}", number.or(from.address.as_deref()).unwrap_or_default())
+    // Every message has the id once the provider has assigned one, and the number only if it is not hidden.
+    format!("contact {}", from.address.as_deref().or(number).unwrap_or_default())
 }
 
 /// The channels of a business account: those that name it and have the secret of the called channel, or, if none does,
@@ -180,6 +191,9 @@ async fn process_event(context: IntakeContext<'_>, channel: ChannelId, kind: Eve
         EventKind::OptOut { from, at } => {
             let at = at.unwrap_or_else(clock::now);
             engine.inbound.record_opt_out(company, channel, &from, at).await.map(|()| true)
+        }
+        EventKind::IdentityChanged(change) => {
+            engine.inbound.change_identity(company, channel, &change).await.map(|()| true)
         }
         EventKind::Referral { address, referral } => {
             engine.inbound.record_referral(company, channel, &address, referral).await.map(|()| true)

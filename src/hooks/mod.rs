@@ -23,6 +23,7 @@ mod call;
 mod document;
 mod downloads;
 mod guard;
+mod identity;
 mod intake;
 mod numbers;
 mod signature;

@@ -116,6 +116,7 @@ impl Network {
                 name: name_at(event, "/sender/name"),
                 fallback_name: format!("{} {}", self.name, last_four(sender)),
                 social_username: name_at(event, "/sender/username"),
+                is_group: false,
                 origin: self.origin,
             },
             body: None,
@@ -123,6 +124,7 @@ impl Network {
             reply: None,
             quotes: None,
             referral: Referral::default(),
+            author: None,
         }
     }
 

@@ -11,7 +11,7 @@
 //! | `location`, `contacts`, `order` | a text with what they hold, line by line |
 //! | `interactive` (`button_reply`, `list_reply`, `nfm_reply`), `button` | the option's title, quoting the message it belongs to; the option itself is the message's `content.reply` |
 //! | `reaction` | the emoji, quoting the message it is for, as other desks show it; one taken back is no message |
-//! | `system` (a number was changed) | what the provider says of it |
+//! | `system` | what the provider says; of a changed number or id only the contact's identities change |
 //! | any other, also `unsupported` | a text that names the kind: an agent sees that something came |
 //!
 //! `user_preferences` with which a person stops marketing messages, and statuses that say so (131050), opt them out of
@@ -32,7 +32,7 @@ use super::call::{
     AccountNews, Call, CallEvent, EventKind, FileReference, body, failure, id, id_at, last_four, lines, list, name_at,
     place, placeholder, text, text_at, time,
 };
-use super::numbers;
+use super::{identity, numbers};
 
 /// The kinds of message that are files.
 const FILE_KINDS: [&str; 5] = ["image", "audio", "video", "document", "sticker"];
@@ -67,6 +67,11 @@ fn add_messages(value: &Value, call: &mut Call) {
     let account = id_at(value, "/metadata/phone_number_id");
     let contacts = list(value, "contacts");
     for message in list(value, "messages") {
+        if let Some(change) = identity::parse(message) {
+            call.events
+                .push(CallEvent { account: account.clone(), kind: EventKind::IdentityChanged(Box::new(change)) });
+            continue;
+        }
         match parse_message(message, contacts) {
             ParsedMessage::Message(inbound) => {
                 call.events.push(CallEvent { account: account.clone(), kind: EventKind::Message(inbound) });
@@ -159,6 +164,7 @@ fn parse_message(message: &Value, contacts: &[Value]) -> ParsedMessage {
     let (Some(message_id), Some(from)) = (id(message, "id"), sender(message, contacts)) else {
         return ParsedMessage::Unreadable;
     };
+    let (from, author) = identity::of_group(message, from);
     let kind = text(message, "type").unwrap_or_else(|| "unknown".to_owned());
     let part = message.get(&kind).unwrap_or(&Value::Null);
     let mut quotes = id_at(message, "/context/id");
@@ -201,6 +207,7 @@ fn parse_message(message: &Value, contacts: &[Value]) -> ParsedMessage {
         reply,
         quotes,
         referral: referral(message.get("referral").unwrap_or(&Value::Null)),
+        author,
     }))
 }
 
@@ -218,11 +225,7 @@ fn sender_of(from: Option<String>, address: Option<String>, contacts: &[Value]) 
     let number = from.as_deref().filter(|from| numbers::is_phone_number(from));
     // Any other sender id is all the provider has.
     let address = address.or_else(|| from.clone().filter(|_| number.is_none()));
-    let number = number.map(|digits| Number {
-        digits: digits.to_owned(),
-        other_spellings: numbers::other_spellings(digits),
-        country: numbers::country(digits),
-    });
+    let number = number.map(|digits| Number { digits: digits.to_owned(), country: numbers::country(digits) });
     let fallback_name = format!("WhatsApp {}", last_four(address.as_deref().or(from.as_deref())?));
     let is_theirs = |contact: &&Value| {
         let (wa_id, user_id) = (id(contact, "wa_id"), id(contact, "user_id"));
@@ -234,7 +237,7 @@ fn sender_of(from: Option<String>, address: Option<String>, contacts: &[Value]) 
     });
     let name = contact.and_then(|contact| name_at(contact, "/profile/name"));
     let social_username = contact.and_then(|contact| name_at(contact, "/profile/username"));
-    Some(Sender { number, address, name, fallback_name, social_username, origin: "whatsapp" })
+    Some(Sender { number, address, name, fallback_name, social_username, is_group: false, origin: "whatsapp" })
 }
 
 fn file_reference(part: &Value) -> Option<FileReference> {

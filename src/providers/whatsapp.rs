@@ -2,6 +2,7 @@
 
 use hotline_actors::channels::{Accepted, Delivery, SendFailure};
 use hotline_persistence::tables::channels::ChannelType;
+use hotline_persistence::tables::contacts::identities::IdentityKind;
 use hotline_persistence::tables::messages::{MessageRow, MessageType};
 use reqwest::multipart::Form;
 use serde::{Deserialize, Serialize};
@@ -60,7 +61,7 @@ async fn post(
     callback_data: String,
     content: Content<'_>,
 ) -> Result<Accepted, SendFailure> {
-    let envelope = Envelope::of(&delivery.to, callback_data, content);
+    let envelope = Envelope::of(delivery, callback_data, content);
     let sent = graph.post(&delivery.account, "messages", &envelope).await;
     let response: Option<SendResponse> = sent.map_err(|error| match error {
         GraphError::Unanswered(_) => SendFailure::Unknown { reason: error.to_string(), is_part: false },
@@ -76,15 +77,29 @@ async fn post(
 struct Envelope<'a> {
     messaging_product: &'static str,
     recipient_type: &'static str,
-    to: &'a str,
+    /// A number, or a group's id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<&'a str>,
+    /// The business-scoped user id of somebody who hides their number: in `to` the provider accepts and drops it.
+    /// <https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recipient: Option<&'a str>,
     biz_opaque_callback_data: String,
     #[serde(flatten)]
     content: Content<'a>,
 }
 
 impl<'a> Envelope<'a> {
-    fn of(to: &'a str, biz_opaque_callback_data: String, content: Content<'a>) -> Self {
-        Self { messaging_product: PRODUCT, recipient_type: "individual", to, biz_opaque_callback_data, content }
+    fn of(delivery: &'a Delivery, biz_opaque_callback_data: String, content: Content<'a>) -> Self {
+        let (to, is_id) = (delivery.to.as_str(), delivery.to_kind == IdentityKind::UserId);
+        Self {
+            messaging_product: PRODUCT,
+            recipient_type: if delivery.to_kind == IdentityKind::GroupId { "group" } else { "individual" },
+            to: (!is_id).then_some(to),
+            recipient: is_id.then_some(to),
+            biz_opaque_callback_data,
+            content,
+        }
     }
 }
 

@@ -18,6 +18,8 @@ pub(super) struct NextRecipient {
     pub(super) contact_id: ContactId,
     /// Whether the contact has opted out of campaigns.
     pub(super) is_opted_out: bool,
+    /// A group, to which campaigns do not write.
+    pub(super) is_group: bool,
     /// Whether the contact was cached for this campaign alone.
     pub(super) is_fetched: bool,
     /// The version before they were read: if it has changed since, opt-outs are checked again.
@@ -121,6 +123,7 @@ mod tests {
         NextRecipient {
             contact_id: ContactId::new(id),
             is_opted_out: false,
+            is_group: false,
             is_fetched: true,
             withdrawal_version,
             generation: 0,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use hotline_persistence::controls;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelType, Secret};
+use hotline_persistence::tables::contacts::identities::IdentityKind;
 use hotline_persistence::tables::messages::{MessageError, MessageRow};
 use hotline_persistence::{ChannelId, CompanyId};
 
@@ -26,6 +27,8 @@ pub struct Delivery {
     pub account: Arc<Account>,
     /// The recipient, as the provider addresses them: a number, or an id of the provider.
     pub to: String,
+    /// What that is.
+    pub to_kind: IdentityKind,
     /// The message.
     pub message: Arc<MessageRow>,
     /// The provider's acceptance of the message's file, if the text is sent separately and an earlier attempt, or this

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use dashmap::DashMap;
 use hotline_persistence::tables::contacts::ContactRef;
-use hotline_persistence::{ChannelId, CompanyId, ContactId};
+use hotline_persistence::{ChannelId, CompanyId, ContactId, phone_numbers};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
 pub use facts::{ContactFacts, LastInbound, RequiredFacts};
@@ -138,10 +138,16 @@ impl ContactCache {
         self.by_id.get(&(company, id))
     }
 
-    /// A contact by number, if it is cached.
+    /// Caches by which number a contact was found: their own, or another spelling of it.
+    pub fn remember_number(&self, company: CompanyId, number: &str, contact: ContactId) {
+        self.by_number.insert((company, self.numbers.hash_one(number)), contact);
+    }
+
+    /// A contact by number, in any spelling by which it was found before, if it is cached.
     pub fn find_by_number(&self, company: CompanyId, number: &str) -> Option<Arc<ContactRef>> {
         let id = self.by_number.get(&(company, self.numbers.hash_one(number)))?;
-        self.get(company, id).filter(|contact| contact.number.as_deref() == Some(number))
+        self.get(company, id)
+            .filter(|contact| contact.number.as_deref().is_some_and(|own| phone_numbers::is_same(own, number)))
     }
 
     /// A contact by its id at a channel's provider, if it is cached.

@@ -77,6 +77,14 @@ impl Target {
         self.channel
     }
 
+    /// The contact, if it is known.
+    pub fn contact(&self) -> Option<ContactId> {
+        match &self.to {
+            TargetKind::Contact(contact) | TargetKind::Ticket(_, contact) => Some(*contact),
+            TargetKind::Number(_) => None,
+        }
+    }
+
     /// The contact, if the sender named one directly.
     pub fn named_contact(&self) -> Option<ContactId> {
         match &self.to {
@@ -295,7 +303,13 @@ impl Sending {
     }
 
     async fn load_facts(&self, target: &Target, contact: ContactId, send: &Send) -> Result<ContactFacts, Refusal> {
-        self.find_facts(target, contact, self.required_facts(target.kind, send)).await
+        let mut required = self.required_facts(target.kind, send);
+        // Only who has no number must be known to the provider otherwise. Without the database the ticket knows.
+        if target.kind.has_phone() {
+            let contact = self.contacts.get(target.company, contact).await.ok().flatten();
+            required.reachable = contact.is_some_and(|contact| contact.number.is_none());
+        }
+        self.find_facts(target, contact, required).await
     }
 
     /// Facts of a contact: from the cache, else from the hot ticket, else from the tables.

@@ -55,6 +55,8 @@ pub const TABLES: &[ArchivedTable] = &[
     without(table("quickMessages", "quick_messages", "id"), &["looks"]),
     table("contacts", "contacts", "id"),
     table("contactAddresses", "contact_addresses", "channel_id, address"),
+    table("contactNumbers", "contact_numbers", "number, contact_id"),
+    table("contactMergeSuggestions", "contact_merge_suggestions", "contact_id, other_id"),
     table("contactLastChannels", "contact_last_channels", "contact_id"),
     table("contactTags", "contact_tags", "contact_id, tag_id"),
     table("contactCustomFieldValues", "contact_custom_field_values", "contact_id, custom_field_id"),

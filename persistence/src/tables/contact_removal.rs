@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::cascades::{self, Cascade};
-use super::contacts::{Tie, find, tie, watch};
+use super::contacts::{Tie, find, identities, tie, watch};
 use super::{campaigns, schedules};
 use crate::error::with_timeout;
 use crate::table::Expected;
@@ -43,6 +43,7 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Ex
     let tracker = watch(&mut *connection, company, &[id]).await?;
     schedules::remove_of_contact(&mut *connection, company, id).await?;
     campaigns::remove_of_contact(&mut *connection, company, id).await?;
+    identities::remove_of_contact(&mut *connection, company, id).await?;
     let delete = sqlx::query("delete from contacts where company_id = $1 and id = $2");
     with_timeout(delete.bind(company).bind(id).execute(&mut *connection)).await?;
     tracker.record(connection, &[id]).await?;

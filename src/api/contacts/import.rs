@@ -12,7 +12,7 @@ use hotline_persistence::tables::contacts;
 use hotline_persistence::tables::contacts::import::{self as rows, Candidate};
 use hotline_persistence::tables::custom_fields::{Application, CustomField, CustomFieldId};
 use hotline_persistence::tables::tags::TagId;
-use hotline_persistence::{CompanyId, ContactId, Database, Error};
+use hotline_persistence::{CompanyId, ContactId, Database, Error, phone_numbers};
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 use tokio::task::spawn_blocking;
@@ -245,7 +245,9 @@ impl ContactIndex {
 
     fn find(&self, columns: &Columns) -> Option<usize> {
         let oldest = |map: &HashMap<String, BTreeSet<usize>>, text: Option<String>| map.get(&text?)?.first().copied();
-        let by_number = columns.text("number").and_then(|number| self.by_number.get(number).copied());
+        let by_number = columns.text("number").and_then(|number| {
+            phone_numbers::spellings(number).iter().find_map(|spelling| self.by_number.get(spelling).copied())
+        });
         by_number
             .or_else(|| oldest(&self.by_email, columns.text("email").map(str::to_lowercase)))
             .or_else(|| oldest(&self.by_code, columns.text("code").map(str::to_owned)))

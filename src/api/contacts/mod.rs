@@ -26,7 +26,8 @@ use crate::web::request::values::{Email, Name, Number, Search};
 use crate::web::response::reply::Tagged;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Json, NoContent, Page, Params, PathId, Query};
 
-/// Filters of the list: `search` matches name, number, e-mail and code; `channelId` is the last channel.
+/// Filters of the list: `search` matches name, number, e-mail and code; `number` also finds other spellings and former
+/// numbers; `channelId` is the last channel.
 pub struct Filters(ContactFilter);
 
 impl Filter for Filters {
@@ -34,6 +35,7 @@ impl Filter for Filters {
         Self(ContactFilter {
             search: query.filter::<Search>("search").map(|text| text.0),
             number: query.filter::<Number>("number").map(|number| number.0),
+            numbered: None,
             email: query.filter::<Email>("email").map(|email| email.0),
             code: query.filter::<Name>("code").map(|code| code.0),
             tag_id: query.filter("tagId"),

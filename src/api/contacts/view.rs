@@ -1,5 +1,6 @@
 //! Contacts as the API returns them.
 
+use hotline_persistence::tables::contacts::identities::{ContactIdentity, MergeSuggestion};
 use hotline_persistence::tables::contacts::{ContactRow, ContactTag, CustomFieldValue, LastChannel};
 use hotline_persistence::{ContactId, Timestamp};
 use serde::Serialize;
@@ -75,6 +76,10 @@ pub struct Contact {
     pub custom_fields: Vec<CustomFieldValue>,
     /// The channel of the latest message. Changes of it do not change `updatedAt`.
     pub last_channel: Option<LastChannel>,
+    /// By what the contact is or was known: its number, and the ids that providers have of it. Former ones still find it.
+    pub identities: Vec<ContactIdentity>,
+    /// Other contacts that are the same person, as a provider says. They are never merged by themselves.
+    pub merge_suggestions: Vec<MergeSuggestion>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -111,6 +116,8 @@ impl From<ContactRow> for Contact {
             tags: row.tags.0,
             custom_fields: row.custom_fields.0,
             last_channel: row.last_channel.map(|channel| channel.0),
+            identities: row.identities.0,
+            merge_suggestions: row.merge_suggestions.0,
             created_at: row.created_at.into(),
             updated_at: row.updated_at.into(),
         }

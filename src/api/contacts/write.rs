@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use actix_web::web::Data;
 use hotline_persistence::table::{self, Columns};
-use hotline_persistence::tables::contacts::{self, ContactRef};
+use hotline_persistence::tables::contacts::{self, ContactRef, identities};
 use hotline_persistence::tables::custom_fields::{Application, CustomFieldId};
 use hotline_persistence::tables::tags::TagId;
 use hotline_persistence::{CompanyId, ContactId};
@@ -135,6 +135,9 @@ pub async fn create(
 ) -> ApiResult<Created<Contact>> {
     let (company, NewContact(new)) = (caller.company, body.0);
     once.transaction(app.db(company), async |db| {
+        if let Some(number) = new.columns.text("number") {
+            identities::hold_number(db, company, number, None).await?;
+        }
         let values = custom_values::validate(db, company, Application::Contact, &new.values, true).await?;
         let id = table::insert::<ContactRef>(&mut *db, company, &new.columns).await?.id;
         set_links(db, company, id, new.tags.as_deref(), values).await?;
@@ -181,6 +184,9 @@ pub async fn update(
             changes.add([id]);
             if change.columns.has("marketingOptOut") {
                 changes.include_preferences();
+            }
+            if let Some(number) = change.columns.text("number") {
+                identities::hold_number(db, company, number, Some(id)).await?;
             }
             if_match.0.hold::<ContactRef>(db, company, id).await?;
             let watched = contacts::watch(db, company, &[id]).await?;

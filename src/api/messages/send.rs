@@ -184,11 +184,20 @@ async fn build_template_content(
     // The provider is not called for a contact that cannot be reached anyway.
     if let Some(id) = target.named_contact() {
         let contact = app.engine.contacts.get(caller.company, id).await?.ok_or(Refusal::ContactNotFound)?;
-        if channel.kind.has_phone() && contact.number.is_none() {
+        if channel.kind.has_phone()
+            && contact.number.is_none()
+            && !app.engine.contacts.has_address(caller.company, channel.id, id).await?
+        {
             return Err(Refusal::ContactUnreachable(Unreachable::NoNumber).into());
         }
     }
-    let BuiltTemplate { template, text } = build_template(app, channel, request).await?;
+    let BuiltTemplate { template, text, is_one_time_code } = build_template(app, channel, request).await?;
+    if is_one_time_code && let Some(id) = target.contact() {
+        let contact = app.engine.contacts.get(caller.company, id).await?.ok_or(Refusal::ContactNotFound)?;
+        if contact.number.is_none() {
+            return Err(Refusal::ContactUnreachable(Unreachable::NoNumberForCode).into());
+        }
+    }
     Ok(Content::Template { template, text })
 }
 

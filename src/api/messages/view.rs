@@ -8,7 +8,9 @@ use hotline_actors::{Organization, clock};
 use hotline_persistence::table::Named;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelStatus};
 use hotline_persistence::tables::media::StoredMedia;
-use hotline_persistence::tables::messages::{Direction, MessageContent, MessageRow, MessageStatus, MessageType};
+use hotline_persistence::tables::messages::{
+    Direction, MessageAuthor, MessageContent, MessageRow, MessageStatus, MessageType,
+};
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::{ChannelId, ContactId, MessageId, TicketId, Timestamp, TokenId, UserId};
 use serde::Serialize;
@@ -48,6 +50,8 @@ pub struct Message {
     pub interactive: Option<Value>,
     /// Additional content of a contact's message: the chosen option.
     pub content: Option<MessageContent>,
+    /// Who of a group wrote it.
+    pub author: Option<MessageAuthor>,
     /// The message it replies to.
     pub quoted_message_id: Option<MessageId>,
     pub status: MessageStatus,
@@ -124,7 +128,7 @@ impl Message {
     pub fn of(row: MessageRow, context: &ViewContext) -> Self {
         let media = File::of(&row, &context.links);
         let [sent_at, delivered_at, read_at] = forward(&row);
-        let content = row.content();
+        let (content, author) = (row.content(), row.author());
         Self {
             id: row.id,
             job_id: row.job_id.map(|id| JobId(id).to_string()),
@@ -138,6 +142,7 @@ impl Message {
             template: row.template,
             interactive: row.interactive,
             content,
+            author,
             quoted_message_id: row.quoted_message_id,
             status: row.status,
             error: row.error,

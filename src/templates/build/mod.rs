@@ -48,6 +48,9 @@ pub struct BuiltTemplate {
     pub template: Value,
     /// The text of its body, with the provider's placeholders.
     pub text: Option<String>,
+    /// Whether it is a one-time code, which the provider sends to phone numbers only.
+    /// <https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>
+    pub is_one_time_code: bool,
 }
 
 /// A language as a text, or in the provider's format: `{"code": …}`.
@@ -136,11 +139,12 @@ impl TemplateRequest {
         if !errors.is_empty() {
             return Err(errors);
         }
+        let is_one_time_code = template.category.eq_ignore_ascii_case("AUTHENTICATION");
         let mut template = json!({"name": template.name, "language": {"code": template.language}});
         if !components.is_empty() {
             template["components"] = Value::Array(components);
         }
-        Ok(BuiltTemplate { template, text: definition.body_text() })
+        Ok(BuiltTemplate { template, text: definition.body_text(), is_one_time_code })
     }
 
     fn find<'a>(&self, templates: &'a [Template]) -> Result<&'a Template, FieldError> {

@@ -16,11 +16,19 @@ use crate::support::{Api, TestApp};
 
 const PATH: &str = "/contacts";
 
+/// What identifies a contact of whom only the number is known, or nothing.
+fn identities(number: &Value) -> Value {
+    let known =
+        json!({"channelType": null, "scope": null, "kind": "number", "value": number, "since": null, "until": null});
+    if number.is_null() { json!([]) } else { json!([known]) }
+}
+
 /// A contact that has nothing but a name, as it is shown.
 fn bare(shown: &Value, name: &str) -> Value {
     let mut bare = json!({
         "id": shown["id"], "name": name, "isGroup": false, "tags": [], "customFields": [], "lastChannel": null, "verified": false, "marketingOptOut": false,
         "createdAt": shown["createdAt"], "updatedAt": shown["updatedAt"],
+        "identities": identities(&shown["number"]), "mergeSuggestions": [],
     });
     for field in [
         "number",

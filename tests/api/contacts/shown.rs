@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::identities;
 use crate::check_list::check_list;
 use crate::steps::{NOBODY, assert_timestamp, id, listed, sent, sql};
 use crate::support::{OwnApp, TestApp};
@@ -83,6 +84,7 @@ async fn a_contact_shows_all_its_fields() {
                 {"key": "shoe_size", "value": "42.5", "customFieldId": field, "name": "Shoe size", "type": "number"},
             ],
             "lastChannel": {"id": app.company.phone, "name": "Phone", "type": "whatsapp"},
+            "identities": identities(&json!("5511900000001")), "mergeSuggestions": [],
             "createdAt": shown["createdAt"], "updatedAt": shown["updatedAt"],
         })
     );

@@ -7,6 +7,7 @@ mod door;
 mod figures;
 mod files;
 mod fuzz;
+mod identities;
 mod kinds;
 mod opt_out;
 mod repeated;

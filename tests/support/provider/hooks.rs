@@ -26,7 +26,7 @@ pub struct Phone {
 
 impl Phone {
     /// A whole body with what has changed.
-    fn tells(&self, value: Value) -> Value {
+    pub fn tells(&self, value: Value) -> Value {
         self.tells_of("messages", value)
     }
 

@@ -268,8 +268,12 @@ impl CampaignRunner {
             let Some(presence) = self.enter() else { break };
             let Some(recipient) = self.recipients.pop_front() else { break };
             let is_current = self.scope.in_transit.withdrawals.is_current(self.company, recipient.withdrawal_version);
-            if recipient.is_opted_out && is_current {
-                self.record_unsent(recipient, RecipientStatus::Skipped, &MessageError::opted_out());
+            let skipped = match recipient.is_opted_out && is_current {
+                true => Some(MessageError::opted_out()),
+                false => recipient.is_group.then(MessageError::group),
+            };
+            if let Some(error) = skipped {
+                self.record_unsent(recipient, RecipientStatus::Skipped, &error);
                 if self.pause_left().is_some() {
                     break;
                 }

@@ -267,6 +267,7 @@ async fn load_page(
     let recipients = page.into_iter().map(|recipient| NextRecipient {
         contact_id: recipient.contact_id,
         is_opted_out: recipient.is_opted_out,
+        is_group: recipient.is_group,
         is_fetched: fetched.contains(&recipient.contact_id),
         withdrawal_version,
         generation,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use hotline_persistence::journal::Seq;
-use hotline_persistence::tables::contacts;
+use hotline_persistence::tables::contacts::{self, identities::IdentityKind};
 use hotline_persistence::tables::messages::{self, DeliveryStatus, DeliveryStatusRow, MessageError};
 use hotline_persistence::tables::source::Source;
 
@@ -81,8 +81,8 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
     if let Err(error) = scope.base.store.log.synced(outgoing.seq).await {
         return AttemptOutcome::Retry(SendFailure::Retry { reason: error.to_string(), after: None });
     }
-    let to = match address(scope, &outgoing).await {
-        Ok(Some(to)) => to,
+    let (to, to_kind) = match address(scope, &outgoing).await {
+        Ok(Some(address)) => address,
         Ok(None) => {
             let message = "the contact cannot receive on this channel".to_owned();
             let error = MessageError { code: "ERR_CONTACT_UNREACHABLE".to_owned(), message };
@@ -104,7 +104,7 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
         return AttemptOutcome::Retry(SendFailure::Retry { reason, after: None });
     }
     let file_accepted = outgoing.file_accepted.clone();
-    let delivery = Delivery { account, to, message: outgoing.message.clone(), file_accepted };
+    let delivery = Delivery { account, to, to_kind, message: outgoing.message.clone(), file_accepted };
     // Every answer of a provider to a send passes here.
     match scope.provider.send(delivery).await.map(Accepted::storable).map_err(SendFailure::storable) {
         Ok(accepted) => {
@@ -149,7 +149,7 @@ async fn find_withdrawal(scope: &SenderScope, outgoing: &Outgoing) -> Result<Opt
 }
 
 /// How the provider addresses the recipient.
-async fn address(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<String>, String> {
+async fn address(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<(String, IdentityKind)>, String> {
     let (message, contact) = (&outgoing.message, outgoing.contact());
     let channel = (message.company_id, message.channel_id);
     let has_phone = scope
@@ -158,17 +158,18 @@ async fn address(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<Stri
         .company(channel.0)
         .and_then(|company| company.channels.get(&channel.1).map(|channel| channel.kind.has_phone()));
     if let Some(number) = outgoing.number.as_ref().filter(|_| has_phone == Some(true)) {
-        return Ok(Some(number.clone()));
+        return Ok(Some((number.clone(), IdentityKind::Number)));
     }
     let key = (channel, contact);
     if let Some(address) = scope.addresses.get(&key) {
-        return Ok(Some(address));
+        return Ok(Some((address, IdentityKind::UserId)));
     }
     let base = scope.base.clone();
     let query = async move { contacts::address_of(base.db(channel.0), channel.0, channel.1, contact).await };
     let found = scope.base.background.spawn(query).await.map_err(|error| error.to_string())?;
     let address = found.map_err(|error| error.to_string())?;
-    if let Some(address) = &address {
+    // The ids of a phone channel change.
+    if let Some((address, _)) = address.as_ref().filter(|_| has_phone == Some(false)) {
         scope.addresses.insert(key, address.clone());
     }
     Ok(address)

@@ -1,13 +1,14 @@
 //! Contacts: finds and creates them, and loads the data that their conversations need.
 
 mod changes;
+mod identities;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hotline_persistence::tables::channels::ChannelType;
-use hotline_persistence::tables::contacts::{self, ContactByNumber, ContactRef, ContactRow, Visitor};
+use hotline_persistence::tables::contacts::{self, ContactRef, ContactRow, Visitor};
 use hotline_persistence::tables::custom_fields::CustomFieldType;
 use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::{messages, webchat_sessions};
@@ -87,45 +88,6 @@ impl Contacts {
     /// Drops a contact that was cached by [`Contacts::prefetch`].
     pub(crate) fn evict(&self, company: CompanyId, id: ContactId) {
         self.cache.forget(company, id);
-    }
-
-    /// The contact with a number: found, or created.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when it is not cached and the database is unavailable.
-    pub async fn find_or_create(
-        &self,
-        company: CompanyId,
-        new: ContactByNumber<'_>,
-    ) -> Result<Arc<ContactRef>, Refusal> {
-        if let Some(contact) = self.cache.find_by_number(company, new.number) {
-            return Ok(contact);
-        }
-        let _lock = self.cache.read_lock(company).await;
-        let api = Author::API.source;
-        let contact = contacts::find_or_create_by_number(self.base.db(company), company, new, api).await?;
-        Ok(self.remember(company, contact))
-    }
-
-    /// Whether there is a contact with this number.
-    ///
-    /// # Errors
-    /// As for [`Contacts::find_by_number`].
-    pub async fn is_known_number(&self, company: CompanyId, number: &str) -> Result<bool, Refusal> {
-        Ok(self.find_by_number(company, number).await?.is_some())
-    }
-
-    /// The contact with this number, if there is one.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when it is not cached and the database is unavailable.
-    pub async fn find_by_number(&self, company: CompanyId, number: &str) -> Result<Option<Arc<ContactRef>>, Refusal> {
-        if let Some(contact) = self.cache.find_by_number(company, number) {
-            return Ok(Some(contact));
-        }
-        let _lock = self.cache.read_lock(company).await;
-        let found = contacts::find_ref_by_number(self.base.readers(), company, number).await?;
-        Ok(found.map(|contact| self.remember(company, contact)))
     }
 
     pub(super) fn remember(&self, company: CompanyId, contact: ContactRef) -> Arc<ContactRef> {
@@ -216,9 +178,9 @@ impl Contacts {
         Ok(contacts.iter().map(cache).collect())
     }
 
-    /// Whether a channel without phone numbers reaches a contact: on a webchat if they have had a session, elsewhere if
-    /// they have written.
-    async fn look_up_reachable(
+    /// Whether a channel reaches a contact without a number: on a webchat if they have had a session, on a phone channel
+    /// if its provider has an id of theirs, elsewhere if they have written.
+    pub(super) async fn look_up_reachable(
         &self,
         company: CompanyId,
         channel: ChannelId,
@@ -228,7 +190,10 @@ impl Contacts {
         let db = self.base.reads().tables(company).await?;
         let reachable = match kind {
             ChannelType::Webchat => webchat_sessions::exists(db, company, channel, contact).await?,
-            _ => messages::has_received(db, company, channel, contact).await?,
+            ChannelType::Whatsapp => contacts::address_of(db, company, channel, contact).await?.is_some(),
+            ChannelType::Messenger | ChannelType::Instagram => {
+                messages::has_received(db, company, channel, contact).await?
+            }
         };
         if reachable {
             self.cache.remember_reachable(company, channel, contact);

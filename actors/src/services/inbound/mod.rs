@@ -7,11 +7,10 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::channels::{self, ChannelRow};
-use hotline_persistence::tables::contacts::{
-    self, ContactByAddress, ContactByNumber, ContactRef, OptOut, Referral, ReferralRow,
-};
+use hotline_persistence::tables::contacts::identities::{Address, IdentityChange, IdentityKind, Keys, Profile};
+use hotline_persistence::tables::contacts::{self, ContactRef, OptOut, Referral, ReferralRow};
 use hotline_persistence::tables::events::{acting, current};
-use hotline_persistence::tables::messages::{ChosenOption, MessageRef, MessageRow};
+use hotline_persistence::tables::messages::{ChosenOption, MessageAuthor, MessageRef, MessageRow};
 use hotline_persistence::{Change, ChannelId, CompanyId, ContactId};
 use serde_json::Value;
 
@@ -45,12 +44,14 @@ pub struct InboundMessage {
     pub quotes: Option<String>,
     /// The advertisement or link that brought them.
     pub referral: Referral,
+    /// Who of a group wrote it.
+    pub author: Option<MessageAuthor>,
 }
 
 /// A sender, as a provider names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sender {
-    /// Their number, with its other spellings; none if the provider does not give it.
+    /// Their number; none if the provider does not give it.
     pub number: Option<Number>,
     /// The provider's own id for them.
     pub address: Option<String>,
@@ -60,8 +61,31 @@ pub struct Sender {
     pub fallback_name: String,
     /// Their name on the social channel.
     pub social_username: Option<String>,
+    /// Whether the address is a group's.
+    pub is_group: bool,
     /// The type of channel they come from.
     pub origin: &'static str,
+}
+
+impl Sender {
+    fn keys(&self, channel: ChannelId) -> Keys<'_> {
+        let kind = if self.is_group { IdentityKind::GroupId } else { IdentityKind::UserId };
+        Keys {
+            number: self.number.as_ref().map(|number| &*number.digits),
+            address: self.address.as_deref().map(|value| Address { channel, value, kind }),
+        }
+    }
+}
+
+/// Somebody who has other keys from now on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedSender {
+    /// By what they were known.
+    pub old: Sender,
+    /// By what they are known now.
+    pub new: Sender,
+    /// When it happened.
+    pub at: DateTime<Utc>,
 }
 
 /// A phone number as a provider writes it.
@@ -69,8 +93,6 @@ pub struct Sender {
 pub struct Number {
     /// Digits.
     pub digits: String,
-    /// Other spellings of the same number.
-    pub other_spellings: Vec<String>,
     /// ISO 3166-1 alpha-2.
     pub country: Option<String>,
 }
@@ -144,7 +166,7 @@ impl Inbound {
         message: InboundMessage,
         lock: &MessageLock,
     ) -> Result<MessageRow, Refusal> {
-        let InboundMessage { message_id, written_at, from, body, media, reply, quotes, referral } = message;
+        let InboundMessage { message_id, written_at, from, body, media, reply, quotes, referral, author } = message;
         let quoted = match quotes {
             Some(quotes) => self.find_message(company, channel, &quotes).await,
             None => Ok(None),
@@ -157,7 +179,7 @@ impl Inbound {
         let receive = Receive {
             body,
             media,
-            content: reply.map(ChosenOption::into_content),
+            content: MessageAuthor::add_to_content(author, reply.map(ChosenOption::into_content)),
             quoted: quoted.map(|message| message.id),
             provider_message_id: Some(message_id),
             written_at,
@@ -202,17 +224,23 @@ impl Inbound {
         contact: ContactId,
         command: &Execute<Receive>,
     ) -> Result<MessageRow, Refusal> {
+        let organization = self.base.organization(company)?;
+        let has_phone = organization.channels.get(&channel).is_some_and(|channel| channel.kind.has_phone());
         let message = match self.tickets.slot(company, channel, contact).await? {
             Some(Slot::Open(ticket)) => self.tickets.attempt(company, ticket, command).await?,
             _ => {
                 let contact = self.contacts.get(company, contact).await?.ok_or(Refusal::ContactNotFound)?;
                 let author = Author::CONTACT;
-                let open = Open { company, channel, contact, reachable: true, queue: None, user: None, author };
+                // Who writes to a phone channel and has no number is known by an id, which an answer can use.
+                let reachable = !has_phone || contact.number.is_none();
+                let open = Open { company, channel, contact, reachable, queue: None, user: None, author };
                 self.tickets.attempt_opening(open, command.clone()).await?
             }
         };
         let last_inbound = message.sent_at.unwrap_or(message.created_at);
-        self.contacts.cache().remember_reachable(company, channel, contact);
+        if !has_phone {
+            self.contacts.cache().remember_reachable(company, channel, contact);
+        }
         self.contacts.cache().remember_last_inbound(company, channel, contact, LastInbound::At(last_inbound));
         Ok(message)
     }
@@ -224,27 +252,17 @@ impl Inbound {
         channel: ChannelId,
         from: &Sender,
     ) -> Result<Arc<ContactRef>, Refusal> {
-        let cache = self.contacts.cache();
-        let contact = match (&from.number, &from.address) {
-            (Some(number), _) => {
-                let mut spellings = std::iter::once(&number.digits).chain(&number.other_spellings);
-                match spellings.find_map(|number| cache.find_by_number(company, number)) {
-                    Some(contact) => contact,
-                    None => self.load_by_number(company, number, from).await?,
-                }
-            }
-            (None, Some(address)) => match cache.find_by_address(company, channel, address) {
-                Some(contact) => contact,
-                None => self.load_by_address(company, channel, address, from).await?,
-            },
-            (None, None) => return Err(Refusal::invalid("from", "must identify the sender")),
-        };
-        if let (Some(_), Some(address)) = (&from.number, &from.address)
-            && cache.find_by_address(company, channel, address).is_none()
-        {
-            // Noted in case the provider omits the number next time.
-            self.record_address(company, channel, address.clone(), contact.clone());
+        let number = from.number.as_ref();
+        if number.is_none() && from.address.is_none() {
+            return Err(Refusal::invalid("from", "must identify the sender"));
         }
+        let profile = Profile {
+            name: from.name.as_deref().or(number.map(|number| &*number.digits)).unwrap_or(&from.fallback_name),
+            country: number.and_then(|number| number.country.as_deref()),
+            social_username: from.social_username.as_deref(),
+            origin: from.origin,
+        };
+        let contact = self.contacts.identify(company, &from.keys(channel), &profile).await?;
         if let Some(name) = &from.name
             && contact.number.as_ref() == Some(&contact.name)
         {
@@ -253,60 +271,20 @@ impl Inbound {
         Ok(contact)
     }
 
-    async fn load_by_number(
-        &self,
-        company: CompanyId,
-        number: &Number,
-        from: &Sender,
-    ) -> Result<Arc<ContactRef>, Refusal> {
-        let _lock = self.contacts.cache().read_lock(company).await;
-        let new =
-            ContactByNumber { number: &number.digits, name: from.name.as_deref(), country: number.country.as_deref() };
-        let db = self.base.db(company);
-        let found =
-            contacts::find_or_create_by_any_number(db, company, new, &number.other_spellings, from.origin).await?;
-        Ok(self.contacts.remember(company, found))
-    }
-
-    async fn load_by_address(
+    /// A provider says that somebody has another number or id from now on. It is no message.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it cannot be stored now: the provider should retry.
+    pub async fn change_identity(
         &self,
         company: CompanyId,
         channel: ChannelId,
-        address: &str,
-        from: &Sender,
-    ) -> Result<Arc<ContactRef>, Refusal> {
-        let _lock = self.contacts.cache().read_lock(company).await;
-        let new = ContactByAddress {
-            channel,
-            address,
-            name: from.name.as_deref().unwrap_or(&from.fallback_name),
-            social_username: from.social_username.as_deref(),
-            origin: from.origin,
-        };
-        let found = contacts::find_or_create_by_address(self.base.db(company), company, new).await?;
-        let contact = self.contacts.remember(company, found);
-        self.contacts.cache().remember_address(company, channel, address, contact.id);
-        Ok(contact)
-    }
-
-    /// Records an address after the answer: it is needed only once the provider stops giving the number.
-    fn record_address(
-        self: &Arc<Self>,
-        company: CompanyId,
-        channel: ChannelId,
-        address: String,
-        contact: Arc<ContactRef>,
-    ) {
-        let inbound = self.clone();
-        self.base.spawn_for(company, async move {
-            let db = inbound.base.db(company);
-            match contacts::record_address(db, company, channel, &address, contact.id).await {
-                Ok(()) => inbound.contacts.cache().remember_address(company, channel, &address, contact.id),
-                Err(error) => {
-                    tracing::debug!(%error, "could not save a contact's address; the next message will retry")
-                }
-            }
-        });
+        change: &ChangedSender,
+    ) -> Result<(), Refusal> {
+        let ChangedSender { old, new, at } = change;
+        let country = new.number.as_ref().and_then(|number| number.country.as_deref());
+        let change = IdentityChange { old: old.keys(channel), new: new.keys(channel), country, at: *at };
+        self.contacts.change_identity(company, &change).await
     }
 
     /// Renames a contact whose name was their number, after the answer.
@@ -380,15 +358,16 @@ impl Inbound {
         channel: ChannelId,
         from: &Sender,
     ) -> Result<Option<ContactId>, Refusal> {
-        if let Some(number) = &from.number {
-            for digits in std::iter::once(&number.digits).chain(&number.other_spellings) {
-                if let Some(contact) = self.contacts.find_by_number(company, digits).await? {
-                    return Ok(Some(contact.id));
-                }
-            }
+        if let Some(address) = &from.address
+            && let Some(contact) = self.find_by_address(company, channel, address).await?
+        {
+            return Ok(Some(contact));
         }
-        match &from.address {
-            Some(address) => self.find_by_address(company, channel, address).await,
+        match &from.number {
+            Some(number) => {
+                let found = self.contacts.find_by_number(company, &number.digits).await?;
+                Ok(found.map(|contact| contact.id))
+            }
             None => Ok(None),
         }
     }

@@ -63,7 +63,10 @@ impl Command for Receive {
         message.sent_at = self.written_at.map(|at| at.min(cx.now));
         ticket.row.unread_count += 1;
         ticket.row.waiting_since.get_or_insert(cx.now);
-        ticket.reachable = true;
+        // Who writes to a phone channel and has no number is known by an id, which an answer can use.
+        let channel = cx.organization.channels.get(&ticket.row.channel_id);
+        let has_phone = channel.is_some_and(|channel| channel.kind.has_phone());
+        ticket.reachable |= !has_phone || ticket.contact.number.is_none();
         ticket.last_inbound = ticket.last_inbound.max(LastInbound::At(message.sent_at.unwrap_or(cx.now)));
         set_last_message(ticket, &message);
         cx.touch(ticket);

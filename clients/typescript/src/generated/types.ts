@@ -815,6 +815,11 @@ export interface Contact {
   headline: string | null;
   /** The id. */
   id: ContactId;
+  /**
+   * By what the contact is or was known: its number, and the ids that providers have of it. Former ones still
+   * find it.
+   */
+  identities: ContactIdentity[];
   /** Whether the contact is a group rather than a person. */
   isGroup: boolean;
   /** The channel of the latest message. Changes of it do not change `updatedAt`. */
@@ -827,6 +832,8 @@ export interface Contact {
   mediaType: string | null;
   /** URL of the advertisement's picture or video. */
   mediaUrl: string | null;
+  /** Other contacts that are the same person, as a provider says. They are never merged by themselves. */
+  mergeSuggestions: MergeSuggestion[];
   /** Name. */
   name: string;
   /** Phone number: digits only, including the country code. */
@@ -918,6 +925,20 @@ export interface ContactCreate {
 
 /** The id of a contact. */
 export type ContactId = number;
+
+/** By what a contact is or was known. */
+export interface ContactIdentity {
+  /** `null` for a number, which all phone channels share. */
+  channelType: ChannelType | null;
+  kind: IdentityKind;
+  /** The id of the channel whose provider gave the id; `null` for a number. */
+  scope: string | null;
+  /** Since when it is known; `null` if that was not recorded. */
+  since: Timestamp | null;
+  /** Until when it was used; it still finds the contact. `null`: it is in use. */
+  until: Timestamp | null;
+  value: string;
+}
 
 /** Contacts to create or update. */
 export interface ContactImport {
@@ -1165,10 +1186,12 @@ export interface EventAuthor {
 export type EventId = number;
 
 /** The type of an event. */
-export type EventKind = "ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error";
+export type EventKind = "ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error" | "contact.identified";
 
 /** A message. For `message.received`, also the ticket and the contact at that time, and the chosen option. */
 export interface EventMessage {
+  /** Who of a group wrote it. */
+  author: MessageAuthor | null;
   /** The text. */
   body: string | null;
   /** The channel, as `GET /channels` lists it. */
@@ -1373,6 +1396,9 @@ export interface HookReportResponse {
   data: HookReport;
 }
 
+/** What identifies a contact. */
+export type IdentityKind = "number" | "userId" | "groupId";
+
 /** An error in a row. */
 export interface ImportError {
   /** A code for programs and translations, as in the `details` of a `422`. New codes may be added. */
@@ -1487,8 +1513,21 @@ export interface MediaFile {
   voice: boolean;
 }
 
+/** Another contact that is the same person, as a provider says. */
+export interface MergeSuggestion {
+  /** The contact. */
+  contactId: ContactId;
+  /** What both have in common. */
+  kind: IdentityKind;
+  /** Since when this is known. */
+  since: Timestamp;
+  value: string;
+}
+
 /** A message in a ticket: from the contact, from the company, or between agents. */
 export interface Message {
+  /** Who of a group wrote it. */
+  author: MessageAuthor | null;
   /** The text. */
   body: string | null;
   /** The channel, as `GET /channels` lists it. */
@@ -1541,6 +1580,16 @@ export interface Message {
 export interface MessageAgent {
   /** The agent's name. */
   name: string;
+}
+
+/** Who of a group wrote a message. */
+export interface MessageAuthor {
+  /** The provider's own id of them. */
+  address: string | null;
+  /** Their name, as they gave it to the provider. */
+  name: string | null;
+  /** Phone number: digits only, including the country code. */
+  number: string | null;
 }
 
 /** Additional content of a message. */
@@ -3038,7 +3087,7 @@ export interface WebhookCreate {
   /** Description. */
   description?: string | null;
   /** The event types to send; empty for all. */
-  types?: ("ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error")[] | null;
+  types?: ("ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error" | "contact.identified")[] | null;
   /** The URL to send events to. */
   url: string;
 }
@@ -3137,7 +3186,7 @@ export interface WebhookUpdate {
   /** Description. */
   description?: string | null;
   /** The event types to send; empty for all. */
-  types?: ("ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error")[];
+  types?: ("ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error" | "contact.identified")[];
   /** The URL to send events to. */
   url?: string;
 }
@@ -3458,6 +3507,13 @@ export interface ContactDeletedEvent extends EventBase {
   data: Contact;
 }
 
+/** `contact.identified` */
+export interface ContactIdentifiedEvent extends EventBase {
+  type: "contact.identified";
+  /** The record at that time. */
+  data: Contact;
+}
+
 /** `contact.tagged` */
 export interface ContactTaggedEvent extends EventBase {
   type: "contact.tagged";
@@ -3671,6 +3727,7 @@ export type CompanyEvent =
   | ChannelErrorEvent
   | ContactCreatedEvent
   | ContactDeletedEvent
+  | ContactIdentifiedEvent
   | ContactTaggedEvent
   | ContactUntaggedEvent
   | ContactUpdatedEvent

@@ -124,6 +124,8 @@ pub struct WaitingRecipient {
     pub contact_id: ContactId,
     /// Has opted out of campaigns.
     pub is_opted_out: bool,
+    /// A group, to which campaigns do not write.
+    pub is_group: bool,
 }
 
 /// The first recipients after a contact that are still to be written to, in order.
@@ -136,11 +138,12 @@ pub async fn waiting(
 ) -> Result<Vec<WaitingRecipient>> {
     with_timeout(
         sqlx::query_as(
-            "select r.contact_id, coalesce(c.marketing_opt_out, false) as is_opted_out
+            "select r.contact_id, coalesce(c.marketing_opt_out, false) as is_opted_out,
+                 coalesce(c.is_group, false) as is_group
              from (select company_id, contact_id from campaign_recipients
                  where company_id = $1 and campaign_id = $2 and status = 'pending' and message_id is null
                    and contact_id > $3 order by contact_id limit $4) r
-             left join lateral (select marketing_opt_out from contacts
+             left join lateral (select marketing_opt_out, is_group from contacts
                  where company_id = r.company_id and id = r.contact_id offset 0) c on true
              order by r.contact_id",
         )

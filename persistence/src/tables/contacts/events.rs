@@ -18,17 +18,23 @@ use crate::{CompanyId, ContactId, Result};
 pub struct ContactTracker {
     company: CompanyId,
     before: HashMap<ContactId, ContactRow>,
+    /// The event of changed fields.
+    changed: EventKind,
 }
 
 /// Reads contacts that are about to be changed, created or deleted, within the transaction of the change.
 pub async fn watch(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<ContactTracker> {
     let rows = if ids.is_empty() { Vec::new() } else { find_all(db, company, ids).await? };
-    Ok(ContactTracker { company, before: rows.into_iter().map(|row| (row.id, row)).collect() })
+    Ok(ContactTracker {
+        company,
+        before: rows.into_iter().map(|row| (row.id, row)).collect(),
+        changed: EventKind::ContactUpdated,
+    })
 }
 
 /// Writes the events of created contacts.
 pub async fn record_created(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<()> {
-    ContactTracker { company, before: HashMap::new() }.record(db, ids).await
+    ContactTracker { company, before: HashMap::new(), changed: EventKind::ContactUpdated }.record(db, ids).await
 }
 
 /// Writes the events of locked contacts from which a deleted record was removed, and dates them. `restore` adds the record
@@ -47,12 +53,17 @@ pub(crate) async fn write_removal_events(
     for after in rows {
         let mut before = after.clone();
         restore(&mut before);
-        add_change_events(&before, &after, &mut events)?;
+        add_change_events(&before, &after, EventKind::ContactUpdated, &mut events)?;
     }
     events::draft(db, company, &events).await
 }
 
 impl ContactTracker {
+    /// The change is news of who the contact is, by its provider.
+    pub(super) fn identified(self) -> Self {
+        Self { changed: EventKind::ContactIdentified, ..self }
+    }
+
     /// Writes the events of these contacts and dates each change. A contact that has not changed gets no event, and keeps its
     /// `updatedAt`.
     pub async fn record(mut self, db: &mut PgConnection, ids: &[ContactId]) -> Result<()> {
@@ -62,7 +73,7 @@ impl ContactTracker {
         self.date(&mut *db, &mut after).await?;
         for after in after {
             match self.before.remove(&after.id) {
-                Some(before) => add_change_events(&before, &after, &mut events)?,
+                Some(before) => add_change_events(&before, &after, self.changed, &mut events)?,
                 None => events.push(event(EventKind::ContactCreated, after.created_at, &after, None)?),
             }
         }
@@ -117,7 +128,12 @@ fn event(kind: EventKind, at: DateTime<Utc>, row: &ContactRow, previous: Option<
 }
 
 /// One event each for changed fields, added tags and removed tags. The last channel follows from the messages' events.
-fn add_change_events(before: &ContactRow, after: &ContactRow, events: &mut Vec<NewEvent>) -> Result<()> {
+fn add_change_events(
+    before: &ContactRow,
+    after: &ContactRow,
+    changed: EventKind,
+    events: &mut Vec<NewEvent>,
+) -> Result<()> {
     let tags = |row: &ContactRow| row.tags.iter().map(|tag| tag.id).collect::<HashSet<TagId>>();
     let (had, has) = (tags(before), tags(after));
     let without_tags = |row: &ContactRow| {
@@ -129,7 +145,7 @@ fn add_change_events(before: &ContactRow, after: &ContactRow, events: &mut Vec<N
         json
     };
     if let Some(previous) = events::previous(&without_tags(before), &without_tags(after)) {
-        events.push(event(EventKind::ContactUpdated, after.updated_at, after, Some(previous))?);
+        events.push(event(changed, after.updated_at, after, Some(previous))?);
     }
     let previous = || Some(json!({"tags": &*before.tags}));
     if has.difference(&had).next().is_some() {

@@ -6,11 +6,12 @@
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 
+use super::identities;
 use super::write::{COLUMNS, UNIQUE};
 use crate::error::with_timeout;
 use crate::table::{Columns, map_constraint};
 use crate::tables::tags::TagId;
-use crate::{CompanyId, ContactId, Result};
+use crate::{CompanyId, ContactId, Result, phone_numbers};
 
 /// An existing contact that matches a row of an import.
 #[derive(Clone, Debug, FromRow)]
@@ -42,7 +43,7 @@ pub async fn begin_import(db: &mut PgConnection, company: CompanyId) -> Result<(
     Ok(())
 }
 
-/// Locks and returns every contact with one of these numbers, e-mails (in lower case) or codes, by id. No other
+/// Locks and returns every contact with one of these numbers (in any spelling), e-mails (in lower case) or codes, by id. No other
 /// transaction can change them until this one ends.
 pub async fn lock_candidates(
     db: &mut PgConnection,
@@ -51,6 +52,8 @@ pub async fn lock_candidates(
     emails: &[String],
     codes: &[&str],
 ) -> Result<Vec<Candidate>> {
+    identities::lock(&mut *db, company, numbers.iter().map(|number| identities::number_key(number))).await?;
+    let numbers: Vec<String> = numbers.iter().flat_map(|number| phone_numbers::spellings(number)).collect();
     with_timeout(
         sqlx::query_as(
             // Rows are locked in the same order everywhere.

@@ -16,6 +16,7 @@ pub async fn list(
     filter: &ContactFilter,
     page: PageRequest,
 ) -> Result<Page<ContactRow>> {
+    let filter = &filter.clone().with_number(db, company).await?;
     let channel_filter = LastChannelFilter::of(db, company, filter).await?;
     if let Some((scan, limit)) = best_scan(db, company, filter, channel_filter, page).await? {
         let list = scan_first(company, filter, channel_filter, page, scan, ScanResult::Page, limit);
@@ -32,7 +33,7 @@ pub async fn list(
 /// Adds all conditions but the channel.
 fn conditions(list: Select, filter: &ContactFilter) -> Select {
     list.contains("c.search", filter.search.as_deref())
-        .equals("c.number", filter.number.as_deref())
+        .only_by("c.id = any (", filter.numbered.clone(), ")")
         .equals("lower(c.email)", filter.email.as_deref().map(str::to_lowercase))
         .equals("c.code", filter.code.as_deref())
         .equals("c.origin", filter.origin.as_deref())

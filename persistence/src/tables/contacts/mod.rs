@@ -2,7 +2,7 @@
 
 mod events;
 mod find_or_create;
-mod identities;
+pub mod identities;
 pub mod import;
 mod last_channel;
 mod list;
@@ -20,10 +20,8 @@ use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
 pub(crate) use events::write_removal_events;
 pub use events::{ContactTracker, record_created, watch};
-pub use find_or_create::{ContactByNumber, find_or_create_by_any_number, find_or_create_by_number};
-pub use identities::{
-    ContactByAddress, address_of, by_address, find_or_create_by_address, name_numbered, record_address,
-};
+pub use find_or_create::{ContactByNumber, find_or_create_by_number};
+pub use identities::{address_of, by_address, name_numbered};
 pub use last_channel::ContactChannel;
 pub(crate) use last_channel::set_last_channel;
 pub use list::{list, list_of};
@@ -37,6 +35,7 @@ pub use visitors::{
 };
 pub use write::{link_tag, set_custom_values, set_tags, unlink_tag};
 
+use self::identities::{ContactIdentity, MergeSuggestion};
 use super::channels::ChannelType;
 use super::tags::TagId;
 use crate::document;
@@ -77,6 +76,10 @@ pub struct ContactRow {
     pub tags: Json<Vec<ContactTag>>,
     pub custom_fields: Json<Vec<CustomFieldValue>>,
     pub last_channel: Option<Json<LastChannel>>,
+    #[serde(default)]
+    pub identities: Json<Vec<ContactIdentity>>,
+    #[serde(default)]
+    pub merge_suggestions: Json<Vec<MergeSuggestion>>,
     #[serde(serialize_with = "timestamp::serialize")]
     pub created_at: DateTime<Utc>,
     #[serde(serialize_with = "timestamp::serialize")]
@@ -145,7 +148,10 @@ impl Table for ContactRef {
 #[derive(Clone, Debug, Default)]
 pub struct ContactFilter {
     pub search: Option<String>,
+    /// In any spelling, also one that the contact had.
     pub number: Option<String>,
+    /// The contacts with this number. Set by the list itself.
+    pub numbered: Option<Vec<ContactId>>,
     pub email: Option<String>,
     pub code: Option<String>,
     pub tag_id: Option<TagId>,
@@ -154,6 +160,16 @@ pub struct ContactFilter {
     pub is_group: Option<bool>,
     pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
     pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
+}
+
+impl ContactFilter {
+    /// Finds the contacts with the filter's number.
+    async fn with_number(mut self, db: impl Database<'_>, company: CompanyId) -> Result<Self> {
+        if let Some(number) = &self.number {
+            self.numbered = Some(identities::ids_by_number(db, company, number).await?);
+        }
+        Ok(self)
+    }
 }
 
 /// One contact, or `None`.
@@ -183,15 +199,6 @@ pub async fn hold(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) 
 pub async fn find_ref(readers: &Readers, company: CompanyId, id: ContactId) -> Result<Option<ContactRef>> {
     const FIND: &str = "select id, name, number, verified from contacts where company_id = $1 and id = $2";
     readers.read(company, move |db| sqlx::query_as(FIND).bind(company).bind(id).fetch_optional(db).boxed()).await
-}
-
-/// As [`find_ref`], for the contact with a number.
-pub async fn find_ref_by_number(readers: &Readers, company: CompanyId, number: &str) -> Result<Option<ContactRef>> {
-    const FIND: &str = "select id, name, number, verified from contacts where company_id = $1 and number = $2";
-    let number = number.to_owned();
-    readers
-        .read(company, move |db| sqlx::query_as(FIND).bind(company).bind(number.clone()).fetch_optional(db).boxed())
-        .await
 }
 
 /// As [`find_ref`], for several contacts; returns the existing ones. `settled` waits for changes whose outcome is unknown,

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 
 use sqlx::{Acquire, FromRow, PgConnection, Postgres};
 
-use super::{ContactRow, record_created, watch};
+use super::{ContactRow, identities, record_created, watch};
 use crate::error::with_timeout;
 use crate::table::map_constraint;
-use crate::{CompanyId, ContactId, Database, Db, Error, Result};
+use crate::{CompanyId, ContactId, Database, Db, Error, Result, phone_numbers};
 
 /// Default name of a contact without a name.
 const DEFAULT_NAME: &str = "Visitor";
@@ -32,7 +32,7 @@ pub struct Visitor {
 impl Visitor {
     /// Whether nothing identifies this visitor: then every opening creates a new contact.
     pub fn is_anonymous(&self) -> bool {
-        identities(self).is_empty()
+        identity_keys(self).is_empty()
     }
 
     /// Whether [`fill`] would add something to this contact.
@@ -74,14 +74,12 @@ pub async fn find_or_create_visitor(
     visitor: &Visitor,
 ) -> Result<Vouched> {
     let mut transaction = with_timeout(db.begin()).await?;
+    identities::lock(&mut transaction, company, identity_keys(visitor)).await?;
     let contact = with_timeout(async {
-        for identity in identities(visitor) {
-            lock(&mut transaction, company, &identity).await?;
-        }
         let found: Option<Vouched> = sqlx::query_as(include_str!("visitor.sql"))
             .bind(company)
             .bind(&visitor.external_id)
-            .bind(&visitor.number)
+            .bind(visitor.number.as_deref().map(phone_numbers::spellings))
             .bind(&visitor.email)
             .fetch_optional(&mut *transaction)
             .await?;
@@ -102,23 +100,16 @@ pub async fn find_or_create_visitor(
     Ok(contact)
 }
 
-/// Until the transaction ends, no other one can match or create the contact of this identity.
-async fn lock(db: &mut PgConnection, company: CompanyId, identity: &str) -> std::result::Result<(), sqlx::Error> {
-    sqlx::query("select pg_advisory_xact_lock(hashtextextended($1 || ':' || $2, 0))")
-        .bind(company.to_string())
-        .bind(identity)
-        .execute(db)
-        .await?;
-    Ok(())
+/// The keys by which a visitor is matched or created.
+fn identity_keys(visitor: &Visitor) -> BTreeSet<String> {
+    let number = visitor.number.as_deref().map(identities::number_key);
+    let email = visitor.email.as_ref().map(|email| format!("email:{}", email.to_lowercase()));
+    let external_id = visitor.external_id.as_deref().map(external_id_key);
+    [number, email, external_id].into_iter().flatten().collect()
 }
 
-/// The identities of a visitor, in a fixed order: otherwise two openings that share identities could deadlock.
-fn identities(visitor: &Visitor) -> BTreeSet<String> {
-    [&visitor.external_id, &visitor.number, &visitor.email]
-        .into_iter()
-        .flatten()
-        .map(|text| text.to_lowercase())
-        .collect()
+fn external_id_key(external_id: &str) -> String {
+    format!("externalId:{}", external_id.to_lowercase())
 }
 
 /// Adds the website's external id to a contact that was created in another way.
@@ -210,11 +201,11 @@ pub async fn sign_in(
     session_contact: Option<Own<'_>>,
 ) -> Result<SignedIn> {
     let mut transaction = db.begin().await?;
+    identities::lock(transaction.connection()?, company, [external_id_key(external_id)]).await?;
     let tracked: Vec<ContactId> = session_contact.iter().map(|contact| contact.id).collect();
     let tracker = watch(transaction.connection()?, company, &tracked).await?;
     let signed_in = with_timeout(async {
         let connection = transaction.connection().map_err(|_| sqlx::Error::PoolClosed)?;
-        lock(connection, company, &external_id.to_lowercase()).await?;
         let found: Option<ContactId> =
             sqlx::query_scalar("select id from contacts where company_id = $1 and external_id = $2 and verified")
                 .bind(company)
@@ -284,6 +275,9 @@ async fn fill_with(
     number: Option<&str>,
 ) -> Result<()> {
     let mut transaction = db.transaction().await?;
+    if let Some(number) = number {
+        identities::lock(transaction.connection()?, company, [identities::number_key(number)]).await?;
+    }
     let tracker = watch(transaction.connection()?, company, &[id]).await?;
     let update = sqlx::query(
         "update contacts c set updated_at = now(),
@@ -294,8 +288,8 @@ async fn fill_with(
              source_url = coalesce(c.source_url, $7), utm_source = coalesce(c.utm_source, $8),
              utm_medium = coalesce(c.utm_medium, $9), utm_campaign = coalesce(c.utm_campaign, $10),
              utm_id = coalesce(c.utm_id, $11)
-         from (select case when exists (select from contacts o where o.company_id = $1 and o.number = $5 and o.id <> $2)
-                   then null else $5 end as number) free
+         from (select case when exists (select from contacts o where o.company_id = $1 and o.number = any ($13) and o.id <> $2)
+                   then null else $5::text end as number) free
          where c.company_id = $1 and c.id = $2",
     );
     let update = update
@@ -310,7 +304,10 @@ async fn fill_with(
         .bind(&visitor.utm_medium)
         .bind(&visitor.utm_campaign)
         .bind(&visitor.utm_id);
-    let update = update.bind(DEFAULT_NAME).execute(transaction.connection()?);
+    let update = update
+        .bind(DEFAULT_NAME)
+        .bind(number.map(phone_numbers::spellings).unwrap_or_default())
+        .execute(transaction.connection()?);
     with_timeout(update).await.map_err(map_constraint(super::write::UNIQUE))?;
     tracker.record(transaction.connection()?, &[id]).await?;
     transaction.commit().await

@@ -48,6 +48,7 @@ text_enum! {
         ChannelConnected = "channel.connected",
         ChannelDisconnected = "channel.disconnected",
         ChannelError = "channel.error",
+        ContactIdentified = "contact.identified",
     }
 }
 

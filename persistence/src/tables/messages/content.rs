@@ -54,7 +54,35 @@ impl ChosenOption {
     }
 }
 
+/// Who of a group wrote a message.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MessageAuthor {
+    /// Their name, as they gave it to the provider.
+    #[schema(example = "Maria Lima")]
+    pub name: Option<String>,
+    #[schema(example = "5511987654321")]
+    pub number: Option<String>,
+    /// The provider's own id of them.
+    #[schema(example = "US.13491208655302741918")]
+    pub address: Option<String>,
+}
+
+impl MessageAuthor {
+    /// The column `content` with the author of the message.
+    pub fn add_to_content(author: Option<Self>, content: Option<Value>) -> Option<Value> {
+        let Some(author) = author else { return content };
+        let mut content = content.unwrap_or_else(|| json!({}));
+        content["author"] = json!(author);
+        Some(content)
+    }
+}
+
 impl MessageRow {
+    /// Who of a group wrote it.
+    pub fn author(&self) -> Option<MessageAuthor> {
+        MessageAuthor::deserialize(self.content.as_ref()?.get("author")?).ok()
+    }
+
     /// Its content besides the text; `None` also if only a newer release can read it.
     pub fn content(&self) -> Option<MessageContent> {
         MessageContent::deserialize(self.content.as_ref()?).ok()

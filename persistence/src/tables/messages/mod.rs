@@ -14,7 +14,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{FromRow, PgExecutor, Row};
 
 pub(crate) use columns::{copy, copy_rows, insert, insert_rows, update_zones};
-pub use content::{ChosenOption, ContentKind, MessageContent};
+pub use content::{ChosenOption, ContentKind, MessageAuthor, MessageContent};
 pub(crate) use inbound::set_media;
 pub use inbound::{MediaRow, MessageRef, last_inbound_at, media_wanted, received, sent_until};
 pub use list::{MessageFilter, list};

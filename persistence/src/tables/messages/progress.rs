@@ -50,6 +50,11 @@ impl MessageError {
         Self { code: Self::OPTED_OUT.to_owned(), message: "the contact has opted out of campaigns".to_owned() }
     }
 
+    /// Campaigns do not write to groups.
+    pub fn group() -> Self {
+        Self { code: "ERR_GROUP".to_owned(), message: "campaigns do not write to groups".to_owned() }
+    }
+
     /// This release cannot read the stored message.
     pub fn unreadable() -> Self {
         Self { code: "ERR_UNREADABLE".to_owned(), message: "the stored message is unreadable".to_owned() }

@@ -23,6 +23,7 @@ export const EVENT_TYPES = [
   "contact.deleted",
   "contact.tagged",
   "contact.untagged",
+  "contact.identified",
   "card.created",
   "card.updated",
   "card.moved",

@@ -121,7 +121,8 @@ impl Send {
             return Err(Refusal::TicketClosed(ticket.row.id));
         }
         ticket.reachable |= self.facts.reachable;
-        let is_reachable = if channel.has_phone() { ticket.contact.number.is_some() } else { ticket.reachable };
+        // On a phone channel, without a number, by the provider's own id.
+        let is_reachable = ticket.reachable || channel.has_phone() && ticket.contact.number.is_some();
         if !is_reachable {
             return Err(Refusal::ContactUnreachable(channel.into()));
         }

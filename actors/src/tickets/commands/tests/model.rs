@@ -133,7 +133,7 @@ impl Model {
             Call::Receive(_) if !self.is_open => Err("closed"),
             Call::Receive(_) => {
                 self.unread += 1;
-                self.reachable = true;
+                self.reachable |= self.line != Line::Phone || !self.has_number;
                 Ok(vec!["message"])
             }
             Call::MarkRead if self.unread == 0 => Ok(vec![]),
@@ -148,7 +148,7 @@ impl Model {
                     return Err("closed");
                 }
                 self.reachable |= reachable;
-                if !(if self.line == Line::Phone { self.has_number } else { self.reachable }) {
+                if !(self.reachable || self.line == Line::Phone && self.has_number) {
                     return Err("unreachable");
                 }
                 let mut recorded = if self.is_open { vec![] } else { self.reopen(step.open_elsewhere, now)? };

@@ -109,7 +109,7 @@ EventId = int
 """The id of a ticket event."""
 
 
-EventKind = Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error"]
+EventKind = Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified"]
 """The type of an event."""
 
 
@@ -119,6 +119,10 @@ EventType = Literal["opened", "transferred", "closed", "reopened", "wrapup_chang
 
 GlobalVariableId = int
 """The id of a global variable."""
+
+
+IdentityKind = Literal["number", "userId", "groupId"]
+"""What identifies a contact."""
 
 
 ImportResult = Literal["created", "updated", "skipped"]
@@ -1414,6 +1418,9 @@ class Contact(TypedDict):
     headline: Union[str, None]
     # The id.
     id: ContactId
+    # By what the contact is or was known: its number, and the ids that providers have of it. Former ones still find
+    # it.
+    identities: List[ContactIdentity]
     # Whether the contact is a group rather than a person.
     isGroup: bool
     # The channel of the latest message. Changes of it do not change `updatedAt`.
@@ -1426,6 +1433,8 @@ class Contact(TypedDict):
     mediaType: Union[str, None]
     # URL of the advertisement's picture or video.
     mediaUrl: Union[str, None]
+    # Other contacts that are the same person, as a provider says. They are never merged by themselves.
+    mergeSuggestions: List[MergeSuggestion]
     # Name.
     name: str
     # Phone number: digits only, including the country code.
@@ -1512,6 +1521,21 @@ class ContactCreate(TypedDict):
     utmMedium: NotRequired[Union[str, None]]
     # UTM source.
     utmSource: NotRequired[Union[str, None]]
+
+
+class ContactIdentity(TypedDict):
+    """By what a contact is or was known."""
+
+    # `null` for a number, which all phone channels share.
+    channelType: Union[ChannelType, None]
+    kind: IdentityKind
+    # The id of the channel whose provider gave the id; `null` for a number.
+    scope: Union[str, None]
+    # Since when it is known; `null` if that was not recorded.
+    since: Union[Timestamp, None]
+    # Until when it was used; it still finds the contact. `null`: it is in use.
+    until: Union[Timestamp, None]
+    value: str
 
 
 class ContactImport(TypedDict):
@@ -1742,6 +1766,8 @@ class EventAuthor(TypedDict):
 class EventMessage(TypedDict):
     """A message. For `message.received`, also the ticket and the contact at that time, and the chosen option."""
 
+    # Who of a group wrote it.
+    author: Union[MessageAuthor, None]
     # The text.
     body: Union[str, None]
     # The channel, as `GET /channels` lists it.
@@ -2068,9 +2094,23 @@ class MediaFile(TypedDict):
     voice: bool
 
 
+class MergeSuggestion(TypedDict):
+    """Another contact that is the same person, as a provider says."""
+
+    # The contact.
+    contactId: ContactId
+    # What both have in common.
+    kind: IdentityKind
+    # Since when this is known.
+    since: Timestamp
+    value: str
+
+
 class Message(TypedDict):
     """A message in a ticket: from the contact, from the company, or between agents."""
 
+    # Who of a group wrote it.
+    author: Union[MessageAuthor, None]
     # The text.
     body: Union[str, None]
     # The channel, as `GET /channels` lists it.
@@ -2124,6 +2164,17 @@ class MessageAgent(TypedDict):
 
     # The agent's name.
     name: str
+
+
+class MessageAuthor(TypedDict):
+    """Who of a group wrote a message."""
+
+    # The provider's own id of them.
+    address: Union[str, None]
+    # Their name, as they gave it to the provider.
+    name: Union[str, None]
+    # Phone number: digits only, including the country code.
+    number: Union[str, None]
 
 
 class MessageContent(TypedDict):
@@ -3640,7 +3691,7 @@ class WebhookCreate(TypedDict):
     # Description.
     description: NotRequired[Union[str, None]]
     # The event types to send; empty for all.
-    types: NotRequired[Union[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error"]], None]]
+    types: NotRequired[Union[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified"]], None]]
     # The URL to send events to.
     url: str
 
@@ -3746,7 +3797,7 @@ class WebhookUpdate(TypedDict):
     # Description.
     description: NotRequired[Union[str, None]]
     # The event types to send; empty for all.
-    types: NotRequired[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error"]]]
+    types: NotRequired[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified"]]]
     # The URL to send events to.
     url: NotRequired[str]
 
@@ -4146,6 +4197,17 @@ class ContactDeletedEvent(TypedDict):
     type: Literal["contact.deleted"]
 
 
+class ContactIdentifiedEvent(TypedDict):
+    """`contact.identified`"""
+
+    by: EventAuthor
+    createdAt: Timestamp
+    data: Contact
+    id: LoggedEventId
+    previous: Union[Dict[str, Any], None]
+    type: Literal["contact.identified"]
+
+
 class ContactTaggedEvent(TypedDict):
     """`contact.tagged`"""
 
@@ -4432,7 +4494,7 @@ class WebhookTestEvent(TypedDict):
     type: Literal["webhook.test"]
 
 
-CompanyEvent = Union["CampaignCanceledEvent", "CampaignCompletedEvent", "CampaignPausedEvent", "CampaignResumedEvent", "CampaignStartedEvent", "CardCreatedEvent", "CardDeletedEvent", "CardLostEvent", "CardMovedEvent", "CardReopenedEvent", "CardUpdatedEvent", "CardWonEvent", "ChannelConnectedEvent", "ChannelDisconnectedEvent", "ChannelErrorEvent", "ContactCreatedEvent", "ContactDeletedEvent", "ContactTaggedEvent", "ContactUntaggedEvent", "ContactUpdatedEvent", "MessageCreatedEvent", "MessageDeliveredEvent", "MessageFailedEvent", "MessageReadEvent", "MessageReceivedEvent", "MessageSentEvent", "MessageUpdatedEvent", "NoteAddedEvent", "ScheduleCanceledEvent", "ScheduleCreatedEvent", "ScheduleFailedEvent", "ScheduleSentEvent", "ScheduleUpdatedEvent", "SessionEndedEvent", "SessionStartedEvent", "TicketAssignedEvent", "TicketClosedEvent", "TicketOpenedEvent", "TicketReadEvent", "TicketReopenedEvent", "TicketTransferredEvent", "TicketWrapupChangedEvent", "WebhookTestEvent"]
+CompanyEvent = Union["CampaignCanceledEvent", "CampaignCompletedEvent", "CampaignPausedEvent", "CampaignResumedEvent", "CampaignStartedEvent", "CardCreatedEvent", "CardDeletedEvent", "CardLostEvent", "CardMovedEvent", "CardReopenedEvent", "CardUpdatedEvent", "CardWonEvent", "ChannelConnectedEvent", "ChannelDisconnectedEvent", "ChannelErrorEvent", "ContactCreatedEvent", "ContactDeletedEvent", "ContactIdentifiedEvent", "ContactTaggedEvent", "ContactUntaggedEvent", "ContactUpdatedEvent", "MessageCreatedEvent", "MessageDeliveredEvent", "MessageFailedEvent", "MessageReadEvent", "MessageReceivedEvent", "MessageSentEvent", "MessageUpdatedEvent", "NoteAddedEvent", "ScheduleCanceledEvent", "ScheduleCreatedEvent", "ScheduleFailedEvent", "ScheduleSentEvent", "ScheduleUpdatedEvent", "SessionEndedEvent", "SessionStartedEvent", "TicketAssignedEvent", "TicketClosedEvent", "TicketOpenedEvent", "TicketReadEvent", "TicketReopenedEvent", "TicketTransferredEvent", "TicketWrapupChangedEvent", "WebhookTestEvent"]
 """A change of a record: `type` determines the type of `data`."""
 
 

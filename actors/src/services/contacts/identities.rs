@@ -1,0 +1,155 @@
+//! Finds the contact of a number or of a provider's id, for every way in: messages of contacts, sends, news of providers. The
+//! tables decide ([`identities`]); the cache only repeats what they have decided.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hotline_persistence::tables::contacts::identities::{self, Address, IdentityChange, Keys, Profile};
+use hotline_persistence::tables::contacts::{ContactByNumber, ContactRef};
+use hotline_persistence::{ChannelId, CompanyId, ContactId};
+
+use super::Contacts;
+use crate::Refusal;
+use crate::tickets::Author;
+
+/// How long a message waits for what is new of its sender, who is known by another key: a database outage must not delay it.
+const NEWS_TIME_MAX: Duration = Duration::from_secs(2);
+
+impl Contacts {
+    /// The contact with a number, in any spelling: found, or created.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it is not cached and the database is unavailable.
+    pub async fn find_or_create(
+        self: &Arc<Self>,
+        company: CompanyId,
+        new: ContactByNumber<'_>,
+    ) -> Result<Arc<ContactRef>, Refusal> {
+        let profile = Profile {
+            name: new.name.unwrap_or(new.number),
+            country: new.country,
+            social_username: None,
+            origin: Author::API.source.as_str(),
+        };
+        self.identify(company, &Keys::of_number(new.number), &profile).await
+    }
+
+    /// The contact of these keys: found, or created. A contact with one of them gets the others.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when none is cached and the database is unavailable.
+    pub(in crate::services) async fn identify(
+        self: &Arc<Self>,
+        company: CompanyId,
+        keys: &Keys<'_>,
+        profile: &Profile<'_>,
+    ) -> Result<Arc<ContactRef>, Refusal> {
+        let by_number = keys.number.and_then(|number| self.cache.find_by_number(company, number));
+        let by_address = keys.address.and_then(|at| self.cache.find_by_address(company, at.channel, at.value));
+        let cached = match (by_number, by_address) {
+            (Some(contact), None) if keys.address.is_none() => return Ok(contact),
+            (None, Some(contact)) if keys.number.is_none() => return Ok(contact),
+            (Some(one), Some(other)) if one.id == other.id => return Ok(one),
+            (by_number, by_address) => by_address.or(by_number),
+        };
+        let look_up = self.look_up(company, keys, profile);
+        match cached {
+            None => look_up.await,
+            Some(contact) => match tokio::time::timeout(NEWS_TIME_MAX, look_up).await {
+                Ok(Err(Refusal::Unavailable(_))) | Err(_) => {
+                    tracing::debug!(contact.id = %contact.id, company.id = %company, "could not save what is new of a contact; the next message will retry");
+                    Ok(contact)
+                }
+                Ok(found) => found,
+            },
+        }
+    }
+
+    /// Boxed: a large future, which is rarely needed.
+    async fn look_up(
+        self: &Arc<Self>,
+        company: CompanyId,
+        keys: &Keys<'_>,
+        profile: &Profile<'_>,
+    ) -> Result<Arc<ContactRef>, Refusal> {
+        Box::pin(async {
+            let lock = self.cache.read_lock(company).await;
+            let identified = identities::identify(self.base.db(company), company, keys, profile).await?;
+            let contact = self.remember(company, identified.contact);
+            self.remember_keys(company, keys, contact.id);
+            drop(lock);
+            if identified.is_changed {
+                let changes = self.changes(company);
+                changes.add([contact.id]);
+                changes.settle().await;
+            }
+            Ok(contact)
+        })
+        .await
+    }
+
+    fn remember_keys(&self, company: CompanyId, keys: &Keys<'_>, contact: ContactId) {
+        if let Some(number) = keys.number {
+            self.cache.remember_number(company, number, contact);
+        }
+        if let Some(Address { channel, value, kind: _ }) = keys.address {
+            self.cache.remember_address(company, channel, value, contact);
+        }
+    }
+
+    /// Whether there is a contact with this number, in any spelling.
+    ///
+    /// # Errors
+    /// As for [`Contacts::find_by_number`].
+    pub async fn is_known_number(&self, company: CompanyId, number: &str) -> Result<bool, Refusal> {
+        Ok(self.find_by_number(company, number).await?.is_some())
+    }
+
+    /// The contact with this number, in any spelling, if there is one.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it is not cached and the database is unavailable.
+    pub async fn find_by_number(&self, company: CompanyId, number: &str) -> Result<Option<Arc<ContactRef>>, Refusal> {
+        if let Some(contact) = self.cache.find_by_number(company, number) {
+            return Ok(Some(contact));
+        }
+        let _lock = self.cache.read_lock(company).await;
+        let Some(found) = identities::by_number(self.base.readers(), company, number).await? else { return Ok(None) };
+        let contact = self.remember(company, found);
+        self.cache.remember_number(company, number, contact.id);
+        Ok(Some(contact))
+    }
+
+    /// A provider says that somebody has other keys from now on. It opens nothing.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it cannot be stored now: the provider should retry.
+    pub(in crate::services) async fn change_identity(
+        self: &Arc<Self>,
+        company: CompanyId,
+        change: &IdentityChange<'_>,
+    ) -> Result<(), Refusal> {
+        let Some(contact) = identities::change(self.base.db(company), company, change).await? else { return Ok(()) };
+        let changes = self.changes(company);
+        changes.add([contact]);
+        changes.settle().await;
+        Ok(())
+    }
+
+    /// Whether a phone channel reaches a contact without a number: its provider has an id of theirs.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when that is not cached and the database is unavailable.
+    pub async fn has_address(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        contact: ContactId,
+    ) -> Result<bool, Refusal> {
+        if self.cache.is_reachable(company, channel, contact) {
+            return Ok(true);
+        }
+        let kind = hotline_persistence::tables::channels::ChannelType::Whatsapp;
+        self.look_up_reachable(company, channel, kind, contact).await
+    }
+}

@@ -1,0 +1,129 @@
+//! The contacts that keys find.
+
+use futures_util::FutureExt;
+use sqlx::{FromRow, PgExecutor};
+
+use super::{ContactRef, Keys};
+use crate::error::with_timeout;
+use crate::{CompanyId, ContactId, Database, Readers, Result, phone_numbers};
+
+/// The contacts of some keys, nearest first: by the address, by the number, by its other spelling, by a number that they had.
+const FIND: &str = "select c.id, c.name, c.number, c.verified, f.nearness, f.is_suggested from (
+        select a.contact_id as id, 0 as nearness, null::timestamptz as until, exists (
+                select from contact_merge_suggestions s join contacts o on o.company_id = s.company_id and o.id = s.other_id
+                where s.company_id = $1 and s.contact_id = a.contact_id and o.number = any ($5)) as is_suggested
+            from contact_addresses a where a.company_id = $1 and a.channel_id = $2 and a.address = $3
+        union all select id, case when number = $4 then 1 else 2 end, null, false
+            from contacts where company_id = $1 and number = any ($5)
+        union all select contact_id, 3, until, false
+            from contact_numbers where company_id = $1 and number = any ($5) and until is not null) f
+    join contacts c on c.company_id = $1 and c.id = f.id order by f.nearness, f.until desc, c.id";
+
+#[derive(FromRow)]
+struct Match {
+    #[sqlx(flatten)]
+    contact: ContactRef,
+    nearness: i32,
+    is_suggested: bool,
+}
+
+/// The contacts that keys find.
+#[derive(Default)]
+pub(super) struct Matches {
+    pub by_address: Option<ContactRef>,
+    /// By the current number, in any spelling.
+    pub by_number: Option<ContactRef>,
+    /// By a number that they had, and nobody has now.
+    by_former_number: Option<ContactRef>,
+    /// Whether merging the two is suggested.
+    is_suggested: bool,
+}
+
+pub(super) async fn find(db: impl PgExecutor<'_>, company: CompanyId, keys: &Keys<'_>) -> Result<Matches> {
+    let find = sqlx::query_as(FIND)
+        .bind(company)
+        .bind(keys.address.map(|address| address.channel))
+        .bind(keys.address.map(|address| address.value))
+        .bind(keys.number)
+        .bind(keys.number.map(phone_numbers::spellings).unwrap_or_default());
+    Ok(Matches::of(with_timeout(find.fetch_all(db)).await?))
+}
+
+impl Matches {
+    fn of(found: Vec<Match>) -> Self {
+        let mut matches = Self::default();
+        for Match { contact, nearness, is_suggested } in found {
+            matches.is_suggested |= is_suggested;
+            let place = match nearness {
+                0 => &mut matches.by_address,
+                1 | 2 => &mut matches.by_number,
+                _ => &mut matches.by_former_number,
+            };
+            if place.is_none() {
+                *place = Some(contact);
+            }
+        }
+        matches
+    }
+
+    /// The contact that the keys are of.
+    pub(super) fn any(&self) -> Option<&ContactRef> {
+        self.by_address.as_ref().or(self.by_number.as_ref()).or(self.by_former_number.as_ref())
+    }
+
+    /// Another contact, which has the number.
+    pub(super) fn conflict(&self) -> Option<&ContactRef> {
+        let by_address = self.by_address.as_ref()?;
+        self.by_number.as_ref().filter(|by_number| by_number.id != by_address.id)
+    }
+
+    /// Whether the contact does not have the number, and never had.
+    pub(super) fn lacks_number(&self) -> bool {
+        let Some(contact) = self.any() else { return true };
+        [&self.by_number, &self.by_former_number].into_iter().flatten().all(|found| found.id != contact.id)
+    }
+
+    /// The contact, if nothing is left to be done: it has all of the keys.
+    pub(super) fn settled(&self, keys: &Keys<'_>) -> Option<ContactRef> {
+        let is_settled = match (keys.number.is_some(), keys.address.is_some()) {
+            (false, false) => false,
+            (true, false) => true,
+            (false, true) => self.by_address.is_some(),
+            (true, true) if self.conflict().is_some() => self.is_suggested,
+            (true, true) => self.by_address.is_some() && !self.lacks_number(),
+        };
+        self.any().filter(|_| is_settled).cloned()
+    }
+}
+
+pub(super) async fn by_id(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) -> Result<Option<ContactRef>> {
+    let find = sqlx::query_as("select id, name, number, verified from contacts where company_id = $1 and id = $2");
+    with_timeout(find.bind(company).bind(id).fetch_optional(db)).await
+}
+
+/// The contact with a number, in any spelling, or that had it.
+pub async fn by_number(readers: &Readers, company: CompanyId, number: &str) -> Result<Option<ContactRef>> {
+    let (number, spellings) = (number.to_owned(), phone_numbers::spellings(number));
+    let found: Option<Match> = readers
+        .read(company, move |db| {
+            sqlx::query_as(FIND)
+                .bind(company)
+                .bind(None::<crate::ChannelId>)
+                .bind(None::<String>)
+                .bind(number.clone())
+                .bind(spellings.clone())
+                .fetch_optional(db)
+                .boxed()
+        })
+        .await?;
+    Ok(found.map(|found| found.contact))
+}
+
+/// The contacts with a number, in any spelling, or that had it.
+pub async fn ids_by_number(db: impl Database<'_>, company: CompanyId, number: &str) -> Result<Vec<ContactId>> {
+    let find = sqlx::query_scalar(
+        "select id from contacts where company_id = $1 and number = any ($2)
+         union select contact_id from contact_numbers where company_id = $1 and number = any ($2) and until is not null",
+    );
+    with_timeout(find.bind(company).bind(phone_numbers::spellings(number)).fetch_all(db)).await
+}

@@ -1,0 +1,342 @@
+//! Who somebody is: the one place that finds the contact of a number or of a provider's id (page-scoped, account-scoped, in
+//! place of a hidden number, or of a group), and that decides what follows when both are known.
+//!
+//! Whoever creates a contact with such a key, or gives one to a contact, holds the key's lock ([`lock`]) from the look-up until
+//! the transaction ends: however many calls come at once, in whatever spelling, a person gets one contact. All keys of a
+//! transaction are locked together, before any row.
+
+mod changed;
+mod found;
+mod view;
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+use sqlx::PgConnection;
+
+use super::{ContactRef, record_created, watch};
+use crate::error::{Holder, TakenValue, with_timeout};
+use crate::tables::text_enum;
+use crate::{ChannelId, CompanyId, ContactId, Database, Error, Result, phone_numbers};
+
+pub use changed::{IdentityChange, change};
+use found::{Matches, find};
+pub use found::{by_number, ids_by_number};
+pub use view::{ContactIdentity, MergeSuggestion};
+
+text_enum! {
+    /// What identifies a contact.
+    IdentityKind {
+        /// A phone number.
+        Number = "number",
+        /// A provider's id of a person.
+        UserId = "userId",
+        /// A provider's id of a group.
+        GroupId = "groupId",
+    }
+}
+
+/// A provider's id of a person or a group, on a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address<'a> {
+    pub channel: ChannelId,
+    pub value: &'a str,
+    pub kind: IdentityKind,
+}
+
+/// By what somebody is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keys<'a> {
+    /// Digits, in any spelling.
+    pub number: Option<&'a str>,
+    pub address: Option<Address<'a>>,
+}
+
+/// What is known of somebody besides the keys, for the creation of their contact.
+#[derive(Clone, Copy, Debug)]
+pub struct Profile<'a> {
+    /// The name of a new contact.
+    pub name: &'a str,
+    /// The country of the number, ISO 3166-1 alpha-2.
+    pub country: Option<&'a str>,
+    pub social_username: Option<&'a str>,
+    /// How the contact came: the kind of channel, or the API.
+    pub origin: &'a str,
+}
+
+/// The contact of some keys.
+#[derive(Clone, Debug)]
+pub struct Identified {
+    pub contact: ContactRef,
+    /// Whether a contact that existed before was changed.
+    pub is_changed: bool,
+}
+
+/// The locks of a company's keys: each of its transactions holds at most so many, also an import of a thousand numbers.
+const LOCKS: i32 = 64;
+
+/// Holds these keys until the transaction ends. Once in a transaction, before any row is locked.
+pub(crate) async fn lock(
+    db: &mut PgConnection,
+    company: CompanyId,
+    keys: impl IntoIterator<Item = String>,
+) -> Result<()> {
+    let keys: Vec<String> = keys.into_iter().collect();
+    // In the same order everywhere.
+    let lock = sqlx::query(
+        "select pg_advisory_xact_lock(hashtextextended('contact_identities:' || $1 || ':' || held.slot, 0))
+         from (select distinct hashtext(key) & $3 as slot from unnest($2::text[]) as x (key) order by 1 offset 0) held",
+    );
+    with_timeout(lock.bind(company.to_string()).bind(keys).bind(LOCKS - 1).execute(db)).await?;
+    Ok(())
+}
+
+/// The key of a number's lock: the same for every spelling.
+pub(crate) fn number_key(number: &str) -> String {
+    format!("number:{}", phone_numbers::key(number))
+}
+
+impl Keys<'_> {
+    /// The keys of a contact that is known by a number.
+    pub fn of_number(number: &str) -> Keys<'_> {
+        Keys { number: Some(number), address: None }
+    }
+
+    fn locks(&self) -> BTreeSet<String> {
+        let address = self.address.map(|address| format!("address:{}:{}", address.channel, address.value));
+        self.number.map(number_key).into_iter().chain(address).collect()
+    }
+}
+
+/// Finds the contact of these keys, or creates it. What is new of the keys is added to the contact; if they are those of two
+/// contacts, both get a suggestion to merge them, and the one with the address is returned.
+pub async fn identify(
+    db: impl Database<'_>,
+    company: CompanyId,
+    keys: &Keys<'_>,
+    profile: &Profile<'_>,
+) -> Result<Identified> {
+    if let Some(contact) = find(db, company, keys).await?.settled(keys) {
+        return Ok(Identified { contact, is_changed: false });
+    }
+    let mut transaction = db.transaction().await?;
+    let connection = transaction.connection()?;
+    lock(connection, company, keys.locks()).await?;
+    let matches = find(&mut *connection, company, keys).await?;
+    if let Some(contact) = matches.settled(keys) {
+        return Ok(Identified { contact, is_changed: false });
+    }
+    let mut identified = match matches.any() {
+        None => Identified { contact: create(connection, company, keys, profile).await?, is_changed: false },
+        Some(contact) => {
+            let contact = contact.clone();
+            add(connection, company, &matches, &contact, keys, profile).await?;
+            Identified { contact, is_changed: true }
+        }
+    };
+    if identified.is_changed {
+        let found = found::by_id(connection, company, identified.contact.id).await?;
+        identified.contact = found.ok_or(Error::NotFound("contact"))?;
+    }
+    transaction.commit().await?;
+    Ok(identified)
+}
+
+/// Adds what is new of the keys to an existing contact.
+async fn add(
+    db: &mut PgConnection,
+    company: CompanyId,
+    matches: &Matches,
+    contact: &ContactRef,
+    keys: &Keys<'_>,
+    profile: &Profile<'_>,
+) -> Result<()> {
+    let at = crate::clock::now();
+    if let Some((other, number)) = matches.conflict().zip(keys.number) {
+        return suggest(db, company, [contact.id, other.id], (IdentityKind::Number, number)).await;
+    }
+    let tracker = watch(&mut *db, company, &[contact.id]).await?.identified();
+    if let Some(address) = keys.address.filter(|_| matches.by_address.is_none()) {
+        add_address(&mut *db, company, contact.id, address, at).await?;
+    }
+    if let Some(number) = keys.number.filter(|_| matches.lacks_number()) {
+        changed::set_number(&mut *db, company, contact, (number, profile.country), at).await?;
+    }
+    tracker.record(db, &[contact.id]).await
+}
+
+async fn create(
+    db: &mut PgConnection,
+    company: CompanyId,
+    keys: &Keys<'_>,
+    profile: &Profile<'_>,
+) -> Result<ContactRef> {
+    let is_group = keys.address.is_some_and(|address| address.kind == IdentityKind::GroupId);
+    let contact: ContactRef = with_timeout(
+        sqlx::query_as(
+            "insert into contacts (company_id, name, number, number_country, social_username, origin, is_group)
+             values ($1, $2, $3, $4, $5, $6, $7) returning id, name, number, verified",
+        )
+        .bind(company)
+        .bind(profile.name)
+        .bind(keys.number)
+        .bind(profile.country)
+        .bind(profile.social_username)
+        .bind(profile.origin)
+        .bind(is_group)
+        .fetch_one(&mut *db),
+    )
+    .await
+    .map_err(crate::table::map_constraint(super::write::UNIQUE))?;
+    if let Some(address) = keys.address {
+        add_address(&mut *db, company, contact.id, address, crate::clock::now()).await?;
+    }
+    record_created(db, company, &[contact.id]).await?;
+    Ok(contact)
+}
+
+async fn add_address(
+    db: &mut PgConnection,
+    company: CompanyId,
+    contact: ContactId,
+    address: Address<'_>,
+    at: DateTime<Utc>,
+) -> Result<()> {
+    let insert = sqlx::query(
+        "insert into contact_addresses as a (company_id, channel_id, address, contact_id, kind, created_at)
+         values ($1, $2, $3, $4, $5, $6)
+         on conflict (company_id, channel_id, address) do update set until = null, created_at = excluded.created_at
+         where a.contact_id = excluded.contact_id and a.until < excluded.created_at",
+    )
+    .bind(company)
+    .bind(address.channel)
+    .bind(address.value)
+    .bind(contact)
+    .bind(address.kind)
+    .bind(at);
+    with_timeout(insert.execute(db)).await.map_err(crate::table::map_constraint(&[]))?;
+    Ok(())
+}
+
+/// Suggests to merge two contacts, at both of them.
+async fn suggest(
+    db: &mut PgConnection,
+    company: CompanyId,
+    contacts: [ContactId; 2],
+    (kind, value): (IdentityKind, &str),
+) -> Result<()> {
+    let tracker = watch(&mut *db, company, &contacts).await?;
+    let [one, other] = contacts;
+    let insert = sqlx::query(
+        "insert into contact_merge_suggestions (company_id, contact_id, other_id, kind, value)
+         values ($1, $2, $3, $4, $5), ($1, $3, $2, $4, $5) on conflict (company_id, contact_id, other_id) do nothing",
+    )
+    .bind(company)
+    .bind(one)
+    .bind(other)
+    .bind(kind)
+    .bind(value);
+    with_timeout(insert.execute(&mut *db)).await?;
+    tracker.record(db, &contacts).await
+}
+
+/// Holds a number for a write to `contact`, or to a new one, until the transaction ends.
+///
+/// # Errors
+/// [`Error::Taken`] when another contact has the number, in any spelling.
+pub async fn hold_number(
+    db: &mut PgConnection,
+    company: CompanyId,
+    number: &str,
+    contact: Option<ContactId>,
+) -> Result<()> {
+    lock(&mut *db, company, [number_key(number)]).await?;
+    let spellings = phone_numbers::spellings(number);
+    let holder = sqlx::query_scalar(
+        "select id from contacts where company_id = $1 and number = any ($2) and id is distinct from $3 order by id limit 1",
+    );
+    let holder: Option<ContactId> =
+        with_timeout(holder.bind(company).bind(spellings).bind(contact).fetch_optional(db)).await?;
+    match holder {
+        None => Ok(()),
+        Some(id) => {
+            let statement = "select id from contacts where company_id = $1 and id = $2::bigint".to_owned();
+            let holder = Some(Holder { statement, company, value: id.to_string() });
+            Err(Error::Taken(TakenValue { field: "number", holder }))
+        }
+    }
+}
+
+/// Deletes what only identities have of a contact that is being deleted.
+pub(crate) async fn remove_of_contact(db: &mut PgConnection, company: CompanyId, id: ContactId) -> Result<()> {
+    let others = sqlx::query_scalar(
+        "select other_id from contact_merge_suggestions where company_id = $1 and contact_id = $2 order by other_id",
+    );
+    let others: Vec<ContactId> = with_timeout(others.bind(company).bind(id).fetch_all(&mut *db)).await?;
+    let tracker = watch(&mut *db, company, &others).await?;
+    for statement in [
+        "delete from contact_numbers where company_id = $1 and contact_id = $2",
+        "delete from contact_merge_suggestions where company_id = $1 and contact_id = $2",
+    ] {
+        with_timeout(sqlx::query(statement).bind(company).bind(id).execute(&mut *db)).await?;
+    }
+    let mirrored = sqlx::query(
+        "delete from contact_merge_suggestions where company_id = $1 and contact_id = any ($3) and other_id = $2",
+    );
+    with_timeout(mirrored.bind(company).bind(id).bind(&others).execute(&mut *db)).await?;
+    tracker.record(db, &others).await
+}
+
+/// The contact with this address on a channel, or `None`.
+pub async fn by_address(
+    db: impl Database<'_>,
+    company: CompanyId,
+    channel: ChannelId,
+    address: &str,
+) -> Result<Option<ContactRef>> {
+    with_timeout(
+        sqlx::query_as(
+            "select c.id, c.name, c.number, c.verified from contact_addresses a
+             join contacts c on c.company_id = a.company_id and c.id = a.contact_id
+             where a.company_id = $1 and a.channel_id = $2 and a.address = $3",
+        )
+        .bind(company)
+        .bind(channel)
+        .bind(address)
+        .fetch_optional(db),
+    )
+    .await
+}
+
+/// Sets the name of a contact that was named by its number.
+pub async fn name_numbered(db: impl Database<'_>, company: CompanyId, contact: ContactId, name: &str) -> Result<()> {
+    let update =
+        "update contacts set name = $3, updated_at = now() where company_id = $1 and id = $2 and name = number";
+    let mut transaction = db.transaction().await?;
+    let tracker = watch(transaction.connection()?, company, &[contact]).await?;
+    let update = sqlx::query(update).bind(company).bind(contact).bind(name);
+    with_timeout(update.execute(transaction.connection()?)).await?;
+    tracker.record(transaction.connection()?, &[contact]).await?;
+    transaction.commit().await
+}
+
+/// A contact's address on a channel, as the provider used it last; `None` if it never did.
+pub async fn address_of(
+    db: impl Database<'_>,
+    company: CompanyId,
+    channel: ChannelId,
+    contact: ContactId,
+) -> Result<Option<(String, IdentityKind)>> {
+    with_timeout(
+        sqlx::query_as(
+            "select address, coalesce(kind, 'userId') from contact_addresses
+             where company_id = $1 and contact_id = $2 and channel_id = $3
+             order by until is null desc, created_at desc limit 1",
+        )
+        .bind(company)
+        .bind(contact)
+        .bind(channel)
+        .fetch_optional(db),
+    )
+    .await
+}

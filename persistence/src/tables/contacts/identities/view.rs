@@ -1,0 +1,53 @@
+//! The identities of a contact, as it shows them.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize, Serializer};
+use utoipa::ToSchema;
+
+use super::IdentityKind;
+use crate::tables::channels::ChannelType;
+use crate::{ContactId, timestamp};
+
+/// By what a contact is or was known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ContactIdentity {
+    /// `null` for a number, which all phone channels share.
+    pub channel_type: Option<ChannelType>,
+    /// The id of the channel whose provider gave the id; `null` for a number.
+    #[schema(example = "3")]
+    pub scope: Option<String>,
+    pub kind: IdentityKind,
+    #[schema(example = "US.13491208655302741918")]
+    pub value: String,
+    /// Since when it is known; `null` if that was not recorded.
+    #[serde(serialize_with = "serialize_optional")]
+    #[schema(value_type = Option<crate::Timestamp>)]
+    pub since: Option<DateTime<Utc>>,
+    /// Until when it was used; it still finds the contact. `null`: it is in use.
+    #[serde(serialize_with = "serialize_optional")]
+    #[schema(value_type = Option<crate::Timestamp>)]
+    pub until: Option<DateTime<Utc>>,
+}
+
+/// Another contact that is the same person, as a provider says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MergeSuggestion {
+    pub contact_id: ContactId,
+    /// What both have in common.
+    pub kind: IdentityKind,
+    #[schema(example = "5511987654321")]
+    pub value: String,
+    /// Since when this is known.
+    #[serde(serialize_with = "timestamp::serialize")]
+    #[schema(value_type = crate::Timestamp)]
+    pub since: DateTime<Utc>,
+}
+
+fn serialize_optional<S: Serializer>(at: &Option<DateTime<Utc>>, serializer: S) -> Result<S::Ok, S::Error> {
+    match at {
+        Some(at) => timestamp::serialize(at, serializer),
+        None => serializer.serialize_none(),
+    }
+}

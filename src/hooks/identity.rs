@@ -1,0 +1,53 @@
+//! What the phone channel says of who somebody is: changes of numbers and of ids, and groups.
+//!
+//! - Changes: <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages/system>
+//! - Ids in place of numbers: <https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>
+//! - Groups: <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages/group/>
+
+use hotline_actors::clock;
+use hotline_actors::services::{ChangedSender, Number, Sender};
+use hotline_persistence::tables::messages::MessageAuthor;
+use serde_json::Value;
+
+use super::call::{id, id_at, last_four, text_at, time};
+use super::numbers;
+
+/// The change of somebody's number or id that a message of the system reports; `None` for any other message.
+pub(super) fn parse(message: &Value) -> Option<ChangedSender> {
+    let part = message.get("system").filter(|_| id(message, "type").as_deref() == Some("system"))?;
+    let kind = text_at(part, "/type")?;
+    let at = time(message, "timestamp").unwrap_or_else(clock::now).min(clock::now());
+    let at_one = |fields: &[&str]| fields.iter().find_map(|field| id(part, field));
+    let new_id = at_one(&["user_id", "new_user_id"]);
+    let old_id = at_one(&["previous_user_id", "old_user_id"]).or_else(|| id(message, "from_user_id"));
+    let (old, new) = match kind.as_str() {
+        // `customer_changed_number` and `new_wa_id` are those of earlier versions.
+        "user_changed_number" | "customer_changed_number" => {
+            let old = sender(id(message, "from"), old_id);
+            (old, sender(at_one(&["wa_id", "new_wa_id"]), new_id))
+        }
+        "user_changed_user_id" => (sender(id(message, "from"), old_id), sender(at_one(&["wa_id"]), new_id)),
+        _ => return None,
+    };
+    let is_known = |sender: &Sender| sender.number.is_some() || sender.address.is_some();
+    (is_known(&old) && is_known(&new)).then_some(ChangedSender { old, new, at })
+}
+
+/// The sender and the author of a message: in a group, the group is the sender.
+pub(super) fn of_group(message: &Value, from: Sender) -> (Sender, Option<MessageAuthor>) {
+    let Some(group) = id(message, "group_id").or_else(|| id_at(message, "/group/id")) else { return (from, None) };
+    let Sender { number, address, name, .. } = from;
+    let author = MessageAuthor { name, number: number.map(|number| number.digits), address };
+    let fallback_name = format!("WhatsApp group {}", last_four(&group));
+    let group = Sender { fallback_name, is_group: true, ..sender(None, Some(group)) };
+    (group, Some(author))
+}
+
+/// Somebody with this number, or this id in its place, and this id.
+fn sender(from: Option<String>, user_id: Option<String>) -> Sender {
+    let number = from.as_deref().filter(|from| numbers::is_phone_number(from));
+    let number = number.map(|digits| Number { digits: digits.to_owned(), country: numbers::country(digits) });
+    let address = user_id.or_else(|| from.filter(|_| number.is_none()));
+    let fallback_name = String::new();
+    Sender { number, address, name: None, fallback_name, social_username: None, is_group: false, origin: "whatsapp" }
+}
