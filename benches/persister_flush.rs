@@ -191,6 +191,7 @@ impl Bench {
             template: None,
             interactive: None,
             content: None,
+            revisions: None,
             quoted_message_id: None,
             status: MessageStatus::Queued,
             error: None,

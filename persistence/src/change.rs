@@ -6,7 +6,7 @@ use crate::journal::Seq;
 use crate::tables::campaigns::RecipientRow;
 use crate::tables::contacts::{ContactChannel, OptOut, ReferralRow};
 use crate::tables::idempotency_keys::AnswerRow;
-use crate::tables::messages::{DeliveryReceipt, DeliveryStatusRow, MediaRow, MessageRow};
+use crate::tables::messages::{DeliveryReceipt, DeliveryStatusRow, MediaRow, MessageRow, RevisionRow};
 use crate::tables::schedules::ScheduleRow;
 use crate::tables::ticket_events::EventRow;
 use crate::tables::tickets::TicketRow;
@@ -29,6 +29,8 @@ pub enum Change {
     Progress(Box<DeliveryStatusRow>),
     /// The file of a message was stored or is lost.
     Media(Box<MediaRow>),
+    /// A message was edited or deleted, or somebody has reacted to it.
+    Revision(Box<RevisionRow>),
     /// The visitor has received the company's messages up to this one.
     Delivered(DeliveryReceipt),
     /// The visitor has read the company's messages up to this one.
@@ -60,6 +62,7 @@ impl Change {
             Self::Message(row) => row.company_id,
             Self::Progress(row) => row.company_id,
             Self::Media(row) => row.company_id,
+            Self::Revision(row) => row.company_id,
             Self::Delivered(receipt) | Self::Seen(receipt) | Self::Read(receipt) => receipt.company_id,
             Self::Session(row) => row.company_id,
             Self::ContactChannel(change) => change.company_id,

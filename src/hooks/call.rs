@@ -3,12 +3,14 @@
 
 use chrono::{DateTime, Utc};
 use hotline_actors::channels::PROVIDER_ID_BYTES_MAX;
-use hotline_actors::services::{ChangedSender, InboundMessage, Sender};
+use hotline_actors::services::{ChangedSender, InboundMessage, MessageRevision, Notice, Sender};
 use hotline_persistence::MessageId;
 use hotline_persistence::controls;
 use hotline_persistence::letters;
 use hotline_persistence::tables::contacts::Referral;
-use hotline_persistence::tables::messages::{DeliveryStatus, MessageError};
+use hotline_persistence::tables::messages::{
+    DeliveryStatus, EMOJI_CHARACTERS_MAX, MessageError, Reaction, Reactor, Revision,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -34,8 +36,7 @@ pub(super) struct Call {
     pub events: Vec<CallEvent>,
     /// News of the account itself.
     pub news: Vec<AccountNews>,
-    /// Parts without a meaning for a conversation: echoes of our own messages, withdrawn reactions, other news of the
-    /// account.
+    /// Parts without a meaning for a conversation: echoes of our own messages, other news of the account.
     pub ignored: usize,
     /// Unreadable parts.
     pub unreadable: usize,
@@ -63,6 +64,10 @@ pub(super) struct CallEvent {
 pub(super) enum EventKind {
     /// A contact has sent a message.
     Message(Box<InboundMessage>),
+    /// A message was edited or deleted, or somebody has reacted to it.
+    Revision(Box<MessageRevision>),
+    /// News without an effect of its own.
+    Notice(Box<Notice>),
     /// The status of one of our messages has changed.
     Status {
         message_id: String,
@@ -219,6 +224,14 @@ pub(super) fn lines(parts: impl IntoIterator<Item = Option<String>>) -> Option<S
 /// The text for content that messages cannot represent: its kind.
 pub(super) fn placeholder(kind: &str) -> String {
     format!("[{}]", truncate(kind.to_owned(), NAME_CHARACTERS_MAX))
+}
+
+/// The reaction of a contact; without an emoji it is withdrawn.
+pub(super) fn emoji(key: String, emoji: Option<String>, name: Option<String>, at: Option<DateTime<Utc>>) -> Revision {
+    let emoji = emoji.map(|emoji| truncate(emoji, EMOJI_CHARACTERS_MAX));
+    let (by, at) = (Reactor::Contact, at.unwrap_or_else(hotline_actors::clock::now));
+    let (user_id, user_name, integration_id) = (None, None, None);
+    Revision::Reacted(Reaction { key, by, emoji, name, user_id, user_name, integration_id, at })
 }
 
 /// A location as a text with a link.

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::{StreamExt, stream};
-use hotline_actors::services::{InboundMessage, Sender};
+use hotline_actors::services::{InboundMessage, MessageRevision, Revised, Sender};
 use hotline_actors::{Engine, Organization, Refusal, clock};
 use hotline_persistence::tables::channels::{ChannelRow, ChannelSettings, ChannelType};
+use hotline_persistence::tables::messages::Revision;
 use hotline_persistence::{ChannelId, CompanyId};
 
 use super::call::{AccountNews, Call, CallEvent, EventKind};
@@ -19,6 +20,7 @@ const AT_ONCE: usize = 16;
 #[derive(Default)]
 struct Counts {
     processed: AtomicUsize,
+    ignored: AtomicUsize,
     repeated: AtomicUsize,
     unreadable: AtomicUsize,
 }
@@ -73,7 +75,7 @@ pub(super) async fn process_call(
     let tally = Tally {
         taken: counts.processed.into_inner(),
         repeated: counts.repeated.into_inner(),
-        ignored,
+        ignored: ignored + counts.ignored.into_inner(),
         unreadable: unreadable + counts.unreadable.into_inner(),
     };
     if tally.unreadable > 0 {
@@ -86,8 +88,11 @@ pub(super) async fn process_call(
 fn conversation_key(kind: &EventKind) -> String {
     match kind {
         EventKind::Message(inbound) => sender_key(&inbound.from),
+        EventKind::Notice(notice) => sender_key(&notice.from),
         EventKind::OptOut { from, .. } => sender_key(from),
         EventKind::IdentityChanged(change) => format!("change {}", change.old.address.as_deref().unwrap_or_default()),
+        // A message that comes in the same call is looked up, and waited for.
+        EventKind::Revision(revision) => format!("message {}", revision.message_id),
         EventKind::StatusesUntil { address, .. } | EventKind::Referral { address, .. } => format!("contact {address}"),
         EventKind::Status { message_id, .. } => format!("message {message_id}"),
     }
@@ -162,8 +167,9 @@ async fn process_conversation(
 ) -> Result<(), Refusal> {
     for kind in events {
         let counted = match process_event(context, channel, kind).await {
-            Ok(true) => &counts.processed,
-            Ok(false) => &counts.repeated,
+            Ok(Outcome::Processed) => &counts.processed,
+            Ok(Outcome::Repeated) => &counts.repeated,
+            Ok(Outcome::Ignored) => &counts.ignored,
             Err(refusal @ (Refusal::Unavailable(_) | Refusal::Unknown(_) | Refusal::Defect(_))) => return Err(refusal),
             // Repeating the call would not help: it would be refused again.
             Err(refusal) => {
@@ -176,27 +182,44 @@ async fn process_conversation(
     Ok(())
 }
 
-/// Processes one event; `false` when it was processed before.
-async fn process_event(context: IntakeContext<'_>, channel: ChannelId, kind: EventKind) -> Result<bool, Refusal> {
+/// What became of an event.
+enum Outcome {
+    Processed,
+    /// It was processed before.
+    Repeated,
+    /// It has no effect here.
+    Ignored,
+}
+
+async fn process_event(context: IntakeContext<'_>, channel: ChannelId, kind: EventKind) -> Result<Outcome, Refusal> {
     let IntakeContext { engine, company, .. } = context;
     match kind {
         EventKind::Message(inbound) => receive_message(context, channel, *inbound).await,
+        EventKind::Revision(revision) => revise_message(context, channel, *revision).await,
+        EventKind::Notice(notice) => {
+            let added = engine.inbound.add_notice(company, channel, *notice).await?;
+            Ok(if added.is_some() { Outcome::Processed } else { Outcome::Ignored })
+        }
         EventKind::Status { message_id, names, status, at } => {
             let at = at.unwrap_or_else(clock::now);
-            engine.inbound.record_status(company, channel, &message_id, names, status, at).await.map(|()| true)
+            engine.inbound.record_status(company, channel, &message_id, names, status, at).await?;
+            Ok(Outcome::Processed)
         }
         EventKind::StatusesUntil { address, status, until } => {
-            engine.inbound.record_statuses_until(company, channel, &address, status, until).await.map(|()| true)
+            engine.inbound.record_statuses_until(company, channel, &address, status, until).await?;
+            Ok(Outcome::Processed)
         }
         EventKind::OptOut { from, at } => {
             let at = at.unwrap_or_else(clock::now);
-            engine.inbound.record_opt_out(company, channel, &from, at).await.map(|()| true)
+            engine.inbound.record_opt_out(company, channel, &from, at).await?;
+            Ok(Outcome::Processed)
         }
         EventKind::IdentityChanged(change) => {
-            engine.inbound.change_identity(company, channel, &change).await.map(|()| true)
+            engine.inbound.change_identity(company, channel, &change).await?;
+            Ok(Outcome::Processed)
         }
         EventKind::Referral { address, referral } => {
-            engine.inbound.record_referral(company, channel, &address, referral).await.map(|()| true)
+            engine.inbound.record_referral(company, channel, &address, referral).await.map(|()| Outcome::Processed)
         }
     }
 }
@@ -205,15 +228,51 @@ async fn receive_message(
     context: IntakeContext<'_>,
     channel: ChannelId,
     inbound: InboundMessage,
-) -> Result<bool, Refusal> {
-    let has_file = inbound.media.is_some();
+) -> Result<Outcome, Refusal> {
     match context.engine.inbound.receive_inbound(context.company, channel, inbound).await? {
         Some(message) => {
-            if has_file {
-                context.downloads.begin(&message);
-            }
-            Ok(true)
+            context.downloads.begin(&message);
+            Ok(Outcome::Processed)
         }
-        None => Ok(false),
+        None => Ok(Outcome::Repeated),
     }
+}
+
+/// Maximum messages that one of a provider's becomes: one for each file.
+const PARTS_MAX: usize = 32;
+
+/// Revises a message. The file of a deleted one is removed, and not fetched any more.
+async fn revise_message(
+    context: IntakeContext<'_>,
+    channel: ChannelId,
+    revision: MessageRevision,
+) -> Result<Outcome, Refusal> {
+    let IntakeContext { engine, downloads, company } = context;
+    let is_deletion = matches!(revision.revision, Revision::Deleted { .. });
+    // A phone's message has one file.
+    let organization = engine.directory().company(company);
+    let kind = organization.and_then(|organization| organization.channels.get(&channel).map(|channel| channel.kind));
+    let has_parts = is_deletion && kind != Some(ChannelType::Whatsapp);
+    let mut outcome = Outcome::Repeated;
+    for number in 1..=PARTS_MAX {
+        let message_id = match number {
+            1 => revision.message_id.clone(),
+            number => format!("{}#{number}", revision.message_id),
+        };
+        match engine.inbound.revise(company, channel, MessageRevision { message_id, ..revision.clone() }).await? {
+            Revised::Message(before) => {
+                if is_deletion {
+                    downloads.withdraw(&before);
+                }
+                // A deletion is of all files of the provider's message.
+                if !has_parts || before.media.is_none() {
+                    return Ok(Outcome::Processed);
+                }
+                outcome = Outcome::Processed;
+            }
+            Revised::Early if number == 1 => return Ok(Outcome::Processed),
+            Revised::Early | Revised::Repeated => break,
+        }
+    }
+    Ok(outcome)
 }

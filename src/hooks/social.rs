@@ -5,21 +5,25 @@
 //! <https://developers.facebook.com/documentation/instagram-platform/webhooks/examples>.
 //!
 //! A text becomes a text; each file becomes a message, the first one with the text as its caption; a chosen button
-//! (`postback`) or quick reply becomes its title, and its payload the message's `content.reply`; a reaction becomes its
-//! emoji, quoting its message. Other attachments (a story, a shared post) become a text that names and links them.
-//! Neither channel sends the contact's name. Echoes of our own messages, withdrawn messages, and events for other
-//! applications (`standby`) are ignored.
+//! (`postback`) or quick reply becomes its title, and its payload the message's `content.reply`. Other attachments (a story, a shared post) become a text that names and links them.
+//! Neither channel sends the contact's name. Echoes of our own messages, and events for other applications (`standby`), are
+//! ignored.
+//!
+//! News are no messages: a reaction, an edit (`message_edit`,
+//! <https://developers.facebook.com/docs/messenger-platform/reference/webhook-events/message-edits>) and a withdrawal
+//! (`is_deleted`, <https://developers.facebook.com/docs/instagram-platform/webhooks>) change their message. Any other
+//! event becomes a notice in the open ticket, if there is one.
 
 use std::iter;
 
-use hotline_actors::services::{InboundMessage, Sender};
+use hotline_actors::services::{InboundMessage, MessageRevision, Notice, Sender};
 use hotline_persistence::tables::contacts::Referral;
-use hotline_persistence::tables::messages::{ChosenOption, DeliveryStatus};
+use hotline_persistence::tables::messages::{ChosenOption, DeliveryStatus, Direction, Reaction, Revision};
 use serde_json::{Value, json};
 
 use super::call::{
-    Call, CallEvent, EventKind, FileReference, body, id, id_at, last_four, lines, list, name_at, place, placeholder,
-    text, text_at, time,
+    Call, CallEvent, EventKind, FileReference, body, emoji, id, id_at, last_four, lines, list, name_at, place,
+    placeholder, text, text_at, time,
 };
 
 /// The kinds of attachment that are files.
@@ -29,8 +33,9 @@ const FILE_KINDS: [&str; 5] = ["image", "audio", "video", "file", "sticker"];
 const ATTACHMENTS_MAX: usize = 32;
 
 /// The fields in which Instagram reports events that are not listed as `messaging`.
-const EVENT_FIELDS: [&str; 6] = [
+const EVENT_FIELDS: [&str; 7] = [
     "messages",
+    "message_edit",
     "messaging_postbacks",
     "messaging_seen",
     "message_reactions",
@@ -87,12 +92,16 @@ impl Network {
     /// The events that an element stands for: none if it is ignored. `None` when it is unreadable.
     fn parse_event(self, event: &Value) -> Option<Vec<EventKind>> {
         let sender = id_at(event, "/sender/id")?;
-        let messages = if let Some(message) = event.get("message") {
+        let messages = if let Some(withdrawn) = event.get("message").filter(|message| is_set(message, "is_deleted")) {
+            return revision(withdrawn, event, Revision::Deleted { of: Direction::Inbound }).map(|kind| vec![kind]);
+        } else if let Some(message) = event.get("message") {
             self.parse_message(&sender, event, message)?
         } else if let Some(postback) = event.get("postback") {
             vec![self.parse_postback(&sender, event, postback)]
         } else if let Some(reaction) = event.get("reaction") {
-            self.parse_reaction(&sender, event, reaction)?
+            return revision(reaction, event, parse_reaction(event, reaction)?).map(|kind| vec![kind]);
+        } else if let Some(edit) = event.get("message_edit") {
+            return revision(edit, event, parse_edit(event, edit)?).map(|kind| vec![kind]);
         } else if let Some(delivery) = event.get("delivery") {
             return Some(parse_statuses(&sender, event, delivery, &DeliveryStatus::Delivered));
         } else if let Some(read_receipt) = event.get("read") {
@@ -100,7 +109,7 @@ impl Network {
         } else if let Some(value) = event.get("referral") {
             return Some(vec![EventKind::Referral { address: sender, referral: referral(value) }]);
         } else {
-            Vec::new()
+            return Some(self.parse_notice(&sender, event).into_iter().collect());
         };
         Some(messages.into_iter().map(|message| EventKind::Message(Box::new(message))).collect())
     }
@@ -130,8 +139,7 @@ impl Network {
 
     /// One message for each file, or one for the text: none if it is ignored. `None` when it is unreadable.
     fn parse_message(self, sender: &str, event: &Value, message: &Value) -> Option<Vec<InboundMessage>> {
-        let is_set = |flag: &str| message.get(flag).and_then(Value::as_bool) == Some(true);
-        if is_set("is_echo") || is_set("is_self") || is_set("is_deleted") {
+        if is_set(message, "is_echo") || is_set(message, "is_self") {
             return Some(Vec::new());
         }
         let mid = id(message, "mid")?;
@@ -140,7 +148,7 @@ impl Network {
         let text_body = message.get("text").and_then(Value::as_str).map(str::to_owned);
         let (mut text_body, files) = parse_attachments(message, lines([story, text_body]));
         if text_body.is_none() && files.is_empty() {
-            text_body = body(placeholder(if is_set("is_unsupported") { "unsupported" } else { "message" }));
+            text_body = body(placeholder(if is_set(message, "is_unsupported") { "unsupported" } else { "message" }));
         }
         let mut media = files.into_iter().map(FileReference::into_media);
         let first = InboundMessage {
@@ -172,17 +180,40 @@ impl Network {
         }
     }
 
-    /// The emoji as a message: none if the reaction was withdrawn. `None` when it is unreadable.
-    fn parse_reaction(self, sender: &str, event: &Value, reaction: &Value) -> Option<Vec<InboundMessage>> {
-        let mid = id(reaction, "mid")?;
-        if text(reaction, "action").as_deref() == Some("unreact") {
-            return Some(Vec::new());
-        }
-        let emoji = text(reaction, "emoji").or_else(|| text(reaction, "reaction").map(|name| placeholder(&name)))?;
-        let message_id = format!("{}:{mid}", synthetic_id("reaction", sender, event));
-        let message = self.new_message(sender, event, message_id);
-        Some(vec![InboundMessage { body: body(emoji), quotes: Some(mid), ..message }])
+    /// A notice of an event that this release does not know; `None` if it has no content.
+    fn parse_notice(self, sender: &str, event: &Value) -> Option<EventKind> {
+        let mut parts = event.as_object()?.iter();
+        let (kind, _) = parts.find(|(_, part)| part.is_object() && part.get("id").is_none())?;
+        tracing::info!(kind, "provider sent news of a kind without an effect");
+        let message_id = synthetic_id("notice", sender, event);
+        let from = self.new_message(sender, event, message_id.clone()).from;
+        Some(EventKind::Notice(Box::new(Notice { message_id, from, body: placeholder(kind) })))
     }
+}
+
+fn is_set(message: &Value, flag: &str) -> bool {
+    message.get(flag).and_then(Value::as_bool) == Some(true)
+}
+
+/// What happened to the message that `part` names; `None` when it is unreadable.
+fn revision(part: &Value, event: &Value, revision: Revision) -> Option<EventKind> {
+    let revision = MessageRevision { message_id: id(part, "mid")?, revision, at: time(event, "timestamp") };
+    Some(EventKind::Revision(Box::new(revision)))
+}
+
+/// A reaction, or none if it was withdrawn. `None` when it is unreadable.
+fn parse_reaction(event: &Value, reaction: &Value) -> Option<Revision> {
+    let is_withdrawn = text(reaction, "action").as_deref() == Some("unreact");
+    let shown = text(reaction, "emoji").or_else(|| text(reaction, "reaction").map(|name| placeholder(&name)));
+    let shown = if is_withdrawn { None } else { Some(shown?) };
+    Some(emoji(Reaction::OF_CONTACT.to_owned(), shown, None, time(event, "timestamp")))
+}
+
+/// An edit, named by its number; `None` when it is unreadable.
+fn parse_edit(event: &Value, edit: &Value) -> Option<Revision> {
+    let new_body = edit.get("text").and_then(Value::as_str).and_then(body)?;
+    let number = text(edit, "num_edit").or_else(|| text(event, "timestamp"))?;
+    Some(Revision::Edited { of: Direction::Inbound, body: Some(new_body), id: format!("edit {number}") })
 }
 
 /// An id for events to which the provider gives none.

@@ -10,9 +10,16 @@
 //! | `image`, `audio`, `video`, `document`, `sticker` | the file, once it was fetched, with its caption |
 //! | `location`, `contacts`, `order` | a text with what they hold, line by line |
 //! | `interactive` (`button_reply`, `list_reply`, `nfm_reply`), `button` | the option's title, quoting the message it belongs to; the option itself is the message's `content.reply` |
-//! | `reaction` | the emoji, quoting the message it is for, as other desks show it; one taken back is no message |
-//! | `system` | what the provider says; of a changed number or id only the contact's identities change |
-//! | any other, also `unsupported` | a text that names the kind: an agent sees that something came |
+//! | `unsupported` | a text that names what the contact has sent |
+//!
+//! All others are news, which open nothing and count nowhere:
+//!
+//! | kind | effect |
+//! |---|---|
+//! | `edit`, `revoke` (<https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks/reference/messages/edit>, `…/revoke`) | its message is edited or deleted |
+//! | `reaction` (<https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks/reference/messages/reaction>) | a reaction of its message |
+//! | `system` (…/messages/system) of a changed number or id | the contact's identities change |
+//! | any other | a notice in the open ticket, if there is one |
 //!
 //! `user_preferences` with which a person stops marketing messages, and statuses that say so (131050), opt them out of
 //! campaigns.
@@ -22,15 +29,17 @@
 //! A person who hides their number is identified by an id scoped to the business (`from_user_id`):
 //! <https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>.
 
-use hotline_actors::services::{InboundMessage, Number, Sender};
+use hotline_actors::services::{InboundMessage, MessageRevision, Notice, Number, Sender};
 use hotline_persistence::MessageId;
 use hotline_persistence::tables::contacts::Referral;
-use hotline_persistence::tables::messages::{ChosenOption, DeliveryStatus};
+use hotline_persistence::tables::messages::{
+    ChosenOption, DeliveryStatus, Direction, MessageAuthor, Reaction, Revision,
+};
 use serde_json::Value;
 
 use super::call::{
-    AccountNews, Call, CallEvent, EventKind, FileReference, body, failure, id, id_at, last_four, lines, list, name_at,
-    place, placeholder, text, text_at, time,
+    AccountNews, Call, CallEvent, EventKind, FileReference, body, emoji, failure, id, id_at, last_four, lines, list,
+    name_at, place, placeholder, text, text_at, time,
 };
 use super::{identity, numbers};
 
@@ -73,10 +82,7 @@ fn add_messages(value: &Value, call: &mut Call) {
             continue;
         }
         match parse_message(message, contacts) {
-            ParsedMessage::Message(inbound) => {
-                call.events.push(CallEvent { account: account.clone(), kind: EventKind::Message(inbound) });
-            }
-            ParsedMessage::Ignored => call.ignored += 1,
+            ParsedMessage::Event(kind) => call.events.push(CallEvent { account: account.clone(), kind }),
             ParsedMessage::Unreadable => call.unreadable += 1,
         }
     }
@@ -155,8 +161,7 @@ fn delivery_status(status: &Value) -> Option<DeliveryStatus> {
 }
 
 enum ParsedMessage {
-    Message(Box<InboundMessage>),
-    Ignored,
+    Event(EventKind),
     Unreadable,
 }
 
@@ -167,20 +172,16 @@ fn parse_message(message: &Value, contacts: &[Value]) -> ParsedMessage {
     let (from, author) = identity::of_group(message, from);
     let kind = text(message, "type").unwrap_or_else(|| "unknown".to_owned());
     let part = message.get(&kind).unwrap_or(&Value::Null);
-    let mut quotes = id_at(message, "/context/id");
+    if !is_message(&kind, message) {
+        return parse_news(&kind, part, message, message_id, (from, author));
+    }
+    let quotes = id_at(message, "/context/id");
     let (mut media, mut reply) = (None, None);
     let body = match kind.as_str() {
         "text" => text_body(part),
         file if FILE_KINDS.contains(&file) => {
             media = file_reference(part).map(FileReference::into_media);
             text(part, "caption").and_then(body)
-        }
-        "reaction" => {
-            quotes = id(part, "message_id");
-            match text(part, "emoji") {
-                Some(emoji) => body(emoji),
-                None => return ParsedMessage::Ignored,
-            }
         }
         "button" => {
             let title = text(part, "text");
@@ -194,11 +195,10 @@ fn parse_message(message: &Value, contacts: &[Value]) -> ParsedMessage {
         "location" => place(text(part, "name"), text(part, "address"), part),
         "contacts" => lines(list(message, "contacts").iter().map(card)),
         "order" => order(part),
-        "system" => text(part, "body").and_then(body),
         _ => None,
     };
     let body = body.or_else(|| media.is_none().then(|| unknown(&kind, message)));
-    ParsedMessage::Message(Box::new(InboundMessage {
+    ParsedMessage::Event(EventKind::Message(Box::new(InboundMessage {
         message_id,
         written_at: time(message, "timestamp"),
         from,
@@ -208,7 +208,64 @@ fn parse_message(message: &Value, contacts: &[Value]) -> ParsedMessage {
         quotes,
         referral: referral(message.get("referral").unwrap_or(&Value::Null)),
         author,
-    }))
+    })))
+}
+
+/// Whether the contact has written: everything else is news.
+fn is_message(kind: &str, message: &Value) -> bool {
+    const KINDS: [&str; 7] = ["text", "button", "interactive", "location", "contacts", "order", "unsupported"];
+    // Earlier versions of the API name what they cannot show `unknown`, with an error.
+    let is_unshown = kind == "unknown" && !list(message, "errors").is_empty();
+    KINDS.contains(&kind) || FILE_KINDS.contains(&kind) || is_unshown
+}
+
+/// What happened to an earlier message, or a notice.
+fn parse_news(
+    kind: &str,
+    part: &Value,
+    message: &Value,
+    message_id: String,
+    (from, author): (Sender, Option<MessageAuthor>),
+) -> ParsedMessage {
+    let revises = |field: &str, revision: Revision| match id(part, field) {
+        Some(of) => {
+            let revision = MessageRevision { message_id: of, revision, at: time(message, "timestamp") };
+            ParsedMessage::Event(EventKind::Revision(Box::new(revision)))
+        }
+        None => ParsedMessage::Unreadable,
+    };
+    match kind {
+        "edit" => match edited_body(part) {
+            Some(body) => {
+                let of = Direction::Inbound;
+                revises("original_message_id", Revision::Edited { of, body: Some(body), id: message_id })
+            }
+            None => ParsedMessage::Unreadable,
+        },
+        "revoke" => revises("original_message_id", Revision::Deleted { of: Direction::Inbound }),
+        "reaction" => {
+            // In a group each member has a reaction.
+            let (key, name) = match author {
+                Some(author) => (author.number.or(author.address), author.name),
+                None => (None, from.name),
+            };
+            let key = key.unwrap_or_else(|| Reaction::OF_CONTACT.to_owned());
+            revises("message_id", emoji(key, text(part, "emoji"), name, time(message, "timestamp")))
+        }
+        _ => {
+            let said = text(part, "body").filter(|_| kind == "system").and_then(body);
+            let body = said.unwrap_or_else(|| unknown(kind, message));
+            tracing::info!(kind, "provider sent news of a kind without an effect");
+            ParsedMessage::Event(EventKind::Notice(Box::new(Notice { message_id, from, body })))
+        }
+    }
+}
+
+/// The new text of an edited message, or the new caption of its file.
+fn edited_body(part: &Value) -> Option<String> {
+    let edited = part.get("message")?;
+    let content = edited.get(text(edited, "type")?)?;
+    content.get("body").or_else(|| content.get("caption")).and_then(Value::as_str).and_then(body)
 }
 
 /// The text itself is not truncated like other fields.

@@ -32,7 +32,7 @@ pub(super) async fn send(
             .as_ref()
             .and_then(interactive)
             .ok_or_else(|| unsupported("the channel does not support this kind of interactive message"))?,
-        MessageType::Template | MessageType::Note => {
+        MessageType::Template | MessageType::Note | MessageType::System => {
             return Err(unsupported("the channel does not support this type of message"));
         }
     };

@@ -163,7 +163,9 @@ impl<'a> Content<'a> {
                     }
                 })
             }
-            (MessageType::Media | MessageType::Note, _) => Err(unsupported("notes cannot be sent")),
+            (MessageType::Media | MessageType::Note | MessageType::System, _) => {
+                Err(unsupported("notes cannot be sent"))
+            }
         }
     }
 }

@@ -154,6 +154,7 @@ impl<'a> Context<'a> {
             template: None,
             interactive: None,
             content: None,
+            revisions: None,
             quoted_message_id: None,
             status: MessageStatus::Queued,
             error: None,

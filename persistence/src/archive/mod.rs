@@ -100,6 +100,7 @@ pub const OMITTED: &[(&str, &str)] = &[
     ("audit_log", "a record of the installation"),
     ("media", "maintained by triggers of messages"),
     ("zones", "counted after the import"),
+    ("early_revisions", "what providers report within minutes"),
     ("early_statuses", "what providers report within minutes"),
     ("idempotency_keys", "responses of a day, to callers of another address"),
     ("events", "the log begins again"),

@@ -7,7 +7,7 @@ use super::facts::Facts;
 use crate::tables::campaigns::RecipientRow;
 use crate::tables::contacts::{ContactChannel, OptOut, ReferralRow};
 use crate::tables::idempotency_keys::{AnswerRow, Digest};
-use crate::tables::messages::{DeliveryReceipt, DeliveryStatusRow, MediaRow, MessageRow};
+use crate::tables::messages::{DeliveryReceipt, DeliveryStatusRow, MediaRow, MessageRow, RevisionRow};
 use crate::tables::schedules::ScheduleRow;
 use crate::tables::ticket_events::{EventRow, EventType};
 use crate::tables::tickets::TicketRow;
@@ -25,6 +25,8 @@ pub(crate) struct Batch<'a> {
     pub(super) messages: Vec<&'a MessageRow>,
     pub(super) progress: Vec<&'a DeliveryStatusRow>,
     pub(super) media: Vec<&'a MediaRow>,
+    /// In the order of the log.
+    pub(super) revisions: Vec<&'a RevisionRow>,
     pub(super) delivered_receipts: Vec<&'a DeliveryReceipt>,
     pub(super) seen_receipts: Vec<&'a DeliveryReceipt>,
     pub(super) read_receipts: Vec<&'a DeliveryReceipt>,
@@ -83,6 +85,7 @@ impl<'a> Batch<'a> {
             Change::Message(row) => self.messages.push(row),
             Change::Progress(row) => self.progress.push(row),
             Change::Media(row) => self.media.push(row),
+            Change::Revision(row) => self.revisions.push(row),
             Change::Referral(row) => self.referrals.push(row),
             Change::OptOut(row) => self.opt_outs.push(row),
             Change::Delivered(receipt) => insert_furthest(&mut rows.delivered_receipts, receipt),

@@ -9,7 +9,7 @@ use crate::tables::campaigns::RecipientRow;
 use crate::tables::contacts::{ContactChannel, OptOut, ReferralRow};
 use crate::tables::idempotency_keys::AnswerRow;
 use crate::tables::messages::{
-    ChangedMessage, DeliveryReceipt, DeliveryStatus, DeliveryStatusRow, MediaRow, MessageError, MessageRow,
+    ChangedMessage, DeliveryReceipt, DeliveryStatus, DeliveryStatusRow, MediaRow, MessageError, MessageRow, RevisionRow,
 };
 use crate::tables::schedules::{ScheduleRow, ScheduleStatus};
 use crate::tables::ticket_events::EventRow;
@@ -198,6 +198,22 @@ impl Kind for MediaRow {
     }
     async fn write(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
         messages::set_media(db, rows).await
+    }
+}
+
+impl Kind for RevisionRow {
+    type Row = Self;
+    const NAME: &'static str = "revision";
+    /// A body of up to 64 KiB each, and what is left of the message's earlier ones.
+    const ROWS_MAX: usize = 200;
+    fn company(row: &Self) -> CompanyId {
+        row.company_id
+    }
+    fn id(row: &Self) -> Option<i64> {
+        Some(row.message_id.0)
+    }
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
+        messages::revise(db, rows).await
     }
 }
 

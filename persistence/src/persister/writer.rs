@@ -264,6 +264,8 @@ impl<'a> Rows<'a> {
     /// Writes what belongs to messages, or is written after them.
     async fn write_of_messages(&mut self, batch: &Batch<'_>) -> Result<()> {
         self.write(&batch.media).await?;
+        // A file that came in the same batch is removed with its message.
+        self.write(&batch.revisions).await?;
         self.write_as::<DeliveredReceipts>(&batch.delivered_receipts).await?;
         self.write_as::<SeenReceipts>(&batch.seen_receipts).await?;
         self.write_as::<ReadReceipts>(&batch.read_receipts).await?;

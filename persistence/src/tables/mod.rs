@@ -16,6 +16,7 @@ pub mod contact_lists;
 pub mod contact_removal;
 pub mod contacts;
 pub mod custom_fields;
+pub mod early_revisions;
 pub mod early_statuses;
 pub mod erasures;
 pub mod events;

@@ -77,7 +77,7 @@ impl TimeColumn {
 }
 
 /// The words with a bit, in the order of `hotline_mark`.
-const WORDS: [&str; 18] = [
+const WORDS: [&str; 19] = [
     "text",
     "media",
     "template",
@@ -96,6 +96,7 @@ const WORDS: [&str; 18] = [
     "closed",
     UNASSIGNED,
     ASSIGNED,
+    "system",
 ];
 
 /// Whether a ticket has an assigned user.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use hotline_actors::Organization;
 use hotline_actors::tickets::{self, CachedResponse, LastInbound, LastMessage, ReceiptPositions};
 use hotline_persistence::table::Named;
@@ -13,7 +14,7 @@ use hotline_persistence::tables::events::{
     self, After, By, ByKind, EventKind, MessageSnapshot, Record, RecordSnapshot, ScheduleSnapshot, StoredEvent,
     StoredEventPage, TicketSnapshot,
 };
-use hotline_persistence::tables::messages::{self, ChosenOption, Direction, MessageRow, MessageStatus};
+use hotline_persistence::tables::messages::{self, ChosenOption, Direction, EDIT_ID, MessageRow, MessageStatus};
 use hotline_persistence::tables::schedules::ListedSchedule;
 use hotline_persistence::tables::tickets::TicketStatus;
 use hotline_persistence::{
@@ -260,10 +261,6 @@ pub async fn serialize_events(
     context: &ViewContext,
     bytes_max: usize,
 ) -> ApiResult<Vec<SerializedEvent>> {
-    let message_id = |event: &StoredEvent| match &event.record {
-        Record::Message(message) => Some(message.id),
-        _ => None,
-    };
     let ids: Vec<MessageId> = events.iter().filter_map(message_id).collect();
     let (rows, is_complete) =
         if ids.is_empty() { (Vec::new(), true) } else { messages::find_within(db, company, &ids, bytes_max).await? };
@@ -287,12 +284,13 @@ pub async fn serialize_events(
 
 fn event_view(event: StoredEvent, messages: &HashMap<MessageId, MessageRow>, context: &ViewContext) -> CompanyEvent {
     let organization = context.organization();
+    let previous = previous_values(&event, messages);
     let data = match event.record {
         Record::Ticket(snapshot) => {
             EventData::Ticket(Box::new(Ticket::of(organization, Arc::new(restore_ticket(*snapshot)))))
         }
         Record::Message(snapshot) => match messages.get(&snapshot.id) {
-            Some(row) => message_data(row, event.kind, snapshot, context),
+            Some(row) => message_data(row_at(row, event.created_at), event.kind, snapshot, context),
             None => {
                 let MessageSnapshot { id, ticket_id, .. } = snapshot;
                 EventData::GoneMessage(GoneMessage { id, ticket_id, deleted: true })
@@ -309,14 +307,26 @@ fn event_view(event: StoredEvent, messages: &HashMap<MessageId, MessageRow>, con
         Record::Schedule(snapshot) => EventData::Schedule(Box::new(restore_schedule(*snapshot, organization))),
     };
     let by = EventAuthor::of(event.by, organization);
-    CompanyEvent {
-        id: event.id,
-        kind: event.kind,
-        created_at: event.created_at.into(),
-        by,
-        data,
-        previous: event.previous,
+    CompanyEvent { id: event.id, kind: event.kind, created_at: event.created_at.into(), by, data, previous }
+}
+
+/// The message of an event.
+fn message_id(event: &StoredEvent) -> Option<MessageId> {
+    match &event.record {
+        Record::Message(message) => Some(message.id),
+        _ => None,
     }
+}
+
+/// The previous values of an event. That of an edit has the earlier text only as long as its message has it.
+fn previous_values(event: &StoredEvent, messages: &HashMap<MessageId, MessageRow>) -> Option<Value> {
+    let mut previous = event.previous.clone()?;
+    if let Some(edit) = previous.as_object_mut().and_then(|previous| previous.remove(EDIT_ID)) {
+        let row = message_id(event).and_then(|id| messages.get(&id));
+        let earlier = row.and_then(|row| row.revisions().edits.into_iter().find(|earlier| edit == earlier.id));
+        previous["body"] = earlier.and_then(|earlier| earlier.body).into();
+    }
+    Some(previous)
 }
 
 /// The scheduled message at the time of the event.
@@ -326,12 +336,27 @@ fn restore_schedule(snapshot: ScheduleSnapshot, organization: &Organization) -> 
     Schedule::listed(schedule, organization)
 }
 
+/// A message with its text at a time. What was deleted since stays deleted.
+fn row_at(row: &MessageRow, at: DateTime<Utc>) -> MessageRow {
+    let mut row = row.clone();
+    let mut revisions = row.revisions();
+    let is_past = |noted_at: DateTime<Utc>| noted_at.timestamp_millis() <= at.timestamp_millis();
+    let past = revisions.edits.iter().take_while(|edit| is_past(edit.noted_at)).count();
+    let next = revisions.edits.drain(past..).next();
+    if let Some(earlier) = next {
+        row.body = earlier.body;
+        revisions.edited_at = revisions.edits.last().map(|edit| edit.at);
+        row.revisions = serde_json::to_value(revisions).ok();
+    }
+    row
+}
+
 /// A message; a contact's also has the ticket and the contact.
-fn message_data(row: &MessageRow, kind: EventKind, snapshot: MessageSnapshot, context: &ViewContext) -> EventData {
+fn message_data(row: MessageRow, kind: EventKind, snapshot: MessageSnapshot, context: &ViewContext) -> EventData {
     let contact_id = row.contact_id;
     let received = snapshot.received.clone();
     let ticket_id = snapshot.ticket_id;
-    let message = Message::of(restore_message(row.clone(), kind, snapshot), context);
+    let message = Message::of(restore_message(row, kind, snapshot), context);
     let Some(received) = received else {
         return EventData::Message(Box::new(EventMessage { message, ticket: None, contact: None, reply: None }));
     };

@@ -9,7 +9,7 @@ use hotline_persistence::table::Named;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelStatus};
 use hotline_persistence::tables::media::StoredMedia;
 use hotline_persistence::tables::messages::{
-    Direction, MessageAuthor, MessageContent, MessageRow, MessageStatus, MessageType,
+    Direction, MessageAuthor, MessageContent, MessageRow, MessageStatus, MessageType, Reaction, Reactor, Revisions,
 };
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::{ChannelId, ContactId, MessageId, TicketId, Timestamp, TokenId, UserId};
@@ -52,6 +52,14 @@ pub struct Message {
     pub content: Option<MessageContent>,
     /// Who of a group wrote it.
     pub author: Option<MessageAuthor>,
+    /// When the author changed the text.
+    pub edited_at: Option<Timestamp>,
+    /// The earlier texts of an edited message, the oldest first.
+    pub edits: Vec<MessageEdit>,
+    /// When the author deleted it: its text and file are gone.
+    pub deleted_at: Option<Timestamp>,
+    /// The reactions, one of each person.
+    pub reactions: Vec<MessageReaction>,
     /// The message it replies to.
     pub quoted_message_id: Option<MessageId>,
     pub status: MessageStatus,
@@ -82,6 +90,29 @@ struct MessageFailure {
     /// A message for people.
     #[schema(example = "Message undeliverable")]
     message: String,
+}
+
+/// An earlier text of an edited message.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MessageEdit {
+    #[schema(example = "Yes, it is on it's way.")]
+    pub body: Option<String>,
+    /// When it was replaced.
+    pub at: Timestamp,
+}
+
+/// A reaction to a message.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MessageReaction {
+    #[schema(example = "👍")]
+    pub emoji: String,
+    pub by: Reactor,
+    /// The user who has reacted, with `by: user`.
+    pub user: Option<MessageUser>,
+    /// The name of the contact, or of a member of their group.
+    #[schema(example = "Maria Silva")]
+    pub name: Option<String>,
+    pub at: Timestamp,
 }
 
 /// The user who sent a message, with their name at that time.
@@ -123,12 +154,22 @@ impl File {
     }
 }
 
+impl MessageReaction {
+    /// A reaction; `None` if it was withdrawn.
+    fn of(reaction: Reaction) -> Option<Self> {
+        let user = reaction.user_id.map(|id| MessageUser { id, name: reaction.user_name });
+        let (by, name, at) = (reaction.by, reaction.name, reaction.at.into());
+        Some(Self { emoji: reaction.emoji?, by, user, name, at })
+    }
+}
+
 impl Message {
     /// A message; its file gets a fresh URL.
     pub fn of(row: MessageRow, context: &ViewContext) -> Self {
         let media = File::of(&row, &context.links);
         let [sent_at, delivered_at, read_at] = forward(&row);
         let (content, author) = (row.content(), row.author());
+        let Revisions { edited_at, edits, deleted_at, reactions } = row.revisions();
         Self {
             id: row.id,
             job_id: row.job_id.map(|id| JobId(id).to_string()),
@@ -143,6 +184,10 @@ impl Message {
             interactive: row.interactive,
             content,
             author,
+            edited_at: edited_at.map(Timestamp),
+            edits: edits.into_iter().map(|edit| MessageEdit { body: edit.body, at: edit.at.into() }).collect(),
+            deleted_at: deleted_at.map(Timestamp),
+            reactions: reactions.into_iter().filter_map(MessageReaction::of).collect(),
             quoted_message_id: row.quoted_message_id,
             status: row.status,
             error: row.error,

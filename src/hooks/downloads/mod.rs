@@ -172,6 +172,17 @@ impl Downloads {
         self.start_next();
     }
 
+    /// Removes the file of a deleted message, given as it was before; a file that is being fetched is not kept.
+    pub(super) fn withdraw(&self, message: &MessageRow) {
+        let Some(media) = &message.media else { return };
+        self.0.queue.lock().withdraw(message.company_id, message.id);
+        if let Some(stored) = StoredMedia::of(media) {
+            self.0.media.discard(message.company_id, &[stored]);
+        }
+        // Also one that was added to its message meanwhile.
+        self.0.media.sweep_soon();
+    }
+
     /// Searches for files that are not being downloaded, for as long as the process lives.
     pub async fn run_search(&self) {
         let mut clock = tokio::time::interval(SEARCH_EVERY);
@@ -246,6 +257,10 @@ impl Downloads {
             tracing::warn!(code = error.code, message.id = %message.id, "file download failed");
         }
         running.finish();
+        if self.0.queue.lock().is_withdrawn(message.company_id, message.id) {
+            let stored = media.ok().as_ref().and_then(StoredMedia::of);
+            return self.0.media.discard(message.company_id, stored.as_slice());
+        }
         self.attach(message, media).await;
     }
 

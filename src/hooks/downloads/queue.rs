@@ -66,11 +66,19 @@ struct CompanyDownloads<F> {
     running: HashMap<MessageId, DownloadSlot>,
     /// Downloaded, but not yet stored in their messages.
     finishing: HashSet<MessageId>,
+    /// Of the running and finishing ones, those whose message was deleted.
+    withdrawn: HashSet<MessageId>,
 }
 
 impl<F> Default for CompanyDownloads<F> {
     fn default() -> Self {
-        Self { ready: BTreeMap::new(), paused: BTreeMap::new(), running: HashMap::new(), finishing: HashSet::new() }
+        Self {
+            ready: BTreeMap::new(),
+            paused: BTreeMap::new(),
+            running: HashMap::new(),
+            finishing: HashSet::new(),
+            withdrawn: HashSet::new(),
+        }
     }
 }
 
@@ -188,6 +196,9 @@ impl<F: PendingFile> DownloadQueue<F> {
     /// The file is not available yet: frees its slot until [`DownloadQueue::wake`].
     pub(super) fn pause(&mut self, file: F) {
         let (id, message) = (file.company(), file.message());
+        if self.is_withdrawn(id, message) {
+            return self.complete(&file);
+        }
         if self.release_slot(&file)
             && let Some(company) = self.companies.get_mut(&id)
         {
@@ -214,8 +225,27 @@ impl<F: PendingFile> DownloadQueue<F> {
         }
     }
 
+    /// The message of a file was deleted: the file is not downloaded any more, or not kept.
+    pub(super) fn withdraw(&mut self, id: CompanyId, message: MessageId) {
+        let Some(company) = self.companies.get_mut(&id) else { return };
+        if company.ready.remove(&message).or_else(|| company.paused.remove(&message)).is_some() {
+            self.in_memory -= 1;
+            self.remove_if_empty(id);
+        } else if company.contains(message) {
+            company.withdrawn.insert(message);
+        }
+    }
+
+    /// Whether the message of a running download was deleted.
+    pub(super) fn is_withdrawn(&self, id: CompanyId, message: MessageId) -> bool {
+        self.companies.get(&id).is_some_and(|company| company.withdrawn.contains(&message))
+    }
+
     /// The file is completed.
     pub(super) fn complete(&mut self, file: &F) {
+        if let Some(company) = self.companies.get_mut(&file.company()) {
+            company.withdrawn.remove(&file.message());
+        }
         let company = self.companies.get_mut(&file.company());
         let was_finishing = company.is_some_and(|company| company.finishing.remove(&file.message()));
         if was_finishing || self.release_slot(file) {
@@ -232,7 +262,7 @@ impl<F: PendingFile> DownloadQueue<F> {
     /// Drops a company's waiting files; the table still has them. Running downloads count until they are completed.
     pub(super) fn forget(&mut self, id: CompanyId) {
         let Some(company) = self.companies.get_mut(&id) else { return };
-        let CompanyDownloads { ready, paused, running: _, finishing: _ } = company;
+        let CompanyDownloads { ready, paused, running: _, finishing: _, withdrawn: _ } = company;
         self.in_memory -= ready.len() + paused.len();
         ready.clear();
         paused.clear();
@@ -273,6 +303,23 @@ mod tests {
 
     fn start_all(queue: &mut DownloadQueue<TestFile>) -> Vec<TestFile> {
         std::iter::from_fn(|| queue.start_next()).collect()
+    }
+
+    #[test]
+    fn a_withdrawn_file_is_neither_started_nor_retried() {
+        let mut queue = DownloadQueue::new(DownloadLimits { concurrent: 2, ..DownloadLimits::default() });
+        let files = [1, 2, 3].map(|message| TestFile(1, message, message));
+        for file in files {
+            queue.add_new(file);
+        }
+        assert_eq!(start_all(&mut queue), [files[2]], "another slot is for those who have none");
+        queue.withdraw(CompanyId::new(1), MessageId::new(2));
+        queue.withdraw(CompanyId::new(1), MessageId::new(3));
+        assert!(queue.is_withdrawn(CompanyId::new(1), MessageId::new(3)));
+        queue.pause(files[2]);
+        assert_eq!(start_all(&mut queue), [files[0]], "nothing but the first");
+        queue.complete(&files[0]);
+        assert_eq!((queue.in_memory, queue.companies.len()), (0, 0));
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod files;
 mod fuzz;
 mod identities;
 mod kinds;
+mod news;
 mod opt_out;
 mod repeated;
 mod social;

@@ -11,7 +11,7 @@ use hotline_persistence::tables::events::By;
 use hotline_persistence::tables::idempotency_keys::{AnswerRow, Digest};
 use hotline_persistence::tables::messages::{
     DeliveryReceipt, DeliveryStatus, DeliveryStatusRow, Direction, MediaRow, MessageError, MessageRow, MessageStatus,
-    MessageType,
+    MessageType, Revision, RevisionRow,
 };
 use hotline_persistence::tables::schedules::{ContactWas, ScheduleRow, ScheduleStatus};
 use hotline_persistence::tables::source::Source;
@@ -110,6 +110,7 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         template: Some(json!({"name": "t"})),
         interactive: Some(json!({"type": "button"})),
         content: Some(json!({"kind": "reply", "reply": {"id": "a"}})),
+        revisions: None,
         quoted_message_id: Some(message_id),
         status: MessageStatus::Sent,
         error: Some(json!({"code": "c", "message": "m"})),
@@ -160,6 +161,20 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         media: Some(json!({"id": format!("file {id}")})),
         error: Some(json!({"code": "c", "message": "m"})),
     };
+    let text = || Some("text".to_owned());
+    let revision = RevisionRow {
+        company_id,
+        ticket_id,
+        contact_id,
+        message_id,
+        revision: Revision::Edited { of: Direction::Outbound, body: text(), id: format!("edit {id}") },
+        at,
+        noted_at: at,
+        source: Source::User,
+        user_id: Some(company.ana),
+        user_name: Some("Ana".to_owned()),
+        integration_id: Some(TokenId::new(id)),
+    };
     let session = SessionRow {
         company_id,
         id: SessionId(format!("session {id}")),
@@ -180,7 +195,6 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         by: by(),
     };
     // One for each: of several for one contact the last counts, and what it replaces is never written.
-    let text = || Some("text".to_owned());
     let referral = Referral {
         ctwa_clid: text(),
         source_url: text(),
@@ -232,6 +246,7 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         told_of(progress(DeliveryStatus::Sent)),
         told_of(progress(failed)),
         told_of(Change::Media(Box::new(media))),
+        told_of(Change::Revision(Box::new(revision))),
         told_of(Change::Delivered(mark.clone())),
         told_of(Change::Seen(mark.clone())),
         told_of(Change::Read(mark)),

@@ -94,6 +94,7 @@ pub(super) mod tests {
             template: None,
             interactive: None,
             content: None,
+            revisions: None,
             quoted_message_id: None,
             status: MessageStatus::Queued,
             error: None,

@@ -1,6 +1,7 @@
 //! Inbound traffic: messages of contacts, and statuses that channels' providers report ([`statuses`]). Each is received
 //! exactly once, and is durable when it is acknowledged.
 
+mod news;
 mod statuses;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use hotline_persistence::tables::messages::{ChosenOption, MessageAuthor, Message
 use hotline_persistence::{Change, ChannelId, CompanyId, ContactId};
 use serde_json::Value;
 
+pub use self::news::{MessageRevision, Notice, Revised};
 use super::contacts::Contacts;
 use super::tickets::Tickets;
 use crate::Refusal;
@@ -156,7 +158,7 @@ impl Inbound {
         let row = self.receive_from(company, channel, message, &lock).await?;
         lock.record_received(row.created_at);
         self.inboxes.cache_message((company, channel), &id, MessageRef { ticket_id: row.ticket_id, id: row.id });
-        Ok(Some(row))
+        Ok(Some(self.revised_early(company, channel, &id, row).await))
     }
 
     async fn receive_from(

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use hotline_persistence::tables::early_revisions;
 use hotline_persistence::tables::early_statuses::{self, EarlyStatus};
 use hotline_persistence::tables::messages::{self, DeliveryStatus, MessageRef};
 use hotline_persistence::{ChannelId, CompanyId, MessageId};
@@ -38,7 +39,8 @@ impl Inbound {
             let db = self.base.reads().tables(company).await?;
             let limit = |max: usize| i64::try_from(max).unwrap_or(i64::MAX);
             let received_ids = messages::received(db, company, channel, limit(RECEIVED_IDS_MAX)).await?;
-            let early_ids = early_statuses::of_channel(db, company, channel, limit(EARLY_STATUSES_MAX)).await?;
+            let mut early_ids = early_statuses::of_channel(db, company, channel, limit(EARLY_STATUSES_MAX)).await?;
+            early_ids.extend(early_revisions::of_channel(db, company, channel, limit(EARLY_STATUSES_MAX)).await?);
             let inbox = Inbox::of(&received_ids, EarlyStatusIndex::of(&early_ids, now()));
             self.apply_early_statuses(company, channel, early_ids);
             Ok::<_, Refusal>(Arc::new(inbox))
@@ -177,7 +179,9 @@ impl Inbound {
             self.update_status(company, message, early.delivery_status, early.at).await?;
         }
         early_statuses::remove(db, company, channel, id).await?;
-        inbox.early_statuses.remove(id);
+        if !self.apply_early_revisions(company, channel, id).await? {
+            inbox.early_statuses.remove(id);
+        }
         Ok(())
     }
 
@@ -201,6 +205,7 @@ impl Inbound {
         let db = self.base.store.housekeeper();
         let before = now() - EARLY_STATUS_TTL;
         while early_statuses::sweep(db, before, SWEEP_ROWS_MAX).await? == SWEEP_ROWS_MAX.unsigned_abs() {}
+        while early_revisions::sweep(db, before, SWEEP_ROWS_MAX).await? == SWEEP_ROWS_MAX.unsigned_abs() {}
         self.inboxes.sweep_early(before);
         let ownership = self.base.store.ownership();
         for (company, channel) in early_statuses::channels(db, &ownership.of_slots()).await? {

@@ -1,12 +1,14 @@
 //! The commands of tickets, one file each.
 
 mod add_note;
+mod add_notice;
 mod close;
 mod mark;
 mod open;
 mod receive;
 mod release;
 mod reopen;
+mod revise;
 mod send;
 mod set_media;
 mod set_wrapup;
@@ -17,6 +19,7 @@ mod transfer;
 mod update_delivery_status;
 
 pub use add_note::AddNote;
+pub use add_notice::AddNotice;
 pub use close::{Close, CloseErased};
 pub use mark::{MarkDelivered, MarkRead, MarkSeen};
 pub use open::Open;
@@ -24,6 +27,7 @@ pub(crate) use open::default_queue;
 pub use receive::Receive;
 pub use release::Release;
 pub use reopen::Reopen;
+pub use revise::Revise;
 pub use send::{Check, Content, Send, check_parameter_text};
 pub use set_media::SetMedia;
 pub use set_wrapup::SetWrapup;

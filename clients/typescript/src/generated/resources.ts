@@ -1115,7 +1115,7 @@ export interface ListMessagesQuery {
   /** Inbound, outbound or internal (notes). */
   direction?: "inbound" | "outbound" | "internal";
   /** The type. */
-  type?: "text" | "media" | "template" | "interactive" | "note";
+  type?: "text" | "media" | "template" | "interactive" | "note" | "system";
   /** The status. */
   status?: "queued" | "sent" | "delivered" | "read" | "failed" | "received";
   /** created at or after this time */

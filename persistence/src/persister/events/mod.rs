@@ -2,6 +2,7 @@
 //! the tables know is queried: whether a status advanced, whether a session is new.
 
 mod embedded_contacts;
+mod revision_events;
 mod row_events;
 mod schedule_events;
 mod session_events;
@@ -18,7 +19,7 @@ use super::facts::SourceRow;
 use super::kinds::Kind;
 use crate::tables::contacts::{self, ContactRow};
 use crate::tables::events::{self, By, EventKind, NewEvent, Record, RecordSnapshot};
-use crate::tables::messages::{ChangedMessage, MessageRow, MessageStatus};
+use crate::tables::messages::{self, ChangedMessage, MessageRow, MessageStatus, Revisables, RevisionRow};
 use crate::tables::schedules::{self, ScheduleRow};
 use crate::tables::ticket_events::{EventRow, EventType};
 use crate::tables::tickets::TicketRow;
@@ -64,6 +65,8 @@ pub(super) struct EventCollector<'a> {
     receipts: HashMap<(CompanyId, TicketId), (BatchIndex, DateTime<Utc>)>,
     /// Files of messages, and whether there is none.
     files: HashMap<(CompanyId, MessageId), (BatchIndex, bool)>,
+    /// Revisions of messages, in the order of the log.
+    revisions: Vec<(BatchIndex, &'a RevisionRow)>,
     sessions: Vec<(BatchIndex, &'a SessionRow)>,
     schedules: Vec<(BatchIndex, &'a ScheduleRow)>,
     /// Contacts that may change.
@@ -74,6 +77,7 @@ pub(super) struct EventCollector<'a> {
 #[derive(Default)]
 pub(super) struct PreviousRows {
     sessions: HashMap<(CompanyId, SessionId), SessionStatus>,
+    revisables: Revisables,
     schedules: HashMap<(CompanyId, ScheduleId), ScheduleRow>,
     contacts: HashMap<(CompanyId, ContactId), ContactRow>,
 }
@@ -126,6 +130,7 @@ impl<'a> EventCollector<'a> {
                 Change::Media(row) => {
                     self.files.insert((row.company_id, row.message_id), (index, row.media.is_none()));
                 }
+                Change::Revision(row) => self.revisions.push((index, row)),
                 Change::Progress(row) => self.status_reports.push(StatusReport {
                     index,
                     company: row.company_id,
@@ -167,6 +172,10 @@ impl<'a> EventCollector<'a> {
     /// Reads the current state of rows that are about to be written.
     pub(super) async fn previous_rows(&self, db: &mut PgConnection) -> sqlx::Result<PreviousRows> {
         let mut previous = PreviousRows::default();
+        if !self.revisions.is_empty() {
+            let keys = self.revisions.iter().map(|(_, row)| (row.company_id, row.message_id));
+            previous.revisables = messages::revisables(db, keys).await?;
+        }
         if !self.sessions.is_empty() {
             let ids = self.sessions.iter().map(|(_, row)| (row.company_id, row.id.clone()));
             previous.sessions = webchat_sessions::statuses(db, ids).await?;
@@ -200,6 +209,7 @@ impl<'a> EventCollector<'a> {
         let mut events: Vec<(CompanyId, BatchIndex, NewEvent)> = Vec::new();
         self.add_row_events(db, refusals, &mut events).await?;
         self.add_status_events(changed_messages, &mut events);
+        self.add_revision_events(db, previous_rows, changed_messages, &mut events).await?;
         self.add_session_events(db, previous_rows, in_parts, &mut events).await?;
         self.add_schedule_events(db, previous_rows, refusals, &mut events).await?;
         if !self.contacts.is_empty() {

@@ -12,7 +12,7 @@ use crate::persister::facts::SourceRow;
 use crate::tables::events::{
     By, EventKind, InboundSnapshot, LastMessageSnapshot, MessageSnapshot, NewEvent, Record, TicketSnapshot,
 };
-use crate::tables::messages::Direction;
+use crate::tables::messages::{Direction, MessageType};
 use crate::tables::ticket_events::{EventRow, EventType};
 use crate::tables::tickets::TicketRow;
 use crate::{CompanyId, MessageId};
@@ -64,6 +64,7 @@ impl EventCollector<'_> {
                     let kind = match row.direction {
                         Direction::Inbound => EventKind::MessageReceived,
                         Direction::Outbound => EventKind::MessageCreated,
+                        Direction::Internal if row.kind == MessageType::System => EventKind::MessageCreated,
                         Direction::Internal => EventKind::NoteAdded,
                     };
                     let contact = contacts.get(&(*company, row.contact_id)).map(|contact| &*contact.name);

@@ -49,6 +49,8 @@ text_enum! {
         ChannelDisconnected = "channel.disconnected",
         ChannelError = "channel.error",
         ContactIdentified = "contact.identified",
+        MessageDeleted = "message.deleted",
+        MessageReaction = "message.reaction",
     }
 }
 

@@ -33,9 +33,6 @@ pub async fn list(
     filter: &MessageFilter,
     page: PageRequest,
 ) -> Result<Page<MessageRow>> {
-    // Internal messages are notes.
-    let notes = (filter.direction == Some(Direction::Internal)).then_some(MessageType::Note);
-    let filter = &MessageFilter { kind: filter.kind.or(notes), ..filter.clone() };
     let zone_filter = ZoneFilter {
         spans: &[(TimeColumn::Created, filter.created), (TimeColumn::Updated, filter.updated)],
         words: &[
@@ -48,8 +45,10 @@ pub async fn list(
     };
     // Queued messages and those of a ticket or contact have an index. Messages of rare types and failed ones have one
     // too, since every zone contains a few of them, so that zones would exclude nothing.
-    let is_rare =
-        filter.kind.is_some_and(|kind| kind != MessageType::Text) || filter.status == Some(MessageStatus::Failed);
+    let is_internal = filter.direction == Some(Direction::Internal) && filter.kind.is_none();
+    let is_rare = is_internal
+        || filter.kind.is_some_and(|kind| kind != MessageType::Text)
+        || filter.status == Some(MessageStatus::Failed);
     let has_span = filter.created != Span::default() || filter.updated != Span::default();
     let is_narrowed = has_span || filter.channel_id.is_some();
     let has_index = filter.ticket_id.is_some()
@@ -64,6 +63,8 @@ pub async fn list(
     list.equals("t.ticket_id", filter.ticket_id)
         .equals("t.contact_id", filter.contact_id)
         .equals("t.channel_id", filter.channel_id)
+        // By these types an index finds internal messages.
+        .only(is_internal.then_some("t.type in ('note', 'system')"))
         .equals("t.direction", filter.direction)
         .equals("t.type", filter.kind)
         .equals("t.status", filter.status)

@@ -7,6 +7,7 @@ mod list;
 mod outbox;
 mod progress;
 mod receipts;
+mod revisions;
 mod row;
 
 use chrono::{DateTime, Utc};
@@ -23,6 +24,11 @@ pub(crate) use progress::{ChangeCause, ChangedMessage, FailedMessage, failed, me
 pub use progress::{DeliveryStatus, DeliveryStatusRow, MessageError};
 pub use receipts::DeliveryReceipt;
 pub(crate) use receipts::{deliver, read, see};
+pub use revisions::{
+    EDIT_ID, EDITS_MAX, EMOJI_CHARACTERS_MAX, EarlierText, REACTIONS_MAX, Reaction, Reactor, Revisable, Revision,
+    RevisionRow, Revisions,
+};
+pub(crate) use revisions::{Revisables, revisables, revise};
 pub use row::{Direction, MessageRow, MessageStatus, MessageType};
 
 use crate::document;
@@ -59,6 +65,7 @@ pub async fn find_within(
                      coalesce(octet_length(m.body), 0) + coalesce(octet_length(m.media::text), 0)
                      + coalesce(octet_length(m.template::text), 0) + coalesce(octet_length(m.interactive::text), 0)
                      + coalesce(octet_length(m.content::text), 0)
+                     + coalesce(octet_length(m.revisions::text), 0)
                  ) over (order by i.place rows between unbounded preceding and 1 preceding), 0) as bytes_before
                  from unnest($2::bigint[]) with ordinality i (id, place)
                  join messages m on m.company_id = $1 and m.id = i.id

@@ -53,7 +53,7 @@ impl OutboxEntry {
             MessageType::Template => message.template.is_some(),
             MessageType::Interactive => message.interactive.is_some(),
             MessageType::Media => message.media.is_some(),
-            MessageType::Text | MessageType::Note => true,
+            MessageType::Text | MessageType::Note | MessageType::System => true,
         };
         // What follows a message is part of the request: if it is unreadable, the message differs from what was
         // accepted.

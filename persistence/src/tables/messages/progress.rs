@@ -225,6 +225,8 @@ pub(crate) enum ChangeCause {
     Receipt,
     /// Its file, which changes no status.
     File,
+    /// An edit, a deletion or a reaction, which change no status.
+    Revision,
 }
 
 /// A changed message as statements return it.

@@ -23,6 +23,7 @@ text_enum! {
         Template = "template",
         Interactive = "interactive",
         Note = "note",
+        System = "system",
     }
 }
 
@@ -85,6 +86,10 @@ pub struct MessageRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[sqlx(try_from = "Document")]
     pub content: Option<Value>,
+    /// What has happened to it since it was written ([`super::Revisions`]). Only the persister sets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[sqlx(try_from = "Document")]
+    pub revisions: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quoted_message_id: Option<MessageId>,
     pub status: MessageStatus,

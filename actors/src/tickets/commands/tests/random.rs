@@ -198,6 +198,7 @@ fn change_name(change: &Change) -> &'static str {
         Change::Answer(_) => "answer",
         Change::Progress(_) => "progress",
         Change::Media(_) => "media",
+        Change::Revision(_) => "revision",
         Change::Referral(_) => "referral",
         Change::OptOut(_) => "opt out",
         Change::Schedule(_) => "schedule",

@@ -1,0 +1,185 @@
+//! News of providers: what happens to a message after it was sent, and notices that are no messages. They open no ticket,
+//! count nowhere and start nothing.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use hotline_persistence::tables::early_revisions::{self, EarlyRevision};
+use hotline_persistence::tables::messages::{MessageRow, Revision};
+use hotline_persistence::{ChannelId, CompanyId};
+
+use super::{Inbound, Sender};
+use crate::Refusal;
+use crate::clock::now;
+use crate::conversations::Slot;
+use crate::seen::Membership;
+use crate::tickets::{AddNotice, Revise};
+
+/// A provider reports that a message was edited or deleted, or that somebody has reacted to it.
+#[derive(Clone, Debug)]
+pub struct MessageRevision {
+    /// The provider's id of the message.
+    pub message_id: String,
+    /// What has happened to it.
+    pub revision: Revision,
+    /// When, if the provider says so.
+    pub at: Option<DateTime<Utc>>,
+}
+
+/// A provider's notice to a conversation: a kind of news without an effect of its own, or one that this release does not
+/// know.
+#[derive(Clone, Debug)]
+pub struct Notice {
+    /// The provider's id of it.
+    pub message_id: String,
+    /// Whom it is about.
+    pub from: Sender,
+    /// The readable text.
+    pub body: String,
+}
+
+/// What became of a revision.
+#[derive(Debug)]
+pub enum Revised {
+    /// The message was revised; here as it was before.
+    Message(Box<MessageRow>),
+    /// It was known before, or has no effect.
+    Repeated,
+    /// The message is not known; the revision waits for it.
+    Early,
+}
+
+impl Inbound {
+    /// Revises a message. If it is not known yet, the revision is stored until it is.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
+    pub async fn revise(
+        self: &Arc<Self>,
+        company: CompanyId,
+        channel: ChannelId,
+        MessageRevision { message_id, revision, at }: MessageRevision,
+    ) -> Result<Revised, Refusal> {
+        let at = at.map_or_else(now, |at| at.min(now()));
+        let inbox = self.inbox(company, channel).await?;
+        // A message that is being received at the moment is known afterwards.
+        let _lock = inbox.lock(&message_id).await;
+        let row = self.base.reads().message_by_provider_id(company, channel, &message_id).await?;
+        let Some(row) = row else {
+            let early = EarlyRevision {
+                company_id: company,
+                channel_id: channel,
+                provider_message_id: message_id.clone(),
+                revision,
+                at,
+            };
+            early_revisions::store(self.base.db(company), &early).await?;
+            inbox.early_statuses.add(&message_id, now());
+            // One of ours may have got its id since the look-up.
+            self.apply_early_statuses(company, channel, vec![message_id]);
+            return Ok(Revised::Early);
+        };
+        if self.revise_row(company, &row, revision, at).await? {
+            Ok(Revised::Message(Box::new(row)))
+        } else {
+            Ok(Revised::Repeated)
+        }
+    }
+
+    /// Revises a message that is in the tables; `false` if that changes nothing.
+    async fn revise_row(
+        &self,
+        company: CompanyId,
+        row: &MessageRow,
+        revision: Revision,
+        at: DateTime<Utc>,
+    ) -> Result<bool, Refusal> {
+        let revise = Revise::reported(row.id, revision, at);
+        if !revise.changes(row) {
+            return Ok(false);
+        }
+        match self.tickets.ask(company, row.ticket_id, revise).await {
+            // The message was deleted with its contact.
+            Err(Refusal::NotFound) => Ok(false),
+            outcome => outcome.map(|()| true),
+        }
+    }
+
+    /// Applies the stored revisions of a message that has become known; `false` if there are none. They stay stored for
+    /// their time: the provider's one message may be several here.
+    pub(super) async fn apply_early_revisions(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        id: &str,
+    ) -> Result<bool, Refusal> {
+        let early = early_revisions::of_message(self.base.db(company), company, channel, id).await?;
+        if early.is_empty() {
+            return Ok(false);
+        }
+        for EarlyRevision { revision, at, .. } in early {
+            let row = self.base.reads().message_by_provider_id(company, channel, id).await?;
+            let Some(row) = row else { break };
+            self.revise_row(company, &row, revision, at).await?;
+        }
+        Ok(true)
+    }
+
+    /// A message that was just received, after what the provider has reported of it before.
+    pub(super) async fn revised_early(
+        self: &Arc<Self>,
+        company: CompanyId,
+        channel: ChannelId,
+        id: &str,
+        row: MessageRow,
+    ) -> MessageRow {
+        let Ok(inbox) = self.inbox(company, channel).await else { return row };
+        if !inbox.early_statuses.may_contain(id) {
+            return row;
+        }
+        let revised = async {
+            self.apply_early_revisions(company, channel, id).await?;
+            self.base.reads().message_by_provider_id(company, channel, id).await
+        };
+        match revised.await {
+            Ok(Some(revised)) => revised,
+            Ok(None) => row,
+            Err(_) => {
+                self.apply_early_statuses(company, channel, vec![id.to_owned()]);
+                row
+            }
+        }
+    }
+
+    /// Adds a notice to the open ticket of its contact; `None` if there is none, or the notice is known.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
+    pub async fn add_notice(
+        self: &Arc<Self>,
+        company: CompanyId,
+        channel: ChannelId,
+        notice: Notice,
+    ) -> Result<Option<MessageRow>, Refusal> {
+        let Notice { message_id, from, body } = notice;
+        let Some(contact) = self.find_known_sender(company, channel, &from).await? else { return Ok(None) };
+        let Some(Slot::Open(ticket)) = self.tickets.slot(company, channel, contact).await? else { return Ok(None) };
+        let inbox = self.inbox(company, channel).await?;
+        let lock = inbox.lock(&message_id).await;
+        let is_known = lock.membership(None) == Membership::Present
+            || self.base.reads().message_by_provider_id(company, channel, &message_id).await?.is_some();
+        if is_known {
+            return Ok(None);
+        }
+        let add = AddNotice { body, provider_message_id: Some(message_id) };
+        match self.tickets.ask(company, ticket, add).await {
+            Ok(row) => {
+                lock.record_received(row.created_at);
+                Ok(Some(row))
+            }
+            // It was closed or deleted meanwhile.
+            Err(Refusal::TicketClosed(_) | Refusal::NotFound) => Ok(None),
+            Err(refusal) => Err(refusal),
+        }
+    }
+}

@@ -1,0 +1,35 @@
+use hotline_persistence::Change;
+use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
+use hotline_persistence::tables::source::Source;
+
+use crate::Refusal;
+use crate::tickets::{Author, Command, Context, Ticket};
+
+/// Adds a notice of the provider, such as a changed security code, which only the company sees. The contact has not
+/// written: it is not unread, nobody waits because of it, and no conversation window begins.
+#[derive(Clone, Debug)]
+pub struct AddNotice {
+    /// The notice.
+    pub body: String,
+    /// The provider's id of it, if it has one.
+    pub provider_message_id: Option<String>,
+}
+
+impl Command for AddNotice {
+    type Reply = MessageRow;
+
+    fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<MessageRow, Refusal> {
+        if ticket.is_closed() {
+            return Err(Refusal::TicketClosed(ticket.row.id));
+        }
+        let author = Author { source: Source::Automation, ..Author::CONTACT };
+        let mut notice = cx.message(ticket, Direction::Internal, &author, &self.body)?;
+        notice.kind = MessageType::System;
+        // It is not sent to anyone, so it has its final status at once.
+        notice.status = MessageStatus::Sent;
+        notice.sent_at = Some(cx.now);
+        notice.provider_message_id = self.provider_message_id;
+        cx.record(Change::Message(Box::new(notice.clone())));
+        Ok(notice)
+    }
+}

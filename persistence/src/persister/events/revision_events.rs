@@ -1,0 +1,61 @@
+//! Events of messages that were edited or deleted, or that somebody has reacted to.
+
+use std::collections::HashMap;
+
+use sqlx::PgConnection;
+
+use super::embedded_contacts::embedded_contacts;
+use super::{BatchIndex, EventCollector, EventSource, PreviousRows};
+use crate::CompanyId;
+use crate::tables::events::{By, EventKind, MessageSnapshot, NewEvent, Record};
+use crate::tables::messages::{ChangeCause, ChangedMessage, Revisables, Revision};
+
+impl EventCollector<'_> {
+    /// Adds one event for each revision that changed its message.
+    pub(super) async fn add_revision_events(
+        &self,
+        db: &mut PgConnection,
+        previous_rows: &PreviousRows,
+        changed: &[ChangedMessage],
+        events: &mut Vec<(CompanyId, BatchIndex, NewEvent)>,
+    ) -> sqlx::Result<()> {
+        if self.revisions.is_empty() {
+            return Ok(());
+        }
+        let of_revisions = changed.iter().filter(|changed| changed.by == ChangeCause::Revision);
+        let changed: HashMap<_, _> = of_revisions.map(|changed| ((changed.company, changed.id), changed)).collect();
+        let senders = self.revisions.iter().map(|(_, row)| (row.company_id, row.contact_id));
+        let contacts = embedded_contacts(db, senders).await?;
+        let mut revisables = self.before_revisions(previous_rows);
+        for (index, row) in &self.revisions {
+            let key = (row.company_id, row.message_id);
+            let (Some(changed), Some(revisable)) = (changed.get(&key), revisables.get_mut(&key)) else { continue };
+            let Some(previous) = revisable.apply(row) else { continue };
+            let kind = match &row.revision {
+                Revision::Edited { .. } => EventKind::MessageUpdated,
+                Revision::Deleted { .. } => EventKind::MessageDeleted,
+                Revision::Reacted(_) => EventKind::MessageReaction,
+            };
+            let contact = contacts.get(&(row.company_id, row.contact_id)).map(|contact| &*contact.name);
+            let user = (row.user_id, row.user_name.as_deref());
+            let by = By::author(user, row.integration_id, row.source, (row.contact_id, contact));
+            let (id, ticket_id, status, updated_at) =
+                (row.message_id, row.ticket_id, changed.status, changed.updated_at);
+            let record = Record::Message(MessageSnapshot { id, ticket_id, status, received: None, updated_at });
+            let event = NewEvent { kind, at: row.noted_at, record, previous: Some(previous), by: Some(by) };
+            events.push((row.company_id, *index, event));
+        }
+        Ok(())
+    }
+
+    /// The messages before the revisions of this batch: those of the table, and those that are new in the batch.
+    fn before_revisions(&self, previous_rows: &PreviousRows) -> Revisables {
+        let mut revisables = previous_rows.revisables.clone();
+        for event in &self.row_events {
+            if let EventSource::Message(row, _) = event.source {
+                revisables.entry((row.company_id, row.id)).or_insert_with(|| row.revisable());
+            }
+        }
+        revisables
+    }
+}

@@ -1,0 +1,239 @@
+//! News of the providers: edits, deletions, reactions and notices. They are no messages.
+
+use hotline_persistence::tables::channels::ChannelType::{Instagram, Messenger, Whatsapp};
+use serde_json::{Value, json};
+
+use super::statuses::sent;
+use super::{Hooked, MARIA, Setup, messages, taken, tickets};
+use crate::steps::{close, history, restarted, ticket};
+use crate::support::events::check_events;
+use crate::support::provider::Provider;
+use crate::support::provider::hooks::{Message, events, image, reaction, text};
+use crate::support::{OwnApp, TestApp, eventually};
+
+const PSID: &str = "6548123456784821";
+const PNG: &[u8] = &[
+    0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0x00, 0x00, 0x00, 0x0D, 0x49, 0x48, 0x44, 0x52, 0x00, 0x00, 0x00,
+    0x01, 0x00, 0x00, 0x00, 0x01, 0x08, 0x06, 0x00, 0x00, 0x00, 0x1F, 0x15, 0xC4, 0x89,
+];
+
+fn edit(id: &str, of: &str, body: &str) -> Message {
+    let edited = json!({"type": "text", "text": {"body": body}});
+    Message(json!({"id": id, "type": "edit", "edit": {"original_message_id": of, "message": edited}}))
+}
+
+fn revoke(id: &str, of: &str) -> Message {
+    Message(json!({"id": id, "type": "revoke", "revoke": {"original_message_id": of}}))
+}
+
+fn other(id: &str, kind: &str, part: Value) -> Message {
+    Message(json!({"id": id, "type": kind, kind: part}))
+}
+
+async fn tell(app: &TestApp, channel: &Hooked, messages: Vec<Message>) -> super::Tally {
+    channel.told(&app.api, &channel.speaks().messages(MARIA, "Maria", messages)).await
+}
+
+/// The types of a company's events of messages.
+async fn kinds(app: &TestApp) -> Vec<String> {
+    let events = app.api.get("/events?limit=1000").await;
+    let kinds = events.data(200).as_array().expect("events").iter();
+    let kinds = kinds.map(|event| event["type"].as_str().expect("a type").to_owned());
+    kinds.filter(|kind| kind.starts_with("message.")).collect()
+}
+
+#[actix_web::test]
+async fn news_open_nothing_and_in_an_open_ticket_they_are_notices() {
+    let app = OwnApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    let changed = || other("wamid.s", "system", json!({"type": "customer_identity_changed", "body": "code changed"}));
+    let news = vec![
+        changed(),
+        other("wamid.w", "request_welcome", json!({})),
+        other("wamid.p", "poll_creation", json!({"name": "Pizza?"})),
+    ];
+    let tally = tell(&app, &channel, news).await;
+    assert_eq!((tally.taken, tally.ignored), (0, 3));
+    assert_eq!(app.api.all("/contacts").await.len(), 0, "nobody has written");
+
+    tell(&app, &channel, vec![text("wamid.1", "hello")]).await;
+    let opened = tickets(&app.api, channel.id).await.remove(0);
+    for expected in [(1, 0), (0, 1)] {
+        let tally = tell(&app, &channel, vec![changed()]).await;
+        assert_eq!((tally.taken, tally.ignored), expected);
+    }
+    let all = messages(&app.api, channel.id).await;
+    let notice = &all[1];
+    assert_eq!(
+        (all.len(), &notice["type"], &notice["direction"], &notice["body"]),
+        (2, &json!("system"), &json!("internal"), &json!("code changed"))
+    );
+    let after = ticket(&app.api, opened["id"].as_i64().expect("an id")).await;
+    for field in ["unreadCount", "lastMessage", "waitingSince", "updatedAt", "assignedTo"] {
+        assert_eq!(after[field], opened[field], "{field}");
+    }
+    assert_eq!(history(&app.api, opened["id"].as_i64().expect("an id")).await.len(), 1, "opened, and nothing else");
+    assert_eq!(app.api.all("/messages?direction=internal").await.len(), 1);
+    close(&app.api, opened["id"].as_i64().expect("an id")).await;
+    assert_eq!(tell(&app, &channel, vec![other("wamid.t", "system", json!({"body": "x"}))]).await.ignored, 1);
+    assert_eq!(tickets(&app.api, channel.id).await.len(), 1);
+    assert_eq!(kinds(&app).await, ["message.received", "message.created"]);
+    check_events(&app.db, app.company.id).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_edit_changes_its_message_once_and_keeps_the_earlier_text() {
+    let app = OwnApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    tell(&app, &channel, vec![text("wamid.1", "old text").at(1_700_000_000)]).await;
+    let opened = tickets(&app.api, channel.id).await.remove(0);
+    let id = opened["id"].as_i64().expect("an id");
+    let edited = || edit("wamid.2", "wamid.1", "new text").at(1_700_000_100);
+    assert_eq!(tell(&app, &channel, vec![edited()]).await, taken(1));
+    assert_eq!(tell(&app, &channel, vec![edited()]).await.repeated, 1);
+    assert_eq!(ticket(&app.api, id).await["lastMessage"]["body"], "new text");
+    close(&app.api, id).await;
+    assert_eq!(tell(&app, &channel, vec![edit("wamid.3", "wamid.1", "newer text").at(1_700_000_200)]).await, taken(1));
+    let all = messages(&app.api, channel.id).await;
+    let [message] = all.as_slice() else { panic!("one message: {all:?}") };
+    assert_eq!((&message["body"], &message["editedAt"]), (&json!("newer text"), &json!("2023-11-14T22:16:40.000Z")));
+    assert_eq!(
+        message["edits"],
+        json!([
+            {"body": "old text", "at": "2023-11-14T22:15:00.000Z"},
+            {"body": "new text", "at": "2023-11-14T22:16:40.000Z"},
+        ])
+    );
+    assert_eq!(tickets(&app.api, channel.id).await.len(), 1, "an edit opens nothing");
+    assert_eq!(ticket(&app.api, id).await["unreadCount"], opened["unreadCount"]);
+
+    let told = app.api.get("/events?types=message.received,message.updated").await;
+    let told: Vec<(Value, Value)> = told
+        .data(200)
+        .as_array()
+        .expect("events")
+        .iter()
+        .map(|event| (event["data"]["body"].clone(), event["previous"].clone()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (json!("old text"), Value::Null),
+            (json!("new text"), json!({"editedAt": null, "body": "old text"})),
+            (json!("newer text"), json!({"editedAt": "2023-11-14T22:15:00.000Z", "body": "new text"})),
+        ]
+    );
+    check_events(&app.db, app.company.id).await;
+    let app = restarted(app).await;
+    assert_eq!(messages(&app.api, channel.id).await, all, "the same after a restart");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn of_a_revoked_message_text_file_and_address_are_gone() {
+    let provider = Provider::start().await;
+    let app = OwnApp::start().await;
+    let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
+    let channel = Hooked::create(&app, &app.company, Whatsapp, setup).await;
+    let picture = provider.offer("image/png", PNG);
+    tell(&app, &channel, vec![text("wamid.0", "first"), image("wamid.1", &picture, Some("a secret"))]).await;
+    let last = async || messages(&app.api, channel.id).await.pop().unwrap_or_default();
+    eventually("the file is there", || async { last().await["media"].is_object() }).await;
+    let url = last().await["media"]["url"].as_str().expect("an address").to_owned();
+    let status = async || app.api.anonymous(reqwest::Method::GET, &url).send().await.expect("an answer").status();
+    assert_eq!(status().await, 200);
+    tell(&app, &channel, vec![edit("wamid.2", "wamid.1", "another secret")]).await;
+    assert_eq!(tell(&app, &channel, vec![revoke("wamid.3", "wamid.1")]).await, taken(1));
+    let left = last().await;
+    assert_eq!((&left["body"], &left["media"], &left["edits"]), (&Value::Null, &Value::Null, &json!([])));
+    assert!(left["deletedAt"].is_string(), "a trace stays: {left}");
+    eventually("the file is gone", || async { status().await == 404 }).await;
+    let opened = tickets(&app.api, channel.id).await.remove(0);
+    assert_eq!(opened["lastMessage"]["body"], Value::Null);
+    let log = app.api.get("/events?types=message.received,message.updated,message.deleted").await;
+    assert!(!log.body.to_string().contains("secret"), "{}", log.body);
+    assert_eq!(kinds(&app).await.pop().as_deref(), Some("message.deleted"));
+    assert_eq!(tell(&app, &channel, vec![revoke("wamid.3", "wamid.1")]).await.repeated, 1);
+    check_events(&app.db, app.company.id).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_is_said_of_a_message_may_come_before_it() {
+    let app = OwnApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    let early = vec![
+        edit("wamid.e", "wamid.1", "new text"),
+        revoke("wamid.r", "wamid.2"),
+        reaction("wamid.l", "wamid.1", Some("\u{1F44D}")),
+    ];
+    assert_eq!(tell(&app, &channel, early).await, taken(3));
+    assert_eq!(app.api.all("/contacts").await.len(), 0);
+    let app = restarted(app).await;
+    let originals = vec![text("wamid.1", "old text"), text("wamid.2", "a secret")];
+    assert_eq!(tell(&app, &channel, originals).await, taken(2));
+    let all = messages(&app.api, channel.id).await;
+    assert_eq!((&all[0]["body"], &all[0]["edits"][0]["body"]), (&json!("new text"), &json!("old text")));
+    assert_eq!(all[0]["reactions"][0]["emoji"], "\u{1F44D}");
+    assert_eq!(all[1]["body"], Value::Null);
+    assert!(all[1]["deletedAt"].is_string(), "{}", all[1]);
+    check_events(&app.db, app.company.id).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_reaction_is_of_its_message_and_one_of_a_person() {
+    let app = OwnApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    tell(&app, &channel, vec![text("wamid.1", "hello")]).await;
+    let contact = messages(&app.api, channel.id).await[0]["contactId"].clone();
+    let ours = sent(&app, &channel, &contact, "our answer", "wamid.ours").await;
+    let opened = tickets(&app.api, channel.id).await.remove(0);
+    close(&app.api, opened["id"].as_i64().expect("an id")).await;
+    let shown = async || {
+        let message = app.api.get(&format!("/messages/{ours}")).await.data(200)["reactions"].clone();
+        let reactions = message.as_array().expect("reactions").iter();
+        reactions
+            .map(|reaction| (reaction["emoji"].clone(), reaction["by"].clone(), reaction["name"].clone()))
+            .collect::<Vec<_>>()
+    };
+    for (id, emoji) in [("wamid.a", "\u{1F44D}"), ("wamid.b", "\u{2764}")] {
+        assert_eq!(tell(&app, &channel, vec![reaction(id, "wamid.ours", Some(emoji))]).await, taken(1));
+        assert_eq!(shown().await, [(json!(emoji), json!("contact"), json!("Maria"))]);
+    }
+    assert_eq!(tell(&app, &channel, vec![reaction("wamid.c", "wamid.ours", None)]).await, taken(1));
+    assert!(shown().await.is_empty());
+    assert_eq!(messages(&app.api, channel.id).await.len(), 2, "a reaction is no message");
+    assert_eq!(tickets(&app.api, channel.id).await[0]["status"], "closed");
+    let reactions = kinds(&app).await.iter().filter(|kind| *kind == "message.reaction").count();
+    assert_eq!(reactions, 3);
+    check_events(&app.db, app.company.id).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn social_channels_edit_withdraw_and_react_too() {
+    let app = OwnApp::start().await;
+    for (kind, object) in [(Messenger, "page"), (Instagram, "instagram")] {
+        let channel = Hooked::create(&app, &app.company, kind, Setup::default()).await;
+        let page = channel.page(object);
+        let tell = async |event: Value| channel.told(&app.api, &page.tells(PSID, 1_700_000_000_000, vec![event])).await;
+        tell(events::text("m_1", "old text")).await;
+        let edited = json!({"message_edit": {"mid": "m_1", "text": "new text", "num_edit": 1}});
+        assert_eq!(tell(edited.clone()).await, taken(1));
+        assert_eq!(tell(edited).await.repeated, 1);
+        assert_eq!(tell(events::reaction("m_1", "\u{2764}")).await, taken(1));
+        let all = messages(&app.api, channel.id).await;
+        assert_eq!((all.len(), &all[0]["body"]), (1, &json!("new text")), "{object}");
+        assert_eq!(all[0]["reactions"][0]["emoji"], "\u{2764}");
+        assert_eq!(tell(json!({"message": {"mid": "m_1", "is_deleted": true}})).await, taken(1));
+        let all = messages(&app.api, channel.id).await;
+        assert_eq!((all.len(), &all[0]["body"], &all[0]["reactions"]), (1, &Value::Null, &json!([])));
+        // An event of an unknown kind is a notice.
+        assert_eq!(tell(json!({"optin": {"ref": "x"}})).await, taken(1));
+        assert_eq!(messages(&app.api, channel.id).await[1]["body"], "[optin]");
+    }
+    check_events(&app.db, app.company.id).await;
+    app.stop().await;
+}
