@@ -61,6 +61,14 @@ def test_a_gap_is_an_error_unless_it_is_handled(client: Any) -> None:
     assert handled[0].after == 2
 
 
+@pytest.mark.parametrize("after", [None, "", "36", 1.5, True])
+def test_a_position_that_is_none_is_refused(client: Any, fake: Fake, after: Any) -> None:
+    api = client([])
+    with pytest.raises(TypeError, match="after must be the id of an event"):
+        api.take(api.events.listen(after=after), 1)
+    assert fake.requests == []
+
+
 def test_a_refused_token_ends_the_iteration(client: Any) -> None:
     api = client([page([], lastId=1), refusal(401, "ERR_API_UNAUTHORIZED")])
     with pytest.raises(hotline.UnauthorizedError):

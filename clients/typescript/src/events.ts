@@ -59,9 +59,14 @@ export class Events extends Generated {
 
   /** Where to begin; what makes this impossible is an error at once. */
   async #start(options: ListenOptions): Promise<number | undefined> {
-    if (options.after === "oldest") return undefined;
-    if (typeof options.after === "number") return options.after;
-    const { meta } = await this.list({ after: "latest" as never, limit: 1 }, callOf(options));
+    const { after } = { after: "latest", ...options };
+    if (after === "oldest") return undefined;
+    // A position that was lost, or read as text, must not begin with what happens from now: events would be skipped.
+    if (after !== "latest" && !Number.isSafeInteger(after)) {
+      throw new TypeError(`after must be the id of an event, "latest" or "oldest", not ${JSON.stringify(after)}`);
+    }
+    if (typeof after === "number") return after;
+    const { meta } = await this.list({ after: "latest", limit: 1 }, callOf(options));
     return meta.lastId;
   }
 

@@ -45,6 +45,14 @@ test("a gap is an error, unless it is handled", async (t) => {
   assert.equal(handled.after, 2);
 });
 
+test("a position that is none is refused, and does not begin with what happens from now", async (t) => {
+  const { hotline, requests } = await fake(t, []);
+  for (const after of [undefined, null, "", "36", NaN, 1.5, {}]) {
+    await assert.rejects(hotline.events.listen({ after }).next(), /^TypeError: after must be the id of an event/);
+  }
+  assert.equal(requests.length, 0);
+});
+
 test("a refused token ends the iteration, and so does a signal", async (t) => {
   const { hotline } = await fake(t, [page([], { lastId: 1 }), refusal(401, "ERR_API_UNAUTHORIZED")]);
   await assert.rejects(hotline.events.listen().next(), UnauthorizedError);

@@ -85,8 +85,8 @@ class Events(GeneratedEvents):
 
     def _start(self, after: After) -> int | None:
         if after == "latest":
-            return self.list(after=_latest(), limit=1)["meta"]["lastId"]
-        return None if after == "oldest" else after
+            return self.list(after="latest", limit=1)["meta"]["lastId"]
+        return _position(after)
 
     def _connection(
         self, reader: _Reader, types: Sequence[EventKind] | None, on_gap: Callable[[EventGap], None] | None
@@ -141,8 +141,8 @@ class AsyncEvents(GeneratedAsyncEvents):
 
     async def _start(self, after: After) -> int | None:
         if after == "latest":
-            return (await self.list(after=_latest(), limit=1))["meta"]["lastId"]
-        return None if after == "oldest" else after
+            return (await self.list(after="latest", limit=1))["meta"]["lastId"]
+        return _position(after)
 
     async def _connection(
         self, reader: _Reader, types: Sequence[EventKind] | None, on_gap: Callable[[EventGap], Any] | None
@@ -162,6 +162,10 @@ class AsyncEvents(GeneratedAsyncEvents):
             yield reader.read(event)
 
 
-def _latest() -> Any:
-    """The end of the log, which the document describes as a number."""
-    return "latest"
+def _position(after: int | str) -> int | None:
+    """Where to begin. A position that was lost must not begin with all events, as `None` would."""
+    if after == "oldest":
+        return None
+    if isinstance(after, int) and not isinstance(after, bool):
+        return after
+    raise TypeError(f"after must be the id of an event, 'latest' or 'oldest', not {after!r}")
