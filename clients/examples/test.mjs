@@ -154,3 +154,19 @@ test("an export has every record, and what changed meanwhile", async () => {
   assert.ok(ids.has(during.id), "made meanwhile, in the list or among the changes");
   assert.ok(changes.some(({ type, data }) => type === "contact.updated" && data.name === "Changed"));
 });
+
+test("the service accepts the bodies that the pages of the API show", async () => {
+  const { stdout } = await run("python3", [join(here, "../../tools/site/api.py"), "bodies"], { maxBuffer: 16 << 20 });
+  const requests = JSON.parse(stdout);
+  assert.ok(requests.length > 50);
+  const refused = [];
+  for (const { id, method, path, body } of requests) {
+    const headers = { authorization: `Bearer ${process.env.HOTLINE_API_KEY}`, "content-type": "application/json" };
+    const response = await fetch(`${process.env.HOTLINE_URL}${path}`, { method, headers, body: JSON.stringify(body) });
+    const { error, data } = await response.json();
+    // The records of its paths and ids do not exist here.
+    const isRefused = [400, 422].includes(response.status) && !error.details.every(({ code }) => ["unknown_record", "not_every_record_once"].includes(code));
+    if (isRefused || data?.errors?.length) refused.push({ id, message: error?.message, errors: data?.errors });
+  }
+  assert.deepEqual(refused, []);
+});

@@ -18,6 +18,30 @@ from python import snake  # noqa: E402
 ERRORS = "errors.md"
 # Texts that a client sends as a time are shown so.
 TIME = "2026-01-31T12:00:00Z"
+PERSON = {"name": "Maria Lima", "number": "5511987654321", "email": "maria@example.com", "code": "C-1001"}
+# Bodies whose required fields alone say nothing, or are refused: one of several is required.
+BODIES = {
+    "addCardProduct": {"name": "Solar panel", "unitPrice": 199, "quantity": 12},
+    "closeTicket": {"wrapupTypeId": 7, "wrapupNote": "Requested a refund."},
+    "createCampaign": {
+        "name": "Spring offer",
+        "contactListId": 7,
+        "channelId": 7,
+        "scheduledAt": "2099-01-31T12:00:00.000Z",
+        "message": "Hello {{firstName}}! Panels are cheaper this week.",
+    },
+    "createContact": PERSON,
+    "createContactList": {"name": "Newsletter"},
+    "importContacts": {"contacts": [PERSON, {"name": "João Souza", "email": "joao@example.com", "code": "C-1002"}]},
+    "sendSessionMessage": {"body": "Is my order on its way?"},
+    "addTicketNote": {"body": "Requested a refund by telephone."},
+    "updateCampaign": {"scheduledAt": "2099-01-31T12:00:00.000Z"},
+    "updateCard": {"name": "Roof of the school", "assignedToUserId": 7},
+    "updateContact": {"email": "maria@example.com"},
+    "updateCustomField": {"name": "Plan"},
+    "updateProductCategory": {"description": "Installation and maintenance"},
+    "updateUser": {"name": "Ana Souza"},
+}
 
 
 class Pages:
@@ -117,6 +141,10 @@ class Pages:
         data = envelope["properties"]["data"]
         reached += refs(data)
         kind = self.type(data, is_linked=True)
+        meta = envelope["properties"].get("meta")
+        if meta and refs(meta) != ["PageMeta"]:
+            reached += refs(meta)
+            return f"Response: `{status}`, `data` is {kind}, and `meta` {self.type(meta, is_linked=True)}.\n"
         return f"Response: `{status}`, `data` is {kind}{', with `meta.nextCursor`' if one.is_paged else ''}.\n"
 
     def statuses(self, raw):
@@ -193,6 +221,8 @@ class Pages:
     def body_example(self, one):
         if not one.body:
             return None
+        if one.id in BODIES:
+            return BODIES[one.id]
         content = self.raw[one.id]["requestBody"]["content"]["application/json"]
         if given := content.get("examples"):
             return (given.get("text") or next(iter(given.values())))["value"]
@@ -297,5 +327,18 @@ def examples_of(language):
     return f'import {{ Hotline }} from "../src/index.js";\n\nconst hotline = new Hotline();\n{functions}'
 
 
+def bodies():
+    """The examples of bodies as requests of JSON: `clients/examples/test.mjs` sends them to the service."""
+    pages = Pages()
+    requests = []
+    for one in pages.model.operations:
+        if one.body:
+            url = one.path
+            for field in one.path_fields:
+                url = url.replace("{" + field.name + "}", str(pages.path_example(one, field.name)))
+            requests.append({"id": one.id, "method": one.method, "path": url, "body": pages.body_example(one)})
+    return json.dumps(requests, ensure_ascii=False)
+
+
 if __name__ == "__main__":
-    print(examples_of(sys.argv[1]), end="")
+    print(bodies() if sys.argv[1] == "bodies" else examples_of(sys.argv[1]), end="")
