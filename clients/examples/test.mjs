@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, readdir, symlink, mkdir, writeFile } from "node:fs/promises";
+import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -43,6 +44,19 @@ async function freePort() {
   return port;
 }
 
+/** The service, as if all events before the end of the log had expired. */
+async function withGap(t) {
+  const proxy = createHttpServer(async (request, response) => {
+    const answer = await fetch(`${process.env.HOTLINE_URL}${request.url}`, { headers: { authorization: request.headers.authorization } });
+    const body = await answer.json();
+    if (/\/events\?after=\d/.test(request.url)) body.meta.gap = true;
+    response.writeHead(answer.status, { "content-type": "application/json" }).end(JSON.stringify(body));
+  }).listen(0, "127.0.0.1");
+  t.after(() => proxy.close());
+  await once(proxy, "listening");
+  return `http://127.0.0.1:${proxy.address().port}`;
+}
+
 /** Starts an example, and answers its first line. */
 async function start(t, command, args, env) {
   const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "inherit"] });
@@ -51,10 +65,10 @@ async function start(t, command, args, env) {
   return line;
 }
 
-async function example(name, file, ...args) {
+async function example(name, file, argument, env = {}) {
   const path = join(work, file);
   await writeFile(path, await readFile(join(here, name, file)));
-  const { stdout } = await run(file.endsWith(".py") ? "python3" : "node", [path, ...args]);
+  const { stdout } = await run(file.endsWith(".py") ? "python3" : "node", [path, argument], { env: { ...process.env, ...env } });
   return JSON.parse(stdout);
 }
 
@@ -84,8 +98,15 @@ test("a signed-in customer of the site is known in the chat, and nobody else is"
 test("the bot answers until a visitor wants a person, then their queue has the ticket", async (t) => {
   const queue = await hotline.queues.create({ name: "People" });
   const port = await freePort();
-  const env = { BOT_PORT: String(port), BOT_URL: `http://127.0.0.1:${port}/`, BOT_QUEUE: String(queue.id) };
+  const env = { BOT_PORT: String(port), BOT_URL: `http://127.0.0.1:${port}/`, BOT_QUEUE: String(queue.id), BOT_FILE: join(work, "bot.sqlite") };
+  // As if the bot was killed after it had accepted an event.
+  const earlier = await hotline.sessions.open({ channelId, visitor: { name: "Eva", externalId: "bot-0" } });
+  const { id: asked } = await hotline.sessions.sendMessage(earlier.id, { body: "Are you open?" });
+  const { data: events } = await hotline.events.list({ types: ["message.received"], limit: 1000 });
+  const accepted = JSON.stringify(events.find(({ data }) => data.id === asked));
+  await run("python3", ["-c", "import json, os, sys, bot; assert bot.Inbox(os.environ['BOT_FILE']).put(json.loads(sys.argv[1]))", accepted], { cwd: join(here, "bot"), env: { ...process.env, ...env } });
   await start(t, "python3", [join(here, "bot/bot.py")], env);
+  await eventually("the answer to what was accepted before", async () => (await hotline.sessions.listMessages(earlier.id).toArray()).length === 2);
   await eventually("the webhook is active", async () => (await hotline.webhooks.list().first())?.active);
   const session = await hotline.sessions.open({ channelId, visitor: { name: "Ana", externalId: "bot-1" } });
   const say = (body) => hotline.sessions.sendMessage(session.id, { body });
@@ -108,9 +129,9 @@ test("the bot answers until a visitor wants a person, then their queue has the t
   await hotline.webhooks.delete(webhook.id);
 });
 
-test("contacts are the same on both sides after each run, and a run without changes writes nothing", async () => {
+test("contacts are the same on both sides after each run, and a run without changes writes nothing", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), "hotline-sync-"));
-  const sync = () => example("contact-sync", "sync.mjs", folder);
+  const sync = (env) => example("contact-sync", "sync.mjs", folder, env);
   const crm = async (change) => {
     const path = join(folder, "crm.json");
     const rows = JSON.parse(await readFile(path, "utf8"));
@@ -134,6 +155,10 @@ test("contacts are the same on both sides after each run, and a run without chan
   await hotline.contacts.delete(b.id);
   await sync();
   assert.deepEqual((await rows()).map(({ name }) => name).sort(), ["A, again", "C"]);
+
+  await hotline.contacts.delete(a.id);
+  await sync({ HOTLINE_URL: await withGap(t) });
+  assert.deepEqual((await rows()).map(({ name }) => name), ["C"], "what was deleted in a gap is noticed");
 });
 
 test("an export has every record, and what changed meanwhile", async () => {

@@ -1,17 +1,19 @@
 """A bot that answers visitors by webhook, and hands over to a queue when they want a person.
 
-HOTLINE_URL, HOTLINE_API_KEY, BOT_PORT, BOT_URL (where the service reaches it) and BOT_QUEUE are in the environment.
+HOTLINE_URL, HOTLINE_API_KEY, BOT_PORT, BOT_URL (where the service reaches it), BOT_QUEUE and BOT_FILE (where it keeps
+what it has accepted) are in the environment.
 """
 
 from __future__ import annotations
 
+import json
 import os
-import queue
+import sqlite3
 import threading
-from collections import OrderedDict
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from hotline import ConflictError, Hotline, WebhookVerificationError, types, webhooks
+from hotline import ApiError, ConflictError, Hotline, HotlineError, WebhookVerificationError, types, webhooks
 
 QUEUE_ID = int(os.environ["BOT_QUEUE"])
 # Events that wait for an answer; more are refused, and the service sends them again later.
@@ -19,10 +21,39 @@ WAITING_MAX = 1000
 # Ids of events by which a repeated delivery is recognized.
 SEEN_MAX = 10_000
 BODY_BYTES_MAX = 2 * 1024 * 1024
+# Before an event is tried again that could not be answered.
+RETRY_SECONDS = 5
 
-waiting: queue.Queue[types.CompanyEvent] = queue.Queue(WAITING_MAX)
-seen: OrderedDict[int, None] = OrderedDict()
-lock = threading.Lock()
+
+class Inbox:
+    """Accepted events until they are answered, in a file: the service does not send again what was accepted."""
+
+    def __init__(self, path: str) -> None:
+        self.database = sqlite3.connect(path, check_same_thread=False)
+        self.database.execute("CREATE TABLE IF NOT EXISTS event (id INTEGER PRIMARY KEY, body TEXT, answered INTEGER DEFAULT 0)")
+        self.changed = threading.Condition()
+
+    def put(self, event: types.CompanyEvent) -> bool:
+        with self.changed, self.database:
+            waiting = self.database.execute("SELECT count(*) FROM event WHERE answered = 0").fetchone()[0]
+            if waiting >= WAITING_MAX:
+                return False
+            self.database.execute("INSERT OR IGNORE INTO event (id, body) VALUES (?, ?)", (event["id"], json.dumps(event)))
+            self.changed.notify()
+        return True
+
+    def next(self) -> types.CompanyEvent:
+        query = "SELECT body FROM event WHERE answered = 0 ORDER BY id LIMIT 1"
+        with self.changed:
+            while (row := self.database.execute(query).fetchone()) is None:
+                self.changed.wait()
+        event: types.CompanyEvent = json.loads(row[0])
+        return event
+
+    def finish(self, event: types.CompanyEvent) -> None:
+        with self.changed, self.database:
+            self.database.execute("UPDATE event SET answered = 1 WHERE id = ?", (event["id"],))
+            self.database.execute("DELETE FROM event WHERE answered = 1 AND id <= ?", (event["id"] - SEEN_MAX,))
 
 
 def subscribe(hotline: Hotline, url: str) -> types.WebhookWithSecret:
@@ -38,6 +69,7 @@ def answer(hotline: Hotline, event: types.CompanyEvent) -> None:
     if event["type"] != "message.received" or "deleted" in event["data"]:
         return
     message = event["data"]
+    # The event has the ticket as it was; a person may have taken it since.
     ticket = hotline.tickets.get(message["ticketId"])
     if ticket["queue"] or ticket["assignedTo"] or ticket["status"] == "closed":
         return  # People have it.
@@ -56,19 +88,24 @@ def answer(hotline: Hotline, event: types.CompanyEvent) -> None:
         print(f"ticket {ticket['id']} has changed meanwhile: {error}", flush=True)
 
 
-def work(hotline: Hotline) -> None:
+def work(hotline: Hotline, inbox: Inbox) -> None:
     while True:
-        event = waiting.get()
+        event = inbox.next()
         try:
             answer(hotline, event)
-        except Exception as error:  # One event must not end the bot.
+        except HotlineError as error:
             print(f"event {event['id']}: {error}", flush=True)
+            if not isinstance(error, ApiError) or error.status in (401, 403, 429) or error.status >= 500:
+                time.sleep(RETRY_SECONDS)
+                continue  # It may pass: the same event again.
+        inbox.finish(event)
 
 
 class Receiver(BaseHTTPRequestHandler):
     """Verifies, stores, and answers at once."""
 
     secret = ""
+    inbox: Inbox
 
     def do_POST(self) -> None:
         length = int(self.headers.get("content-length") or 0)
@@ -82,17 +119,7 @@ class Receiver(BaseHTTPRequestHandler):
             event = webhooks.verify(raw, self.headers, self.secret)
         except WebhookVerificationError:
             return 401
-        with lock:
-            if event["id"] in seen:
-                return 204
-            try:
-                waiting.put_nowait(event)
-            except queue.Full:
-                return 503
-            seen[event["id"]] = None
-            while len(seen) > SEEN_MAX:
-                seen.popitem(last=False)
-        return 204
+        return 204 if self.inbox.put(event) else 503
 
     def log_message(self, *_: object) -> None:
         pass
@@ -100,10 +127,11 @@ class Receiver(BaseHTTPRequestHandler):
 
 def main() -> None:
     hotline = Hotline()
+    Receiver.inbox = Inbox(os.environ["BOT_FILE"])
     webhook = subscribe(hotline, os.environ["BOT_URL"])
     Receiver.secret = webhook["secret"] or ""
     server = ThreadingHTTPServer(("127.0.0.1", int(os.environ["BOT_PORT"])), Receiver)
-    threading.Thread(target=work, args=(hotline,), daemon=True).start()
+    threading.Thread(target=work, args=(hotline, Receiver.inbox), daemon=True).start()
     threading.Thread(target=hotline.webhooks.update, args=(webhook["id"],), kwargs={"active": True}).start()
     print("the bot is ready", flush=True)
     server.serve_forever()

@@ -39,9 +39,15 @@ function pull(contact) {
   counts.pulled++;
 }
 
-async function firstLoad() {
+/** Reads every contact: first, and when events have expired. One that was known and is not among them was deleted. */
+async function readAll() {
   const { meta } = await hotline.events.list({ after: "latest" });
-  for await (const contact of hotline.contacts.list()) pull(contact);
+  const found = new Set();
+  for await (const contact of hotline.contacts.list()) {
+    found.add(contact.id);
+    pull(contact);
+  }
+  for (const [code, { id }] of rows) if (id !== undefined && !found.has(id)) rows.delete(code);
   state.lastId = meta.lastId;
 }
 
@@ -65,7 +71,7 @@ async function push(row) {
   try {
     const contact =
       known === undefined
-        ? await hotline.contacts.create({ code, name, email }, { idempotencyKey: `sync-${code}` })
+        ? await hotline.contacts.create({ code, name, email })
         : await hotline.contacts.update(known, { name, email }, { ifMatch: state.versions[known] ?? "*" });
     state.versions[contact.id] = contact.updatedAt;
     rows.set(code, { code, id: contact.id, name: contact.name, email: contact.email });
@@ -79,13 +85,13 @@ async function push(row) {
 
 const changed = [...rows.values()].filter((row) => row.isChanged);
 if (state.lastId === null) {
-  await firstLoad();
+  await readAll();
 } else {
   try {
     await readEvents();
   } catch (error) {
     if (!(error instanceof EventGap)) throw error;
-    await firstLoad();
+    await readAll();
   }
 }
 for (const row of changed) {

@@ -49,8 +49,7 @@ class Changes:
 
 
 def end_of_log(hotline: Hotline) -> int:
-    latest: Any = "latest"
-    return hotline.events.list(after=latest)["meta"]["lastId"]
+    return hotline.events.list(after="latest")["meta"]["lastId"]
 
 
 def export(hotline: Hotline, folder: Path) -> dict[str, int]:
