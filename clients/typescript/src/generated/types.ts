@@ -1186,7 +1186,7 @@ export interface EventAuthor {
 export type EventId = number;
 
 /** The type of an event. */
-export type EventKind = "ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error" | "contact.identified";
+export type EventKind = "ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error" | "contact.identified" | "message.deleted" | "message.reaction";
 
 /** A message. For `message.received`, also the ticket and the contact at that time, and the chosen option. */
 export interface EventMessage {
@@ -1204,10 +1204,16 @@ export interface EventMessage {
   content: MessageContent | null;
   /** When it was created. */
   createdAt: Timestamp;
+  /** When the author deleted it: its text and file are gone. */
+  deletedAt: Timestamp | null;
   /** When the message reached the recipient's device. */
   deliveredAt: Timestamp | null;
   /** `inbound` from the contact, `outbound` from the company, `internal` between agents. */
   direction: Direction;
+  /** When the author changed the text. */
+  editedAt: Timestamp | null;
+  /** The earlier texts of an edited message, the oldest first. */
+  edits: MessageEdit[];
   /** Why the message failed. */
   error: MessageFailure | null;
   /** The id. */
@@ -1222,6 +1228,8 @@ export interface EventMessage {
   media: MediaFile | null;
   /** The message it replies to. */
   quotedMessageId: MessageId | null;
+  /** The reactions, one of each person. */
+  reactions: MessageReaction[];
   /** When the recipient read it. */
   readAt: Timestamp | null;
   /** The chosen option, as in the message's `content`. */
@@ -1538,10 +1546,16 @@ export interface Message {
   content: MessageContent | null;
   /** When it was accepted or received. */
   createdAt: Timestamp;
+  /** When the author deleted it: its text and file are gone. */
+  deletedAt: Timestamp | null;
   /** When the message reached the recipient's device. */
   deliveredAt: Timestamp | null;
   /** `inbound` from the contact, `outbound` from the company, `internal` between agents. */
   direction: Direction;
+  /** When the author changed the text. */
+  editedAt: Timestamp | null;
+  /** The earlier texts of an edited message, the oldest first. */
+  edits: MessageEdit[];
   /** Why the message failed. */
   error: MessageFailure | null;
   /** The id. */
@@ -1556,6 +1570,8 @@ export interface Message {
   media: MediaFile | null;
   /** The message it replies to. */
   quotedMessageId: MessageId | null;
+  /** The reactions, one of each person. */
+  reactions: MessageReaction[];
   /** When the recipient read it. */
   readAt: Timestamp | null;
   /** When the provider accepted the message. */
@@ -1600,6 +1616,14 @@ export interface MessageContent {
   reply?: ChosenOption;
 }
 
+/** An earlier text of an edited message. */
+export interface MessageEdit {
+  /** When it was replaced. */
+  at: Timestamp;
+  /** The text. */
+  body: string | null;
+}
+
 /** Why a message failed. */
 export interface MessageFailure {
   /** The provider's own code, or one of Hotline's. */
@@ -1617,6 +1641,17 @@ export interface MessageList {
   data: Message[];
   /** Pagination. */
   meta: PageMeta;
+}
+
+/** A reaction to a message. */
+export interface MessageReaction {
+  at: Timestamp;
+  by: Reactor;
+  emoji: string;
+  /** The name of the contact, or of a member of their group. */
+  name: string | null;
+  /** The user who has reacted, with `by: user`. */
+  user: MessageUser | null;
 }
 
 /** Messages by day, channel, user or type. Notes are not counted. */
@@ -1741,7 +1776,7 @@ export interface MessageSendForm {
 export type MessageStatus = "queued" | "sent" | "delivered" | "read" | "failed" | "received";
 
 /** The type of a message. */
-export type MessageType = "text" | "media" | "template" | "interactive" | "note";
+export type MessageType = "text" | "media" | "template" | "interactive" | "note" | "system";
 
 /** The user who sent a message, with their name at that time. */
 export interface MessageUser {
@@ -2122,6 +2157,9 @@ export interface QuickMessageUpdate {
   /** The shortcut, unique in the company. */
   shortcut?: string;
 }
+
+/** Whose reaction it is. */
+export type Reactor = "contact" | "user";
 
 /** The readiness of the service. */
 export interface Readiness {
@@ -3087,7 +3125,7 @@ export interface WebhookCreate {
   /** Description. */
   description?: string | null;
   /** The event types to send; empty for all. */
-  types?: ("ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error" | "contact.identified")[] | null;
+  types?: ("ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error" | "contact.identified" | "message.deleted" | "message.reaction")[] | null;
   /** The URL to send events to. */
   url: string;
 }
@@ -3186,7 +3224,7 @@ export interface WebhookUpdate {
   /** Description. */
   description?: string | null;
   /** The event types to send; empty for all. */
-  types?: ("ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error" | "contact.identified")[];
+  types?: ("ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error" | "contact.identified" | "message.deleted" | "message.reaction")[];
   /** The URL to send events to. */
   url?: string;
 }
@@ -3542,6 +3580,13 @@ export interface MessageCreatedEvent extends EventBase {
   data: Message | GoneMessage;
 }
 
+/** `message.deleted` */
+export interface MessageDeletedEvent extends EventBase {
+  type: "message.deleted";
+  /** The record at that time. */
+  data: Message | GoneMessage;
+}
+
 /** `message.delivered` */
 export interface MessageDeliveredEvent extends EventBase {
   type: "message.delivered";
@@ -3552,6 +3597,13 @@ export interface MessageDeliveredEvent extends EventBase {
 /** `message.failed` */
 export interface MessageFailedEvent extends EventBase {
   type: "message.failed";
+  /** The record at that time. */
+  data: Message | GoneMessage;
+}
+
+/** `message.reaction` */
+export interface MessageReactionEvent extends EventBase {
+  type: "message.reaction";
   /** The record at that time. */
   data: Message | GoneMessage;
 }
@@ -3732,8 +3784,10 @@ export type CompanyEvent =
   | ContactUntaggedEvent
   | ContactUpdatedEvent
   | MessageCreatedEvent
+  | MessageDeletedEvent
   | MessageDeliveredEvent
   | MessageFailedEvent
+  | MessageReactionEvent
   | MessageReadEvent
   | MessageReceivedEvent
   | MessageSentEvent

@@ -73,6 +73,10 @@ export const EVENTS: INodePropertyOptions[] = [
     "value": "contact.deleted"
   },
   {
+    "name": "Contact Identified",
+    "value": "contact.identified"
+  },
+  {
     "name": "Contact Tagged",
     "value": "contact.tagged"
   },
@@ -89,12 +93,20 @@ export const EVENTS: INodePropertyOptions[] = [
     "value": "message.created"
   },
   {
+    "name": "Message Deleted",
+    "value": "message.deleted"
+  },
+  {
     "name": "Message Delivered",
     "value": "message.delivered"
   },
   {
     "name": "Message Failed",
     "value": "message.failed"
+  },
+  {
+    "name": "Message Reaction",
+    "value": "message.reaction"
   },
   {
     "name": "Message Read",

@@ -3208,6 +3208,10 @@ export const PROPERTIES: INodeProperties[] = [
             "value": "note"
           },
           {
+            "name": "System",
+            "value": "system"
+          },
+          {
             "name": "Template",
             "value": "template"
           },

@@ -109,7 +109,7 @@ EventId = int
 """The id of a ticket event."""
 
 
-EventKind = Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified"]
+EventKind = Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified", "message.deleted", "message.reaction"]
 """The type of an event."""
 
 
@@ -141,7 +141,7 @@ MessageStatus = Literal["queued", "sent", "delivered", "read", "failed", "receiv
 """The status of a message. It only moves forward; `failed` is final; inbound messages are `received`."""
 
 
-MessageType = Literal["text", "media", "template", "interactive", "note"]
+MessageType = Literal["text", "media", "template", "interactive", "note", "system"]
 """The type of a message."""
 
 
@@ -171,6 +171,10 @@ QueueId = int
 
 QuickMessageId = int
 """The id of a quick message."""
+
+
+Reactor = Literal["contact", "user"]
+"""Whose reaction it is."""
 
 
 RecipientStatus = Literal["pending", "sent", "delivered", "read", "failed", "skipped"]
@@ -1780,10 +1784,16 @@ class EventMessage(TypedDict):
     content: Union[MessageContent, None]
     # When it was created.
     createdAt: Timestamp
+    # When the author deleted it: its text and file are gone.
+    deletedAt: Union[Timestamp, None]
     # When the message reached the recipient's device.
     deliveredAt: Union[Timestamp, None]
     # `inbound` from the contact, `outbound` from the company, `internal` between agents.
     direction: Direction
+    # When the author changed the text.
+    editedAt: Union[Timestamp, None]
+    # The earlier texts of an edited message, the oldest first.
+    edits: List[MessageEdit]
     # Why the message failed.
     error: Union[MessageFailure, None]
     # The id.
@@ -1798,6 +1808,8 @@ class EventMessage(TypedDict):
     media: Union[MediaFile, None]
     # The message it replies to.
     quotedMessageId: Union[MessageId, None]
+    # The reactions, one of each person.
+    reactions: List[MessageReaction]
     # When the recipient read it.
     readAt: Union[Timestamp, None]
     # The chosen option, as in the message's `content`.
@@ -2121,10 +2133,16 @@ class Message(TypedDict):
     content: Union[MessageContent, None]
     # When it was accepted or received.
     createdAt: Timestamp
+    # When the author deleted it: its text and file are gone.
+    deletedAt: Union[Timestamp, None]
     # When the message reached the recipient's device.
     deliveredAt: Union[Timestamp, None]
     # `inbound` from the contact, `outbound` from the company, `internal` between agents.
     direction: Direction
+    # When the author changed the text.
+    editedAt: Union[Timestamp, None]
+    # The earlier texts of an edited message, the oldest first.
+    edits: List[MessageEdit]
     # Why the message failed.
     error: Union[MessageFailure, None]
     # The id.
@@ -2139,6 +2157,8 @@ class Message(TypedDict):
     media: Union[MediaFile, None]
     # The message it replies to.
     quotedMessageId: Union[MessageId, None]
+    # The reactions, one of each person.
+    reactions: List[MessageReaction]
     # When the recipient read it.
     readAt: Union[Timestamp, None]
     # When the provider accepted the message.
@@ -2186,6 +2206,15 @@ class MessageContent(TypedDict):
     reply: NotRequired[ChosenOption]
 
 
+class MessageEdit(TypedDict):
+    """An earlier text of an edited message."""
+
+    # When it was replaced.
+    at: Timestamp
+    # The text.
+    body: Union[str, None]
+
+
 class MessageFailure(TypedDict):
     """Why a message failed."""
 
@@ -2202,6 +2231,18 @@ class MessageList(TypedDict):
     data: List[Message]
     # Pagination.
     meta: PageMeta
+
+
+class MessageReaction(TypedDict):
+    """A reaction to a message."""
+
+    at: Timestamp
+    by: Reactor
+    emoji: str
+    # The name of the contact, or of a member of their group.
+    name: Union[str, None]
+    # The user who has reacted, with `by: user`.
+    user: Union[MessageUser, None]
 
 
 class MessageReportRow(TypedDict):
@@ -3691,7 +3732,7 @@ class WebhookCreate(TypedDict):
     # Description.
     description: NotRequired[Union[str, None]]
     # The event types to send; empty for all.
-    types: NotRequired[Union[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified"]], None]]
+    types: NotRequired[Union[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified", "message.deleted", "message.reaction"]], None]]
     # The URL to send events to.
     url: str
 
@@ -3797,7 +3838,7 @@ class WebhookUpdate(TypedDict):
     # Description.
     description: NotRequired[Union[str, None]]
     # The event types to send; empty for all.
-    types: NotRequired[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified"]]]
+    types: NotRequired[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified", "message.deleted", "message.reaction"]]]
     # The URL to send events to.
     url: NotRequired[str]
 
@@ -4252,6 +4293,17 @@ class MessageCreatedEvent(TypedDict):
     type: Literal["message.created"]
 
 
+class MessageDeletedEvent(TypedDict):
+    """`message.deleted`"""
+
+    by: EventAuthor
+    createdAt: Timestamp
+    data: Union[Message, GoneMessage]
+    id: LoggedEventId
+    previous: Union[Dict[str, Any], None]
+    type: Literal["message.deleted"]
+
+
 class MessageDeliveredEvent(TypedDict):
     """`message.delivered`"""
 
@@ -4272,6 +4324,17 @@ class MessageFailedEvent(TypedDict):
     id: LoggedEventId
     previous: Union[Dict[str, Any], None]
     type: Literal["message.failed"]
+
+
+class MessageReactionEvent(TypedDict):
+    """`message.reaction`"""
+
+    by: EventAuthor
+    createdAt: Timestamp
+    data: Union[Message, GoneMessage]
+    id: LoggedEventId
+    previous: Union[Dict[str, Any], None]
+    type: Literal["message.reaction"]
 
 
 class MessageReadEvent(TypedDict):
@@ -4494,7 +4557,7 @@ class WebhookTestEvent(TypedDict):
     type: Literal["webhook.test"]
 
 
-CompanyEvent = Union["CampaignCanceledEvent", "CampaignCompletedEvent", "CampaignPausedEvent", "CampaignResumedEvent", "CampaignStartedEvent", "CardCreatedEvent", "CardDeletedEvent", "CardLostEvent", "CardMovedEvent", "CardReopenedEvent", "CardUpdatedEvent", "CardWonEvent", "ChannelConnectedEvent", "ChannelDisconnectedEvent", "ChannelErrorEvent", "ContactCreatedEvent", "ContactDeletedEvent", "ContactIdentifiedEvent", "ContactTaggedEvent", "ContactUntaggedEvent", "ContactUpdatedEvent", "MessageCreatedEvent", "MessageDeliveredEvent", "MessageFailedEvent", "MessageReadEvent", "MessageReceivedEvent", "MessageSentEvent", "MessageUpdatedEvent", "NoteAddedEvent", "ScheduleCanceledEvent", "ScheduleCreatedEvent", "ScheduleFailedEvent", "ScheduleSentEvent", "ScheduleUpdatedEvent", "SessionEndedEvent", "SessionStartedEvent", "TicketAssignedEvent", "TicketClosedEvent", "TicketOpenedEvent", "TicketReadEvent", "TicketReopenedEvent", "TicketTransferredEvent", "TicketWrapupChangedEvent", "WebhookTestEvent"]
+CompanyEvent = Union["CampaignCanceledEvent", "CampaignCompletedEvent", "CampaignPausedEvent", "CampaignResumedEvent", "CampaignStartedEvent", "CardCreatedEvent", "CardDeletedEvent", "CardLostEvent", "CardMovedEvent", "CardReopenedEvent", "CardUpdatedEvent", "CardWonEvent", "ChannelConnectedEvent", "ChannelDisconnectedEvent", "ChannelErrorEvent", "ContactCreatedEvent", "ContactDeletedEvent", "ContactIdentifiedEvent", "ContactTaggedEvent", "ContactUntaggedEvent", "ContactUpdatedEvent", "MessageCreatedEvent", "MessageDeletedEvent", "MessageDeliveredEvent", "MessageFailedEvent", "MessageReactionEvent", "MessageReadEvent", "MessageReceivedEvent", "MessageSentEvent", "MessageUpdatedEvent", "NoteAddedEvent", "ScheduleCanceledEvent", "ScheduleCreatedEvent", "ScheduleFailedEvent", "ScheduleSentEvent", "ScheduleUpdatedEvent", "SessionEndedEvent", "SessionStartedEvent", "TicketAssignedEvent", "TicketClosedEvent", "TicketOpenedEvent", "TicketReadEvent", "TicketReopenedEvent", "TicketTransferredEvent", "TicketWrapupChangedEvent", "WebhookTestEvent"]
 """A change of a record: `type` determines the type of `data`."""
 
 
