@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the packages of both clients and of the n8n node, checks them as registries and users see them, and installs each where nothing
-# else is: `make clients-package`. They are in target/clients/packages.
+# Builds the packages of both clients, of the widget's types and of the n8n node, checks them as registries and users see
+# them, and installs each where nothing else is: `make clients-package`. They are in target/clients/packages.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . clients/tools.sh
@@ -24,6 +24,13 @@ archive="$(echo "$packages"/hotline-client-*.tgz)"
     node -e 'import("@hotline/client").then(({ OPERATIONS, VERSION }) => console.log("@hotline/client", VERSION, Object.keys(OPERATIONS).length, "operations"))'
     node -e 'import("@hotline/client/node").then(({ fromPath }) => { if (typeof fromPath !== "function") process.exit(1); })'
 )
+
+# Types without code.
+(cd clients/webchat && ../typescript/node_modules/.bin/publint --strict && npm pack --silent --pack-destination "$packages")
+(cd clients/typescript && npx attw "$packages"/hotline-webchat-*.tgz --profile esm-only)
+mkdir "$empty/page"
+(cd "$empty/page" && echo '{"type": "module"}' >package.json && npm install --silent --no-audit --no-fund --offline "$packages"/hotline-webchat-*.tgz)
+check_page "$empty/page"
 
 build_n8n_node
 (cd clients/n8n && npm run --silent lint && npm pack --silent --pack-destination "$packages")

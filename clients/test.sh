@@ -16,6 +16,17 @@ test_typescript() {
     clients/service.sh node --test clients/typescript/test/service.mjs
 }
 
+test_webchat() {
+    (cd clients/typescript && install_node)
+    node --test clients/webchat/test/*.test.mjs
+    clients/typescript/node_modules/.bin/tsc -p clients/webchat/tsconfig.json
+    folder="$(mktemp -d)"
+    trap 'rm -rf "$folder"' EXIT
+    mkdir -p "$folder/node_modules/@hotline"
+    ln -s "$PWD/clients/webchat" "$folder/node_modules/@hotline/webchat"
+    check_page "$folder"
+}
+
 test_examples() {
     build_typescript
     prepare_python
@@ -39,10 +50,10 @@ test_n8n() {
     clients/n8n.sh quick
 }
 
-for part in ${*:-generated typescript python documented n8n examples}; do
+for part in ${*:-generated typescript python webchat documented n8n examples}; do
     case "$part" in
     generated) python3 clients/generate --check ;;
-    typescript | python | documented | n8n | examples) "test_$part" ;;
-    *) echo "unknown part $part: generated, typescript, python, documented, n8n or examples" >&2; exit 2 ;;
+    typescript | python | webchat | documented | n8n | examples) "test_$part" ;;
+    *) echo "unknown part $part: generated, typescript, python, webchat, documented, n8n or examples" >&2; exit 2 ;;
     esac
 done

@@ -22,6 +22,14 @@ build_typescript() {
     )
 }
 
+# The page of the example of a site, with the types as `npm install` puts them: `check_page FOLDER`.
+check_page() {
+    cp clients/examples/site/page.js "$1"
+    echo '{"type": "module"}' >"$1/package.json"
+    clients/typescript/node_modules/.bin/tsc --noEmit --allowJs --checkJs --strict --target es2022 --module nodenext \
+        --lib es2022,dom,dom.iterable "$1/page.js"
+}
+
 build_n8n_node() {
     (
         cd clients/n8n

@@ -93,6 +93,9 @@ test("a signed-in customer of the site is known in the chat, and nobody else is"
   assert.equal((await hotline.contacts.list({ search: "Maria Lima" }).first()).email, "maria@example.com");
   assert.equal((await open({ identity: `${identity.slice(0, -2)}xx` })).status, 401);
   assert.doesNotMatch(await (await fetch(address)).text(), /data-identity/);
+  const script = await fetch(new URL(/src="(\/[^"]+)"/.exec(page)[1], address));
+  assert.equal(script.headers.get("content-type"), "text/javascript");
+  assert.match(await script.text(), /HotlineWebchat\?\.logout\(\)/);
 });
 
 test("the bot answers until a visitor wants a person, then their queue has the ticket", async (t) => {

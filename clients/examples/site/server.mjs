@@ -3,6 +3,7 @@
 // HOTLINE_URL, HOTLINE_PUBLIC_KEY, HOTLINE_IDENTITY_SECRET and PORT are in the environment.
 
 import { createHmac } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 
 const { HOTLINE_URL, HOTLINE_PUBLIC_KEY, HOTLINE_IDENTITY_SECRET, PORT = "3000" } = process.env;
@@ -18,13 +19,23 @@ function identityOf(customer) {
   return `${signed}.${createHmac("sha256", HOTLINE_IDENTITY_SECRET).update(signed).digest("base64url")}`;
 }
 
+// What the page does with the widget: opens it, and logs the customer out of it.
+const SCRIPT = await readFile(new URL("page.js", import.meta.url));
+
 function page(customer) {
   const identity = customer ? ` data-identity="${identityOf(customer)}"` : "";
   return `<!doctype html><title>Shop</title><h1>${customer ? `Welcome, ${customer.name}` : "Welcome"}</h1>
+<button id="help">Help</button>${customer ? ` <button id="log-out">Log out</button>` : ""}
+<script src="/page.js" type="module"></script>
 <script src="${HOTLINE_URL}/webchat/${HOTLINE_PUBLIC_KEY}/widget.js"${identity} async></script>`;
 }
 
 const server = createServer((request, response) => {
+  if (request.url === "/page.js") {
+    response.writeHead(200, { "content-type": "text/javascript" });
+    response.end(SCRIPT);
+    return;
+  }
   const cookie = /(?:^|;\s*)customer=([\w-]+)/.exec(request.headers.cookie ?? "")?.[1];
   response.writeHead(200, { "content-type": "text/html; charset=utf-8", "cache-control": "no-store" });
   response.end(page(CUSTOMERS.get(cookie)));
