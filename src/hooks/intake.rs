@@ -167,9 +167,9 @@ async fn process_conversation(
 ) -> Result<(), Refusal> {
     for kind in events {
         let counted = match process_event(context, channel, kind).await {
-            Ok(Outcome::Processed) => &counts.processed,
-            Ok(Outcome::Repeated) => &counts.repeated,
-            Ok(Outcome::Ignored) => &counts.ignored,
+            Ok(EventOutcome::Processed) => &counts.processed,
+            Ok(EventOutcome::Repeated) => &counts.repeated,
+            Ok(EventOutcome::Ignored) => &counts.ignored,
             Err(refusal @ (Refusal::Unavailable(_) | Refusal::Unknown(_) | Refusal::Defect(_))) => return Err(refusal),
             // Repeating the call would not help: it would be refused again.
             Err(refusal) => {
@@ -183,7 +183,7 @@ async fn process_conversation(
 }
 
 /// What became of an event.
-enum Outcome {
+enum EventOutcome {
     Processed,
     /// It was processed before.
     Repeated,
@@ -191,35 +191,39 @@ enum Outcome {
     Ignored,
 }
 
-async fn process_event(context: IntakeContext<'_>, channel: ChannelId, kind: EventKind) -> Result<Outcome, Refusal> {
+async fn process_event(
+    context: IntakeContext<'_>,
+    channel: ChannelId,
+    kind: EventKind,
+) -> Result<EventOutcome, Refusal> {
     let IntakeContext { engine, company, .. } = context;
     match kind {
         EventKind::Message(inbound) => receive_message(context, channel, *inbound).await,
         EventKind::Revision(revision) => revise_message(context, channel, *revision).await,
         EventKind::Notice(notice) => {
             let added = engine.inbound.add_notice(company, channel, *notice).await?;
-            Ok(if added.is_some() { Outcome::Processed } else { Outcome::Ignored })
+            Ok(if added.is_some() { EventOutcome::Processed } else { EventOutcome::Ignored })
         }
         EventKind::Status { message_id, names, status, at } => {
             let at = at.unwrap_or_else(clock::now);
             engine.inbound.record_status(company, channel, &message_id, names, status, at).await?;
-            Ok(Outcome::Processed)
+            Ok(EventOutcome::Processed)
         }
         EventKind::StatusesUntil { address, status, until } => {
             engine.inbound.record_statuses_until(company, channel, &address, status, until).await?;
-            Ok(Outcome::Processed)
+            Ok(EventOutcome::Processed)
         }
         EventKind::OptOut { from, at } => {
             let at = at.unwrap_or_else(clock::now);
             engine.inbound.record_opt_out(company, channel, &from, at).await?;
-            Ok(Outcome::Processed)
+            Ok(EventOutcome::Processed)
         }
         EventKind::IdentityChanged(change) => {
             engine.inbound.change_identity(company, channel, &change).await?;
-            Ok(Outcome::Processed)
+            Ok(EventOutcome::Processed)
         }
         EventKind::Referral { address, referral } => {
-            engine.inbound.record_referral(company, channel, &address, referral).await.map(|()| Outcome::Processed)
+            engine.inbound.record_referral(company, channel, &address, referral).await.map(|()| EventOutcome::Processed)
         }
     }
 }
@@ -228,13 +232,13 @@ async fn receive_message(
     context: IntakeContext<'_>,
     channel: ChannelId,
     inbound: InboundMessage,
-) -> Result<Outcome, Refusal> {
+) -> Result<EventOutcome, Refusal> {
     match context.engine.inbound.receive_inbound(context.company, channel, inbound).await? {
         Some(message) => {
             context.downloads.begin(&message);
-            Ok(Outcome::Processed)
+            Ok(EventOutcome::Processed)
         }
-        None => Ok(Outcome::Repeated),
+        None => Ok(EventOutcome::Repeated),
     }
 }
 
@@ -246,14 +250,14 @@ async fn revise_message(
     context: IntakeContext<'_>,
     channel: ChannelId,
     revision: MessageRevision,
-) -> Result<Outcome, Refusal> {
+) -> Result<EventOutcome, Refusal> {
     let IntakeContext { engine, downloads, company } = context;
     let is_deletion = matches!(revision.revision, Revision::Deleted { .. });
     // A phone's message has one file.
     let organization = engine.directory().company(company);
     let kind = organization.and_then(|organization| organization.channels.get(&channel).map(|channel| channel.kind));
     let has_parts = is_deletion && kind != Some(ChannelType::Whatsapp);
-    let mut outcome = Outcome::Repeated;
+    let mut outcome = EventOutcome::Repeated;
     for number in 1..=PARTS_MAX {
         let message_id = match number {
             1 => revision.message_id.clone(),
@@ -266,11 +270,11 @@ async fn revise_message(
                 }
                 // A deletion is of all files of the provider's message.
                 if !has_parts || before.media.is_none() {
-                    return Ok(Outcome::Processed);
+                    return Ok(EventOutcome::Processed);
                 }
-                outcome = Outcome::Processed;
+                outcome = EventOutcome::Processed;
             }
-            Revised::Early if number == 1 => return Ok(Outcome::Processed),
+            Revised::Early if number == 1 => return Ok(EventOutcome::Processed),
             Revised::Early | Revised::Repeated => break,
         }
     }

@@ -10,6 +10,9 @@ type Release = (u32, u32);
 /// The one that began.
 const FIRST: Release = (0, 1);
 
+/// Kinds that the release that reads them first writes as well: `docs/durability.md` says what that costs a downgrade.
+const WRITTEN_AT_ONCE: [&str; 1] = ["Revision"];
+
 /// A line of the table.
 #[derive(Clone, Debug)]
 struct Kind {
@@ -81,6 +84,9 @@ fn writers() -> Vec<(PathBuf, String)> {
 fn wrong(kinds: &[Kind], current: Release, writers: &[(PathBuf, String)]) -> Vec<String> {
     let mut wrong = Vec::new();
     for Kind { name, read_since, written_since, .. } in kinds {
+        if WRITTEN_AT_ONCE.contains(&&**name) {
+            continue;
+        }
         if *written_since <= *read_since && *written_since != FIRST {
             wrong.push(format!("{name} is written by the release that reads it first, or by one before"));
         }

@@ -1,5 +1,6 @@
 //! Channels: the outboxes to their providers, and the inboxes of the providers' messages.
 
+mod channel_key;
 mod early_statuses;
 mod in_transit;
 mod inbox;
@@ -9,8 +10,7 @@ mod outbox;
 mod provider;
 mod withdrawals;
 
-use hotline_persistence::{ChannelId, CompanyId};
-
+use channel_key::ChannelKey;
 pub(crate) use early_statuses::{EARLY_STATUSES_MAX, EarlyStatusIndex};
 pub(crate) use in_transit::{InTransit, TransitEnded};
 pub(crate) use inbox::{Inbox, MessageLock, RECEIVED_IDS_MAX};
@@ -21,6 +21,3 @@ pub use provider::{Accepted, Account, Delivery, PROVIDER_ID_BYTES_MAX, Provider,
 #[cfg(test)]
 pub(crate) use withdrawals::Withdrawals;
 pub(crate) use withdrawals::{CHECKS_MAX, WithdrawalVersion};
-
-/// A channel of a company.
-type ChannelKey = (CompanyId, ChannelId);

@@ -56,7 +56,7 @@ pub struct Message {
     pub edited_at: Option<Timestamp>,
     /// The earlier texts of an edited message, the oldest first.
     pub edits: Vec<MessageEdit>,
-    /// When the author deleted it: its text and file are gone.
+    /// When the author deleted it, with its text and file.
     pub deleted_at: Option<Timestamp>,
     /// The reactions, one of each person.
     pub reactions: Vec<MessageReaction>,
@@ -104,14 +104,17 @@ pub struct MessageEdit {
 /// A reaction to a message.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct MessageReaction {
+    /// The emoji.
     #[schema(example = "👍")]
     pub emoji: String,
+    /// Who has reacted.
     pub by: Reactor,
     /// The user who has reacted, with `by: user`.
     pub user: Option<MessageUser>,
     /// The name of the contact, or of a member of their group.
     #[schema(example = "Maria Silva")]
     pub name: Option<String>,
+    /// When.
     pub at: Timestamp,
 }
 

@@ -307,12 +307,12 @@ mod tests {
 
     #[test]
     fn a_withdrawn_file_is_neither_started_nor_retried() {
-        let mut queue = DownloadQueue::new(DownloadLimits { concurrent: 2, ..DownloadLimits::default() });
+        let mut queue = DownloadQueue::new(DownloadLimits { concurrent: 1, ..DownloadLimits::default() });
         let files = [1, 2, 3].map(|message| TestFile(1, message, message));
         for file in files {
             queue.add_new(file);
         }
-        assert_eq!(start_all(&mut queue), [files[2]], "another slot is for those who have none");
+        assert_eq!(start_all(&mut queue), [files[2]], "the newest, as there is one slot");
         queue.withdraw(CompanyId::new(1), MessageId::new(2));
         queue.withdraw(CompanyId::new(1), MessageId::new(3));
         assert!(queue.is_withdrawn(CompanyId::new(1), MessageId::new(3)));

@@ -28,7 +28,7 @@ async fn a_text_opens_a_ticket_in_the_queue_of_its_channel() {
         &json!({
             "id": message["id"], "jobId": null, "ticketId": message["ticketId"], "contactId": message["contactId"],
             "channelId": channel.id, "direction": "inbound", "type": "text", "body": "Is it open?", "media": null,
-            "template": null, "interactive": null, "content": null, "editedAt": null, "edits": [], "deletedAt": null,
+            "template": null, "interactive": null, "content": null, "author": null, "editedAt": null, "edits": [], "deletedAt": null,
             "reactions": [], "quotedMessageId": null, "status": "received", "error": null,
             "user": null, "integration": null, "source": "contact", "createdAt": message["createdAt"],
             "updatedAt": message["createdAt"],

@@ -31,7 +31,7 @@ async fn a_send_answers_a_job_and_keeps_the_message() {
         &json!({
             "id": job["messageId"], "jobId": job_id, "ticketId": id(&opened), "contactId": opened["contact"]["id"],
             "channelId": phone, "direction": "outbound", "type": "text", "body": "hello", "media": null,
-            "template": null, "interactive": null, "content": null, "editedAt": null, "edits": [], "deletedAt": null,
+            "template": null, "interactive": null, "content": null, "author": null, "editedAt": null, "edits": [], "deletedAt": null,
             "reactions": [], "quotedMessageId": null, "status": "queued", "error": null,
             "user": null, "integration": message["integration"], "source": "api", "createdAt": message["createdAt"],
             "updatedAt": message["createdAt"], "sentAt": null, "deliveredAt": null, "readAt": null,

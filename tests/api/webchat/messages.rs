@@ -19,7 +19,7 @@ async fn the_first_word_opens_the_ticket_in_the_channels_queue() {
         json!({
             "id": id(&first), "jobId": null, "ticketId": first["ticketId"], "contactId": contact_of(&opened),
             "channelId": app.company.webchat, "direction": "inbound", "type": "text", "body": "hello", "media": null,
-            "template": null, "interactive": null, "content": null, "editedAt": null, "edits": [], "deletedAt": null,
+            "template": null, "interactive": null, "content": null, "author": null, "editedAt": null, "edits": [], "deletedAt": null,
             "reactions": [], "quotedMessageId": null, "status": "received", "error": null,
             "user": null, "integration": null, "source": "contact", "createdAt": first["createdAt"], "sentAt": null, "deliveredAt": null,
             "readAt": null, "updatedAt": first["createdAt"],

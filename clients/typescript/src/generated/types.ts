@@ -930,6 +930,7 @@ export type ContactId = number;
 export interface ContactIdentity {
   /** `null` for a number, which all phone channels share. */
   channelType: ChannelType | null;
+  /** What it is. */
   kind: IdentityKind;
   /** The id of the channel whose provider gave the id; `null` for a number. */
   scope: string | null;
@@ -937,6 +938,7 @@ export interface ContactIdentity {
   since: Timestamp | null;
   /** Until when it was used; it still finds the contact. `null`: it is in use. */
   until: Timestamp | null;
+  /** The number in digits, or the provider's id. */
   value: string;
 }
 
@@ -1204,7 +1206,7 @@ export interface EventMessage {
   content: MessageContent | null;
   /** When it was created. */
   createdAt: Timestamp;
-  /** When the author deleted it: its text and file are gone. */
+  /** When the author deleted it, with its text and file. */
   deletedAt: Timestamp | null;
   /** When the message reached the recipient's device. */
   deliveredAt: Timestamp | null;
@@ -1529,6 +1531,7 @@ export interface MergeSuggestion {
   kind: IdentityKind;
   /** Since when this is known. */
   since: Timestamp;
+  /** The number in digits, or the provider's id, that both have. */
   value: string;
 }
 
@@ -1546,7 +1549,7 @@ export interface Message {
   content: MessageContent | null;
   /** When it was accepted or received. */
   createdAt: Timestamp;
-  /** When the author deleted it: its text and file are gone. */
+  /** When the author deleted it, with its text and file. */
   deletedAt: Timestamp | null;
   /** When the message reached the recipient's device. */
   deliveredAt: Timestamp | null;
@@ -1645,8 +1648,11 @@ export interface MessageList {
 
 /** A reaction to a message. */
 export interface MessageReaction {
+  /** When. */
   at: Timestamp;
+  /** Who has reacted. */
   by: Reactor;
+  /** The emoji. */
   emoji: string;
   /** The name of the contact, or of a member of their group. */
   name: string | null;

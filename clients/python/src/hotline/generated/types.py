@@ -1532,6 +1532,7 @@ class ContactIdentity(TypedDict):
 
     # `null` for a number, which all phone channels share.
     channelType: Union[ChannelType, None]
+    # What it is.
     kind: IdentityKind
     # The id of the channel whose provider gave the id; `null` for a number.
     scope: Union[str, None]
@@ -1539,6 +1540,7 @@ class ContactIdentity(TypedDict):
     since: Union[Timestamp, None]
     # Until when it was used; it still finds the contact. `null`: it is in use.
     until: Union[Timestamp, None]
+    # The number in digits, or the provider's id.
     value: str
 
 
@@ -1784,7 +1786,7 @@ class EventMessage(TypedDict):
     content: Union[MessageContent, None]
     # When it was created.
     createdAt: Timestamp
-    # When the author deleted it: its text and file are gone.
+    # When the author deleted it, with its text and file.
     deletedAt: Union[Timestamp, None]
     # When the message reached the recipient's device.
     deliveredAt: Union[Timestamp, None]
@@ -2115,6 +2117,7 @@ class MergeSuggestion(TypedDict):
     kind: IdentityKind
     # Since when this is known.
     since: Timestamp
+    # The number in digits, or the provider's id, that both have.
     value: str
 
 
@@ -2133,7 +2136,7 @@ class Message(TypedDict):
     content: Union[MessageContent, None]
     # When it was accepted or received.
     createdAt: Timestamp
-    # When the author deleted it: its text and file are gone.
+    # When the author deleted it, with its text and file.
     deletedAt: Union[Timestamp, None]
     # When the message reached the recipient's device.
     deliveredAt: Union[Timestamp, None]
@@ -2236,8 +2239,11 @@ class MessageList(TypedDict):
 class MessageReaction(TypedDict):
     """A reaction to a message."""
 
+    # When.
     at: Timestamp
+    # Who has reacted.
     by: Reactor
+    # The emoji.
     emoji: str
     # The name of the contact, or of a member of their group.
     name: Union[str, None]

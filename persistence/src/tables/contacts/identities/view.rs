@@ -17,7 +17,9 @@ pub struct ContactIdentity {
     /// The id of the channel whose provider gave the id; `null` for a number.
     #[schema(example = "3")]
     pub scope: Option<String>,
+    /// What it is.
     pub kind: IdentityKind,
+    /// The number in digits, or the provider's id.
     #[schema(example = "US.13491208655302741918")]
     pub value: String,
     /// Since when it is known; `null` if that was not recorded.
@@ -37,6 +39,7 @@ pub struct MergeSuggestion {
     pub contact_id: ContactId,
     /// What both have in common.
     pub kind: IdentityKind,
+    /// The number in digits, or the provider's id, that both have.
     #[schema(example = "5511987654321")]
     pub value: String,
     /// Since when this is known.

@@ -1,0 +1,6 @@
+//! What a channel is found by.
+
+use hotline_persistence::{ChannelId, CompanyId};
+
+/// A channel of a company.
+pub(crate) type ChannelKey = (CompanyId, ChannelId);
