@@ -121,6 +121,15 @@ async fn in_no_column_of_json_does_an_unreadable_value_stop_a_list_or_a_start() 
         .await
         .expect("an erasure");
     two_reports(&db).await;
+    sqlx::query(
+        "insert into early_revisions (company_id, channel_id, provider_message_id, kind, key, revision, at)
+         values ($1, $2, 'wamid.unknown', 'deleted', '', '{}', now())",
+    )
+    .bind(company)
+    .bind(app.company.phone)
+    .execute(&db)
+    .await
+    .expect("a revision of an unknown message");
 
     let columns: Vec<(String, String)> = sqlx::query_as(
         "select table_name::text, column_name::text from information_schema.columns

@@ -19,7 +19,7 @@ async fn a_note_is_a_message_nobody_is_sent() {
         &json!({
             "id": id(note), "jobId": null, "ticketId": open, "contactId": before["contact"]["id"],
             "channelId": app.company.phone, "direction": "internal", "type": "note", "body": "call back",
-            "media": null, "template": null, "interactive": null, "content": null, "editedAt": null, "edits": [], "deletedAt": null,
+            "media": null, "template": null, "interactive": null, "content": null, "author": null, "editedAt": null, "edits": [], "deletedAt": null,
             "reactions": [], "quotedMessageId": null, "status": "sent",
             "error": null, "user": null, "integration": note["integration"], "source": "api",
             "createdAt": note["createdAt"], "sentAt": note["createdAt"],

@@ -70,7 +70,8 @@ async fn forget_while_they_talk(moment: Moment) {
         };
         eventually("the writer is back", || std::future::ready(is_back())).await;
         let took = forgotten_at.elapsed();
-        assert!(was_reported, "no `database does not respond` in {took:?}");
+        // In any other moment the writer may be back before that is certain.
+        assert!(was_reported || moment == Moment::Any, "no `database does not respond` in {took:?}");
         eventually("lists are served again", || async { api.get("/tickets").await.status == 200 }).await;
         going.is_over.store(true, Ordering::Release);
         took

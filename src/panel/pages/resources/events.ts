@@ -23,7 +23,6 @@ export const EVENT_TYPES = [
   "contact.deleted",
   "contact.tagged",
   "contact.untagged",
-  "contact.identified",
   "card.created",
   "card.updated",
   "card.moved",
@@ -44,4 +43,7 @@ export const EVENT_TYPES = [
   "channel.connected",
   "channel.disconnected",
   "channel.error",
+  "contact.identified",
+  "message.deleted",
+  "message.reaction",
 ] as const;

@@ -5,7 +5,7 @@ use sqlx::{FromRow, PgExecutor};
 
 use super::{ContactRef, Keys};
 use crate::error::with_timeout;
-use crate::{CompanyId, ContactId, Database, Readers, Result, phone_numbers};
+use crate::{CompanyId, ContactId, Readers, Result, phone_numbers};
 
 /// The contacts of some keys, nearest first: by the address, by the number, by its other spelling, by a number that they had.
 const FIND: &str = "select c.id, c.name, c.number, c.verified, f.nearness, f.is_suggested from (
@@ -117,13 +117,4 @@ pub async fn by_number(readers: &Readers, company: CompanyId, number: &str) -> R
         })
         .await?;
     Ok(found.map(|found| found.contact))
-}
-
-/// The contacts with a number, in any spelling, or that had it.
-pub async fn ids_by_number(db: impl Database<'_>, company: CompanyId, number: &str) -> Result<Vec<ContactId>> {
-    let find = sqlx::query_scalar(
-        "select id from contacts where company_id = $1 and number = any ($2)
-         union select contact_id from contact_numbers where company_id = $1 and number = any ($2) and until is not null",
-    );
-    with_timeout(find.bind(company).bind(phone_numbers::spellings(number)).fetch_all(db)).await
 }

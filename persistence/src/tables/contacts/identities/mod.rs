@@ -7,6 +7,7 @@
 
 mod changed;
 mod found;
+mod numbered;
 mod view;
 
 use std::collections::BTreeSet;
@@ -20,8 +21,9 @@ use crate::tables::text_enum;
 use crate::{ChannelId, CompanyId, ContactId, Database, Error, Result, phone_numbers};
 
 pub use changed::{IdentityChange, change};
+pub use found::by_number;
 use found::{Matches, find};
-pub use found::{by_number, ids_by_number};
+pub use numbered::ids_by_number;
 pub use view::{ContactIdentity, MergeSuggestion};
 
 text_enum! {
