@@ -153,7 +153,7 @@ fixture: postgres nextest
 	HOTLINE_TEST_BINARY=$(abspath $(RELEASED)) cargo nextest run --profile proofs $(TESTED) --test durability \
 		--run-ignored only -E 'test(=baseline::make::a_release_is_kept)'
 
-# Hotline after nginx and Caddy, with the configurations of `packaging/`.
+# Hotline behind nginx and Caddy, with the configurations of `packaging/`.
 packaging: postgres nextest proxies
 	cargo nextest run --profile proofs $(TESTED) --test durability --run-ignored only -E 'test(/^proxies::/)' $(ARGS)
 

@@ -1,5 +1,5 @@
-//! What the process knows of itself: whether it is stopping, and whether its parts work. What is wrong around it is in
-//! [`crate::telemetry::states`].
+//! What the process knows of itself: whether it is stopping, and whether its threads and its journal make progress. The
+//! conditions of what it depends on (database, disk, peers) are in [`crate::telemetry::states`].
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -10,10 +10,11 @@ use hotline_persistence::journal::Seq;
 use parking_lot::Mutex;
 use tokio::time::{Instant, interval};
 
-/// The share of the journal, in percent, above which an operator should act: with a fifth left there is time.
+/// The share of the journal, in percent, above which an operator should act; the rest gives them time before changes
+/// are refused.
 const JOURNAL_PERCENT_MAX: u64 = 80;
 
-/// How often a serving thread shows that it works.
+/// The interval of the heartbeat of a serving thread.
 const BEAT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The condition of the process. Cheap to clone.
@@ -35,7 +36,7 @@ impl Health {
         stats.is_some_and(|stats| is_above(stats.live_bytes, stats.max_bytes, JOURNAL_PERCENT_MAX))
     }
 
-    /// Shows from now on that this serving thread works. To be called on it.
+    /// Starts the heartbeat of the serving thread that calls it.
     pub fn beat_here(&self) {
         let beat = Arc::new(AtomicI64::new(uptime_ms()));
         self.0.threads.lock().push(beat.clone());
@@ -48,7 +49,7 @@ impl Health {
         });
     }
 
-    /// Whether every serving thread has worked in this time.
+    /// Whether every serving thread has had a heartbeat within this time.
     fn are_threads_alive(&self, time: Duration) -> bool {
         let oldest = uptime_ms() - i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
         self.0.threads.lock().iter().all(|beat| beat.load(Ordering::Acquire) >= oldest)
@@ -75,7 +76,7 @@ impl Health {
     }
 }
 
-/// Milliseconds by a clock that no one sets.
+/// Milliseconds on the monotonic clock, which setting the time of the machine does not move.
 fn uptime_ms() -> i64 {
     static STARTED: OnceLock<Instant> = OnceLock::new();
     i64::try_from(STARTED.get_or_init(Instant::now).elapsed().as_millis()).unwrap_or(i64::MAX)
@@ -91,13 +92,13 @@ pub struct LivenessCheck {
 }
 
 impl LivenessCheck {
-    /// A check that finds what has not worked for this time.
+    /// A check that finds what has made no progress for this time.
     pub fn new(health: Health, log: ChangeLog, time_max: Duration) -> Self {
         let durable = (log.durable(), Instant::now());
         Self { health, log, time_max, durable }
     }
 
-    /// The part that does not work. While the service stops, parts end.
+    /// The part that makes no progress. During a stop parts end on purpose, so none is reported.
     pub fn stuck_part(&mut self) -> Option<&'static str> {
         let durable = self.log.durable();
         // Without a journal, entries wait for the database, which is no fault of this process.

@@ -1,4 +1,5 @@
-//! The result of commands that examine: a line for each part, with what to do, and an exit code.
+//! The output of commands that examine an installation, like `doctor`: a line for each check with what to do, and
+//! an exit code.
 
 use serde::Serialize;
 
@@ -6,7 +7,7 @@ use super::output::OutputArgs;
 use super::{Failure, Refusal};
 use crate::exit_code::Exit;
 
-/// What was found of a part.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Outcome {
@@ -16,7 +17,7 @@ enum Outcome {
     Problem,
 }
 
-/// A line of the result.
+/// A line of the output.
 #[derive(Debug, Serialize)]
 pub struct Finding {
     check: &'static str,

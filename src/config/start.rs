@@ -8,17 +8,17 @@ use hotline_persistence::migration::{MigrationPolicy, WAIT_DEFAULT};
 use super::units::{self, HOUR, SECOND};
 use crate::service::StartOptions;
 
-/// Maximum wait for the database or for a lock: a day.
+/// Maximum wait for the database or for a lock: a longer value is probably a mistake.
 const WAIT_MAX: Duration = Duration::from_secs(24 * HOUR.as_secs());
 
 /// What a start waits for, and whether it migrates.
 #[derive(Args, Clone, Debug)]
 pub struct StartArgs {
-    /// Time for which a start waits for a database that is unavailable; 0 to end at once
+    /// Time for which a start waits for a database that is unavailable; 0 to fail at once
     #[arg(long, env = "HOTLINE_START_WAIT", default_value = units::display(StartOptions::default().wait),
         value_name = "DURATION", value_parser = units::durations(SECOND, Duration::ZERO..=WAIT_MAX))]
     pub start_wait: Duration,
-    /// Whether a start migrates the database; without it, a start refuses an older schema, which `hotline migrate`
+    /// Whether a start migrates the database; if false, a start refuses an older schema, which `hotline migrate`
     /// migrates
     #[arg(long, env = "HOTLINE_MIGRATE", default_value = "true", action = ArgAction::Set)]
     pub migrate: bool,

@@ -28,21 +28,21 @@ const DEVICE_PLAIN: &str = "hotline_device";
 /// The path for which it is sent.
 const DEVICE_PATH: &str = "/panel/api/v1/session";
 
-/// Separates the text of a session from its proof; neither contains it.
+/// Separates the text of a session from its signature; neither contains it.
 const SEPARATOR: char = '~';
 
 /// The session cookie of a request.
 pub(super) struct SessionCookie<'a> {
     /// The text of the session: its company and its key.
     pub(super) text: &'a str,
-    /// Proves that this installation has signed it; empty if there is none.
-    proof: &'a str,
+    /// This installation's signature of the text; empty if there is none.
+    signature: &'a str,
 }
 
 impl SessionCookie<'_> {
     /// Whether this installation has signed it: anyone can forge a cookie that names a company.
     pub(super) fn is_ours(&self, keys: &Keyring) -> bool {
-        keys.has_sealed(&location(self.text), self.proof)
+        keys.has_sealed(&location(self.text), self.signature)
     }
 }
 
@@ -53,14 +53,14 @@ fn location(text: &str) -> Location<'_> {
 /// The session cookie of a request.
 pub(super) fn read(headers: &HeaderMap, is_https: bool) -> Option<SessionCookie<'_>> {
     let cookie = find_cookie(headers, if is_https { SECURE } else { PLAIN })?;
-    let (text, proof) = cookie.split_once(SEPARATOR).unwrap_or((cookie, ""));
-    Some(SessionCookie { text, proof })
+    let (text, signature) = cookie.split_once(SEPARATOR).unwrap_or((cookie, ""));
+    Some(SessionCookie { text, signature })
 }
 
-/// The value of the cookie of a session with this text, with its proof.
+/// The value of the session cookie: the text and its signature.
 ///
 /// # Errors
-/// When it cannot be sealed.
+/// When the key for the signature cannot be read.
 pub(super) fn sign(keys: &Keyring, text: &str) -> Result<String, KeyError> {
     Ok(format!("{text}{SEPARATOR}{}", keys.seal_unstored(&location(text), b"")?))
 }
@@ -74,7 +74,7 @@ fn find_cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let pairs = headers.get_all(COOKIE).filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(';'));
     let mut values = pairs.filter_map(|pair| pair.trim().split_once('=')).filter(|(key, _)| *key == name);
     let (_, text) = values.next()?;
-    // If there are two, it is unknown which one is ours.
+    // Another page of the domain may have set a second one: it is unknown which one is ours.
     values.next().is_none().then_some(text)
 }
 
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cookie_of_one_scheme_is_none_of_the_other() {
+    fn a_cookie_of_http_is_not_read_over_https_nor_the_reverse() {
         let mut headers = HeaderMap::new();
         headers.append(COOKIE, HeaderValue::from_static("other=1; hotline_session=7.a"));
         headers.append(COOKIE, HeaderValue::from_static("__Host-hotline=7.b"));
@@ -163,11 +163,11 @@ mod tests {
         assert_eq!(text(&headers, false).as_deref(), Some("7.a"));
         assert_eq!(text(&headers, true).as_deref(), Some("7.b"));
         headers.append(COOKIE, HeaderValue::from_static("hotline_session=7.c"));
-        assert_eq!(text(&headers, false), None, "two of one name are none");
+        assert_eq!(text(&headers, false), None, "two of one name are ignored");
     }
 
     #[test]
-    fn only_a_cookie_with_its_own_proof_is_ours() {
+    fn only_a_cookie_with_its_own_signature_is_ours() {
         let folder = tempfile::TempDir::new().expect("folder");
         let keys = Keyring::at(folder.path().join("secrets.key"));
         keys.load_or_create().expect("a key");
@@ -179,11 +179,11 @@ mod tests {
         };
         let (one, other) = (sign(&keys, "7.a").expect("sealed"), sign(&keys, "8.b").expect("sealed"));
         assert_eq!(is_ours(&one), ("7.a".to_owned(), true));
-        let proof_of_other = other.split_once(SEPARATOR).expect("a proof").1;
+        let foreign_signature = other.split_once(SEPARATOR).expect("a signature").1;
         for (cookie, text) in [
             ("7.a".to_owned(), "7.a"),
             ("7.a~".to_owned(), "7.a"),
-            (format!("7.a~{proof_of_other}"), "7.a"),
+            (format!("7.a~{foreign_signature}"), "7.a"),
             (one.replace("7.a", "7.b"), "7.b"),
             (one[..one.len() - 2].to_owned(), "7.a"),
         ] {

@@ -1,4 +1,4 @@
-//! Every member is stopped by a signal and started again, one after the other, and callers notice nothing.
+//! Every member is stopped by a signal and started again, one after the other, and no request fails.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,6 +9,7 @@ use crate::rig::Rig;
 use crate::summary::Row;
 use crate::support::process::{baseline_binary, binary};
 
+/// Changes that the load makes before each stop, so that every restart happens under load.
 const CHANGES_MIN: u64 = 15;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -38,7 +39,7 @@ async fn no_request_fails_while_every_member_is_upgraded_from_the_release_before
     restart_each(Rig::start_of(before, 3).await, &binary(), row).await;
 }
 
-/// Restarts each member of a cluster as this binary, under load.
+/// Stops each member of a cluster under load, and starts it again with this binary.
 async fn restart_each(mut rig: Rig, binary: &Path, row: Row) {
     rig.balance(Rule::Any);
     let load = rig.load().await;

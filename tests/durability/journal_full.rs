@@ -1,4 +1,4 @@
-//! The journal has bounds, and says so.
+//! A full journal refuses changes instead of losing them, and readiness shows it in time.
 
 use hotline::service::Service;
 use hotline_persistence::journal;
@@ -10,7 +10,7 @@ use crate::support::service::TestOptions;
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, Reply, eventually};
 
-/// What balancers are answered: the code, the status, and the reasons.
+/// The response of `/health/ready`: the code, the status, and the reasons.
 async fn readiness(api: &Api) -> (u16, String, Vec<String>) {
     let ready = Reply::of(api.anonymous(Method::GET, "/health/ready")).await;
     let reasons = ready.body["reasons"].as_array().expect("reasons");
@@ -45,7 +45,7 @@ async fn a_full_journal_refuses_changes_serves_reads_and_recovers_by_itself() {
     let mut accepted = vec!["0".to_owned()];
     let mut was_filling = false;
     let refused = loop {
-        // Above 80 % an operator must act, and balancers still send requests here.
+        // Above 80 % it is degraded, and balancers still send requests here.
         let (code, status, reasons) = readiness(&api).await;
         was_filling |= (code, status.as_str()) == (200, "degraded") && has(&reasons, "journal_filling");
         let body = format!("{} {filler}", accepted.len());
@@ -57,7 +57,7 @@ async fn a_full_journal_refuses_changes_serves_reads_and_recovers_by_itself() {
         assert!(accepted.len() < 1000, "512 KiB took more than 4 MB");
     };
     refused.error(503, "ERR_API_UNAVAILABLE");
-    assert!(was_filling, "nobody was warned before it was full");
+    assert!(was_filling, "readiness gave no warning before it was full");
     eventually("balancers send requests elsewhere, and the reason is given", || async {
         let (code, status, reasons) = readiness(&api).await;
         (code, status.as_str()) == (503, "not ready") && has(&reasons, "journal")
@@ -65,7 +65,7 @@ async fn a_full_journal_refuses_changes_serves_reads_and_recovers_by_itself() {
     .await;
     assert!(refused.headers.contains_key("retry-after"));
     api.post(&format!("/tickets/{ticket}/close"), json!({})).await.error(503, "ERR_API_UNAVAILABLE");
-    // Reads go on, and show that nothing was changed.
+    // Reads continue, and show that the refused changes changed nothing.
     let shown = api.get(&format!("/tickets/{ticket}")).await;
     assert_eq!(shown.data(200)["status"], "open");
     assert_eq!(shown.data(200)["lastMessage"]["body"].as_str(), accepted.last().map(String::as_str));

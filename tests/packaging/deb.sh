@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs the Debian package of a binary in a bare Debian, as root: `tests/packaging/deb.sh BINARY`. The service starts as its user
-# with the command of the unit and reports to a stand-in of systemd's socket; it is upgraded, removed and purged.
+# Makes a Debian package of a binary, installs it in a bare Debian, starts, upgrades, removes and purges it; as root:
+# `tests/packaging/deb.sh BINARY`. There is no systemd: the command of the unit is run as the unit's user, and a stand-in for
+# systemd's notify socket records what the service reports.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -13,7 +14,7 @@ say "the packages: of this version, and of the next"
 DEB_OPTIONS=--fast tools/deb "$binary" >/dev/null
 lintian --allow-root --fail-on error,warning target/deb/*.deb
 cp target/deb/*.deb "$root/root/first.deb"
-# The same with another version: what differs does not matter here.
+# The same contents with a higher version, which is all that an upgrade needs.
 next="$(mktemp -d)"
 dpkg-deb --raw-extract "$root/root/first.deb" "$next"
 sed -i 's/^Version: .*/&+next/' "$next/DEBIAN/control"
@@ -22,13 +23,13 @@ rm -r "${next:?}"
 
 say "installation"
 apt install /root/first.deb
-[ "$(inside stat -c '%U %G %a' /etc/hotline/hotline.toml)" = "root hotline 640" ] || fail "the configuration is not the group's"
-[ "$(inside stat -c '%U %G %a' /var/lib/hotline)" = "hotline hotline 700" ] || fail "the data folder is not the user's"
+[ "$(inside stat -c '%U %G %a' /etc/hotline/hotline.toml)" = "root hotline 640" ] || fail "/etc/hotline/hotline.toml is not root:hotline with mode 640"
+[ "$(inside stat -c '%U %G %a' /var/lib/hotline)" = "hotline hotline 700" ] || fail "/var/lib/hotline is not hotline:hotline with mode 700"
 [ -e "$root/usr/share/man/man1/hotline-serve.1.gz" ] || fail "no manual page"
-[ ! -e "$root/etc/systemd/system/multi-user.target.wants/hotline.service" ] || fail "it is enabled before it is configured"
+[ ! -e "$root/etc/systemd/system/multi-user.target.wants/hotline.service" ] || fail "the unit is enabled, although nobody has configured the service yet"
 inside hotline --version
 
-# The stand-in of systemd: notes what it is sent.
+# Starts the service and the stand-in for systemd, which writes each message to a file.
 start() {
     rm -f "$root/run/notify"
     : >"$target/notified"
@@ -43,7 +44,7 @@ while True:
         print(text, file=file, flush=True)
 PYTHON
     manager=$!
-    within 5 test -S "$root/run/notify" || fail "the stand-in of systemd does not listen"
+    within 5 test -S "$root/run/notify" || fail "the stand-in for systemd does not listen"
     local command
     command="$(sed -n 's/^ExecStart=//p' "$root/lib/systemd/system/hotline.service" "$root/usr/lib/systemd/system/hotline.service" \
         2>/dev/null | head -n 1)"
@@ -74,26 +75,27 @@ company="$(hotline company create Acme --json | sed 's/.*"id":\([0-9]*\).*/\1/')
 key="$(hotline token create first --company "$company" --all --json | sed 's/.*"key":"\([^"]*\)".*/\1/')"
 within "$seconds_max" contacts >/dev/null 2>&1 || fail "the company is not served"
 contacts -H 'Content-Type: application/json' -d '{"name":"Maria"}' >/dev/null
+# A watchdog message after the signal: the reload is over, and the service works.
+: >"$target/notified"
 kill -HUP "$service"
-# Later than what a reload does.
 within 30 grep -q '^WATCHDOG=1' "$target/notified" || fail "no WATCHDOG=1: $(cat "$target/notified")"
-contacts >/dev/null || fail "a reload ends it: $(cat "$target/service.log")"
+contacts >/dev/null || fail "the service does not answer after a reload: $(cat "$target/service.log")"
 
 say "upgrade"
 stop
 apt install /root/second.deb
-grep -q "^listen = \"127.0.0.1:$port\"" "$root/etc/hotline/hotline.toml" || fail "the upgrade has replaced the configuration"
+grep -q "^listen = \"127.0.0.1:$port\"" "$root/etc/hotline/hotline.toml" || fail "the upgrade has replaced /etc/hotline/hotline.toml"
 start
 contacts | grep -q Maria || fail "the upgrade has lost a contact"
 stop
 
 say "removal and purge"
 apt remove hotline
-[ -e "$root/etc/hotline/hotline.toml" ] || fail "a removal deletes the configuration"
+[ -e "$root/etc/hotline/hotline.toml" ] || fail "the removal has deleted /etc/hotline/hotline.toml"
 apt install /root/second.deb
 apt purge hotline
 if [ -e "$root/etc/hotline" ] || [ -e "$root/etc/default/hotline" ]; then
-    fail "a purge keeps the configuration"
+    fail "the purge has kept the configuration"
 fi
-[ -d "$root/var/lib/hotline/journal" ] || fail "a purge deletes conversations"
+[ -d "$root/var/lib/hotline/journal" ] || fail "the purge has deleted the data folder"
 echo "installed, started, upgraded and purged: all as expected"

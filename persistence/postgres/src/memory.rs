@@ -1,11 +1,11 @@
-//! How much memory this process and its children may use: of a container or a unit with a limit, that limit, and not the
-//! machine's memory.
+//! How much memory this process and its children may use: the machine's memory or the limit of its container or unit,
+//! whichever is lower.
 
 use std::path::{Path, PathBuf};
 
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 
-/// Where the system describes itself.
+/// The root of `/proc` and `/sys`; tests have a folder in its place.
 const ROOT: &str = "/";
 
 /// The usable memory in bytes; `None` if the system does not report it.
@@ -21,7 +21,7 @@ fn machine_bytes(root: &Path) -> Option<u64> {
     total.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The lowest limit of this process's control groups, of both versions; `None` if there is none.
+/// The lowest limit of this process's control groups (cgroups v1 and v2); `None` if there is none.
 fn cgroup_bytes(root: &Path) -> Option<u64> {
     let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
     let limits = groups.lines().filter_map(|line| {
@@ -37,7 +37,8 @@ fn cgroup_bytes(root: &Path) -> Option<u64> {
     limits.min()
 }
 
-/// The lowest limit of a group and of those above it. In a container the path may be the host's, and only the topmost exist.
+/// The lowest limit of a group and of those above it. In a container the path may be the host's, of which only the top
+/// is mounted.
 fn lowest(mounted: &Path, path: &str, file: &str) -> Option<u64> {
     let path = PathBuf::from(path.trim_start_matches('/'));
     let groups = path.ancestors().map(|group| mounted.join(group).join(file));
@@ -68,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn of_version_2_the_lowest_limit_up_to_the_root_counts() {
+    fn of_nested_groups_of_cgroups_v2_the_lowest_limit_counts() {
         let nested = root(&[
             ("proc/self/cgroup", "0::/system.slice/hotline.service\n"),
             ("sys/fs/cgroup/system.slice/hotline.service/memory.max", "max\n"),
@@ -83,14 +84,14 @@ mod tests {
     }
 
     #[test]
-    fn of_version_1_the_group_of_the_memory_counts() {
+    fn of_cgroups_v1_the_limit_of_the_memory_controller_counts() {
         let nested = root(&[
             ("proc/self/cgroup", "7:cpu,cpuacct:/docker/a\n5:memory:/docker/a\n0::/\n"),
             ("sys/fs/cgroup/memory/docker/a/memory.limit_in_bytes", "536870912\n"),
             ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
         ]);
         assert_eq!(cgroup_bytes(nested.path()), Some(512 << 20));
-        // In a container, where its own group is mounted at the top.
+        // In a container its own group is mounted at the top.
         let container = root(&[
             ("proc/self/cgroup", "5:memory:/docker/a\n"),
             ("sys/fs/cgroup/memory/memory.limit_in_bytes", "268435456\n"),

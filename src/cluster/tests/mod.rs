@@ -36,8 +36,9 @@ const COMPANY: CompanyId = CompanyId::new(7);
 const TOKEN: &str = "sk_live_abcdefghijklmnopqrstuvwxyz012345";
 const SECRET: [u8; 64] = [7; 64];
 
-/// How long a request waits for an owner: for as long as a test takes to name one, or not for long where none is named.
+/// How long a request waits for the process that serves its company: longer than a test takes to name one.
 const WAIT: Duration = Duration::from_secs(30);
+/// The same in tests that name none.
 const SHORT_WAIT: Duration = Duration::from_millis(200);
 
 /// One process of the cluster.
@@ -51,7 +52,7 @@ struct Node {
     peers: Peers,
 }
 
-/// The shared state of its handlers.
+/// The state that the handlers of a node share.
 #[derive(Default)]
 struct World {
     started_requests: AtomicUsize,
@@ -113,15 +114,15 @@ impl Node {
         Self::start_waiting(life, limits, WAIT)
     }
 
-    /// One that is to give up to wait for an owner.
+    /// A node whose requests soon stop waiting for an owner.
     fn impatient(life: i64) -> Self {
         Self::start_waiting(life, Limits::default(), SHORT_WAIT)
     }
 
-    /// With one serving thread.
+    /// Starts a node with one serving thread.
     fn start_waiting(life: i64, limits: Limits, wait: Duration) -> Self {
         let membership = Arc::new(Membership::new(LifeId::new(life), format!("node-{life}"), SECRET));
-        // Longer than any test takes.
+        // No test takes so long that the lease expires.
         membership.lease.extend(Moment::now() + Duration::from_secs(3600));
         let ownership = Ownership::default();
         let figures = Data::new(Metrics::new(Vec::new()));
@@ -159,12 +160,12 @@ impl Node {
         }
     }
 
-    /// It serves the company itself.
+    /// The node serves the company itself.
     fn owns(&self) {
         self.membership.placement.open([slot()]);
     }
 
-    /// It believes that `owner` serves the company.
+    /// The node's placement says that `owner` serves the company, whether that is true or not.
     fn knows(&self, owner: &Peer) {
         self.membership.placement.replace([owner.clone()], |_| Some(owner.life));
     }

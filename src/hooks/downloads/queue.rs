@@ -1,5 +1,5 @@
 //! The order of downloads: each company has a queue, and companies take turns. A file that waits for a retry occupies
-//! only memory. When memory is short, waiting files are dropped first, because the table still has them.
+//! memory, but no slot. When memory is full, waiting files are dropped, because the table still has them.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
@@ -11,9 +11,9 @@ use hotline_persistence::{ChannelId, CompanyId, MessageId};
 pub(super) struct DownloadLimits {
     /// Concurrent downloads.
     pub concurrent: usize,
-    /// Per company. A company gets a second download only while a quarter of all is free, so that others find one.
+    /// Per company. A company gets a second download only while a quarter of all slots is free, so that others get one.
     pub concurrent_per_company: usize,
-    /// Per channel: a provider that hangs delays only its own channel.
+    /// Per channel, so that a provider that does not respond delays only its own channel.
     pub concurrent_per_channel: usize,
     /// Files in memory, some 500 bytes each, to be downloaded now or later. Further ones wait in the table.
     pub in_memory: usize,
@@ -280,7 +280,7 @@ impl<F: PendingFile> DownloadQueue<F> {
 }
 
 #[cfg(test)]
-#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+#[allow(clippy::expect_used, reason = "a failed expectation fails the test")]
 mod tests {
     use super::*;
 
@@ -357,7 +357,7 @@ mod tests {
         for message in 0..100 {
             queue.add_new(TestFile(1, message % 40, message));
         }
-        assert_eq!(start_all(&mut queue).len(), 6, "a quarter is for those who have none");
+        assert_eq!(start_all(&mut queue).len(), 6, "a quarter is for companies without a download");
         queue.add_new(TestFile(2, 1, 200));
         queue.add_new(TestFile(2, 1, 201));
         queue.add_new(TestFile(3, 1, 300));
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_channel_that_hangs_delays_only_itself() {
+    fn a_provider_that_does_not_respond_delays_only_its_channel() {
         let mut queue = DownloadQueue::new(DownloadLimits::default());
         for message in 0..100 {
             queue.add_new(TestFile(1, 1, 1000 + message));
@@ -423,10 +423,10 @@ mod tests {
         queue.add_new(TestFile(1, 1, 2));
         queue.add_new(TestFile(2, 1, 9));
         queue.forget(CompanyId::new(1));
-        assert_eq!(queue.in_memory, 2, "the one that is fetched, and another company's");
+        assert_eq!(queue.in_memory, 2, "the running one, and another company's");
         queue.add_new(running);
         queue.complete(&running);
-        assert_eq!(start_all(&mut queue), [TestFile(2, 1, 9)], "it is fetched once, and no turn is left behind");
+        assert_eq!(start_all(&mut queue), [TestFile(2, 1, 9)], "it is downloaded once, and no turn remains");
         queue.complete(&TestFile(2, 1, 9));
         assert_eq!((queue.in_memory, queue.companies.len(), queue.turns.len()), (0, 0, 0));
         queue.forget(CompanyId::new(1));

@@ -1,4 +1,4 @@
-//! What a start refuses, and how it says so: one line that names what is wrong, before anything else is begun.
+//! What a start refuses: one line names the cause, before a file is created or PostgreSQL is started.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -15,10 +15,10 @@ use crate::process::{Process, command, data_folder, hotline, run};
 use crate::support::template::prepared_folder;
 use crate::support::{PATIENCE, TestDatabase, free_address, patience};
 
-/// What every start logs, and one by root.
+/// What every start logs, and in addition a start by root.
 const LOGGED: [&str; 2] = ["serve: starting version=", "root: the service runs as root"];
 
-/// Runs a command that must fail; answers what it said, which must be one line.
+/// Runs a command that must fail, and returns its message, which must be one line.
 fn one_line(mut command: Command) -> String {
     let output = command.stdin(Stdio::null()).output().expect("hotline runs");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -44,7 +44,7 @@ async fn a_port_in_use_is_named_before_postgresql_is_started() {
     let said = one_line(command(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--metrics-listen", &address]));
     assert!(said.contains("--metrics-listen") && said.contains(&address), "{said}");
     nothing_was_made(folder.path());
-    // The kernel tells apart what is taken and what is not there: an address of the documentation.
+    // An address that no machine has (RFC 5737) has an error of its own.
     let said = one_line(command(folder.path(), &["serve", "--listen", "192.0.2.1:8080"]));
     assert!(said.contains("no such address"), "{said}");
     nothing_was_made(folder.path());
@@ -71,7 +71,7 @@ async fn what_cannot_work_is_refused_by_its_option_before_anything_starts() {
 }
 
 #[actix_web::test]
-async fn a_database_that_is_down_is_told_with_its_address_and_the_reason() {
+async fn an_error_about_an_unavailable_database_names_its_address_and_the_reason() {
     let folder = data_folder();
     let nobody = free_address();
     let database = format!("postgres://hotline:hidden@{nobody}/desk");
@@ -85,7 +85,7 @@ async fn a_database_that_is_down_is_told_with_its_address_and_the_reason() {
         assert!(!said.contains("hidden"), "{said}");
         assert!(began.elapsed() < patience(PATIENCE), "a refused connection took {:?}", began.elapsed());
     }
-    // A server that is there and has no such database.
+    // A server that runs but has no such database.
     let there = TestDatabase::create().await;
     let gone = url(&there).replace("postgres:///test_", "postgres:///nothing_");
     let said = one_line(command(folder.path(), &["company", "list", "--database-url", &gone]));
@@ -94,11 +94,11 @@ async fn a_database_that_is_down_is_told_with_its_address_and_the_reason() {
 }
 
 #[actix_web::test]
-async fn the_password_of_the_database_may_stand_in_a_file_of_postgresql() {
+async fn the_password_of_the_database_may_be_in_a_pgpass_file() {
     let folder = data_folder();
     let server = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = server.local_addr().expect("address").port();
-    // A server that asks for the password in clear, and hangs up once it has it.
+    // A server that requests the password in clear text (AuthenticationCleartextPassword), and then disconnects.
     let asked = std::thread::spawn(move || {
         let (stream, _) = server.accept().expect("a connection");
         // A message after its `head`, whose last four bytes are its length.
@@ -110,7 +110,7 @@ async fn the_password_of_the_database_may_stand_in_a_file_of_postgresql() {
             (&stream).read_exact(&mut body).expect("a message");
             body
         };
-        // The first one has no letter.
+        // The startup message has no type byte.
         message(4);
         (&stream).write_all(&[b'R', 0, 0, 0, 8, 0, 0, 0, 3]).expect("the question");
         String::from_utf8(message(5)).expect("text").trim_end_matches('\0').to_owned()
@@ -162,7 +162,7 @@ async fn a_second_process_on_a_data_folder_says_that_and_nothing_else() {
 }
 
 #[actix_web::test]
-async fn variables_that_mean_nothing_are_told_with_the_nearest_that_does() {
+async fn an_unknown_variable_is_reported_with_the_nearest_known_one() {
     let folder = prepared_folder();
     json(folder.path(), &["company", "create", "Acme"]);
     let mut list = command(folder.path(), &["company", "list", "--json"]);
@@ -174,7 +174,7 @@ async fn variables_that_mean_nothing_are_told_with_the_nearest_that_does() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("unknown environment variable HOTLINE_LISTN; did you mean HOTLINE_LISTEN?"), "{said}");
     assert!(!said.contains("HOTLINE_SERVICE_HOST") && !said.contains("RATE_PER_MINUTE"), "{said}");
-    assert!(!String::from_utf8_lossy(&output.stdout).contains("HOTLINE_"), "a warning is printed among the answer");
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("HOTLINE_"), "a warning is on standard output");
 }
 
 #[actix_web::test]
@@ -234,7 +234,7 @@ async fn a_mistyped_data_folder_is_refused_and_not_made() {
         assert!(!typed.exists(), "{arguments:?} made the folder");
         tried.insert(format!("{} {}", arguments[0], arguments[1]));
     }
-    // None was forgotten but those an installation may begin with, and those that need none.
+    // Every verb was tried, except those that may create the folder and those that do not read it.
     let command = hotline::cli::command();
     let verbs = command.get_subcommands().flat_map(|noun| {
         noun.get_subcommands().map(|verb| format!("{} {}", noun.get_name(), verb.get_name())).collect::<Vec<String>>()
@@ -253,7 +253,7 @@ async fn a_token_without_a_scope_is_offered_a_small_one_first() {
 }
 
 #[actix_web::test]
-async fn a_newer_schema_is_served_where_it_may_be_and_else_refused_in_words() {
+async fn a_newer_schema_is_served_if_it_allows_this_release_and_else_refused() {
     let folder = data_folder();
     let database = TestDatabase::migrated().await;
     let url = url(&database);
@@ -268,8 +268,8 @@ async fn a_newer_schema_is_served_where_it_may_be_and_else_refused_in_words() {
     process.unwrap_or_else(|log| panic!("not served: {log}")).kill();
     let kept: String =
         sqlx::query_scalar("select release from schema_needs").fetch_one(&database.db).await.expect("release");
-    assert_eq!(kept, "9.1.0", "an older release says that it migrated");
-    // And now that it may not.
+    assert_eq!(kept, "9.1.0", "the older release has replaced the name of the newer one");
+    // Now it says that this release may not serve.
     sqlx::query("update schema_needs set least = 9000").execute(&database.db).await.expect("the least");
     for arguments in [&serve[..3], &["company", "list"]] {
         let said = one_line(command(folder.path(), &[arguments, &["--database-url", &url]].concat()));
@@ -281,7 +281,7 @@ async fn a_newer_schema_is_served_where_it_may_be_and_else_refused_in_words() {
 }
 
 #[actix_web::test]
-async fn a_new_channel_says_what_is_to_be_done_elsewhere() {
+async fn a_new_channel_prints_what_to_enter_at_the_site_or_the_provider() {
     let folder = prepared_folder();
     let path = folder.path();
     let company = json(path, &["company", "create", "Acme"])["id"].to_string();
@@ -293,11 +293,12 @@ async fn a_new_channel_says_what_is_to_be_done_elsewhere() {
     let phone = json(path, &[&create[..], &["whatsapp"]].concat());
     let key = phone["publicKey"].as_str().expect("key");
     assert_eq!(phone["hookUrl"], format!("https://hotline.example/hooks/{key}"));
-    let told = String::from_utf8(run(path, &[&create[..], &["webchat"]].concat()).stdout).expect("text");
-    assert!(told.contains("<script src=\"https://hotline.example/webchat/ch_"), "{told}");
-    assert!(told.contains("your service's address") && told.contains("--allow-origin"), "{told}");
-    let told = String::from_utf8(run(path, &[&create[..], &["messenger"]].concat()).stdout).expect("text");
-    assert!(told.contains("/hooks/ch_") && told.contains("callback URL") && told.contains("verify token"), "{told}");
+    let printed = String::from_utf8(run(path, &[&create[..], &["webchat"]].concat()).stdout).expect("text");
+    assert!(printed.contains("<script src=\"https://hotline.example/webchat/ch_"), "{printed}");
+    assert!(printed.contains("your service's address") && printed.contains("--allow-origin"), "{printed}");
+    let printed = String::from_utf8(run(path, &[&create[..], &["messenger"]].concat()).stdout).expect("text");
+    let words = ["/hooks/ch_", "callback URL", "verify token"];
+    assert!(words.iter().all(|word| printed.contains(word)), "{printed}");
 }
 
 /// A folder whose configuration file names a database.
@@ -332,7 +333,7 @@ impl Configured {
     fn is_refused(&self, word: &str) {
         let said = one_line(self.list(&[]));
         assert!(said.contains("hotline.toml") && said.contains(word) && said.contains("--config"), "{said}");
-        // Whoever names it means it.
+        // A file that is named is read: the name is consent.
         self.works(&["--config", "hotline.toml"]);
     }
 }
@@ -351,12 +352,12 @@ async fn a_configuration_file_that_others_may_write_is_refused_unless_it_is_name
 
 #[actix_web::test]
 #[ignore = "takes root, to make a file another user's"]
-async fn a_configuration_file_of_somebody_else_is_refused_as_root() {
+async fn a_configuration_file_of_another_user_is_refused_as_root() {
     let configured = Configured::new().await;
     let file = configured.file();
     std::os::unix::fs::chown(&file, Some(12_345), None).expect("another owner");
     configured.is_refused("belongs to user 12345");
-    // A link of theirs to a file of ours.
+    // Another user's link to a file of root's.
     std::os::unix::fs::chown(&file, Some(0), None).expect("our own");
     let ours = configured.folder.path().join("ours.toml");
     std::fs::rename(&file, &ours).expect("moved");

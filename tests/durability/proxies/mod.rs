@@ -1,4 +1,4 @@
-//! Hotline after nginx and Caddy, with the configurations of `packaging/`: what a browser and a program do works through each, and
+//! Hotline behind nginx and Caddy, with the configurations of `packaging/`: what a browser and a program do works through each, and
 //! neither lets a client name another address. `make packaging` runs this; where a proxy is not installed, it says so.
 
 mod proxy;

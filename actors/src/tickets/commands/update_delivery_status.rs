@@ -10,8 +10,8 @@ use crate::tickets::{Command, Context, FollowUp, Ticket};
 /// The status of an outbound message has advanced: the outbox has handed it over, or the provider reported a status.
 ///
 /// Statuses only move forward, so this may arrive twice and in any order. The first status that says the provider has
-/// the message executes its follow-up action. A recipient who has stopped marketing messages at the provider opts out
-/// with it, in the same entry.
+/// the message executes its follow-up action. A failure because the recipient has stopped marketing messages at
+/// the provider also records the contact's opt-out, in the same entry, so that neither is durable without the other.
 #[derive(Clone, Debug)]
 pub struct UpdateDeliveryStatus {
     /// Which message of this ticket.
