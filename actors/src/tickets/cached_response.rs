@@ -1,6 +1,6 @@
 //! The cached response to reads of a ticket: repeated reads of an unchanged ticket return the same bytes.
 //!
-//! It reduces a read from 15.5 to 13.3 µs (docs/performance.md, finding 12), a seventh, while the ticket does not
+//! It reduces a read from 15.5 to 13.3 µs (docs/performance.md), a seventh, while the ticket does not
 //! change.
 
 use std::sync::Arc;

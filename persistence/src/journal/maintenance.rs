@@ -3,7 +3,7 @@
 //! none is left.
 //!
 //! A recycled spare needs no zero-filling. At 256 records per sync that saves a third of the bytes written, a fifth of
-//! the CPU time, and nine tenths of the 99th percentile latency (docs/performance.md, finding 10).
+//! the CPU time, and nine tenths of the 99th percentile latency (docs/performance.md).
 
 use std::collections::VecDeque;
 use std::io;
