@@ -54,7 +54,7 @@ impl Usage {
         self.0.values().sum()
     }
 
-    /// Microseconds for each of so many, of whoever has computed something, the most first.
+    /// Microseconds for each of `count` things, of PostgreSQL and of each kind of thread, the most first.
     pub fn each(&self, count: usize) -> Vec<(&str, f64)> {
         let us = |ticks: u64| ticks as f64 * 1e4 / count as f64;
         let mut shares: Vec<_> = self.0.iter().map(|(name, ticks)| (name.as_str(), us(*ticks))).collect();

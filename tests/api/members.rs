@@ -248,7 +248,7 @@ async fn what_an_heir_that_stops_has_not_given_away_another_one_does() {
     assert_eq!(lives::adopt(db, other).await.expect("an answer"), 0, "its heir is there");
     lives::leave(db, heir).await.expect("it leaves");
     assert_eq!(heirs().await, [(dead, other)]);
-    // The last one leaves it to whoever comes.
+    // The last one leaves it to the next life.
     lives::leave(db, other).await.expect("it leaves");
     let (last, late) = (begin("last").await, begin("late").await);
     let adopted = [lives::adopt(db, last).await.expect("an answer"), lives::adopt(db, late).await.expect("an answer")];
@@ -304,7 +304,7 @@ async fn its_own_work_writes_nothing_once_its_life_is_over() {
     let refused = unfenced.expect_err("PostgreSQL takes what forgets the fence").to_string();
     assert!(refused.contains("read-only transaction"), "{refused}");
 
-    // As whoever takes over from it does.
+    // As a process that takes over does.
     let ended = sqlx::query("delete from lives").execute(&database.db).await.expect("it is ended");
     assert_eq!(ended.rows_affected(), 1);
     let blocks = "select sum(next)::bigint from id_blocks";

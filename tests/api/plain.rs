@@ -271,7 +271,7 @@ async fn check_names(app: &TestApp, noun: &Noun<'_>) {
     check_unique(app, path, &(noun.named)("race"), field).await;
 }
 
-/// Whoever only looks is told the same, and brought nothing.
+/// `HEAD` has the status and the headers of `GET`, and no body.
 async fn check_heads(app: &TestApp, noun: &Noun<'_>) {
     let one = created(&app.api, noun.path, (noun.named)("head")).await;
     for path in [noun.path.to_owned(), format!("{}/{one}", noun.path), format!("{}/{NOBODY}", noun.path)] {

@@ -28,7 +28,7 @@ ln -s "$tests/node_modules" "$made/node_modules"
 ln -s "$tests/package.json" "$made/package.json"
 cp -r "$tests/conversations" "$made/conversations"
 bin="$tests/node_modules/.bin"
-# Whoever generates must not be told of by name alone: what went wrong is in its log.
+# If a generator fails, its log is printed, because its name alone says nothing about the cause.
 generate() {
     name="$1"
     shift

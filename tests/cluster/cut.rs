@@ -26,7 +26,7 @@ struct Lost {
     /// On the way to PostgreSQL, and on the way back.
     there: Flow,
     back: Flow,
-    /// Whether nothing comes through between it and the other members either, whoever has begun it.
+    /// Whether nothing passes between it and the other members either, in either direction.
     with_peers: bool,
 }
 

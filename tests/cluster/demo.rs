@@ -19,7 +19,7 @@ fn a_person_sees_a_takeover_without_a_loss_and_nothing_is_left_behind() {
     let mut demo = Command::new(&example);
     // All that it makes is in there.
     demo.env("TMPDIR", folder.path()).stdin(Stdio::null()).stdout(Stdio::piped());
-    // Whoever runs all tests has built it.
+    // A run of all tests has built it.
     let mut demo =
         demo.spawn().unwrap_or_else(|error| panic!("cargo build --example demo_cluster: {example:?}: {error}"));
     let mut said = Vec::new();

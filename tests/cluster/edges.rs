@@ -38,7 +38,7 @@ async fn any_process_answers_for_any_company() {
             assert_eq!(imported.status, 200, "{}", imported.body);
             let listed = api.get("/contacts?perPage=1000").await;
             assert!(listed.data(200).as_array().is_some_and(|rows| rows.len() > 900), "{} rows", listed.bytes.len());
-            // Refused by whoever serves it, in its words.
+            // The process that serves the company refuses it, and the edge passes its response on.
             other.get("/tickets/999999999").await.error(404, "ERR_API_NOT_FOUND");
         }
     }

@@ -86,7 +86,7 @@ impl Member {
         if let Some(clock) = &self.clock {
             clock.preload(&mut command);
         }
-        // It waits; whoever else is on this thread goes on.
+        // It blocks; other tasks of this thread are moved to another one meanwhile.
         self.process = Some(block_in_place(|| Process::start(self.folder.path(), &mut command))?);
         Ok(())
     }

@@ -44,7 +44,7 @@ impl Rig {
             let found = sqlx::query_scalar::<_, i64>(statement).bind(name).bind(middle.table()).bind(is_granted);
             found.fetch_one(&self.db).await.expect("a count") > 0
         };
-        // Whoever comes to write there waits, and cannot be through before it is stopped.
+        // A writer of that table waits for this lock, so it cannot have finished when it is stopped.
         let mut held = self.db.begin().await.expect("a transaction");
         let lock = AssertSqlSafe(format!("lock table {} in share mode", middle.table()));
         sqlx::query(lock).execute(&mut *held).await.expect("a lock");

@@ -252,7 +252,7 @@ impl Rig {
         eventually("it serves nothing", || async { self.slots_of(name).await == 0 }).await;
     }
 
-    /// Callers come to whoever is up.
+    /// Callers send their requests to the members that are up.
     pub fn open_doors(&self) {
         self.addresses.send_replace(self.up().map(Member::address).collect());
         if let Some(balancer) = &self.balancer {
@@ -279,7 +279,7 @@ impl Rig {
         self.db = self.servers.primary.connect();
     }
 
-    /// Nothing comes through any more between this member and the others, whoever has begun it.
+    /// Nothing passes any longer between this member and the others, in either direction.
     pub fn part(&self, member: usize) {
         let parted = &self.members[member];
         parted.from_peers.flow(Flow::Held, Flow::Held);

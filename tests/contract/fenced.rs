@@ -25,7 +25,7 @@ const HARMLESS: [(&str, &str, &str); 29] = [
         "drain",
         "changes the row of a life, which is gone with it; also of the command line",
     ),
-    ("persistence/src/cluster/lives.rs", "forget_seals", "deletes what was done a minute ago, whoever does it"),
+    ("persistence/src/cluster/lives.rs", "forget_seals", "deletes what was done a minute ago, in any process"),
     ("persistence/src/cluster/lives/reports.rs", "report", "changes the row of its life, which is gone with it"),
     ("persistence/src/id_blocks.rs", "reserve", ALONE),
     ("persistence/src/id_blocks.rs", "give_back", ALONE),

@@ -148,7 +148,7 @@ class Token:
 
 
 def knock(case, ids) -> None:
-    """Makes a browser on an allowed page of whoever asks at the door, and of most keys the webchat's."""
+    """Gives requests of visitors an allowed origin, and most of them the public key of the webchat."""
     if case.operation.path.startswith(DOOR) and "publicKey" in ids:
         case.headers["Origin"] = ORIGIN
         ids["publicKey"] = door["publicKey"]

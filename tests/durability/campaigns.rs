@@ -270,7 +270,7 @@ async fn a_campaign_of_many_takes_little_memory_measured() {
     println!("{} recipients, {written} written to: {} KiB above idle", form.in_memory, taken >> 10);
     assert!(taken <= MEMORY_MAX, "{} KiB above idle", taken >> 10);
     sale.does(campaign, "cancel").await;
-    // Whoever was not written to is skipped, in steps.
+    // Recipients without a message are skipped, in steps.
     let canceled = Instant::now();
     let settled = sale.comes_to(campaign, form.time_max, |shown| shown["counts"]["pending"] == 0).await;
     println!("all were settled {:.1?} after it was canceled", canceled.elapsed());

@@ -121,7 +121,7 @@ async fn a_database_restored_under_a_newer_journal_is_refused_with_both_numbers(
     assert_eq!(api.all("/messages").await.len(), 6);
     end(served);
 
-    // And whoever gives up what came after the backup moves the journal away.
+    // To discard what came after the backup, the journal is moved away.
     in_another(folder, &["alter database hotline rename to newer", "alter database backup rename to hotline"]).await;
     std::fs::rename(folder.join("journal"), folder.join("journal.newer")).expect("moved");
     let (served, api) = serve(folder, &company).await;

@@ -1,5 +1,5 @@
-//! Answers that nobody reads: every door of the route table is asked, and nothing is taken of what it says. The process keeps
-//! little of it, and whoever reads notices nothing.
+//! Responses that nobody reads: every route is requested, and nothing of the response is read. The process keeps little of
+//! it in memory, and other clients are served as before.
 
 use std::net::SocketAddr;
 
@@ -16,7 +16,7 @@ use crate::support::{Api, Company, PASSWORD, Reply, eventually};
 
 const MIB: u64 = 1024 * 1024;
 
-/// How far unread answers may lift the process, whoever has asked for them.
+/// How much memory unread responses of all clients may add to the process.
 const LIFT_BYTES_MAX: u64 = 64 * MIB;
 
 /// Messages, and the characters of each: a page of them is 3.6 MiB, and none of it is small when it is packed.

@@ -13,7 +13,7 @@ const HEAD: &str = "| fault | promised | seen | acknowledged | refused | unknown
 /// How a row ends, and how the totals find it.
 const PASSED: &str = "| passed |";
 const NOT_RUN: &str = "| **not run** |";
-/// The record does not hold. Whoever runs it again makes nothing good.
+/// The run contradicts an acknowledgement: another run that passes does not undo that.
 const CONTRADICTED: &str = "| **failed**, and stays so |";
 
 /// The row of one run. It says that the run failed until it is told otherwise.

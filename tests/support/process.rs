@@ -283,7 +283,7 @@ pub fn children(parent: Pid) -> Vec<Pid> {
     names.filter_map(|name| name.parse().ok()).map(Pid::from_raw).filter(is_child).collect()
 }
 
-/// Whether a process has not ended. Whoever it belongs to may not have asked how it did.
+/// Whether a process has not ended. A zombie has, although its parent has not waited for it yet.
 pub fn is_running(process: Pid) -> bool {
     state(process).is_some_and(|(state, _)| state != "Z" && state != "X")
 }

@@ -59,7 +59,7 @@ impl Drop for Relay {
     }
 }
 
-/// One connection. Whoever goes away in between has sent nothing.
+/// One connection. A client that disconnects before the end has sent nothing.
 async fn receive(stream: TcpStream, state: Arc<Mutex<State>>) -> Option<()> {
     let manner = state.lock().manner;
     let (reader, mut writer) = stream.into_split();

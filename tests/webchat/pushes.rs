@@ -51,7 +51,7 @@ async fn what_an_agent_says_is_pushed_delivered_and_read() {
     assert_eq!((&status["direction"], &status["status"]), (&json!("inbound"), &json!("read")));
     assert!(status["upTo"].as_i64() >= said["id"].as_i64(), "{status}");
 
-    // Whoever comes later is told how far everything is.
+    // A socket that opens later gets the current statuses.
     let mut late = browser.raw_socket(&session).await;
     late.send(json!({"type": "after", "id": id})).await;
     let mut states = Vec::new();

@@ -259,7 +259,7 @@ impl Room<'_> {
         Ok((0..of_each).flat_map(turn).collect())
     }
 
-    /// Asks for each ticket once: whoever serves it now has loaded it then, and what is measured is no move.
+    /// Asks for each ticket once, so that its process has loaded it and the measurement includes no move.
     async fn warm(&self, scenario: Scenario, tickets: &[(i64, &str)], doors: &[usize]) -> Outcome<()> {
         let (mut cold, mut asked) = (tickets.to_vec(), 0);
         while asked < tickets.len() {

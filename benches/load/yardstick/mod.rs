@@ -34,7 +34,7 @@ pub struct Settings {
     pub answers: Answers,
 }
 
-/// Serves until standard input ends, which is when whoever started it has gone.
+/// Serves until standard input ends, which is when the process that started it has ended.
 pub fn serve(settings: &Path) -> Outcome<()> {
     let settings: Settings = serde_json::from_slice(&std::fs::read(settings)?)?;
     actix_rt::System::new().block_on(async {

@@ -20,7 +20,7 @@ async fn a_request_waits_for_its_owner_and_begins_once() {
     let client = client();
     let request = ask(&client, Method::POST, edge.url("/api/v1/echo")).body("abc").send();
     let request = tokio::spawn(request);
-    until("the edge was told to look again", || edge.figures.cluster.waited() == 1).await;
+    until("the edge got 421 and looks for the owner again", || edge.figures.cluster.waited() == 1).await;
     assert_eq!((first.started_requests(), edge.started_requests()), (0, 0));
     second.owns();
     edge.knows(&second.peer());

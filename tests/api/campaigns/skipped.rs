@@ -360,7 +360,7 @@ async fn a_cancellation_that_is_answered_between_a_look_and_its_call_holds() {
 /// How often a campaign is paused while its messages arrive.
 const PAUSES: usize = 8;
 
-/// Puts messages of a campaign on their way, and lets them arrive just when it is let go by whoever asked this.
+/// Sends a campaign the command `verb` at the moment in which its delayed messages reach the provider.
 async fn asked_amid_arrivals(office: &Office, account: &str, campaign: i64, verb: &str) -> Value {
     office.provider.always(account, Answer::refuse(503, 2, "not now"));
     let waiting = || async { office.app.api.all("/messages?status=queued").await.len() >= 20 };

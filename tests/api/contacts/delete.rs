@@ -76,7 +76,7 @@ async fn a_contact_goes_with_everything_that_is_theirs() {
     assert_eq!((rows_of(&app, "tickets", ben).await, rows_of(&app, "messages", ben).await), (1, 2));
     assert_eq!(listed(&app.api, PATH).await, [ben]);
 
-    // The number is free: whoever has it is somebody else, also after a restart.
+    // The number is free: its next holder is another contact, also after a restart.
     let next = json!({"channelId": app.company.phone, "number": "5511900000001", "type": "text", "body": "x"});
     let next = sent(&app.api, next).await;
     assert_ne!(next["contactId"], ana);
@@ -270,7 +270,7 @@ async fn a_deletion_whose_outcome_is_unclear_leaves_nothing_half_done() {
     let session = session.data(201)["id"].as_str().expect("id").to_owned();
     app.api.post(&format!("/webchat/sessions/{session}/end"), json!({})).await.data(200);
 
-    // It did not happen: the contact is as it was, and whoever wrote meanwhile has waited.
+    // It did not happen: the contact is as it was, and requests about it have waited.
     fail::cfg("contact_removed", "1*return").expect("failpoint");
     let (removed, reopened) =
         join(app.api.delete(&path), app.api.post(&format!("/tickets/{ticket}/reopen"), json!({}))).await;

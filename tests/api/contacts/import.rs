@@ -275,7 +275,7 @@ async fn imports_creations_and_sends_at_once_share_the_same_numbers() {
     let all = app.api.all(PATH).await;
     assert_eq!(all.len(), NUMBERS);
     for contact in &all {
-        // Whoever came last named it; the ticket shows that name.
+        // The last write named it; the ticket shows that name.
         let ticket = app.api.all(&format!("/tickets?contactId={}", id(contact))).await;
         let hot = app.api.get(&format!("/tickets/{}", ticket[0]["id"])).await;
         assert_eq!(hot.data(200)["contact"]["name"], contact["name"]);

@@ -1,4 +1,4 @@
-//! Who reads on from the last id misses nothing and hears nothing twice, whoever writes meanwhile.
+//! A reader that continues from the last id misses no event and gets none twice, beside concurrent writers.
 
 use futures_util::future::join_all;
 use serde_json::json;

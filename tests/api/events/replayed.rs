@@ -1,4 +1,4 @@
-//! Whoever has heard every event knows what the API shows.
+//! Applying every event gives what the API shows.
 
 use std::collections::BTreeMap;
 

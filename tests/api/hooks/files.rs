@@ -184,7 +184,7 @@ async fn files_of_a_social_message_are_one_message_each() {
     app.stop().await;
 }
 
-/// Of no address but a public one anything is asked, whoever names it: a call, or the provider.
+/// Only public addresses are fetched, whether a call or the provider names them.
 #[actix_web::test]
 async fn a_file_that_lies_inside_is_not_fetched() {
     let provider = Provider::start().await;

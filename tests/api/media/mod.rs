@@ -1,4 +1,4 @@
-//! Files of messages: taken in, stored with their message or not at all, and served to whoever holds their address.
+//! Files of messages: taken in, stored with their message or not at all, and served at an address that is their only key.
 
 mod form;
 mod kept;

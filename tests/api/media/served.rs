@@ -1,4 +1,4 @@
-//! Files as they are served: to whoever holds a good address, and never so that a browser runs them.
+//! Files as they are served: at valid addresses only, and never so that a browser runs them.
 
 use chrono::{TimeDelta, Utc};
 use hotline_persistence::tables::media::StoredMedia;

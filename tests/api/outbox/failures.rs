@@ -204,7 +204,7 @@ async fn whatever_a_provider_answers_can_be_stored_and_a_message_it_took_is_sent
     office.provider.next("1207", [Answer::refuse(400, 131_026, "un\0deliverable")]);
     let job = office.text(channel, &number(names.len()), "hello").await;
     office.becomes(&job, "failed").await;
-    // Whoever else lists is answered, and what waits for the tables is there.
+    // Lists of another company are answered, and what waited for the tables is in them.
     other.get("/tickets").await.data(200);
     assert_eq!(office.app.api.all("/tickets").await.len(), names.len() + 1);
     assert_eq!(office.provider.accepted_count("1207"), names.len(), "a message was sent again");

@@ -1,4 +1,4 @@
-//! The audit log: nothing is done without an entry, however a path is spelled and whoever acts.
+//! The audit log: no action without an entry, however its path is spelled, by a person or an integration.
 
 use std::time::Duration;
 

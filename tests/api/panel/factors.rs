@@ -75,7 +75,7 @@ async fn a_second_factor_is_asked_for_and_no_code_is_taken_twice() {
     let stolen = Person { cookie: before, ..half.clone() };
     stolen.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
 
-    // The code was taken, as whoever looked over her shoulder finds out.
+    // The code is used up: a person who has read it over her shoulder cannot sign in with it.
     let mut thief = Person::nobody(&app);
     thief.sign_in("ana@example.com", json!({})).await.data(200);
     thief.post("/session/second-factor", json!({"code": taken})).await.error(401, "ERR_API_SIGN_IN");

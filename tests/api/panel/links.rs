@@ -55,7 +55,7 @@ async fn a_link_is_good_once_and_for_its_time() {
     {
         nobody.post(path, body).await.error(403, "ERR_API_LINK_EXPIRED");
     }
-    // Whoever is switched off has none.
+    // A deactivated person has none.
     let (token, _) = links::make(db, person, LinkKind::Invitation).await.expect("a link");
     app.api.put(&format!("/users/{}", app.company.ana), json!({"active": false})).await.data(200);
     nobody.post("/links/read", json!({"token": token})).await.error(403, "ERR_API_LINK_EXPIRED");

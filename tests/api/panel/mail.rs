@@ -70,7 +70,7 @@ async fn invitations_go_by_mail_and_are_passed_on_when_the_relay_does_not_take_t
     assert_eq!(Person::nobody(&app).post("/links/use", token).await.status, 204);
     Person::nobody(&app).sign_in("carla@example.com", json!({})).await.data(200);
 
-    // Whoever has chosen a language is written to in it, and else in that of who asks.
+    // E-mails are in the language that the person has chosen, or else in that of the request.
     let request = admin.request(reqwest::Method::POST, &format!("/users/{carla}/password-reset"));
     let asked = crate::support::Reply::of(request.header("accept-language", "pt-BR").json(&json!({}))).await;
     assert_eq!(asked.data(200)["sentTo"], "carla@example.com");
@@ -278,7 +278,7 @@ async fn a_company_writes_so_many_letters_in_an_hour_and_none_carries_more_than_
     // When the hour is over there are letters again; it is counted in whole seconds.
     clock::advance(Duration::from_secs(3601));
     assert_eq!(invite().await.data(200)["sentTo"], "victim@example.com");
-    // Whoever was sent a link by asking for one is in the log.
+    // A requested link that was sent is in the log, with its person.
     let log = own.in_company(other.id).get("/audit-log?action=requestReset").await;
     assert_eq!((&log.data(200)[0]["actor"]["id"], &log.data(200)[0]["status"]), (&json!(other.ana), &json!(204)));
     app.stop().await;

@@ -1,4 +1,4 @@
-//! Whoever uses a conversation while it goes finds it whole, or gone.
+//! A request about a conversation during its deletion finds it completely or not at all.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Whoever is answered that a message is canceled or changed is obeyed, also in the moment in which it leaves.
+//! An acknowledged cancellation or change of a scheduled message holds, also in the moment in which it is sent.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;

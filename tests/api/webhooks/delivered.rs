@@ -166,7 +166,7 @@ async fn a_webhook_that_is_switched_on_again_goes_on_where_it_stopped() {
     receiver.has(1).await;
     let path = format!("/webhooks/{webhook}");
     app.api.put(&path, json!({"active": false})).await.data(200);
-    // Made after that: once it is told of anything, whoever delivers knows of both.
+    // Created later: once it gets an event, the process that delivers knows both webhooks.
     let other = told(&app, &["ticket.opened", "note.added"]).await;
     app.ticket("5511900000002").await;
     other.1.has(1).await;

@@ -50,7 +50,7 @@ async fn an_address_has_no_more_connections_than_its_share_and_others_are_served
     eventually("the place is free again", || async {
         let mut stream = connect_from("127.0.0.2", plain.address).await;
         let mut heard = [0; 12];
-        // Whoever is turned away may find the connection closed.
+        // A refused client may find the connection closed.
         let is_sent = stream.write_all(GOOD).await.is_ok();
         is_sent && stream.read_exact(&mut heard).await.is_ok() && heard != *b"HTTP/1.1 429"
     })

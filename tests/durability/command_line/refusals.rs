@@ -91,7 +91,7 @@ fn with_json_a_failure_is_one_object_as_well() {
         let message = said["error"]["message"].as_str().unwrap_or_else(|| panic!("no message: {said}"));
         assert!(!message.is_empty() && !message.starts_with("error"), "{message}");
     }
-    // Help is for people, whoever asks.
+    // Help is for people, also with `--json`.
     let help = crate::process::run(folder.path(), &["company", "list", "--json", "--help"]);
     assert!(help.status.success() && !help.stdout.is_empty());
 }

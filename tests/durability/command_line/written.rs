@@ -163,7 +163,7 @@ fn run_in(folder: &Path, mut command: Command, input: &str) -> Output {
     command.current_dir(folder).env("HOTLINE_DATA_DIR", folder.join("hotline-data"));
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
-    // Whoever reads nothing closes it.
+    // A command that reads nothing closes it, and the write fails.
     let _ = child.stdin.take().expect("stdin").write_all(input.as_bytes());
     child.wait_with_output().expect("output")
 }

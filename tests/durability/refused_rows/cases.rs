@@ -43,7 +43,7 @@ pub struct Owner {
 /// One entry of the journal with one value that may be refused.
 pub struct Case {
     pub changes: Vec<Change>,
-    /// What was done, for whoever reads of a failure.
+    /// What was done, for the message of a failure.
     pub name: String,
     /// A text in the row that is found again when it was refused, and only then: PostgreSQL takes no U+0000.
     pub refused: Option<String>,

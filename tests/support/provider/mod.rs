@@ -361,7 +361,7 @@ async fn upload(state: Data<State>, path: Path<(String, String)>, request: HttpR
     HttpResponse::Ok().json(json!({"id": id, "attachment_id": id}))
 }
 
-/// `GET /{version}/{owner}/message_templates`, two at a time so that whoever reads them has to turn the page.
+/// `GET /{version}/{owner}/message_templates`, two at a time, so that a reader has to request further pages.
 async fn templates(state: Data<State>, path: Path<(String, String)>, request: HttpRequest) -> HttpResponse {
     const PER_PAGE: usize = 2;
     let (_, owner) = path.into_inner();

@@ -25,7 +25,7 @@ async fn what_is_sent_after_a_session_has_ended_is_shown_in_the_next() {
     browser.post(&session, "/end", json!({})).await.data(200);
     answer(&app.api, ticket, "are you there?").await;
 
-    // Whoever holds the old token is the same unknown person; without it nobody is.
+    // The holder of the old token is the same anonymous visitor; without it, a visitor is a new one.
     let stranger = browser.open_unknown(json!({"name": "Vera"})).await;
     assert_ne!(shown(&app, &stranger).await["contact"]["id"], before["contact"]["id"]);
     let again = browser.with(&session, Method::POST, "/sessions").json(&json!({"visitor": {"name": "Vera"}}));

@@ -1,5 +1,5 @@
 // Which page is shown. The address says it whole, company and all, so that it can be kept, sent and gone back to: it opens the same in any
-// tab, for whoever may see it.
+// tab, for all who may see it.
 
 import { signal } from "@preact/signals";
 

@@ -79,7 +79,7 @@ onEnded(() => {
   return again.promise;
 });
 
-/** Who it was is signed in again: what waited goes on. Somebody else begins anew. */
+/** The same person has signed in again: waiting calls continue. For another person the page is loaded again. */
 export function resume(answer: SignIn): void {
   const before = session.value;
   const isSame =

@@ -107,7 +107,7 @@ export function PagedList<Row extends { id: number | string }>(props: PagedListP
     (stop) => page<Row>(props.path, { ...props.query, ...asked, order, page: at, perPage: PER_PAGE }, stop),
     [props.path, JSON.stringify(asked), order, at, props.version],
   );
-  // What was just made is shown, and is where somebody goes on.
+  // A new record is scrolled to and has the focus, because the next step usually concerns it.
   const made = fresh.value?.path === props.path ? fresh.value.id : null;
   useEffect(() => {
     if (made === null || !found.data.value) return;

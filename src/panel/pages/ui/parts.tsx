@@ -24,7 +24,7 @@ export function Page(props: {
   useEffect(() => {
     document.title = `${props.title} · ${say(words.product)}`;
   }, [props.title]);
-  // Whoever listens is told where they are; a field that takes the focus by itself keeps it.
+  // A screen reader reads the heading that has the focus; a field that takes the focus itself keeps it.
   useEffect(() => {
     if (!document.querySelector("main :focus, dialog[open]")) heading.current?.focus({ preventScroll: true });
   }, []);

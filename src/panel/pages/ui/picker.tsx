@@ -62,7 +62,7 @@ export function Picker({ id, source, isMany, value, change, label, described, is
     text.value = null;
     at.value = -1;
   };
-  /** A pointer goes on elsewhere, and needs to see it; who types goes on choosing. */
+  /** A click closes the list, because it covers what is pointed at next; after a key it stays open for another choice. */
   const choose = (it: Named, isPointed = false) => {
     const one = { id: it.id, name: it.name };
     if (!isMany) change([one]);

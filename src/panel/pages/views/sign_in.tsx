@@ -279,7 +279,7 @@ export function SignInPage() {
   useEffect(() => {
     exchange("GET", "/session/options", { quiet: true }).then(
       (answer) => (sendsMail.value = (answer as { data: Of<"SignInOptions"> }).data.resetsByMail),
-      // Whoever cannot be reached says so when somebody signs in.
+      // If the service cannot be reached, signing in shows that.
       () => {},
     );
   }, []);

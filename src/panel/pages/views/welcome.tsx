@@ -51,7 +51,7 @@ export function WelcomePage() {
       return;
     }
     isDone.value = true;
-    // Whoever was signed in here before, it is not for them to go on.
+    // The link may be for another person than the one who is signed in in this browser.
     await leave();
   };
   const found = target.value;

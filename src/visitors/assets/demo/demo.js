@@ -175,7 +175,7 @@ function pick(id) {
   attempt(refresh);
 }
 
-/** Whoever does something to a conversation stays with it. */
+/** An action on a ticket selects it, so that the desk stays with it when a newer one arrives. */
 const act = (path, body) =>
   attempt(async () => {
     desk.picked = true;

@@ -1,4 +1,4 @@
-// Whoever may not do something does not see it either; and the pages let nobody else do it for them.
+// What a person may not do is not shown to them, and no page lets another person do it for them.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";

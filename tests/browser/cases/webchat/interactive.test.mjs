@@ -158,7 +158,7 @@ describe("an interactive message", () => {
     await next.click();
     await visitor.widget.getByRole("button", { name: "Previous" }).waitFor();
     await eventually("the last card is shown", async () => {
-      // At the end it is gone: whoever waited for it would wait in vain.
+      // At the end the button is hidden: a click that waits for it would never return.
       await next.evaluateAll((buttons) => buttons.forEach((button) => button.click()));
       return track.evaluate((it) => it.scrollLeft + it.clientWidth > it.scrollWidth - 8);
     });

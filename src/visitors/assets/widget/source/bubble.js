@@ -58,7 +58,7 @@ const chip = ({ name, size }) =>
     h("span", { class: "file-name" }, h("bdi", {}, name), size ? h("small", {}, fileSize(size)) : null),
   );
 
-/** What stands in the bubble, and a function to be told what was chosen of it. */
+/** The content of the bubble, and a function that takes the answer chosen from it. */
 function content(message, chat) {
   if (message.type === "interactive" && message.interactive) return interactive(message, chat);
   const shared = locationIn(message.body);

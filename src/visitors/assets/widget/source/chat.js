@@ -42,11 +42,11 @@ export class Chat {
     this.coming = null;
     /** Ids of messages after which a session ended and another began. */
     this.breaks = new Set();
-    /** Whether the door has told, since the page was loaded, all that was said. */
+    /** Whether all messages were received since the page was loaded. */
     this.isRefreshed = false;
     /** Whether the door answers calls while no socket passes: then asking makes up for it. */
     this.isReached = false;
-    /** The door has told every message of the session up to this one. */
+    /** Every message of the session up to this id was received. */
     this.heardUpTo = 0;
     this.outbox = new Outbox(memory, (entry) => this.deliver(entry), () => this.changed());
     this.line = new Line(door, this);
@@ -177,7 +177,7 @@ export class Chat {
   }
 
   /**
-   * The website says who the visitor is. The conversation under way goes on as theirs, or theirs takes its place.
+   * The website says who the visitor is. The current conversation becomes theirs, or theirs replaces it.
    * Resolves to whether the identity is accepted, as far as that is known without a conversation.
    */
   async identify(identity) {
@@ -189,7 +189,7 @@ export class Chat {
     this.changed();
     for (let attempts = 0; this.identity === identity; attempts++) {
       const outcome = await this.memory.alone("session", () => this.present(identity, subject));
-      // Who comes back may have a conversation that goes on: the door tells once a session is there.
+      // The visitor may have an open conversation, which the service shows only in a session.
       if (outcome && isAnother && !this.session) await this.begin().catch(() => {});
       if (outcome !== null) return outcome;
       await new Promise((wait) => setTimeout(wait, backoff(attempts)));
@@ -225,14 +225,14 @@ export class Chat {
     return false;
   }
 
-  /** The visitor leaves this browser: whoever comes next finds nothing of them, in no tab. */
+  /** The visitor leaves this browser: the next user finds nothing of them, in any tab. */
   async logout() {
     const { session } = this;
     this.memory.set("session", null);
     this.forget();
     for (const name of ["previous", "visitor", "messages", "read", "draft"]) this.memory.set(name, null);
     this.memory.set("forgotten", Date.now());
-    // Nobody can come back to a conversation of somebody unknown; one of somebody known may go on elsewhere.
+    // An anonymous conversation cannot be continued from anywhere; a known visitor may have theirs open on another device.
     if (session && !session.subject) await this.door.end(session.token).catch(() => {});
   }
 
@@ -335,8 +335,8 @@ export class Chat {
   // What comes from the door.
 
   /**
-   * The newest message up to which the door has told everything; null after a reload, when everything comes again with its state. What the
-   * visitor says while no socket is open is not counted: something older may have come meanwhile.
+   * The id up to which every message was received; null after a reload, when all are received again with their statuses. A message
+   * that the visitor sends while no socket is open does not count: an older one may have arrived meanwhile.
    */
   newest() {
     return this.heardUpTo || null;

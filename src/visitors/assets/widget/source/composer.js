@@ -44,7 +44,7 @@ export class Composer {
     });
   }
 
-  /** Whoever wrote here has gone. */
+  /** Empties the field, when the visitor who wrote in it has logged out. */
   forget() {
     this.show("");
   }

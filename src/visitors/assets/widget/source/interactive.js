@@ -6,7 +6,7 @@ import { link, linked, safeUrl } from "./text.js";
 import { words } from "./words.js";
 
 /**
- * The message, and a function that is told what was chosen of it. A choice is made once; afterwards its options stay
+ * The message, and a function that takes the chosen answer. A choice is made once; afterwards its options stay
  * in the order of the keyboard, so that nobody's focus is lost, and do nothing.
  */
 export function interactive(message, chat) {

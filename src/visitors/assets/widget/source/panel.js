@@ -136,7 +136,7 @@ export class Panel {
     this.update();
   }
 
-  /** Where the visitor goes on: on a phone not into a field, which would bring up the keyboard. */
+  /** Focuses what the visitor needs next: on a phone not a field, which would open the keyboard. */
   focus() {
     if (this.isForm) this.form.focus();
     else if (this.chat.isOver) this.over.querySelector("button").focus();
