@@ -308,7 +308,7 @@ def read_result(document: dict[str, Any], read: Operation, operation: dict[str, 
     if "content" not in response:
         read.result = "none"
         return
-    if "text/event-stream" in json.dumps(response["content"]):
+    if "text/event-stream" in response["content"]:
         read.result, read.type = "stream", Type("ref", name="CompanyEvent")
         return
     read.has_csv = "text/csv" in response["content"]

@@ -90,7 +90,8 @@ impl ResponseDescription for EventStream {
         operation.errors.extend([400, 404]);
         let stream =
             json!({"type": "string", "example": "id: 4711\nevent: ticket.opened\ndata: {\"id\": 4711, …}\n\n"});
-        operation.success = (200, Some(json!({"text/event-stream": {"schema": stream}})));
+        operation.success = (200, Some(stream));
+        operation.content_type = "text/event-stream";
     }
 }
 
