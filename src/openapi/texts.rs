@@ -21,6 +21,8 @@ pub struct Texts {
     parameters: BTreeMap<String, String>,
     /// Descriptions of bodies; responses describe themselves.
     schemas: BTreeMap<String, String>,
+    /// Examples of bodies, by operation.
+    bodies: BTreeMap<String, toml::Value>,
     /// By `Schema.field`, by `Noun.field` for all bodies of a noun, or by the field's name alone.
     fields: BTreeMap<String, FieldText>,
 }
@@ -48,6 +50,11 @@ impl Texts {
     /// The description of a tag.
     pub fn tag(&self, tag: &str) -> &str {
         self.tags.get(tag).map(String::as_str).unwrap_or_default()
+    }
+
+    /// An example of an operation's body.
+    pub fn body(&self, id: &str) -> Option<Value> {
+        self.bodies.get(id).map(|example| json!(example))
     }
 
     /// The description of a parameter of an operation; a description of its type takes precedence over that of all
@@ -126,7 +133,8 @@ mod tests {
         let operations: BTreeSet<String> = operations(&documents)
             .filter_map(|operation| operation["operationId"].as_str().map(str::to_owned))
             .collect();
-        let operation_names: BTreeSet<String> = texts.operations.keys().cloned().collect();
+        let operation_names: BTreeSet<String> =
+            texts.operations.keys().chain(texts.bodies.keys()).cloned().collect();
         let stale: Vec<&String> = operation_names.difference(&operations).collect();
         assert!(stale.is_empty(), "there are no such operations: {stale:?}");
         let schemas: BTreeMap<&String, &Value> = schemas(&documents).collect();
@@ -182,6 +190,15 @@ mod tests {
                 "nothing is said of {}",
                 operation["operationId"]
             );
+        }
+    }
+
+    #[test]
+    fn every_body_has_an_example() {
+        for operation in operations(&[routes::document()]) {
+            let body = &operation["requestBody"]["content"]["application/json"];
+            let has_example = body["example"].is_object() || body["examples"].is_object();
+            assert!(has_example || body.is_null(), "no example of the body of {}", operation["operationId"]);
         }
     }
 

@@ -18,30 +18,6 @@ from python import snake  # noqa: E402
 ERRORS = "errors.md"
 # Texts that a client sends as a time are shown so.
 TIME = "2026-01-31T12:00:00Z"
-PERSON = {"name": "Maria Lima", "number": "5511987654321", "email": "maria@example.com", "code": "C-1001"}
-# Bodies whose required fields alone say nothing, or are refused: one of several is required.
-BODIES = {
-    "addCardProduct": {"name": "Solar panel", "unitPrice": 199, "quantity": 12},
-    "closeTicket": {"wrapupTypeId": 7, "wrapupNote": "Requested a refund."},
-    "createCampaign": {
-        "name": "Spring offer",
-        "contactListId": 7,
-        "channelId": 7,
-        "scheduledAt": "2099-01-31T12:00:00.000Z",
-        "message": "Hello {{firstName}}! Panels are cheaper this week.",
-    },
-    "createContact": PERSON,
-    "createContactList": {"name": "Newsletter"},
-    "importContacts": {"contacts": [PERSON, {"name": "João Souza", "email": "joao@example.com", "code": "C-1002"}]},
-    "sendSessionMessage": {"body": "Is my order on its way?"},
-    "addTicketNote": {"body": "Requested a refund by telephone."},
-    "updateCampaign": {"scheduledAt": "2099-01-31T12:00:00.000Z"},
-    "updateCard": {"name": "Roof of the school", "assignedToUserId": 7},
-    "updateContact": {"email": "maria@example.com"},
-    "updateCustomField": {"name": "Plan"},
-    "updateProductCategory": {"description": "Installation and maintenance"},
-    "updateUser": {"name": "Ana Souza"},
-}
 
 
 class Pages:
@@ -221,12 +197,10 @@ class Pages:
     def body_example(self, one):
         if not one.body:
             return None
-        if one.id in BODIES:
-            return BODIES[one.id]
         content = self.raw[one.id]["requestBody"]["content"]["application/json"]
         if given := content.get("examples"):
             return (given.get("text") or next(iter(given.values())))["value"]
-        return content.get("example") or self.body(self.schemas[one.body])
+        return content["example"]
 
     def examples(self, one):
         body = self.body_example(one)

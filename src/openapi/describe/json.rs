@@ -48,6 +48,9 @@ impl Operation {
         if let Some((name, _)) = &self.body {
             let mut content = json!({"application/json": {"schema": reference(name)}});
             add_examples(&mut content["application/json"], self.examples);
+            if let Some(example) = texts.body(&self.id) {
+                content["application/json"]["example"] = example;
+            }
             if self.takes_files {
                 content["multipart/form-data"] = json!({"schema": reference(&form_name(name))});
                 add_examples(&mut content["multipart/form-data"], self.form_examples);
