@@ -28,8 +28,8 @@ pid_file="$folder/pid"
 
 # Without what is only for clients, which the service would report as unknown options.
 hotline() {
-    exec env -u HOTLINE_TEST_BINARY -u HOTLINE_KILLS -u HOTLINE_KILLS_FILE -u HOTLINE_URL -u HOTLINE_API_KEY -u HOTLINE_CHANNEL \
-        -u HOTLINE_PUBLIC_KEY -u HOTLINE_IDENTITY_SECRET "$HOTLINE_TEST_BINARY" "$@"
+    exec env -u HOTLINE_TEST_BINARY -u HOTLINE_TEST_PATIENCE -u HOTLINE_KILLS -u HOTLINE_KILLS_FILE -u HOTLINE_URL -u HOTLINE_API_KEY \
+        -u HOTLINE_CHANNEL -u HOTLINE_PUBLIC_KEY -u HOTLINE_IDENTITY_SECRET "$HOTLINE_TEST_BINARY" "$@"
 }
 
 # Not a child of this shell, which would report its death.
