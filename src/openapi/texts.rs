@@ -133,8 +133,7 @@ mod tests {
         let operations: BTreeSet<String> = operations(&documents)
             .filter_map(|operation| operation["operationId"].as_str().map(str::to_owned))
             .collect();
-        let operation_names: BTreeSet<String> =
-            texts.operations.keys().chain(texts.bodies.keys()).cloned().collect();
+        let operation_names: BTreeSet<String> = texts.operations.keys().chain(texts.bodies.keys()).cloned().collect();
         let stale: Vec<&String> = operation_names.difference(&operations).collect();
         assert!(stale.is_empty(), "there are no such operations: {stale:?}");
         let schemas: BTreeMap<&String, &Value> = schemas(&documents).collect();

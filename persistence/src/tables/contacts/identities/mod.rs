@@ -1,7 +1,7 @@
 //! Who somebody is: the one place that finds the contact of a number or of a provider's id (page-scoped, account-scoped, in
 //! place of a hidden number, or of a group), and that decides what follows when both are known.
 //!
-//! To create a contact with such a key, or to give one to a contact, takes the key's lock ([`lock`]) from the look-up until
+//! To create a contact with such a key, or to give one to a contact, takes the key's lock (`lock`) from the look-up until
 //! the transaction ends: however many calls come at once, in whatever spelling, a person gets one contact. All keys of a
 //! transaction are locked together, before any row.
 
