@@ -1,7 +1,7 @@
 //! Writes an archived company as a new one, in one transaction. What a line contains is not trusted: its fields must be columns
 //! of its table, and belong to the new company.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -9,6 +9,7 @@ use sqlx::postgres::PgPool;
 use sqlx::{AssertSqlSafe, Connection, Postgres, Transaction};
 
 use super::export::{columns, every_table};
+use super::value::{self, ColumnType};
 use super::{ArchivedTable, COMPANY, camel_case};
 use crate::key::new_key;
 use crate::sealed::{self, Keyring, Secret};
@@ -66,11 +67,13 @@ pub struct Import {
     transaction: Transaction<'static, Postgres>,
     keys: Keyring,
     company: CompanyId,
-    /// The channels that have another id here, since the installation has one with theirs.
+    /// The ids of the channels here: their own, or another one where the installation has a channel with theirs.
     channels: HashMap<i64, i64>,
+    /// These ids here; their rows may not be written yet.
+    channel_ids: HashSet<i64>,
     table: &'static ArchivedTable,
-    /// The columns of the table, by the names of their fields.
-    columns: BTreeMap<String, String>,
+    /// The columns of the table with their types, by the names of their fields.
+    columns: BTreeMap<String, (String, ColumnType)>,
     rows: Vec<Fields>,
     bytes: usize,
     /// The line of the first of these rows.
@@ -92,6 +95,7 @@ impl Import {
             keys: keys.clone(),
             company: CompanyId::new(0),
             channels: HashMap::new(),
+            channel_ids: HashSet::new(),
             table: &COMPANY,
             columns: BTreeMap::new(),
             rows: Vec::new(),
@@ -113,7 +117,12 @@ impl Import {
     /// When the database cannot answer.
     pub async fn begin_table(&mut self, table: &'static ArchivedTable) -> Result<()> {
         let columns = columns(&mut self.transaction, table).await?;
-        self.columns = columns.into_iter().map(|column| (camel_case(&column), column)).collect();
+        let types = column_types(&mut self.transaction, table).await?;
+        let of = |column: String| {
+            let kind = types.get(&column).copied().unwrap_or(ColumnType::Other);
+            (camel_case(&column), (column, kind))
+        };
+        self.columns = columns.into_iter().map(of).collect();
         (self.table, self.first_line, self.line) = (table, 1, 0);
         Ok(())
     }
@@ -192,19 +201,18 @@ impl Import {
             serde_json::from_str(line).map_err(|error| RowError::NotAnObject(error.to_string()))?;
         let mut fields = Fields::new();
         for (name, value) in parsed {
-            let column = self.columns.get(&name).ok_or_else(|| RowError::UnknownField(name.clone()))?;
+            let (column, kind) = self.columns.get(&name).ok_or_else(|| RowError::UnknownField(name.clone()))?;
             let invalid = |reason: &str| RowError::Invalid { field: name.clone(), reason: reason.to_owned() };
             let decoded: Value = serde_json::from_str(value.get()).map_err(|error| invalid(&error.to_string()))?;
             if controls::value_has_refused(&decoded) {
                 return Err(invalid(controls::REFUSED));
             }
-            let is_id = column == "id" || column.ends_with("_id");
-            if is_id && decoded.as_number().is_some() && decoded.as_i64().is_none_or(|id| !(1..=ID_MAX).contains(&id)) {
-                return Err(invalid("is no valid id"));
+            if let Some(reason) = value::refusal(self.table.table, column, *kind, &decoded) {
+                return Err(invalid(reason));
             }
             fields.insert(column.clone(), value);
         }
-        match self.columns.iter().find(|(_, column)| !fields.contains_key(*column)) {
+        match self.columns.iter().find(|(_, (column, _))| !fields.contains_key(column)) {
             Some((name, _)) => Err(RowError::MissingField(name.clone())),
             None => Ok(fields),
         }
@@ -272,6 +280,9 @@ impl Import {
             error: RowError::Invalid { field: field.to_owned(), reason: reason.to_owned() },
         };
         let id: i64 = get(fields, "id").ok_or_else(|| refused("id", "is no valid id"))?;
+        if self.channels.contains_key(&id) {
+            return Err(refused("id", "is that of another channel"));
+        }
         let kind: String = get(fields, "type").ok_or_else(|| refused("type", "is no type of a channel"))?;
         let kind: ChannelType = kind.parse().map_err(|()| refused("type", "is no type of a channel"))?;
         let settings: Value = get(fields, "settings").unwrap_or_default();
@@ -293,12 +304,16 @@ impl Import {
         if is_key_taken {
             fields.insert("public_key".to_owned(), raw(&new_key("ch_")));
         }
-        if is_id_taken {
-            let new = sqlx::query_scalar("select nextval(pg_get_serial_sequence('channels', 'id'))");
-            let new: i64 = new.fetch_one(&mut *self.transaction).await?;
-            self.channels.insert(id, new);
-            fields.insert("id".to_owned(), raw(&new));
+        let mut new = id;
+        let mut is_taken = is_id_taken;
+        while is_taken || self.channel_ids.contains(&new) {
+            let next = sqlx::query_scalar("select nextval(pg_get_serial_sequence('channels', 'id'))");
+            new = next.fetch_one(&mut *self.transaction).await?;
+            is_taken = false;
         }
+        self.channels.insert(id, new);
+        self.channel_ids.insert(new);
+        fields.insert("id".to_owned(), raw(&new));
         Ok(())
     }
 
@@ -335,9 +350,6 @@ impl Import {
     }
 }
 
-/// Largest id that every reader of JSON can represent.
-const ID_MAX: i64 = 1 << 53;
-
 fn raw(value: &impl serde::Serialize) -> Box<RawValue> {
     // Numbers, texts and settings without secrets can be serialized.
     to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
@@ -372,6 +384,16 @@ fn adapt_session(fields: &mut Fields) {
         let seen = fields.get("last_seen_at").cloned().unwrap_or_else(|| RawValue::NULL.to_owned());
         fields.insert("ended_at".to_owned(), seen);
     }
+}
+
+/// The types of the columns of a table.
+async fn column_types(db: &mut sqlx::PgConnection, table: &ArchivedTable) -> Result<HashMap<String, ColumnType>> {
+    let types = sqlx::query_as(
+        "select a.attname::text, t.typname::text from pg_attribute a join pg_type t on t.oid = a.atttypid
+         where a.attrelid = to_regclass($1) and a.attnum > 0 and not a.attisdropped",
+    );
+    let types: Vec<(String, String)> = types.bind(table.table).fetch_all(db).await?;
+    Ok(types.into_iter().map(|(column, kind)| (column, ColumnType::of(&kind))).collect())
 }
 
 /// Why PostgreSQL refuses a row; `None`: the database failed.

@@ -6,6 +6,7 @@
 
 mod export;
 mod import;
+mod value;
 
 pub use export::{CompanySnapshot, column_names};
 pub use import::{Import, ImportError, LINE_BYTES_MAX, RowError};

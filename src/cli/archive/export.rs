@@ -24,10 +24,9 @@ use crate::cli::{Failure, GlobalArgs};
 use crate::media::{FileArchive, ReadError};
 
 pub async fn run(args: ExportArgs, global: &GlobalArgs) -> Result<(), Failure> {
-    let files = open_files()?;
     let manifest = with_database(&global.database, async |db| {
         let audited = AuditedAction::of_company(Some(args.company), "exportCompany").on(args.company);
-        audited.run(db, async || write(&args, db, &files).await, |_| Target::of(args.company)).await
+        audited.run(db, async || write(&args, db, &open_files()?).await, |_| Target::of(args.company)).await
     });
     let manifest = manifest.await?;
     if manifest.missing_files > 0 {

@@ -39,12 +39,20 @@ pub async fn run(args: ImportArgs, global: &GlobalArgs) -> Result<(), Failure> {
         check_sum(&args.dir.join(file_of(table.noun)), sum)?;
     }
     check_sum(&args.dir.join(FILE_LIST), &manifest.files)?;
+    // All of it is imported, or nothing.
+    if let Some(noun) = manifest.nouns.keys().find(|noun| every_table().all(|table| table.noun != **noun)) {
+        let release = &manifest.release;
+        return Err(damaged(format!(
+            "{MANIFEST}: has the unknown noun `{noun}`; it was exported by release {release}"
+        )));
+    }
     let files = open_files()?;
     let imported = with_secrets(&global.database, async |db, keys| {
         let work = async || {
             let mut import = Import::begin(db, keys, new_secret).await.map_err(in_words)?;
             for table in every_table() {
-                import_table(&mut import, &args.dir, table).await?;
+                let lines = manifest.nouns.get(table.noun).map_or(0, |sum| sum.lines);
+                import_table(&mut import, &args.dir, table, lines).await?;
             }
             let company = import.company();
             let stored = import_files(&args.dir, &files, company).await;
@@ -124,7 +132,12 @@ fn check_sum(path: &Path, expected: &FileSum) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn import_table(import: &mut Import, dir: &Path, table: &'static ArchivedTable) -> Result<(), Failure> {
+async fn import_table(
+    import: &mut Import,
+    dir: &Path,
+    table: &'static ArchivedTable,
+    lines: u64,
+) -> Result<(), Failure> {
     let path = dir.join(file_of(table.noun));
     let failed = |error: ImportError| match error {
         ImportError::Database(error) => Failure::from(error),
@@ -138,8 +151,9 @@ async fn import_table(import: &mut Import, dir: &Path, table: &'static ArchivedT
         import.line(&line).await.map_err(failed)?;
     }
     import.end_table().await.map_err(failed)?;
-    if table.table == COMPANY.table && number != 1 {
-        return Err(damaged(format!("{}: has {number} lines instead of one", path.display())));
+    let lines = if table.table == COMPANY.table { 1 } else { lines };
+    if number != lines {
+        return Err(damaged(format!("{}: has {number} lines instead of {lines}", path.display())));
     }
     Ok(())
 }

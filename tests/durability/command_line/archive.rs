@@ -253,6 +253,29 @@ async fn a_company_is_the_same_in_another_installation() {
 }
 
 #[actix_web::test]
+async fn a_channel_is_given_an_id_that_no_other_channel_of_the_export_has() {
+    let (folder, other) = (prepared_folder(), prepared_folder());
+    let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
+    let dir = folder.path().join("acme");
+    printed(folder.path(), &["export", &dir.display().to_string(), "--company", &company.id.to_string()]);
+    // There, the first channel has an id of the export, and the next free id is that of the second.
+    with_database(other.path(), async |db| {
+        let there = Company::create(db, "Other").await;
+        let delete = sqlx::query("delete from channels where id = $1").bind(there.phone.max(there.webchat));
+        delete.execute(db).await.expect("deleted");
+        let reset = "select setval(pg_get_serial_sequence('channels', 'id'), (select max(id) from channels))";
+        sqlx::query(reset).execute(db).await.expect("reset");
+    })
+    .await;
+    printed(other.path(), &["import", &dir.display().to_string()]);
+    let ids = with_database(other.path(), async |db| {
+        sqlx::query_scalar::<_, i64>("select id from channels order by id").fetch_all(db).await.expect("channels")
+    })
+    .await;
+    assert_eq!(ids, [1, 2, 3]);
+}
+
+#[actix_web::test]
 async fn a_damaged_or_hostile_export_is_refused_with_its_file_and_line() {
     let folder = prepared_folder();
     let path = folder.path();
@@ -271,11 +294,26 @@ async fn a_damaged_or_hostile_export_is_refused_with_its_file_and_line() {
         ("queues.jsonl", "{", "[", true, "queues.jsonl: line 1 is no JSON object"),
         ("queues.jsonl", "\"color\"", "\"colour\"", true, "line 1 has the unknown field `colour`"),
         ("queues.jsonl", "\"id\" : ", "\"id\" : -", true, "line 1 the field `id` is no valid id"),
+        (
+            "company.jsonl",
+            "\"createdAt\" : \"2",
+            "\"createdAt\" : \"infinity 2",
+            true,
+            "line 1 the field `createdAt` is no valid time",
+        ),
         ("queues.jsonl", "\"manual\"", "\"unknown\"", true, "queues.jsonl: line 1 is refused"),
         ("queues.jsonl", "Sales", "Support", true, "queues.jsonl: line 2 is refused"),
         ("queues.jsonl", "Sales", "Sa\\u0001les", true, "line 2 the field `name` must not contain"),
         ("channels.jsonl", "\"whatsapp\"", "\"fax\"", true, "channels.jsonl: line 1 the field `type`"),
         ("company.jsonl", "}", "}\n{}", true, "company.jsonl: line 2"),
+        (
+            "manifest.json",
+            "\"tags\"",
+            "\"badges\": {\"lines\": 0, \"bytes\": 0, \"sha256\": \"\"}, \"tags\"",
+            false,
+            "unknown noun `badges`",
+        ),
+        ("queues.jsonl", "}\n", "}\n\n", true, "queues.jsonl: line 2 is no JSON object"),
         ("manifest.json", "hotline-company", "other", false, "manifest.json: has the format"),
         ("manifest.json", "\"version\": 1", "\"version\": 9", false, "newer one"),
     ]
