@@ -73,7 +73,7 @@ fn reload(keys: Option<&Keyring>) {
     if let Err(error) = &filter {
         tracing::warn!(%error, "could not read the log filter again; keeping the previous one");
     }
-    let read = keys.map(|keys| (keys, keys.load()));
+    let read = keys.map(|keys| (keys, keys.reload()));
     let key_count = match &read {
         Some((keys, Ok(_))) => Some(keys.ids().len()),
         Some((_, Err(error))) => {

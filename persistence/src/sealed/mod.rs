@@ -160,6 +160,22 @@ impl Keyring {
         Ok(true)
     }
 
+    /// As [`Keyring::load`], for a service that runs with the key that seals. A file without it belongs to another installation
+    /// or is incomplete: what another key sealed could not be opened after the next start.
+    ///
+    /// # Errors
+    /// As [`Keyring::load`], and [`KeyError::OtherKey`] for such a file. The previous keys stay.
+    pub fn reload(&self) -> Result<bool, KeyError> {
+        let Some(keys) = file::read(&self.inner.path)? else { return Ok(false) };
+        let sealing = self.ids().into_iter().next().filter(|_| self.stand_in().is_none());
+        if let Some(id) = sealing.filter(|id| keys.iter().all(|key| key.id != *id)) {
+            let ids: Vec<&str> = keys.iter().map(|key| key.id.as_str()).collect();
+            return Err(KeyError::OtherKey { id, key_ids: ids.join(", "), path: self.inner.path.clone() });
+        }
+        self.set_keys(keys);
+        Ok(true)
+    }
+
     /// Reads the file, and creates it with a new key if it does not exist.
     ///
     /// # Errors

@@ -30,6 +30,11 @@ async fn sighup_reads_the_log_filter_and_the_keys_again() {
     process.signal(Signal::SIGHUP);
     eventually("it says what is wrong", || async { process.log().contains("keeping the previous one") }).await;
     assert!(process.log().contains("directive 1 (`a=b=c`)"), "{}", process.log());
+
+    // The key of another installation: what it sealed could not be opened after the next start.
+    std::fs::write(folder.path().join("secrets.key"), format!("{}\n", "17".repeat(32))).expect("a file");
+    process.signal(Signal::SIGHUP);
+    eventually("it keeps its keys", || async { process.log().contains("keeping the previous keys") }).await;
     process.signal(Signal::SIGTERM);
     assert_eq!(process.wait().code(), Some(0), "{}", process.log());
 }
