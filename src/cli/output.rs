@@ -1,5 +1,8 @@
 //! The output of commands: text for people, or one JSON object.
 
+use std::fmt::Display;
+use std::io::{ErrorKind, Write};
+
 use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
@@ -17,10 +20,10 @@ impl OutputArgs {
     pub fn one(self, record: impl Serialize) -> Result<(), super::Failure> {
         let record = serde_json::to_value(record)?;
         if self.json {
-            println!("{record}");
+            print(record)?;
         } else if let Some(fields) = record.as_object() {
             for (name, value) in fields {
-                println!("{name:<16} {}", plain_text(value));
+                print(format_args!("{name:<16} {}", plain_text(value)))?;
             }
         }
         Ok(())
@@ -39,21 +42,28 @@ impl OutputArgs {
         if self.json {
             let all: serde_json::Map<_, _> =
                 lists.into_iter().map(|(noun, _, records)| (noun.to_owned(), records)).collect();
-            println!("{}", Value::Object(all));
-            return Ok(());
+            return print(Value::Object(all));
         }
         for (index, (_, columns, records)) in lists.into_iter().enumerate() {
             if index > 0 {
-                println!();
+                print("")?;
             }
-            print_table(columns, &records);
+            print_table(columns, &records)?;
         }
         Ok(())
     }
 }
 
+/// Prints a line. A reader that has gone, such as `head`, has read what it wanted.
+pub fn print(line: impl Display) -> Result<(), super::Failure> {
+    match writeln!(std::io::stdout(), "{line}") {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
 /// Prints a header and one line per record.
-fn print_table(columns: &[&str], records: &Value) {
+fn print_table(columns: &[&str], records: &Value) -> Result<(), super::Failure> {
     let names = columns.iter().map(|name| (*name).to_owned()).collect();
     let values = |record: &Value| columns.iter().map(|name| plain_text(&record[*name])).collect();
     let rows: Vec<Vec<String>> =
@@ -63,8 +73,9 @@ fn print_table(columns: &[&str], records: &Value) {
             let width = rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
             format!("{cell:<width$}")
         });
-        println!("{}", cells.collect::<Vec<String>>().join("  ").trim_end());
+        print(cells.collect::<Vec<String>>().join("  ").trim_end())?;
     }
+    Ok(())
 }
 
 fn plain_text(value: &Value) -> String {

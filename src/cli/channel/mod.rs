@@ -13,7 +13,7 @@ use self::options::{Options, apply};
 use super::audit::{AuditedAction, Target};
 use super::database::{read_database, with_secrets};
 use super::subject::NameArgs;
-use super::{Failure, GlobalArgs};
+use super::{Failure, GlobalArgs, output};
 use crate::config::public_url;
 use crate::web::request::channel_values::{embed_line, hook_url};
 
@@ -211,7 +211,7 @@ impl AddressArgs {
         let step = SetupStep::of(&row, self.public_url.as_deref());
         global.output.one(ChannelWithStep { channel: PrintedChannel::of(row), step: &step })?;
         if !global.output.json {
-            println!("\n{}", step.instructions());
+            output::print(format_args!("\n{}", step.instructions()))?;
         }
         Ok(())
     }
