@@ -7,8 +7,8 @@ mod network;
 mod postgres;
 
 use clap::Args;
-use hotline_persistence::PgPool;
 use hotline_persistence::backup::State;
+use hotline_persistence::{PgPool, schema};
 
 use super::database::connect;
 use super::findings::{Finding, finish};
@@ -56,7 +56,7 @@ async fn of_database(settings: &Settings, is_offline: bool, db: &PgPool) -> Vec<
         Err(error) => Err(error.into()),
     };
     match state {
-        Ok(state) => findings.push(Finding::ok("schema", format!("{}, of Hotline {}", state.migration, state.release))),
+        Ok(state) => findings.push(of_schema(&state)),
         Err(_) => {
             findings.push(Finding::note("schema", "there are no tables yet", "the first start creates them"));
             return findings;
@@ -66,6 +66,19 @@ async fn of_database(settings: &Settings, is_offline: bool, db: &PgPool) -> Vec<
         findings.extend(network::check(settings, db).await.unwrap_or_else(|error| vec![failed("network", &*error)]));
     }
     findings
+}
+
+/// Whether this release can serve the tables.
+fn of_schema(state: &State) -> Finding {
+    let found = format!("{}, of Hotline {}", state.migration, state.release);
+    match schema::known() {
+        known if state.least_migration > known => Finding::problem(
+            "schema",
+            format!("{found}: it needs a release with schema {} or newer; this one has {known}", state.least_migration),
+            "install that release; an older one cannot serve these tables",
+        ),
+        _ => Finding::ok("schema", found),
+    }
 }
 
 fn failed(check: &'static str, error: &dyn std::error::Error) -> Finding {
