@@ -124,6 +124,7 @@ fn report(erasure: &Erasure) -> Value {
             "auditLog": "that the contact was erased, by its ID only",
             "reports": "the figures in which the conversations are counted",
             "cards": erasure.traces.cards,
+            "groups": "what the person wrote in groups, and how they reacted there, with their name and number",
             "journal": "entries of the past, until their segment is overwritten: at the latest after as many bytes of new \
                 changes as --journal-max-size",
             "backups": "backups, standbys and PostgreSQL's own log, until they expire or are recycled",
