@@ -77,7 +77,9 @@ fn of_journal(journal: Result<Option<Contents>, JournalError>, state: &State) ->
     let journal = match journal {
         Ok(journal) => journal,
         Err(error @ JournalError::Damaged { .. }) => {
-            return vec![Finding::problem(JOURNAL, error.to_string(), restore)];
+            let next = "if the last line of the service's log is `stopped; all changes are written`, move the folder `journal` \
+                away: the tables have everything. Otherwise see `A damaged journal` in docs/operate/runbook.md";
+            return vec![Finding::problem(JOURNAL, error.to_string(), next)];
         }
         Err(error) => {
             let reason = std::error::Error::source(&error).map_or_else(String::new, |source| format!(": {source}"));
