@@ -6,7 +6,7 @@ use hotline_persistence::tables::secret_keys::{self, NewFile};
 use hotline_persistence::{Error, PgPool, migration};
 use hotline_postgres::{Cluster, ClusterOptions};
 
-use super::{Failure, Refusal, failure};
+use super::{Failure, Refusal, failure, unfinished_restore};
 use crate::config::DatabaseArgs;
 
 /// What to do when the data folder has no private PostgreSQL yet.
@@ -27,6 +27,8 @@ enum TableAccess {
     Write,
     /// Looks after the schema itself.
     Schema,
+    /// Restores them into an empty database.
+    Restore,
 }
 
 /// Runs `work`, which may change tables, on the database of an installation, whether the service is running or not.
@@ -89,12 +91,12 @@ pub(super) async fn with_keys_as_found<T>(
     .await
 }
 
-/// Like [`connect`], in a data folder that may be new.
+/// Like [`connect`], for a restore: in a data folder that may be new.
 pub(super) async fn connect_new<T>(
     args: &DatabaseArgs,
     work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    open(args, NewFolder::Create, TableAccess::Schema, work).await
+    open(args, NewFolder::Create, TableAccess::Restore, work).await
 }
 
 async fn open<T>(
@@ -103,6 +105,9 @@ async fn open<T>(
     access: TableAccess,
     work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
+    if access != TableAccess::Restore {
+        unfinished_restore::refuse(&args.data_dir)?;
+    }
     let (cluster, options) = match args.database()? {
         Some(options) => (None, options),
         None => {
@@ -146,7 +151,7 @@ async fn work_on<T>(
     work: impl AsyncFnOnce(&PgPool) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let missing = match access {
-        TableAccess::Schema => None,
+        TableAccess::Schema | TableAccess::Restore => None,
         TableAccess::Write => {
             migration::ready_to_write(db).await?;
             None

@@ -35,6 +35,7 @@ mod service_manager;
 mod signals;
 mod subject;
 mod token;
+mod unfinished_restore;
 mod webhook;
 
 use std::ffi::OsString;

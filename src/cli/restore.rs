@@ -1,21 +1,21 @@
 //! `hotline restore`: an installation from a backup, in an empty data folder and an empty database.
 //!
-//! IMPORTANT: the tables are restored last, in one transaction. Until then a start refuses the folder, because the
-//! database is older than the journal; so nothing is ever served from a part of a backup.
+//! IMPORTANT: nothing is ever served from a part of a backup. The tables are restored last, in one transaction, and until the
+//! end the folder has a mark with which every other command refuses it.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 use clap::Args;
-use hotline_persistence::backup::is_empty;
+use hotline_persistence::backup::{RestorePlace, is_empty};
 use hotline_persistence::{PgPool, schema};
 use hotline_postgres::find_program;
 use serde::Serialize;
 
-use super::backup::{self, BackupFileError, Connection, JOURNAL, KEY, MEDIA, Manifest, Sums};
+use super::backup::{self, BackupFileError, Connection, DamagedFiles, JOURNAL, KEY, MEDIA, Manifest, Sums};
 use super::database::connect_new;
-use super::{Failure, GlobalArgs, Refusal};
+use super::{Failure, GlobalArgs, Refusal, unfinished_restore};
 use crate::config::{DatabaseArgs, MediaPlaceArgs};
 use crate::exit_code::Exit;
 
@@ -36,6 +36,9 @@ pub struct RestoreArgs {
     /// A backup, or a folder for backups, of which the newest is restored
     #[arg(value_name = "DIR")]
     dir: PathBuf,
+    /// Restore everything but the files of messages that are damaged or missing in the backup
+    #[arg(long)]
+    skip_damaged_files: bool,
     #[command(flatten)]
     place: MediaPlaceArgs,
 }
@@ -49,6 +52,8 @@ struct Restored {
     complete_to: DateTime<Utc>,
     data_dir: PathBuf,
     files: u64,
+    /// Number of files that were left out, because they are damaged in the backup.
+    damaged_files: u64,
     /// What to do next.
     next: String,
 }
@@ -61,17 +66,25 @@ pub async fn run(args: RestoreArgs, global: &GlobalArgs) -> Result<(), Failure> 
     let is_quiet = global.output.json || !std::io::stderr().is_terminal();
     let target = RestoreTarget { database: &global.database, media: &media };
     target.check(&manifest)?;
-    let sums = manifest.verify(&path, |count| {
+    let damaged_files = if args.skip_damaged_files { DamagedFiles::Skip } else { DamagedFiles::Refuse };
+    let verified = manifest.verify(&path, damaged_files, |count| {
         if !is_quiet && count.is_multiple_of(PROGRESS_FILES) {
             eprintln!("verified: {count} files");
         }
     })?;
-    connect_new(&global.database, async |db| target.restore(&manifest, &path, &sums, db).await).await?;
+    target.begin()?;
+    let restored =
+        connect_new(&global.database, async |db| target.restore(&manifest, &path, &verified.sums, db).await).await;
+    // A restore that fails has removed what it wrote.
+    let ended = target.end();
+    restored?;
+    ended?;
     global.output.one(Restored {
         backup: path,
         complete_to: manifest.complete_to,
         data_dir: global.database.data_dir.clone(),
-        files: manifest.files.count,
+        files: manifest.files.count.saturating_sub(verified.damaged),
+        damaged_files: verified.damaged,
         next: next(&manifest),
     })
 }
@@ -106,6 +119,19 @@ fn check_schema(manifest: &Manifest) -> Result<(), Failure> {
     Err(Refusal::configuration(message).into())
 }
 
+/// Refuses a database in which the role would not find the tables.
+fn check_place(manifest: &Manifest, place: &RestorePlace) -> Result<(), Refusal> {
+    let schema = &manifest.database.schema;
+    if place.schema.as_ref() == Some(schema) {
+        return Ok(());
+    }
+    let found = place.schema.as_ref().map_or("none".to_owned(), |found| format!("`{found}`"));
+    Err(Refusal::configuration(format!(
+        "the tables of this backup belong to the schema `{schema}`, and that of this role in the database is {found}. Create it \
+         and make it the role's: `create schema {schema} authorization ROLE`, `alter role ROLE set search_path = {schema}`"
+    )))
+}
+
 /// Where a backup is restored to.
 struct RestoreTarget<'a> {
     database: &'a DatabaseArgs,
@@ -116,6 +142,7 @@ impl RestoreTarget<'_> {
     /// Refuses a folder that is not empty; nothing is changed.
     fn check(&self, manifest: &Manifest) -> Result<(), Failure> {
         let folder = &self.database.data_dir;
+        unfinished_restore::refuse(folder)?;
         let names = backup::names(folder)?;
         if let Some(name) = names.iter().find(|name| !ALLOWED.contains(&name.as_str())) {
             return Err(format!(
@@ -146,17 +173,41 @@ impl RestoreTarget<'_> {
         }
     }
 
+    /// Marks the folder.
+    fn begin(&self) -> Result<(), BackupFileError> {
+        let folder = &self.database.data_dir;
+        backup::create_folder(folder)?;
+        let path = folder.join(unfinished_restore::FILE);
+        std::fs::File::create_new(&path).map_err(BackupFileError::new("create", &path))?;
+        backup::sync(folder)
+    }
+
+    /// Removes the mark, after everything that it protects is on disk.
+    fn end(&self) -> Result<(), BackupFileError> {
+        let folder = &self.database.data_dir;
+        backup::sync(folder)?;
+        let path = folder.join(unfinished_restore::FILE);
+        std::fs::remove_file(&path).map_err(BackupFileError::new("remove", &path))?;
+        backup::sync(folder)
+    }
+
     async fn restore(&self, manifest: &Manifest, path: &Path, sums: &Sums, db: &PgPool) -> Result<(), Failure> {
-        if !is_empty(&mut *db.acquire().await?).await? {
-            return Err("the database is not empty: restore into a new one, with `create database`".into());
-        }
+        let place = {
+            let mut connection = db.acquire().await?;
+            if !is_empty(&mut connection).await? {
+                return Err("the database is not empty: restore into a new one, with `create database`".into());
+            }
+            RestorePlace::read(&mut connection).await?
+        };
+        check_place(manifest, &place)?;
         let program = find_program(PG_RESTORE, self.database.pg_bin.as_deref(), manifest.database.pg_dump).await?;
         let connection = Connection::new(&db.connect_options(), self.database.database_url.as_deref());
         let result = self.write(path, sums).map_err(Failure::from);
         let result = match result {
             Ok(()) => {
                 let path = path.to_owned();
-                let restore = move || backup::restore_tables(&program, &connection, &path);
+                let schema = manifest.database.schema.clone();
+                let restore = move || backup::restore_tables(&program, &connection, &path, &schema, &place.extensions);
                 tokio::task::spawn_blocking(restore).await?.map_err(Failure::from)
             }
             Err(error) => Err(error),

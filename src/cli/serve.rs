@@ -3,7 +3,7 @@
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use super::signals::Signals;
-use super::{Cli, Failure, config, service_manager};
+use super::{Cli, Failure, config, service_manager, unfinished_restore};
 use crate::config::{DatabaseArgs, ServeArgs};
 use crate::service::{Service, ServiceError};
 use crate::telemetry;
@@ -27,6 +27,7 @@ pub(super) async fn start(
         None => telemetry::start(args.logs.log, filter),
     }
     super::root::check(&database.data_dir)?;
+    unfinished_restore::refuse(&database.data_dir)?;
     raise_file_limit();
     let settings = args.settings(database)?;
     log_start(&settings);

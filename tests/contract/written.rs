@@ -16,9 +16,10 @@ const BEGIN: &str = "<!-- made by `make configuration`: -->";
 const END: &str = "<!-- to here -->";
 
 /// Files that are named and not in the repository, and why.
-const ELSEWHERE: [(&str, &str); 5] = [
+const ELSEWHERE: [(&str, &str); 6] = [
     ("backup.json", "the data folder's"),
     ("hotline.toml", "the operator's"),
+    ("restore.unfinished", "the data folder's"),
     ("/api/v1/openapi.json", "an address of the service"),
     ("/panel/api/v1/openapi.json", "an address of the service"),
     ("target/faults/summary.md", "what `make faults` leaves"),

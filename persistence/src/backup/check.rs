@@ -60,6 +60,27 @@ pub async fn rejected(db: &mut PgConnection) -> Result<Vec<Count>> {
     Ok(sqlx::query_as(rejected).fetch_all(db).await?)
 }
 
+/// What a restore finds in a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RestorePlace {
+    /// The schema in which the role's tables are; `None`: those on its path do not exist.
+    pub schema: Option<String>,
+    /// The extensions that are installed.
+    pub extensions: Vec<String>,
+}
+
+impl RestorePlace {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// When the database cannot answer.
+    pub async fn read(db: &mut PgConnection) -> Result<Self> {
+        let found = "select current_schema()::text, array(select extname::text from pg_extension order by extname)";
+        let (schema, extensions) = sqlx::query_as(found).fetch_one(db).await?;
+        Ok(Self { schema, extensions })
+    }
+}
+
 /// Rows that refer to a missing ticket, contact or message. Each statement reads whole tables.
 ///
 /// # Errors

@@ -9,6 +9,6 @@ mod check;
 mod server;
 mod snapshot;
 
-pub use check::{Count, Orphans, counts, files_after, is_empty, orphans, rejected, still_used};
+pub use check::{Count, Orphans, RestorePlace, counts, files_after, is_empty, orphans, rejected, still_used};
 pub use server::{DatabaseServer, server};
 pub use snapshot::{JournalPosition, Snapshot, State};

@@ -38,6 +38,8 @@ pub struct State {
     pub server_version: i32,
     /// The schema in which the tables are.
     pub schema: String,
+    /// Whether the database has schemas of others: neither this one, nor PostgreSQL's, nor those of extensions.
+    pub is_shared: bool,
     /// The last migration.
     pub migration: i64,
     /// The lowest migration that a release must know to serve it.
@@ -56,8 +58,11 @@ impl State {
     /// # Errors
     /// When the database cannot answer, or has no tables of Hotline.
     pub async fn read(db: &mut PgConnection) -> Result<Self> {
-        let server = "select current_setting('server_version_num')::int4, current_schema()::text, now()";
-        let (server_version, schema, now): (i32, Option<String>, DateTime<Utc>) =
+        let server = "select current_setting('server_version_num')::int4, current_schema()::text, now(), exists (
+                 select from pg_namespace n
+                 where n.nspname !~ '^pg_' and n.nspname not in ('information_schema', 'public', current_schema())
+                   and not exists (select from pg_extension e where e.extnamespace = n.oid))";
+        let (server_version, schema, now, is_shared): (i32, Option<String>, DateTime<Utc>, bool) =
             sqlx::query_as(server).fetch_one(&mut *db).await?;
         let migrations =
             "select (select coalesce(max(version), 0) from _sqlx_migrations), least, release from schema_needs";
@@ -65,7 +70,7 @@ impl State {
         let watermarks = "select journal, seq, epoch from journal_watermark order by journal";
         let watermarks = sqlx::query_as(watermarks).fetch_all(&mut *db).await?;
         let schema = schema.unwrap_or_default();
-        Ok(Self { server_version, schema, migration, least_migration, release, now, watermarks })
+        Ok(Self { server_version, schema, is_shared, migration, least_migration, release, now, watermarks })
     }
 
     /// The major version of the server.
@@ -162,6 +167,7 @@ mod tests {
         State {
             server_version: 150_004,
             schema: "public".to_owned(),
+            is_shared: false,
             migration: 1,
             least_migration: 1,
             release: "0.1.0".to_owned(),

@@ -26,8 +26,11 @@ const SYSTEM_CERTIFICATES: [&str; 2] = ["/etc/ssl/certs/ca-certificates.crt", "/
 /// The extensions that the tables use.
 const EXTENSIONS: [&str; 3] = ["unaccent", "pg_trgm", "btree_gin"];
 
-/// The schema of a database that has no other user.
-const PUBLIC: &str = "public";
+/// The schema that every database has.
+pub const PUBLIC: &str = "public";
+
+/// In what a program reports, if PostgreSQL denies access.
+const DENIED: &str = "permission denied";
 
 /// Why a program did not write or read the tables.
 #[derive(Debug, thiserror::Error)]
@@ -113,12 +116,12 @@ fn of_url(url: &Url) -> Vec<(&'static str, String)> {
     variables
 }
 
-/// Writes the tables as of a snapshot, and returns their size and sum.
+/// Writes the tables as of a snapshot, of this schema or of all, and returns their size and sum.
 pub fn write(
     program: &Program,
     connection: &Connection,
     snapshot: &str,
-    schema: &str,
+    schema: Option<&str>,
     backup: &Path,
 ) -> Result<(u64, Sum), DumpError> {
     let mut command = connection.command(program);
@@ -126,7 +129,7 @@ pub fn write(
     command.args(["--format=custom", "--compress=1", "--no-owner", "--no-privileges", "--no-comments"]);
     command.args(["--no-publications", "--no-subscriptions", "--no-tablespaces", "--no-security-labels"]);
     command.arg(format!("--snapshot={snapshot}"));
-    if schema != PUBLIC {
+    if let Some(schema) = schema {
         command.arg(format!("--schema={schema}"));
         command.args(EXTENSIONS.map(|extension| format!("--extension={extension}")));
     }
@@ -145,15 +148,52 @@ pub fn write(
     }
 }
 
-/// Writes the tables of a backup into an empty database, completely or not at all.
-pub fn restore(program: &Program, connection: &Connection, backup: &Path) -> Result<(), DumpError> {
+/// Writes the tables of a backup into an empty database, completely or not at all. The database has the schema already, and
+/// perhaps these extensions: a role without rights on the database can restore as well.
+pub fn restore(
+    program: &Program,
+    connection: &Connection,
+    backup: &Path,
+    schema: &str,
+    extensions: &[String],
+) -> Result<(), DumpError> {
+    let list = tempfile::NamedTempFile::new().map_err(BackupFileError::new("create", &std::env::temp_dir()))?;
+    let entries = entries(program, connection, backup)?;
+    let kept = entries.lines().filter(|line| !is_there(line, schema, extensions));
+    let kept: String = kept.flat_map(|line| [line, "\n"]).collect();
+    std::fs::write(list.path(), kept).map_err(BackupFileError::new("write", list.path()))?;
     let mut command = connection.command(program);
+    command.arg(format!("--use-list={}", list.path().display()));
     command.args(["--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges", "--no-comments"]);
     // A name with `=` would be read as several parameters.
     command.arg(format!("--dbname=dbname='{}'", connection.database.replace('\\', "\\\\").replace('\'', "\\'")));
     let backup = backup.canonicalize().map_err(BackupFileError::new("find", backup))?;
     command.arg(backup.join(DUMP)).stdout(Stdio::null());
     Running::start(&mut command, program)?.finish()
+}
+
+/// The list of what a backup's tables consist of.
+fn entries(program: &Program, connection: &Connection, backup: &Path) -> Result<String, DumpError> {
+    let mut command = connection.command(program);
+    command.arg("--list").arg(backup.join(DUMP)).stdout(Stdio::piped());
+    let mut running = Running::start(&mut command, program)?;
+    let mut text = String::new();
+    let output = running.child.stdout.take();
+    let read = output.map_or(Ok(0), |mut output| output.read_to_string(&mut text));
+    read.map_err(|error| running.not_run(error))?;
+    running.finish()?;
+    Ok(text)
+}
+
+/// Whether the database has what a line of the list would create: `4; 3079 16387 EXTENSION - unaccent`.
+fn is_there(line: &str, schema: &str, extensions: &[String]) -> bool {
+    let Some((_, entry)) = line.split_once("; ") else { return false };
+    let Some((_, entry)) = entry.split_once(' ').and_then(|(_, rest)| rest.split_once(' ')) else { return false };
+    let is_named = |kind: &str, name: &str| {
+        let rest = entry.strip_prefix(kind).and_then(|rest| rest.strip_prefix(name));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    };
+    is_named("SCHEMA - ", schema) || extensions.iter().any(|extension| is_named("EXTENSION - ", extension))
 }
 
 /// A program that runs, and what it reports.
@@ -189,8 +229,9 @@ impl Running {
         if status.success() {
             return Ok(());
         }
+        let exit = if messages.contains(DENIED) { Exit::Rights } else { Exit::Unavailable };
         let message = format!("`{}` failed ({status}): {messages}", self.name);
-        Err(DumpError::Failed(Refusal::new(Exit::Unavailable, message)))
+        Err(DumpError::Failed(Refusal::new(exit, message)))
     }
 
     fn stop(mut self) {

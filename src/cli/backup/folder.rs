@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use chrono::{DateTime, NaiveDateTime, Utc};
+use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 
 use super::Failure;
 use super::files::{self, BackupFileError};
@@ -15,6 +15,8 @@ use crate::exit_code::Exit;
 
 /// Names of backups sort by time, and have no character that a file system or a shell treats specially.
 const NAME: &str = "%Y-%m-%dT%H-%M-%S%.3fZ";
+/// In a name: years of more than four digits would not sort.
+const NAME_CHARACTERS: usize = "2026-01-31T12-00-00.000Z".len();
 const LOCK: &str = ".lock";
 const UNFINISHED: &str = ".unfinished";
 const REMOVED: &str = ".removed";
@@ -82,9 +84,13 @@ impl Unfinished<'_> {
         &self.path
     }
 
-    /// Syncs everything and gives it its name.
+    /// Syncs everything and gives it its name, which sorts after all others even if the clock was set back: the backup that
+    /// was made last is the newest.
     pub fn complete(mut self, at: DateTime<Utc>) -> Result<PathBuf, BackupFileError> {
         files::sync(&self.path)?;
+        let newest = complete(&self.folder.path)?.pop().and_then(|name| time_of(&name));
+        let next = newest.and_then(|newest| newest.checked_add_signed(TimeDelta::milliseconds(1)));
+        let at = next.map_or(at, |next| next.max(at));
         let path = self.folder.path.join(at.format(NAME).to_string());
         fs::rename(&self.path, &path).map_err(BackupFileError::new("rename", &self.path))?;
         self.is_complete = true;
@@ -110,8 +116,14 @@ fn remove(path: &Path) -> Result<(), BackupFileError> {
 /// The names of the complete backups, oldest first.
 fn complete(path: &Path) -> Result<Vec<String>, BackupFileError> {
     let mut names = files::names(path)?;
-    names.retain(|name| NaiveDateTime::parse_from_str(name, NAME).is_ok() && path.join(name).join(MANIFEST).is_file());
+    names.retain(|name| time_of(name).is_some() && path.join(name).join(MANIFEST).is_file());
     Ok(names)
+}
+
+/// The time that a backup is named by.
+fn time_of(name: &str) -> Option<DateTime<Utc>> {
+    let time = NaiveDateTime::parse_from_str(name, NAME).ok().filter(|_| name.len() == NAME_CHARACTERS);
+    time.map(|time| time.and_utc())
 }
 
 /// The newest complete backup, if there is one.

@@ -85,6 +85,21 @@ pub struct FilesPart {
     pub linked: u64,
 }
 
+/// What becomes of a backup that has damaged or missing files of messages. Whatever else is damaged, it is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DamagedFiles {
+    Refuse,
+    Skip,
+}
+
+/// The files of a backup that were verified.
+pub struct Verified {
+    /// The sums of the undamaged ones.
+    pub sums: Sums,
+    /// Number of damaged files that are skipped.
+    pub damaged: u64,
+}
+
 /// Why a folder is not a complete backup.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
@@ -128,20 +143,47 @@ impl Manifest {
         lines.collect::<Option<Sums>>().ok_or_else(|| invalid(&path, "a line has no sum".to_owned()))
     }
 
-    /// Verifies every file of this backup, calling `progress` with their number.
-    pub fn verify(&self, backup: &Path, mut progress: impl FnMut(usize)) -> Result<Sums, ManifestError> {
-        let sums = self.read_sums(backup)?;
-        for (index, (name, sum)) in sums.iter().enumerate() {
+    /// Verifies every file of this backup, calling `progress` with their number. Each damaged one that is skipped is reported on
+    /// standard error.
+    pub fn verify(
+        &self,
+        backup: &Path,
+        damaged_files: DamagedFiles,
+        mut progress: impl FnMut(usize),
+    ) -> Result<Verified, ManifestError> {
+        let all = self.read_sums(backup)?;
+        let mut verified = Verified { sums: Sums::new(), damaged: 0 };
+        for (index, (name, sum)) in all.into_iter().enumerate() {
             if name.split('/').any(|part| part.is_empty() || part.starts_with('.')) {
                 return Err(invalid(&backup.join(SUMS), format!("the name `{name}` is not one of a backup")));
             }
-            let path = backup.join(name);
-            if sum_of(&path)? != *sum {
-                return Err(invalid(&path, "the file is damaged: its SHA-256 sum differs".to_owned()));
+            match verify_file(&backup.join(&name), &sum) {
+                Ok(()) => drop(verified.sums.insert(name, sum)),
+                Err(ManifestError::Invalid(refusal)) if is_of_message(&name) => {
+                    if damaged_files == DamagedFiles::Refuse {
+                        let hint = "`--skip-damaged-files` restores everything else";
+                        return Err(ManifestError::Invalid(Refusal::new(Exit::Data, format!("{refusal}. {hint}"))));
+                    }
+                    eprintln!("hotline: skipped: {refusal}");
+                    verified.damaged += 1;
+                }
+                Err(error) => return Err(error),
             }
             progress(index + 1);
         }
-        Ok(sums)
+        Ok(verified)
+    }
+}
+
+/// Whether a file of a backup is one of a message.
+fn is_of_message(name: &str) -> bool {
+    name.split_once('/').is_some_and(|(folder, _)| folder == MEDIA)
+}
+
+fn verify_file(path: &Path, sum: &Sum) -> Result<(), ManifestError> {
+    match sum_of(path)? == *sum {
+        true => Ok(()),
+        false => Err(invalid(path, "the file is damaged: its SHA-256 sum differs".to_owned())),
     }
 }
 

@@ -1,12 +1,20 @@
 //! Files of messages. They never change, so a file that the backup before has is linked instead of copied: each backup is
-//! complete, and has its own bytes only for new files.
+//! complete, and has its own bytes only for new files. A link is verified first: damage would otherwise be in every backup
+//! that follows.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use hotline_persistence::PgPool;
+use hotline_persistence::backup::{files_after, still_used};
+use hotline_persistence::tables::media::FileKey;
+
 use super::files::{self, BackupFileError, FILES_MAX, Sums};
 use super::manifest::{FilesPart, MEDIA};
 use crate::cli::{Failure, Refusal};
+
+/// Files per statement.
+const PAGE_FILES: i64 = 1000;
 
 /// The backup before, and the sums of its files.
 pub struct Previous {
@@ -58,6 +66,26 @@ pub fn copy(
     Ok(())
 }
 
+/// The number of files that messages have, and neither the backup nor the folder: those that came or went meanwhile do not
+/// count.
+pub async fn missing(db: &PgPool, folder: &Path, sums: &Sums) -> Result<u64, Failure> {
+    let mut connection = db.acquire().await?;
+    let (mut last, mut missing) = (None, 0);
+    loop {
+        let page = files_after(&mut connection, last.as_ref(), PAGE_FILES).await?;
+        let Some(end) = page.last().cloned() else { return Ok(missing) };
+        let is_absent = |(company, id): &FileKey| {
+            let name = format!("{}/{company}/{id}", id.hour());
+            !sums.contains_key(&format!("{MEDIA}/{name}")) && !folder.join(name).is_file()
+        };
+        let absent: Vec<FileKey> = page.into_iter().filter(is_absent).collect();
+        if !absent.is_empty() {
+            missing += still_used(db, &absent).await?.len() as u64;
+        }
+        last = Some(end);
+    }
+}
+
 /// The limit, which a test lowers.
 fn files_max() -> usize {
     hotline_persistence::fail_point!("backup_files_max", |value: Option<String>| {
@@ -68,6 +96,16 @@ fn files_max() -> usize {
 
 fn is_hour(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Whether a file of the backup before is as it was written.
+fn is_whole(path: &Path, size: u64, sum: &files::Sum) -> bool {
+    let is_whole =
+        fs::metadata(path).is_ok_and(|known| known.len() == size) && files::sum(path).is_ok_and(|found| found == *sum);
+    if !is_whole {
+        eprintln!("hotline: `{}` is damaged or missing; the file is copied again", path.display());
+    }
+    is_whole
 }
 
 /// Links or copies a file, and returns its size, its sum, and whether it was linked; `None` if it no longer exists.
@@ -84,7 +122,7 @@ fn take(
     };
     if let Some(previous) = previous
         && let Some(sum) = previous.sums.get(name)
-        && fs::metadata(previous.path.join(name)).is_ok_and(|known| known.len() == size)
+        && is_whole(&previous.path.join(name), size, sum)
         // Not every file system has links; then it is copied.
         && fs::hard_link(previous.path.join(name), &to).is_ok()
     {

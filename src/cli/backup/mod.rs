@@ -20,6 +20,8 @@ use chrono::{DateTime, Utc};
 use clap::Args;
 use hotline_persistence::backup::{Snapshot, State};
 use hotline_persistence::journal::{self, Contents};
+use hotline_persistence::sealed::Keyring;
+use hotline_persistence::tables::secret_keys;
 use hotline_persistence::{PgPool, clock};
 use hotline_postgres::find_program;
 use serde::{Deserialize, Serialize};
@@ -28,8 +30,8 @@ pub use self::dump::{Connection, restore as restore_tables};
 pub use self::files::{BackupFileError, Sums, copy as copy_file, create_folder, names, sync};
 pub use self::folder::newest;
 use self::folder::{BackupFolder, Unfinished};
+pub use self::manifest::{DamagedFiles, JOURNAL, KEY, MEDIA, Manifest};
 use self::manifest::{DatabasePart, FORMAT, FilesPart, JournalPart, write_sums};
-pub use self::manifest::{JOURNAL, KEY, MEDIA, Manifest};
 use self::media::Previous;
 use super::database::connect;
 use super::{Failure, GlobalArgs, Refusal};
@@ -76,6 +78,18 @@ pub struct Completed {
     pub linked_files: u64,
     /// Number of older backups that were deleted.
     pub deleted_backups: usize,
+    /// The keys that encrypt credentials and are in the key file no more. Then no older backup is deleted, since it may have them.
+    #[serde(default)]
+    pub missing_keys: Vec<String>,
+    /// The number of files that messages have and the folder for files does not. The same holds then.
+    #[serde(default)]
+    pub missing_files: u64,
+}
+
+/// What a restored installation would miss.
+struct Gaps {
+    keys: Vec<String>,
+    files: u64,
 }
 
 pub async fn run(args: BackupArgs, global: &GlobalArgs) -> Result<(), Failure> {
@@ -113,6 +127,7 @@ impl BackupJob<'_> {
         let complete_to = clock::now();
         let (database, journal, bytes) = self.copy_changes(&unfinished, &mut sums).await?;
         self.copy_media(&unfinished, previous.as_ref(), &mut sums, &mut files)?;
+        let missing_files = self.missing_files(&sums).await?;
         let has_key = self.copy_key(&unfinished, &mut sums)?;
 
         let manifest = Manifest {
@@ -128,8 +143,9 @@ impl BackupJob<'_> {
             sums: write_sums(unfinished.path(), &sums)?,
         };
         manifest.write(unfinished.path())?;
+        let gaps = Gaps { keys: self.missing_keys().await?, files: missing_files };
         let path = unfinished.complete(started_at)?;
-        self.finish(folder, path, &manifest, bytes)
+        self.finish(folder, path, &manifest, bytes, gaps)
     }
 
     /// Deletes excess backups, and stores and returns the result.
@@ -139,7 +155,9 @@ impl BackupJob<'_> {
         path: PathBuf,
         manifest: &Manifest,
         bytes: u64,
+        gaps: Gaps,
     ) -> Result<Completed, Failure> {
+        let keep = self.args.keep.filter(|_| gaps.keys.is_empty() && gaps.files == 0);
         let completed = Completed {
             backup: path.canonicalize().unwrap_or(path),
             complete_to: manifest.complete_to,
@@ -147,7 +165,9 @@ impl BackupJob<'_> {
             bytes: bytes + manifest.files.bytes,
             files: manifest.files.count,
             linked_files: manifest.files.linked,
-            deleted_backups: self.args.keep.map_or(Ok(0), |keep| folder.retain(keep as usize))?,
+            deleted_backups: keep.map_or(Ok(0), |keep| folder.retain(keep as usize))?,
+            missing_keys: gaps.keys,
+            missing_files: gaps.files,
         };
         if let Err(error) = self.record(&completed) {
             // The backup is complete all the same.
@@ -196,8 +216,11 @@ impl BackupJob<'_> {
             migration: snapshot.state.migration,
             least_migration: snapshot.state.least_migration,
         };
-        let (id, schema, path) = (snapshot.id.clone(), part.schema.clone(), unfinished.path().to_owned());
-        let write = move || dump::write(&program, &connection, &id, &schema, &path);
+        let (id, path) = (snapshot.id.clone(), unfinished.path().to_owned());
+        // Of a database of its own the whole is written: extensions may be in a schema of their own.
+        let is_whole = part.schema == dump::PUBLIC && !snapshot.state.is_shared;
+        let schema = (!is_whole).then(|| part.schema.clone());
+        let write = move || dump::write(&program, &connection, &id, schema.as_deref(), &path);
         let (size, sum) = tokio::task::spawn_blocking(write).await??;
         snapshot.end().await?;
         self.progress(&format!("tables: {size} bytes"));
@@ -235,6 +258,43 @@ impl BackupJob<'_> {
             Err(error) if error.is_missing() => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    /// The keys that a restored installation would miss. The backup is made all the same: everything else is worth it.
+    async fn missing_keys(&self) -> Result<Vec<String>, Failure> {
+        if !self.args.include_key {
+            return Ok(Vec::new());
+        }
+        let path = self.database.key_file();
+        let keys = Keyring::at(&path);
+        let available = if keys.load().is_ok() { keys.ids() } else { Vec::new() };
+        let used = secret_keys::all(self.db).await?.into_iter().filter(|key| key.sealed > 0).map(|key| key.id);
+        let missing: Vec<String> = used.filter(|id| !available.contains(id)).collect();
+        if !missing.is_empty() {
+            eprintln!(
+                "hotline: the backup lacks keys that encrypt credentials ({}), because `{}` lacks them: put the right file \
+                 back, and make another backup. Older backups were kept",
+                missing.join(", "),
+                path.display()
+            );
+        }
+        Ok(missing)
+    }
+
+    /// The number of files that the folder lacks: it may not be mounted, or not be the one that is used.
+    async fn missing_files(&self, sums: &Sums) -> Result<u64, Failure> {
+        if self.args.place.media_store.is_some() {
+            return Ok(0);
+        }
+        let missing = media::missing(self.db, self.media, sums).await?;
+        if missing > 0 {
+            eprintln!(
+                "hotline: {missing} files of messages are not in `{}` and not in the backup. If they are elsewhere, mount the \
+                 folder, or name it with --media-shared or --media-store, and make another backup. Older backups were kept",
+                self.media.display()
+            );
+        }
+        Ok(missing)
     }
 
     /// Stores the result in the data folder, if this machine has it.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use hotline::exit_code::Exit;
 use serde_json::{Value, json};
 
-use super::{Installation, backup_of, client, done, names, refused, text};
+use super::{Installation, backup_of, client, done, finish, names, refused, text};
 use crate::process::{command, with_database};
 use crate::support::{empty_folder, eventually};
 
@@ -76,6 +76,48 @@ async fn one_backup_at_a_time_writes_to_a_folder() {
     std::fs::create_dir_all(backups.path().join(".unfinished/journal")).expect("a folder");
     done(installation.command(&["backup", text(backups.path())])).await;
     assert_eq!(names(backups.path()).len(), 2, "{:?}", names(backups.path()));
+}
+
+#[actix_web::test]
+async fn the_backup_that_was_made_last_is_the_newest_and_kept_whatever_the_clock_says() {
+    let installation = Installation::new(true).await;
+    let (logs, backups) = (empty_folder(), empty_folder());
+    let process = installation.serve(logs.path());
+    let backup = || done(installation.command(&["backup", text(backups.path()), "--keep", "2"]));
+    // It was made while the clock was ahead.
+    let ahead = backups.path().join("2099-01-01T00-00-00.000Z");
+    std::fs::rename(backup_of(&backup().await), &ahead).expect("renamed");
+    let second = backup_of(&backup().await);
+    assert!(ahead.is_dir() && second.is_dir(), "{:?}", names(backups.path()));
+    assert!(second > ahead, "{second:?} is the newest");
+    let third = backup().await;
+    assert_eq!(third["deletedBackups"], 1);
+    assert!(!ahead.exists() && second.is_dir() && backup_of(&third).is_dir(), "{:?}", names(backups.path()));
+    let restored = done(Installation::empty(true).await.command(&["restore", text(backups.path())])).await;
+    assert_eq!(restored["backup"], third["backup"]);
+    process.kill();
+}
+
+#[actix_web::test]
+async fn a_backup_without_the_keys_that_credentials_need_says_so_and_deletes_none() {
+    let installation = Installation::new(true).await;
+    let (logs, backups) = (empty_folder(), empty_folder());
+    let process = installation.serve(logs.path());
+    let company = installation.company().await;
+    let webhook = json!({"url": "https://example.com/hook"});
+    client(&process, &company).await.post("/webhooks", webhook).await.data(201);
+    let backup = || installation.command(&["backup", text(backups.path()), "--keep", "1", "--json"]);
+    let whole = backup_of(&done(installation.command(&["backup", text(backups.path()), "--keep", "1"])).await);
+    let key = installation.path().join("secrets.key");
+    std::fs::write(&key, "no key").expect("written");
+    let output = finish(backup()).await;
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("lacks keys") && said.contains("secrets.key"), "{said}");
+    let printed: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(printed["missingKeys"].as_array().map(Vec::len), Some(1));
+    assert_eq!(printed["deletedBackups"], 0);
+    assert!(whole.is_dir(), "the backup that has the keys was deleted");
+    process.kill();
 }
 
 #[actix_web::test]

@@ -36,6 +36,42 @@ fn files(folder: &Path) -> Vec<(String, u64)> {
 }
 
 #[actix_web::test]
+async fn damage_in_a_file_of_a_message_is_not_passed_on_and_keeps_nothing_else_from_being_restored() {
+    let installation = Installation::new(true).await;
+    let (logs, backups) = (empty_folder(), empty_folder());
+    let process = installation.serve(logs.path());
+    let company = installation.company().await;
+    let api = client(&process, &company).await;
+    send_file(&api, &company, 1).await;
+    let backup = || done(installation.command(&["backup", text(backups.path())]));
+    let damaged = backup_of(&backup().await);
+    let (name, _) = files(&damaged.join("media")).pop().expect("a file");
+    let path = damaged.join("media").join(&name);
+    let mut bytes = std::fs::read(&path).expect("a file");
+    bytes[FILE_BYTES / 2] ^= 1;
+    std::fs::write(&path, bytes).expect("written");
+    let whole = backup().await;
+    assert_eq!((&whole["files"], &whole["linkedFiles"]), (&json!(1), &json!(0)));
+
+    // The folder is not there, as when it is not mounted.
+    std::fs::rename(installation.path().join("media"), installation.path().join("elsewhere")).expect("renamed");
+    let without = done(installation.command(&["backup", text(backups.path()), "--keep", "1"])).await;
+    assert_eq!((&without["missingFiles"], &without["deletedBackups"]), (&json!(1), &json!(0)));
+    process.kill();
+
+    let restored = Installation::empty(true).await;
+    let (code, said) = refused(restored.command(&["restore", text(&damaged)])).await;
+    assert_eq!(code, Some(Exit::Data.code().into()), "{said}");
+    assert!(said.contains(&name) && said.contains("--skip-damaged-files"), "{said}");
+    let skipped = done(restored.command(&["restore", text(&damaged), "--skip-damaged-files"])).await;
+    assert_eq!((&skipped["files"], &skipped["damagedFiles"]), (&json!(0), &json!(1)));
+    let process = restored.serve(logs.path());
+    assert_eq!(client(&process, &company).await.all("/messages?type=media").await.len(), 1);
+    process.kill();
+    done(Installation::empty(true).await.command(&["restore", text(&backup_of(&whole))])).await;
+}
+
+#[actix_web::test]
 async fn a_further_backup_has_every_file_and_copies_only_new_ones() {
     let installation = Installation::new(true).await;
     let (logs, backups) = (empty_folder(), empty_folder());

@@ -1,12 +1,16 @@
 //! What `hotline restore` refuses, before it writes anything.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
 use hotline::exit_code::Exit;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 use tempfile::TempDir;
 
-use super::{Installation, backup_of, done, names, refused, text};
+use super::{Installation, Tables, backup_of, done, names, refused, text};
 use crate::process::with_database;
 use crate::support::{empty_folder, eventually};
 
@@ -68,6 +72,85 @@ async fn a_target_that_is_not_empty_is_refused_and_stays_as_it_is() {
     let served = Installation::new(false).await;
     says(&served, &backup, Exit::Usage, &["not empty"]).await;
     served.drop().await;
+}
+
+/// From the next connection on, the tables of its database are in this schema.
+async fn in_schema(installation: &Installation, schema: &str) {
+    let Tables::Own(database) = &installation.tables else { panic!("the database is private") };
+    for statement in [
+        format!("create schema {schema}"),
+        format!(
+            "do $$ begin execute format('alter database %I set search_path = {schema}', current_database()); end $$"
+        ),
+    ] {
+        sqlx::query(sqlx::AssertSqlSafe(statement)).execute(&database.db).await.expect("executed");
+    }
+}
+
+#[actix_web::test]
+async fn the_tables_of_a_schema_are_restored_into_one_that_exists_and_nowhere_else() {
+    let source = Installation::empty(false).await;
+    in_schema(&source, "support").await;
+    let (logs, backups) = (empty_folder(), empty_folder());
+    let mut process = source.serve(logs.path());
+    process.terminate();
+    assert!(process.wait().success());
+    done(source.command(&["company", "create", "Acme"])).await;
+    // What others have in this database is in no backup.
+    let Tables::Own(database) = &source.tables else { panic!("the database is private") };
+    for statement in ["create schema others", "create table others.diary (entry text)"] {
+        sqlx::query(statement).execute(&database.db).await.expect("executed");
+    }
+    done(source.command(&["backup", text(backups.path())])).await;
+
+    let target = Installation::empty(false).await;
+    says(&target, backups.path(), Exit::Configuration, &["`support`", "`public`", "set search_path"]).await;
+    in_schema(&target, "support").await;
+    done(target.command(&["restore", text(backups.path())])).await;
+    let listed = done(target.command(&["company", "list"])).await;
+    assert_eq!(listed["companies"].as_array().map(Vec::len), Some(1), "{listed}");
+    let Tables::Own(database) = &target.tables else { panic!("the database is private") };
+    let diary: Option<String> = sqlx::query_scalar("select to_regclass('others.diary')::text")
+        .fetch_one(&database.db)
+        .await
+        .expect("an answer");
+    assert_eq!(diary, None);
+    source.drop().await;
+    target.drop().await;
+}
+
+#[actix_web::test]
+async fn what_an_interrupted_restore_leaves_is_refused_by_every_command_and_nothing_is_made_of_it() {
+    let (_backups, backup) = backup().await;
+    let target = Installation::empty(false).await;
+    // Instead of the tables' program, one that does not end: the moment of the kill.
+    let programs = empty_folder();
+    let program = programs.path().join("pg_restore");
+    let lines = "#!/bin/sh\n[ \"$1\" = --version ] && exec pg_restore --version\nexec sleep 600\n";
+    fs::write(&program, lines).expect("a program");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("executable");
+    let mut command = target.command(&["restore", text(&backup), "--pg-bin", text(programs.path())]);
+    let mut restore = command.process_group(0).spawn().expect("hotline runs");
+    let key = target.path().join("secrets.key");
+    eventually("the files are restored", || async { key.exists() }).await;
+    killpg(Pid::from_raw(restore.id().try_into().expect("a process")), Signal::SIGKILL).expect("killed");
+    restore.wait().expect("ended");
+
+    for arguments in
+        [&["serve"][..], &["company", "list"], &["check"], &["backup", text(backup.parent().expect("a folder"))]]
+    {
+        let (code, said) = refused(target.command(arguments)).await;
+        assert_eq!(code, Some(Exit::Data.code().into()), "{arguments:?}: {said}");
+        assert!(said.contains("was interrupted") && said.contains("repeat the restore"), "{arguments:?}: {said}");
+    }
+    says(&target, &backup, Exit::Data, &["was interrupted"]).await;
+    for name in names(target.path()) {
+        let path = target.path().join(name);
+        if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.expect("removed");
+    }
+    // The database has no tables, or the restore would be refused.
+    done(target.command(&["restore", text(&backup)])).await;
+    target.drop().await;
 }
 
 #[actix_web::test]
