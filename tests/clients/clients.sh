@@ -61,6 +61,8 @@ echo "the clients compile"
 folder="$(mktemp -d)"
 # The private PostgreSQL runs as another user when this is root.
 chmod 711 "$folder"
+# It is looked into before the service has begun to write it.
+: >"$folder/demo"
 service=
 stop() {
     status=$?
