@@ -49,6 +49,7 @@ const said = {
   seen: ["Last active", "Última atividade", "Última actividad"],
   until: ["Expires", "Expira em", "Caduca"],
   this: ["this session", "esta sessão", "esta sesión"],
+  endOne: ["End", "Encerrar", "Cerrar"],
   end: ["End session", "Encerrar sessão", "Cerrar sesión"],
   endOthers: ["End all other sessions", "Encerrar todas as outras sessões", "Cerrar todas las demás sesiones"],
   endOthersAsk: ["You will have to sign in again everywhere else.", "Você precisará entrar de novo em todos os outros dispositivos.", "Tendrá que volver a iniciar sesión en los demás dispositivos."],
@@ -273,7 +274,7 @@ function Sessions({ version }: { version: number }) {
                   kind: "actions",
                   show: (one) => (
                     <Button onClick={() => end(one)} label={`${say(said.end)}: ${browserOf(one.userAgent ?? "")}, ${moment(one.lastSeenAt)}`}>
-                      {say(said.end)}
+                      {say(said.endOne)}
                     </Button>
                   ),
                 },

@@ -6,7 +6,7 @@ import { get, post, type Of } from "../core/client";
 import { useLoaded } from "../core/loaded";
 import { notify } from "../core/notices";
 import { may } from "../core/session";
-import { count, counted, moment, say, type Counted, type Text } from "../core/text";
+import { count, counted, say, type Counted, type Text } from "../core/text";
 import { words } from "../core/words";
 import { PagedList } from "../resource/list";
 import { confirm } from "../ui/dialog";
@@ -20,7 +20,7 @@ const said = {
   happened: ["Date", "Data", "Fecha"],
   attempts: ["attempt {count}", "tentativa {count}", "intento {count}"],
   last: ["Last response", "Última resposta", "Última respuesta"],
-  next: ["next attempt: {moment}", "próxima tentativa: {moment}", "próximo intento: {moment}"],
+  next: ["next attempt:", "próxima tentativa:", "próximo intento:"],
   from: ["From", "Desde", "Desde"],
   to: ["Until", "Até", "Hasta"],
   again: ["Resend", "Reenviar", "Reenviar"],
@@ -84,7 +84,11 @@ export function DeliveriesPage({ id }: { id: string }) {
                 show: (it) => (
                   <>
                     <State is={it.status} />
-                    {it.nextAttemptAt && <span class="below soft">{say(said.next, { moment: moment(it.nextAttemptAt) })}</span>}
+                    {it.nextAttemptAt && (
+                      <span class="below soft">
+                        {say(said.next)} <Moment at={it.nextAttemptAt} />
+                      </span>
+                    )}
                   </>
                 ),
               },
