@@ -18,7 +18,7 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::begin::begin;
-use crate::error::{STATEMENT_TIME_MAX, of_commit, unconfirmed_commit, with_timeout};
+use crate::error::{STATEMENT_TIME_MAX, is_deadlock, is_outdated, of_commit, unconfirmed_commit, with_timeout};
 use crate::fence::{Fence, may_write};
 use crate::large;
 use crate::scheduler::{Permit, Scheduler, Weight};
@@ -262,26 +262,25 @@ macro_rules! run {
 }
 
 /// As `run!`, for a request's statement. In a cluster, a statement that may write runs in its own transaction, which
-/// begins with the fence.
+/// begins with the fence. It runs once more where a migration was in its way, and PostgreSQL has undone it: the session had
+/// prepared it before the migration, or waited for tables of which the migration waited for another.
 macro_rules! run_fenced {
     ($db:ident, $query:ident, $connection:ident, $statement:ident => $run:expr) => {
         async move {
-            let Some(fence) = $db.fence else {
-                let mut checkout = $db.checkout().await?;
-                let ($connection, $statement) = (checkout.begin()?, $query);
-                let result = $run.await;
-                checkout.end();
-                return result;
-            };
             let started = Instant::now();
             let mut query = $query;
             let arguments = query.take_arguments().map_err(sqlx::Error::Encode)?;
             let is_persistent = query.persistent();
             let sql = query.sql();
-            let writes = may_write(sql.as_str());
+            let fence = $db.fence.filter(|_| may_write(sql.as_str()));
             let mut checkout = $db.checkout().await?;
-            let result = async {
-                if writes {
+            let mut is_repeated = false;
+            let result = loop {
+                let result = async {
+                    let Some(fence) = fence else {
+                        let $connection = checkout.begin()?;
+                        return run_rebuilt!(sql, arguments, is_persistent, $statement => $run);
+                    };
                     let (connection, may_be_in_transaction) = checkout.begin_change()?;
                     let mut transaction = fence.check(connection.begin_with(fence.begin.clone()).await)?;
                     *may_be_in_transaction = false;
@@ -292,12 +291,18 @@ macro_rules! run_fenced {
                     let commit = timeout_at(started + COMMIT_TIME_MAX, transaction.commit()).await;
                     of_commit(commit.unwrap_or_else(|_| Err(sqlx::Error::PoolTimedOut)))?;
                     Ok(result)
-                } else {
-                    let $connection = checkout.begin()?;
-                    run_rebuilt!(sql, arguments, is_persistent, $statement => $run)
                 }
-            }
-            .await;
+                .await;
+                match result {
+                    Err(error) if !is_repeated && is_outdated(&error) => {
+                        unanswered::outdate();
+                        checkout.begin()?.clear_cached_statements().await?;
+                        is_repeated = true;
+                    }
+                    Err(error) if !is_repeated && is_deadlock(&error) => is_repeated = true,
+                    result => break result,
+                }
+            };
             checkout.end();
             result
         }
@@ -308,13 +313,13 @@ macro_rules! run_fenced {
 /// Runs a statement that is put together from its parts.
 macro_rules! run_rebuilt {
     ($sql:ident, $arguments:ident, $is_persistent:ident, $statement:ident => $run:expr) => {
-        match $arguments {
+        match $arguments.clone() {
             Some(arguments) => {
-                let $statement = sqlx::query_with($sql, arguments).persistent($is_persistent);
+                let $statement = sqlx::query_with($sql.clone(), arguments).persistent($is_persistent);
                 $run.await
             }
             None => {
-                let $statement = sqlx::raw_sql($sql);
+                let $statement = sqlx::raw_sql($sql.clone());
                 $run.await
             }
         }

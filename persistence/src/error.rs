@@ -345,6 +345,11 @@ pub(crate) fn is_outdated(error: &sqlx::Error) -> bool {
     })
 }
 
+/// Whether PostgreSQL has ended a deadlock by this statement, and undone its transaction.
+pub(crate) fn is_deadlock(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "40P01")
+}
+
 /// Whether a transaction was refused because this life is over: `hotline_fence` raises it.
 pub(crate) fn is_fenced(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "HL001")

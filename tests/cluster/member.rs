@@ -53,6 +53,8 @@ pub struct Member {
     folder: TempDir,
     /// What it runs from its next start on.
     pub binary: PathBuf,
+    /// Migrations that its binary has from its next start on, beside its own.
+    pub migrations: Option<PathBuf>,
 }
 
 impl Member {
@@ -67,6 +69,7 @@ impl Member {
             clock: clock.then(|| Shim::compile(folder.path())),
             folder,
             binary: binary(),
+            migrations: None,
         }
     }
 
@@ -85,6 +88,9 @@ impl Member {
         command.args(["--cluster-address", &self.from_peers.address.to_string()]);
         if let Some(clock) = &self.clock {
             clock.preload(&mut command);
+        }
+        if let Some(migrations) = &self.migrations {
+            command.env("FAILPOINTS", format!("migrations=return({})", migrations.display()));
         }
         // It blocks; other tasks of this thread are moved to another one meanwhile.
         self.process = Some(block_in_place(|| Process::start(self.folder.path(), &mut command))?);

@@ -1,16 +1,22 @@
 //! Every member is stopped by a signal and started again, one after the other, and no request fails.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::balancer::Rule;
 use crate::load::rounds;
+use crate::member::Member;
 use crate::rig::Rig;
 use crate::summary::Row;
-use crate::support::process::{baseline_binary, binary};
+use crate::support::process::{baseline_binary, binary, data_folder};
 
 /// Changes that the load makes before each stop, so that every restart happens under load.
 const CHANGES_MIN: u64 = 15;
+
+/// What a release might add: the members of the release before have prepared statements that select each column.
+const ADD_COLUMNS: &str = "-- Locks: contacts, messages, tickets (access exclusive, catalog only)\n
+    alter table messages add column later text;
+    alter table tickets add column later text;
+    alter table contacts add column later text;";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "a run of a cluster: make cluster"]
@@ -22,8 +28,7 @@ async fn no_request_fails_while_every_member_is_restarted() {
         "no request fails: none goes unanswered, none is answered 503",
     );
     let rig = Rig::start(3).await;
-    let binary = rig.members[0].binary.clone();
-    restart_each(rig, &binary, row).await;
+    restart_each(rig, |_| (), row).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -31,16 +36,22 @@ async fn no_request_fails_while_every_member_is_restarted() {
 async fn no_request_fails_while_every_member_is_upgraded_from_the_release_before() {
     let row = Row::begin(
         19,
-        "rolling upgrade: each of three members of the release before is stopped (SIGTERM) and started again as this one, under \
-         load, behind a balancer that asks `/health/ready`",
+        "rolling upgrade: each of three members of the release before is stopped (SIGTERM) and started again as this one, which \
+         adds columns to the tables, under load, behind a balancer that asks `/health/ready`",
         "no request fails: none goes unanswered, none is answered 503",
     );
     let Some(before) = baseline_binary() else { return row.not_run("`make upgrade` has the release before") };
-    restart_each(Rig::start_of(before, 3).await, &binary(), row).await;
+    let migrations = data_folder();
+    std::fs::write(migrations.path().join("9001_later.sql"), ADD_COLUMNS).expect("a migration");
+    let upgrade = |member: &mut Member| {
+        member.binary = binary();
+        member.migrations = Some(migrations.path().to_owned());
+    };
+    restart_each(Rig::start_of(before, 3).await, upgrade, row).await;
 }
 
-/// Stops each member of a cluster under load, and starts it again with this binary.
-async fn restart_each(mut rig: Rig, binary: &Path, row: Row) {
+/// Stops each member of a cluster under load, and starts it again after this change.
+async fn restart_each(mut rig: Rig, change: impl Fn(&mut Member), row: Row) {
     rig.balance(Rule::Any);
     let load = rig.load().await;
     let (mut restarts, mut slowest) = (0, Duration::ZERO);
@@ -50,7 +61,7 @@ async fn restart_each(mut rig: Rig, binary: &Path, row: Row) {
             let begun = Instant::now();
             rig.members[member].stop();
             slowest = slowest.max(begun.elapsed());
-            binary.clone_into(&mut rig.members[member].binary);
+            change(&mut rig.members[member]);
             rig.serve(member);
             rig.balanced().await;
             restarts += 1;

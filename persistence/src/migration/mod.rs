@@ -294,6 +294,18 @@ impl MigrationStep<'_> {
             Self::Apply(migration) => connection.apply(APPLIED, migration).await,
         }
     }
+
+    /// Whether other sessions held its locks: `lock_timeout` has ended an attempt, or PostgreSQL has ended a deadlock with
+    /// a session that holds one table and waits for another. Without a transaction, the latter leaves something behind.
+    fn is_blocked(self, error: &MigrateError) -> bool {
+        let (MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) = error else { return false };
+        let is_transaction = !matches!(self, Self::Apply(migration) if migration.no_tx);
+        match error.as_database_error().and_then(|error| error.code()).as_deref() {
+            Some("55P03") => true,
+            Some("40P01") => is_transaction,
+            _ => false,
+        }
+    }
 }
 
 /// Migrations that are being applied.
@@ -367,11 +379,11 @@ impl MigrationRun<'_> {
             let Self { connection, watcher, progress, .. } = self;
             let report = |blocker: &Blocker| progress(&MigrationProgress::Waiting { task: &task, blocker });
             match watcher.watch(step.attempt(connection), report).await {
-                Err(error) if is_lock_timeout(&error) && began.elapsed() >= self.wait => {
+                Err(error) if step.is_blocked(&error) && began.elapsed() >= self.wait => {
                     let blocker = self.watcher.seen.take();
                     return Err(SchemaError::Blocked { task, waited: began.elapsed(), blocker }.into());
                 }
-                Err(error) if is_lock_timeout(&error) => sleep(PAUSE).await,
+                Err(error) if step.is_blocked(&error) => sleep(PAUSE).await,
                 result => {
                     if self.watcher.seen.is_some() && result.is_ok() {
                         (self.progress)(&MigrationProgress::Unblocked { task: &task, waited: began.elapsed() });
@@ -381,10 +393,4 @@ impl MigrationRun<'_> {
             }
         }
     }
-}
-
-/// Whether `lock_timeout` has ended a statement.
-fn is_lock_timeout(error: &MigrateError) -> bool {
-    let (MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) = error else { return false };
-    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "55P03")
 }
