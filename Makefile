@@ -142,9 +142,9 @@ panel-types: $(MODULES)
 	$(BROWSER)/node_modules/.bin/tsc -p src/panel/pages
 
 # A cluster of the release before becomes one of this, member by member and under load. HOTLINE_BASELINE_BINARY names the binary of
-# that release; without it, it is built of the newest tag.
+# that release; without it, it is built.
 upgrade: postgres nextest
-	@binary=$$(tools/baseline) || exit 1; [ -n "$$binary" ] || exit 0; \
+	@binary=$$(tools/baseline) || exit 1; \
 	HOTLINE_BASELINE_BINARY=$$binary cargo nextest run --profile cluster $(TESTED) --test cluster --run-ignored only \
 		-E 'test(/^rolling::.*_upgraded_/)' $(ARGS)
 
