@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use hotline_actors::channels::PROVIDER_ID_BYTES_MAX;
-use hotline_actors::services::{ChangedSender, InboundMessage, MessageRevision, Notice, Sender};
+use hotline_actors::services::{ChangedSender, EchoMessage, InboundMessage, MessageRevision, Notice, Sender};
 use hotline_persistence::MessageId;
 use hotline_persistence::controls;
 use hotline_persistence::letters;
@@ -36,7 +36,7 @@ pub(super) struct Call {
     pub events: Vec<CallEvent>,
     /// News of the account itself.
     pub news: Vec<AccountNews>,
-    /// Parts without a meaning for a conversation: echoes of our own messages, other news of the account.
+    /// Parts without a meaning for a conversation, such as other news of the account.
     pub ignored: usize,
     /// Unreadable parts.
     pub unreadable: usize,
@@ -64,6 +64,8 @@ pub(super) struct CallEvent {
 pub(super) enum EventKind {
     /// A contact has sent a message.
     Message(Box<InboundMessage>),
+    /// The account has sent a message.
+    Echo(Box<EchoMessage>),
     /// A message was edited or deleted, or somebody has reacted to it.
     Revision(Box<MessageRevision>),
     /// News without an effect of its own.
@@ -84,6 +86,15 @@ pub(super) enum EventKind {
     IdentityChanged(Box<ChangedSender>),
     /// A contact came by a link, and has not written yet.
     Referral { address: String, referral: Referral },
+}
+
+impl EventKind {
+    /// It went to another app, which handles the conversation.
+    pub(super) fn set_standby(&mut self) {
+        if let Self::Message(message) = self {
+            message.standby = true;
+        }
+    }
 }
 
 /// A file at the provider. Until it is downloaded, its message stores this in the column `media`, under `wanted`.
@@ -226,10 +237,16 @@ pub(super) fn placeholder(kind: &str) -> String {
     format!("[{}]", truncate(kind.to_owned(), NAME_CHARACTERS_MAX))
 }
 
-/// The reaction of a contact; without an emoji it is withdrawn.
-pub(super) fn emoji(key: String, emoji: Option<String>, name: Option<String>, at: Option<DateTime<Utc>>) -> Revision {
+/// A reaction; without an emoji it is withdrawn.
+pub(super) fn emoji(
+    by: Reactor,
+    key: String,
+    emoji: Option<String>,
+    name: Option<String>,
+    at: Option<DateTime<Utc>>,
+) -> Revision {
     let emoji = emoji.map(|emoji| truncate(emoji, EMOJI_CHARACTERS_MAX));
-    let (by, at) = (Reactor::Contact, at.unwrap_or_else(hotline_actors::clock::now));
+    let at = at.unwrap_or_else(hotline_actors::clock::now);
     let (user_id, user_name, integration_id) = (None, None, None);
     Revision::Reacted(Reaction { key, by, emoji, name, user_id, user_name, integration_id, at })
 }
@@ -254,7 +271,8 @@ pub(super) fn failure(errors: &[Value]) -> MessageError {
     }
 }
 
-fn scalar(value: &Value) -> Option<String> {
+/// A text, or a number as a text, without characters that cannot be stored.
+pub(super) fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => {
             let mut text = text.clone();
@@ -266,7 +284,7 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-fn truncate(text: String, characters_max: usize) -> String {
+pub(super) fn truncate(text: String, characters_max: usize) -> String {
     match text.char_indices().nth(characters_max) {
         Some((end, _)) => text[..end].to_owned(),
         None => text,

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::{StreamExt, stream};
-use hotline_actors::services::{InboundMessage, MessageRevision, Revised, Sender};
+use hotline_actors::services::{EchoMessage, Echoed, InboundMessage, MessageRevision, Revised, Sender};
 use hotline_actors::{Engine, Organization, Refusal, clock};
 use hotline_persistence::tables::channels::{ChannelRow, ChannelSettings, ChannelType};
+use hotline_persistence::tables::events::{By, acting};
 use hotline_persistence::tables::messages::Revision;
 use hotline_persistence::{ChannelId, CompanyId};
 
@@ -88,6 +89,7 @@ pub(super) async fn process_call(
 fn conversation_key(kind: &EventKind) -> String {
     match kind {
         EventKind::Message(inbound) => sender_key(&inbound.from),
+        EventKind::Echo(echo) => sender_key(&echo.message.from),
         EventKind::Notice(notice) => sender_key(&notice.from),
         EventKind::OptOut { from, .. } => sender_key(from),
         EventKind::IdentityChanged(change) => format!("change {}", change.old.address.as_deref().unwrap_or_default()),
@@ -199,6 +201,7 @@ async fn process_event(
     let IntakeContext { engine, company, .. } = context;
     match kind {
         EventKind::Message(inbound) => receive_message(context, channel, *inbound).await,
+        EventKind::Echo(echo) => receive_echo(context, channel, *echo).await,
         EventKind::Revision(revision) => revise_message(context, channel, *revision).await,
         EventKind::Notice(notice) => {
             let added = engine.inbound.add_notice(company, channel, *notice).await?;
@@ -239,6 +242,23 @@ async fn receive_message(
             Ok(EventOutcome::Processed)
         }
         None => Ok(EventOutcome::Repeated),
+    }
+}
+
+/// Receives a message that the company has written in another app. Its contact did not cause it.
+async fn receive_echo(
+    context: IntakeContext<'_>,
+    channel: ChannelId,
+    echo: EchoMessage,
+) -> Result<EventOutcome, Refusal> {
+    let received = context.engine.inbound.receive_echo(context.company, channel, echo);
+    match acting(By::user(None, None), received).await? {
+        Echoed::Message(message) => {
+            context.downloads.begin(&message);
+            Ok(EventOutcome::Processed)
+        }
+        Echoed::Repeated => Ok(EventOutcome::Repeated),
+        Echoed::Own => Ok(EventOutcome::Ignored),
     }
 }
 

@@ -20,6 +20,7 @@
 
 mod budget;
 mod call;
+mod content;
 mod document;
 mod downloads;
 mod guard;

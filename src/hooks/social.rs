@@ -5,9 +5,18 @@
 //! <https://developers.facebook.com/documentation/instagram-platform/webhooks/examples>.
 //!
 //! A text becomes a text; each file becomes a message, the first one with the text as its caption; a chosen button
-//! (`postback`) or quick reply becomes its title, and its payload the message's `content.reply`. Other attachments (a story, a shared post) become a text that names and links them.
-//! Neither channel sends the contact's name. Echoes of our own messages, and events for other applications (`standby`), are
-//! ignored.
+//! (`postback`) or quick reply becomes its title. Other attachments (a shared post) become a text that names and links them.
+//! The picture of a story is a file as well, because the provider shows it for a day only:
+//! <https://developers.facebook.com/docs/messenger-platform/instagram/features/story-mention>. What programs need is the
+//! message's `content` (`content.rs`). Neither channel sends the contact's name.
+//!
+//! Messages that the account has sent come back (`is_echo`,
+//! <https://developers.facebook.com/documentation/business-messaging/messenger-platform/webhooks/webhook-events/message-echoes>):
+//! those of other apps become messages of the company, our own are known. While another app handles a conversation, its
+//! events come as `standby`
+//! (<https://developers.facebook.com/documentation/business-messaging/messenger-platform/webhooks/webhook-events/standby>):
+//! they are the same, but nobody waits for the company. That a conversation was handed over (`pass_thread_control`,
+//! `take_thread_control`, …/webhook-events/messaging_handovers) is a notice.
 //!
 //! News are no messages: a reaction, an edit (`message_edit`,
 //! <https://developers.facebook.com/docs/messenger-platform/reference/webhook-events/message-edits>) and a withdrawal
@@ -16,25 +25,39 @@
 
 use std::iter;
 
-use hotline_actors::services::{InboundMessage, MessageRevision, Notice, Sender};
+use hotline_actors::services::{EchoMessage, InboundMessage, MessageRevision, Notice, Sender};
+use hotline_persistence::MessageId;
 use hotline_persistence::tables::contacts::Referral;
-use hotline_persistence::tables::messages::{ChosenOption, DeliveryStatus, Direction, Reaction, Revision};
+use hotline_persistence::tables::messages::{
+    ChosenOption, DeliveryStatus, Direction, MessageApp, MessageContent, MessageOrigin, Reaction, Reactor, Revision,
+    Via,
+};
 use serde_json::{Value, json};
 
 use super::call::{
     Call, CallEvent, EventKind, FileReference, body, emoji, id, id_at, last_four, lines, list, name_at, place,
     placeholder, text, text_at, time,
 };
+use super::content;
 
 /// The kinds of attachment that are files.
 const FILE_KINDS: [&str; 5] = ["image", "audio", "video", "file", "sticker"];
+
+/// The kinds of attachment that are stories, which have a picture.
+const STORY_KINDS: [&str; 3] = ["story_mention", "ig_story", "story"];
+
+/// The provider's own inboxes, by the ids with which their messages come back. What comes without an id was written in
+/// the app of the channel.
+/// <https://developers.facebook.com/docs/messenger-platform/handover-protocol/pass-thread-control>
+const NATIVE_APPS: [(&str, &str); 2] = [("263902037430900", "Page Inbox"), ("1217981644879628", "Instagram Inbox")];
 
 /// Maximum number of attachments that are processed: more than an app sends at once.
 const ATTACHMENTS_MAX: usize = 32;
 
 /// The fields in which Instagram reports events that are not listed as `messaging`.
-const EVENT_FIELDS: [&str; 7] = [
+const EVENT_FIELDS: [&str; 8] = [
     "messages",
+    "message_echoes",
     "message_edit",
     "messaging_postbacks",
     "messaging_seen",
@@ -72,14 +95,23 @@ pub(super) fn parse_call(json: &Value, network: Network) -> Call {
                 _ => call.ignored += 1,
             }
         }
-        call.ignored += list(entry, "standby").len();
+        for event in list(entry, "standby") {
+            let first = call.events.len();
+            network.add_event(account.as_deref(), event, &mut call);
+            call.events[first..].iter_mut().for_each(|event| event.kind.set_standby());
+        }
     }
     call
 }
 
 impl Network {
     fn add_event(self, account: Option<&str>, event: &Value, call: &mut Call) {
-        match self.parse_event(event) {
+        // News of the account's apps, which have no contact.
+        if event.get("app_roles").is_some() {
+            call.ignored += 1;
+            return;
+        }
+        match Parties::of(account, event).and_then(|parties| self.parse_event(&parties, event)) {
             None => call.unreadable += 1,
             Some(kinds) if kinds.is_empty() => call.ignored += 1,
             Some(kinds) => {
@@ -90,73 +122,121 @@ impl Network {
     }
 
     /// The events that an element stands for: none if it is ignored. `None` when it is unreadable.
-    fn parse_event(self, event: &Value) -> Option<Vec<EventKind>> {
-        let sender = id_at(event, "/sender/id")?;
-        let messages = if let Some(withdrawn) = event.get("message").filter(|message| is_set(message, "is_deleted")) {
-            return revision(withdrawn, event, Revision::Deleted { of: Direction::Inbound }).map(|kind| vec![kind]);
-        } else if let Some(message) = event.get("message") {
-            self.parse_message(&sender, event, message)?
-        } else if let Some(postback) = event.get("postback") {
-            vec![self.parse_postback(&sender, event, postback)]
-        } else if let Some(reaction) = event.get("reaction") {
-            return revision(reaction, event, parse_reaction(event, reaction)?).map(|kind| vec![kind]);
-        } else if let Some(edit) = event.get("message_edit") {
-            return revision(edit, event, parse_edit(event, edit)?).map(|kind| vec![kind]);
-        } else if let Some(delivery) = event.get("delivery") {
-            return Some(parse_statuses(&sender, event, delivery, &DeliveryStatus::Delivered));
-        } else if let Some(read_receipt) = event.get("read") {
-            return Some(parse_statuses(&sender, event, read_receipt, &DeliveryStatus::Read));
-        } else if let Some(value) = event.get("referral") {
-            return Some(vec![EventKind::Referral { address: sender, referral: referral(value) }]);
-        } else {
-            return Some(self.parse_notice(&sender, event).into_iter().collect());
+    fn parse_event(self, parties: &Parties, event: &Value) -> Option<Vec<EventKind>> {
+        let Parties { contact, of } = parties;
+        if let Some(message) = event.get("message") {
+            return self.parse_messages(parties, event, message);
+        }
+        if let Some(reaction) = event.get("reaction") {
+            return revision(reaction, event, parse_reaction(*of, event, reaction)?).map(|kind| vec![kind]);
+        }
+        if let Some(edit) = event.get("message_edit") {
+            return revision(edit, event, parse_edit(*of, event, edit)?).map(|kind| vec![kind]);
+        }
+        if *of == Direction::Outbound {
+            return Some(Vec::new());
+        }
+        if let Some(postback) = event.get("postback") {
+            return Some(vec![EventKind::Message(Box::new(self.parse_postback(contact, event, postback)))]);
+        }
+        if let Some(delivery) = event.get("delivery") {
+            return Some(parse_statuses(contact, event, delivery, &DeliveryStatus::Delivered));
+        }
+        if let Some(read_receipt) = event.get("read") {
+            return Some(parse_statuses(contact, event, read_receipt, &DeliveryStatus::Read));
+        }
+        if let Some(value) = event.get("referral") {
+            return Some(vec![EventKind::Referral { address: contact.clone(), referral: referral(value) }]);
+        }
+        Some(self.parse_notice(contact, event).into_iter().collect())
+    }
+
+    /// The messages of an element, or the deletion of one.
+    fn parse_messages(
+        self,
+        Parties { contact, of }: &Parties,
+        event: &Value,
+        message: &Value,
+    ) -> Option<Vec<EventKind>> {
+        if is_set(message, "is_deleted") {
+            return revision(message, event, Revision::Deleted { of: *of }).map(|kind| vec![kind]);
+        }
+        if is_set(message, "is_self") {
+            return Some(Vec::new());
+        }
+        let messages = self.parse_message(contact, event, message)?.into_iter();
+        if *of == Direction::Inbound {
+            return Some(messages.map(|message| EventKind::Message(Box::new(message))).collect());
+        }
+        let (whole_id, origin) = (id(message, "mid")?, self.origin_of(message));
+        // Only ids of whole messages are numbers.
+        let names = text(message, "metadata").and_then(|id| id.parse().ok()).map(MessageId::new);
+        let has_attachment = !list(message, "attachments").is_empty();
+        let echo = |message| {
+            let (whole_id, origin) = (whole_id.clone(), origin.clone());
+            EventKind::Echo(Box::new(EchoMessage { message, origin, whole_id, names, has_attachment }))
         };
-        Some(messages.into_iter().map(|message| EventKind::Message(Box::new(message))).collect())
+        Some(messages.map(echo).collect())
+    }
+
+    /// The app in which the company has written a message.
+    fn origin_of(self, message: &Value) -> MessageOrigin {
+        let app_id = id(message, "app_id");
+        let native = NATIVE_APPS.iter().find(|(native_id, _)| app_id.as_deref() == Some(*native_id));
+        let (kind, name) = match (&app_id, native) {
+            (None, _) => (Via::NativeApp, Some(self.name.to_owned())),
+            (Some(_), Some((_, name))) => (Via::NativeApp, Some((*name).to_owned())),
+            (Some(_), None) => (Via::OtherApp, name_at(message, "/app_name")),
+        };
+        MessageOrigin { kind, app: MessageApp { id: app_id, name }, late: false }
     }
 
     /// A message without content.
     fn new_message(self, sender: &str, event: &Value, message_id: String) -> InboundMessage {
+        // A message of the company has the contact as its recipient.
+        let side = if id_at(event, "/recipient/id").as_deref() == Some(sender) { "recipient" } else { "sender" };
         InboundMessage {
             message_id,
             written_at: time(event, "timestamp"),
             from: Sender {
                 number: None,
                 address: Some(sender.to_owned()),
-                name: name_at(event, "/sender/name"),
+                name: name_at(event, &format!("/{side}/name")),
                 fallback_name: format!("{} {}", self.name, last_four(sender)),
-                social_username: name_at(event, "/sender/username"),
+                social_username: name_at(event, &format!("/{side}/username")),
                 is_group: false,
                 origin: self.origin,
             },
             body: None,
             media: None,
-            reply: None,
+            interactive: None,
+            content: MessageContent::default(),
             quotes: None,
             referral: Referral::default(),
             author: None,
+            standby: false,
         }
     }
 
     /// One message for each file, or one for the text: none if it is ignored. `None` when it is unreadable.
     fn parse_message(self, sender: &str, event: &Value, message: &Value) -> Option<Vec<InboundMessage>> {
-        if is_set(message, "is_echo") || is_set(message, "is_self") {
-            return Some(Vec::new());
-        }
         let mid = id(message, "mid")?;
-        let quick_reply = message.get("quick_reply");
-        let story = text_at(message, "/reply_to/story/url").map(|url| format!("{} {url}", placeholder("story")));
-        let text_body = message.get("text").and_then(Value::as_str).map(str::to_owned);
-        let (mut text_body, files) = parse_attachments(message, lines([story, text_body]));
+        let said = message.get("text").and_then(Value::as_str).map(str::to_owned);
+        let story = message.pointer("/reply_to/story");
+        let named = story.and_then(|story| text(story, "url")).map(|url| format!("{} {url}", placeholder("story")));
+        let (mut text_body, attached) = parse_attachments(message, lines([named, said]));
+        let files: Vec<FileReference> = story.and_then(story_file).into_iter().chain(attached).collect();
         if text_body.is_none() && files.is_empty() {
             text_body = body(placeholder(if is_set(message, "is_unsupported") { "unsupported" } else { "message" }));
         }
         let mut media = files.into_iter().map(FileReference::into_media);
+        let content = content_of(message);
         let first = InboundMessage {
             body: text_body,
             media: media.next(),
-            reply: quick_reply.map(|reply| ChosenOption::of_payload(text(reply, "payload"), text(message, "text"))),
             quotes: id_at(message, "/reply_to/mid"),
-            referral: referral(message.get("referral").unwrap_or(&Value::Null)),
+            referral: content::of_contact(content.referral.as_ref()),
+            content,
             ..self.new_message(sender, event, mid.clone())
         };
         // The provider has one message where we have several: each needs its own id for deduplication.
@@ -172,10 +252,14 @@ impl Network {
         let message_id = id(postback, "mid").unwrap_or_else(|| synthetic_id("postback", sender, event));
         let (title, payload) = (text(postback, "title"), text(postback, "payload"));
         let label = title.clone().or_else(|| payload.clone());
+        let content = MessageContent {
+            reply: Some(ChosenOption::of_payload(payload, title)),
+            ..of_referral(postback.get("referral").unwrap_or(&Value::Null))
+        };
         InboundMessage {
             body: body(label.unwrap_or_else(|| placeholder("postback"))),
-            reply: Some(ChosenOption::of_payload(payload, title)),
-            referral: referral(postback.get("referral").unwrap_or(&Value::Null)),
+            referral: content::of_contact(content.referral.as_ref()),
+            content,
             ..self.new_message(sender, event, message_id)
         }
     }
@@ -191,6 +275,69 @@ impl Network {
     }
 }
 
+/// The two sides of an event.
+struct Parties {
+    /// The provider's id of the contact.
+    contact: String,
+    /// Who has caused the event: the contact, or the account.
+    of: Direction,
+}
+
+impl Parties {
+    /// The sender and the recipient of an event of this account; `None` if it has no sender. Echoes name the account as
+    /// their sender, but earlier versions of the API did not.
+    fn of(account: Option<&str>, event: &Value) -> Option<Self> {
+        let (sender, recipient) = (id_at(event, "/sender/id")?, id_at(event, "/recipient/id"));
+        let is_account = |id: &String| Some(id.as_str()) == account;
+        let is_echo = event.get("message").is_some_and(|message| is_set(message, "is_echo"));
+        let recipient = recipient.filter(|recipient| *recipient != sender && !is_account(recipient));
+        match recipient {
+            Some(contact) if is_echo || is_account(&sender) => Some(Self { contact, of: Direction::Outbound }),
+            _ => {
+                let of = if is_echo { Direction::Outbound } else { Direction::Inbound };
+                Some(Self { contact: sender, of })
+            }
+        }
+    }
+}
+
+/// The structure of a message.
+fn content_of(message: &Value) -> MessageContent {
+    let quick_reply = message.get("quick_reply");
+    let attachments = list(message, "attachments");
+    let is_story = |kind: String| STORY_KINDS.contains(&kind.as_str());
+    let mention = attachments.iter().find(|attachment| text(attachment, "type").is_some_and(is_story));
+    let story = message.pointer("/reply_to/story").or_else(|| mention?.get("payload"));
+    let place = attachments.iter().find(|attachment| attachment.pointer("/payload/coordinates").is_some());
+    let location = place.map(|attachment| {
+        let payload = attachment.get("payload").unwrap_or(&Value::Null);
+        let name = text(attachment, "title").or_else(|| text(payload, "title"));
+        let at = payload.get("coordinates").unwrap_or(&Value::Null);
+        content::location(name, None, text(attachment, "url"), at)
+    });
+    MessageContent {
+        reply: quick_reply.map(|reply| ChosenOption::of_payload(text(reply, "payload"), text(message, "text"))),
+        story: story.map(content::story),
+        location,
+        ..of_referral(message.get("referral").unwrap_or(&Value::Null))
+    }
+}
+
+/// The advertisement, link or product that a message came by.
+fn of_referral(referral: &Value) -> MessageContent {
+    MessageContent {
+        referral: content::social_referral(referral),
+        product: content::social_product(referral),
+        ..MessageContent::default()
+    }
+}
+
+/// The picture of a story, for as long as the provider shows it.
+fn story_file(story: &Value) -> Option<FileReference> {
+    let url = text(story, "url").or_else(|| text(story, "story_media_url"))?;
+    Some(FileReference { url: Some(url), ..FileReference::default() })
+}
+
 fn is_set(message: &Value, flag: &str) -> bool {
     message.get(flag).and_then(Value::as_bool) == Some(true)
 }
@@ -202,18 +349,22 @@ fn revision(part: &Value, event: &Value, revision: Revision) -> Option<EventKind
 }
 
 /// A reaction, or none if it was withdrawn. `None` when it is unreadable.
-fn parse_reaction(event: &Value, reaction: &Value) -> Option<Revision> {
+fn parse_reaction(of: Direction, event: &Value, reaction: &Value) -> Option<Revision> {
     let is_withdrawn = text(reaction, "action").as_deref() == Some("unreact");
     let shown = text(reaction, "emoji").or_else(|| text(reaction, "reaction").map(|name| placeholder(&name)));
     let shown = if is_withdrawn { None } else { Some(shown?) };
-    Some(emoji(Reaction::OF_CONTACT.to_owned(), shown, None, time(event, "timestamp")))
+    let (by, key) = match of {
+        Direction::Outbound => (Reactor::User, Reaction::OF_COMPANY),
+        Direction::Inbound | Direction::Internal => (Reactor::Contact, Reaction::OF_CONTACT),
+    };
+    Some(emoji(by, key.to_owned(), shown, None, time(event, "timestamp")))
 }
 
 /// An edit, named by its number; `None` when it is unreadable.
-fn parse_edit(event: &Value, edit: &Value) -> Option<Revision> {
+fn parse_edit(of: Direction, event: &Value, edit: &Value) -> Option<Revision> {
     let new_body = edit.get("text").and_then(Value::as_str).and_then(body)?;
     let number = text(edit, "num_edit").or_else(|| text(event, "timestamp"))?;
-    Some(Revision::Edited { of: Direction::Inbound, body: Some(new_body), id: format!("edit {number}") })
+    Some(Revision::Edited { of, body: Some(new_body), id: format!("edit {number}") })
 }
 
 /// An id for events to which the provider gives none.
@@ -241,6 +392,13 @@ fn parse_attachments(message: &Value, text_body: Option<String>) -> (Option<Stri
     let (mut text_body, mut files) = (text_body, Vec::new());
     for attachment in list(message, "attachments").iter().take(ATTACHMENTS_MAX) {
         let kind = text(attachment, "type").unwrap_or_else(|| "attachment".to_owned());
+        if STORY_KINDS.contains(&kind.as_str())
+            && let Some(file) = attachment.get("payload").and_then(story_file)
+        {
+            text_body = lines([text_body.take(), Some(attachment_text(&kind, attachment, file.url.clone()))]);
+            files.push(file);
+            continue;
+        }
         match text_at(attachment, "/payload/url") {
             Some(url) if FILE_KINDS.contains(&kind.as_str()) => {
                 let file_name = name_at(attachment, "/payload/title").or_else(|| name_at(attachment, "/name"));
@@ -265,21 +423,7 @@ fn attachment_text(kind: &str, attachment: &Value, url: Option<String>) -> Strin
     [Some(placeholder(kind)), title, link].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// The advertisement or link that brought the contact.
+/// What a contact keeps of the advertisement or link that brought them.
 fn referral(value: &Value) -> Referral {
-    let ad = value.get("ads_context_data").unwrap_or(&Value::Null);
-    let (photo, video) = (text(ad, "photo_url"), text(ad, "video_url"));
-    let media_type = match (&photo, &video) {
-        (Some(_), _) => Some("image".to_owned()),
-        (None, Some(_)) => Some("video".to_owned()),
-        (None, None) => None,
-    };
-    Referral {
-        ctwa_clid: text(value, "ctwa_clid"),
-        source_url: text(value, "referer_uri").or_else(|| text(value, "source_url")),
-        source_id: text(value, "ad_id").or_else(|| text(value, "ref")),
-        headline: text(ad, "ad_title"),
-        media_type,
-        media_url: photo.or(video),
-    }
+    content::of_contact(content::social_referral(value).as_ref())
 }

@@ -9,8 +9,14 @@
 //! | `text` | the text |
 //! | `image`, `audio`, `video`, `document`, `sticker` | the file, once it was fetched, with its caption |
 //! | `location`, `contacts`, `order` | a text with what they hold, line by line |
-//! | `interactive` (`button_reply`, `list_reply`, `nfm_reply`), `button` | the option's title, quoting the message it belongs to; the option itself is the message's `content.reply` |
+//! | `interactive` (`button_reply`, `list_reply`, `nfm_reply`), `button` | the option's title, quoting the message it belongs to, or the form's content |
 //! | `unsupported` | a text that names what the contact has sent |
+//!
+//! What programs need of them is the message's `content` (`content.rs`).
+//!
+//! What the company's people write in the WhatsApp Business app comes as `smb_message_echoes`, in the same forms:
+//! <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/smb_message_echoes>. It
+//! becomes a message of the company. The API reports no other messages of an account, so these are never our own.
 //!
 //! All others are news, which open nothing and count nowhere:
 //!
@@ -29,11 +35,11 @@
 //! A person who hides their number is identified by an id scoped to the business (`from_user_id`):
 //! <https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>.
 
-use hotline_actors::services::{InboundMessage, MessageRevision, Notice, Number, Sender};
+use hotline_actors::services::{EchoMessage, InboundMessage, MessageRevision, Notice, Number, Sender};
 use hotline_persistence::MessageId;
-use hotline_persistence::tables::contacts::Referral;
 use hotline_persistence::tables::messages::{
-    ChosenOption, DeliveryStatus, Direction, MessageAuthor, Reaction, Revision,
+    ChosenOption, DeliveryStatus, Direction, MessageApp, MessageAuthor, MessageContent, MessageOrigin, Reaction,
+    Reactor, Revision, Via,
 };
 use serde_json::Value;
 
@@ -41,10 +47,13 @@ use super::call::{
     AccountNews, Call, CallEvent, EventKind, FileReference, body, emoji, failure, id, id_at, last_four, lines, list,
     name_at, place, placeholder, text, text_at, time,
 };
-use super::{identity, numbers};
+use super::{content, identity, numbers};
 
 /// The kinds of message that are files.
 const FILE_KINDS: [&str; 5] = ["image", "audio", "video", "document", "sticker"];
+
+/// The app in which a company's people write.
+const APP: &str = "WhatsApp Business";
 
 /// The fields that report changes of templates: their state, quality, category and content.
 /// <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/message_template_status_update>
@@ -63,6 +72,13 @@ pub(super) fn parse_call(json: &Value) -> Call {
         let value = change.get("value").unwrap_or(&Value::Null);
         match change.get("field").and_then(Value::as_str) {
             Some("messages") => add_messages(value, &mut call),
+            // Of a conversation that another app handles.
+            Some("standby") => {
+                let first = call.events.len();
+                add_messages(value, &mut call);
+                call.events[first..].iter_mut().for_each(|event| event.kind.set_standby());
+            }
+            Some("smb_message_echoes") => add_echoes(value, &mut call),
             Some("user_preferences") => add_preferences(value, &mut call),
             Some(field) if TEMPLATE_FIELDS.contains(&field) => call.news.push(AccountNews::Templates),
             Some("account_update") => add_account_update(id(entry, "id"), value, &mut call),
@@ -81,10 +97,7 @@ fn add_messages(value: &Value, call: &mut Call) {
                 .push(CallEvent { account: account.clone(), kind: EventKind::IdentityChanged(Box::new(change)) });
             continue;
         }
-        match parse_message(message, contacts) {
-            ParsedMessage::Event(kind) => call.events.push(CallEvent { account: account.clone(), kind }),
-            ParsedMessage::Unreadable => call.unreadable += 1,
-        }
+        add_parsed(parse_message(message, contacts), account.as_deref(), call);
     }
     for status in list(value, "statuses") {
         let Some(message_id) = id(status, "id") else {
@@ -106,6 +119,21 @@ fn add_messages(value: &Value, call: &mut Call) {
         let code = text(error, "code");
         tracing::warn!(code, "provider reported an error without a message");
         call.ignored += 1;
+    }
+}
+
+fn add_parsed(parsed: ParsedMessage, account: Option<&str>, call: &mut Call) {
+    match parsed {
+        ParsedMessage::Event(kind) => call.events.push(CallEvent { account: account.map(str::to_owned), kind }),
+        ParsedMessage::Ignored => call.ignored += 1,
+        ParsedMessage::Unreadable => call.unreadable += 1,
+    }
+}
+
+fn add_echoes(value: &Value, call: &mut Call) {
+    let account = id_at(value, "/metadata/phone_number_id");
+    for echo in list(value, "message_echoes") {
+        add_parsed(parse_echo(echo, list(value, "contacts")), account.as_deref(), call);
     }
 }
 
@@ -162,6 +190,7 @@ fn delivery_status(status: &Value) -> Option<DeliveryStatus> {
 
 enum ParsedMessage {
     Event(EventKind),
+    Ignored,
     Unreadable,
 }
 
@@ -171,44 +200,91 @@ fn parse_message(message: &Value, contacts: &[Value]) -> ParsedMessage {
     };
     let (from, author) = identity::of_group(message, from);
     let kind = text(message, "type").unwrap_or_else(|| "unknown".to_owned());
-    let part = message.get(&kind).unwrap_or(&Value::Null);
     if !is_message(&kind, message) {
-        return parse_news(&kind, part, message, message_id, (from, author));
+        return parse_news(&kind, message, message_id, (from, author), Direction::Inbound);
     }
-    let quotes = id_at(message, "/context/id");
-    let (mut media, mut reply) = (None, None);
-    let body = match kind.as_str() {
-        "text" => text_body(part),
-        file if FILE_KINDS.contains(&file) => {
-            media = file_reference(part).map(FileReference::into_media);
-            text(part, "caption").and_then(body)
-        }
-        "button" => {
-            let title = text(part, "text");
-            reply = Some(ChosenOption::of_payload(text(part, "payload"), title.clone()));
-            title.and_then(body)
-        }
-        "interactive" => {
-            reply = chosen_option(part);
-            interactive_body(part)
-        }
-        "location" => place(text(part, "name"), text(part, "address"), part),
-        "contacts" => lines(list(message, "contacts").iter().map(card)),
-        "order" => order(part),
-        _ => None,
+    ParsedMessage::Event(EventKind::Message(Box::new(written(&kind, message, message_id, (from, author)))))
+}
+
+/// What the company's people have written in the app, to a person or a group.
+fn parse_echo(echo: &Value, contacts: &[Value]) -> ParsedMessage {
+    let to_id = id(echo, "to_user_id").or_else(|| id(echo, "recipient_user_id"));
+    let (Some(message_id), Some(to)) = (id(echo, "id"), sender_of(id(echo, "to"), to_id, contacts)) else {
+        return ParsedMessage::Unreadable;
     };
-    let body = body.or_else(|| media.is_none().then(|| unknown(&kind, message)));
-    ParsedMessage::Event(EventKind::Message(Box::new(InboundMessage {
+    let (to, _) = identity::of_group(echo, to);
+    let kind = text(echo, "type").unwrap_or_else(|| "unknown".to_owned());
+    if !is_message(&kind, echo) {
+        return parse_news(&kind, echo, message_id, (to, None), Direction::Outbound);
+    }
+    let app = MessageApp { id: None, name: Some(APP.to_owned()) };
+    ParsedMessage::Event(EventKind::Echo(Box::new(EchoMessage {
+        whole_id: message_id.clone(),
+        message: written(&kind, echo, message_id, (to, None)),
+        origin: MessageOrigin { kind: Via::NativeApp, app, late: false },
+        names: None,
+        has_attachment: false,
+    })))
+}
+
+/// A message of one of the kinds that are messages.
+fn written(
+    kind: &str,
+    message: &Value,
+    message_id: String,
+    (from, author): (Sender, Option<MessageAuthor>),
+) -> InboundMessage {
+    let part = message.get(kind).unwrap_or(&Value::Null);
+    let mut content = content::of_context(message);
+    let body = written_body(kind, message, &mut content);
+    let file = if FILE_KINDS.contains(&kind) { file_reference(part) } else { None };
+    let media = file.map(FileReference::into_media);
+    InboundMessage {
+        body: body.or_else(|| media.is_none().then(|| unknown(kind, message))),
         message_id,
         written_at: time(message, "timestamp"),
         from,
-        body,
         media,
-        reply,
-        quotes,
-        referral: referral(message.get("referral").unwrap_or(&Value::Null)),
+        interactive: content.form.as_ref().and_then(|_| content::bounded(part)),
+        quotes: id_at(message, "/context/id"),
+        referral: content::of_contact(content.referral.as_ref()),
+        content,
         author,
-    })))
+        standby: false,
+    }
+}
+
+/// The readable text of a message; its structure is added to `content`.
+fn written_body(kind: &str, message: &Value, content: &mut MessageContent) -> Option<String> {
+    let part = message.get(kind).unwrap_or(&Value::Null);
+    match kind {
+        "text" => text_body(part),
+        file if FILE_KINDS.contains(&file) => text(part, "caption").and_then(body),
+        "button" => {
+            let title = text(part, "text");
+            content.reply = Some(ChosenOption::of_payload(text(part, "payload"), title.clone()));
+            title.and_then(body)
+        }
+        "interactive" => {
+            content.reply = content::chosen_option(part);
+            content.form = content::form(part);
+            interactive_body(part)
+        }
+        "location" => {
+            let (name, address) = (text(part, "name"), text(part, "address"));
+            content.location = Some(content::location(name.clone(), address.clone(), text(part, "url"), part));
+            place(name, address, part)
+        }
+        "contacts" => {
+            content.contacts = content::contacts(message);
+            lines(list(message, "contacts").iter().map(card))
+        }
+        "order" => {
+            content.order = Some(content::order(part));
+            order(part)
+        }
+        _ => None,
+    }
 }
 
 /// Whether the contact has written: everything else is news.
@@ -219,14 +295,15 @@ fn is_message(kind: &str, message: &Value) -> bool {
     KINDS.contains(&kind) || FILE_KINDS.contains(&kind) || is_unshown
 }
 
-/// What happened to an earlier message, or a notice.
+/// What happened to an earlier message of this direction, or a notice.
 fn parse_news(
     kind: &str,
-    part: &Value,
     message: &Value,
     message_id: String,
     (from, author): (Sender, Option<MessageAuthor>),
+    of: Direction,
 ) -> ParsedMessage {
+    let part = message.get(kind).unwrap_or(&Value::Null);
     let revises = |field: &str, revision: Revision| match id(part, field) {
         Some(of) => {
             let revision = MessageRevision { message_id: of, revision, at: time(message, "timestamp") };
@@ -236,22 +313,21 @@ fn parse_news(
     };
     match kind {
         "edit" => match edited_body(part) {
-            Some(body) => {
-                let of = Direction::Inbound;
-                revises("original_message_id", Revision::Edited { of, body: Some(body), id: message_id })
-            }
+            Some(body) => revises("original_message_id", Revision::Edited { of, body: Some(body), id: message_id }),
             None => ParsedMessage::Unreadable,
         },
-        "revoke" => revises("original_message_id", Revision::Deleted { of: Direction::Inbound }),
+        "revoke" => revises("original_message_id", Revision::Deleted { of }),
         "reaction" => {
-            // In a group each member has a reaction.
-            let (key, name) = match author {
-                Some(author) => (author.number.or(author.address), author.name),
-                None => (None, from.name),
+            let (by, key, name) = match (of, author) {
+                (Direction::Outbound, _) => (Reactor::User, Some(Reaction::OF_COMPANY.to_owned()), None),
+                // In a group each member has a reaction.
+                (_, Some(author)) => (Reactor::Contact, author.number.or(author.address), author.name),
+                (_, None) => (Reactor::Contact, None, from.name),
             };
             let key = key.unwrap_or_else(|| Reaction::OF_CONTACT.to_owned());
-            revises("message_id", emoji(key, text(part, "emoji"), name, time(message, "timestamp")))
+            revises("message_id", emoji(by, key, text(part, "emoji"), name, time(message, "timestamp")))
         }
+        _ if of == Direction::Outbound => ParsedMessage::Ignored,
         _ => {
             let said = text(part, "body").filter(|_| kind == "system").and_then(body);
             let body = said.unwrap_or_else(|| unknown(kind, message));
@@ -307,13 +383,6 @@ fn file_reference(part: &Value) -> Option<FileReference> {
     })
 }
 
-/// The chosen option; two may have the same title.
-fn chosen_option(part: &Value) -> Option<ChosenOption> {
-    let reply = ["button_reply", "list_reply"].into_iter().find_map(|kind| part.get(kind))?;
-    let [id, title, description] = ["id", "title", "description"].map(|field| text(reply, field));
-    Some(ChosenOption { id, payload: None, title, description })
-}
-
 /// The title of the chosen option, or the content of a submitted form.
 fn interactive_body(part: &Value) -> Option<String> {
     let kind = text(part, "type")?;
@@ -359,19 +428,5 @@ fn unknown(kind: &str, message: &Value) -> String {
     match reason {
         Some(reason) => format!("{placeholder} {reason}"),
         None => placeholder,
-    }
-}
-
-/// The advertisement or post that brought the contact.
-fn referral(value: &Value) -> Referral {
-    Referral {
-        ctwa_clid: text(value, "ctwa_clid"),
-        source_url: text(value, "source_url"),
-        source_id: text(value, "source_id"),
-        headline: text(value, "headline"),
-        media_type: text(value, "media_type"),
-        media_url: text(value, "image_url")
-            .or_else(|| text(value, "video_url"))
-            .or_else(|| text(value, "thumbnail_url")),
     }
 }

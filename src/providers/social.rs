@@ -59,16 +59,17 @@ async fn send_file(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery
         }
     };
     let body = text_of(message);
-    if !body.is_empty() {
-        post(graph, delivery, json!({"text": body})).await?;
+    if body.is_empty() {
+        return Ok(accepted);
     }
-    Ok(accepted)
+    let text = post(graph, delivery, json!({"text": body})).await?;
+    Ok(Accepted { text_message_id: text.provider_message_id, ..accepted })
 }
 
 async fn post(graph: &Graph, delivery: &Delivery, content: Value) -> Result<Accepted, SendFailure> {
     let response: Option<Value> = graph.post(&delivery.account, "messages", &envelope(delivery, content)).await?;
     let id = response.and_then(|response| response["message_id"].as_str().map(str::to_owned));
-    Ok(Accepted { provider_message_id: id })
+    Ok(Accepted { provider_message_id: id, text_message_id: None })
 }
 
 /// The parts that every message has. Messenger returns `metadata` with the echo of the message.

@@ -68,7 +68,7 @@ async fn post(
         error => error.into(),
     })?;
     let sent_message = response.and_then(|response| response.messages.into_iter().next());
-    Ok(Accepted { provider_message_id: sent_message.map(|message| message.id) })
+    Ok(Accepted { provider_message_id: sent_message.map(|message| message.id), text_message_id: None })
 }
 
 /// The parts that every message has. The API has no idempotency keys. It returns `biz_opaque_callback_data` with each

@@ -332,7 +332,16 @@ fn what_is_always_sent_is_required() {
         "EventMessage.reply",
         "EventMessage.ticket",
         // Of what it is.
+        "MessageContent.contacts",
+        "MessageContent.form",
+        "MessageContent.forwarded",
+        "MessageContent.frequentlyForwarded",
+        "MessageContent.location",
+        "MessageContent.order",
+        "MessageContent.product",
+        "MessageContent.referral",
         "MessageContent.reply",
+        "MessageContent.story",
         // One of a list by cursor, the other of a list by number.
         "PageMeta.nextCursor",
         "PageMeta.page",

@@ -206,3 +206,34 @@ async fn a_kill_neither_loses_an_opt_out_nor_does_it_again() {
         process.kill();
     }
 }
+
+#[actix_web::test]
+async fn what_the_company_has_written_elsewhere_survives_a_kill_once() {
+    let folder = prepared_folder();
+    let (company, key) = with_database(folder.path(), async |db| {
+        let company = Company::create(db, "Acme").await;
+        let key = channel(db, &keys_of(folder.path()), company.id).await;
+        (company, key)
+    })
+    .await;
+    let process = Process::serve(folder.path());
+    let api = Api::new(process.address, &company.key);
+    let question = phone().message(MARIA, "Maria", text("wamid.1", "a question"));
+    let answer = phone().echoes(MARIA, vec![text("wamid.2", "from the phone")]);
+    for call in [&question, &answer] {
+        assert_eq!(tell(&api, &key, call).await.expect("an answer").data(200)["taken"], 1);
+    }
+    // Once with the entries in the journal alone, and once when they were written already.
+    let mut process = process;
+    for _ in 0..2 {
+        process.kill();
+        process = Process::serve(folder.path());
+        let api = Api::new(process.address, &company.key);
+        let all = api.all("/messages").await;
+        assert_eq!((all.len(), &all[1]["direction"], &all[1]["via"]), (2, &"outbound".into(), &"nativeApp".into()));
+        let tickets = api.all("/tickets").await;
+        assert_eq!((tickets.len(), &tickets[0]["firstResponseAt"]), (1, &all[1]["createdAt"]));
+        assert_eq!(tell(&api, &key, &answer).await.expect("an answer").data(200)["repeated"], 1);
+    }
+    process.kill();
+}

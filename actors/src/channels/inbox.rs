@@ -33,6 +33,8 @@ pub(crate) struct Inbox {
     received: Mutex<ReceivedIds>,
     /// Statuses that arrived before their message was known to be sent.
     pub(crate) early_statuses: EarlyStatusIndex,
+    /// Since when this process knows the channel: what was sent before is only in the tables.
+    pub(crate) since: DateTime<Utc>,
 }
 
 /// Message ids, as the first half of their hash: collisions are practically impossible among so few.
@@ -70,7 +72,11 @@ impl MessageLock {
 impl Inbox {
     /// Loads the inbox from the newest messages of a channel, the newest first, and its early statuses. Fewer than
     /// [`RECEIVED_IDS_MAX`] messages mean that the tables have no more.
-    pub(crate) fn of(received: &[(String, DateTime<Utc>)], early_statuses: EarlyStatusIndex) -> Self {
+    pub(crate) fn of(
+        received: &[(String, DateTime<Utc>)],
+        early_statuses: EarlyStatusIndex,
+        since: DateTime<Utc>,
+    ) -> Self {
         let mut certain = SeenSet::with_room(RECEIVED_IDS_MAX);
         if received.len() >= RECEIVED_IDS_MAX
             && let Some((_, oldest)) = received.last()
@@ -81,7 +87,7 @@ impl Inbox {
             certain.insert(digest(id), *at);
         }
         let received = ReceivedIds { certain, uncertain: SeenSet::with_room(UNCERTAIN_MAX) };
-        Self { locks: KeyedLocks::default(), received: Mutex::new(received), early_statuses }
+        Self { locks: KeyedLocks::default(), received: Mutex::new(received), early_statuses, since }
     }
 
     /// Waits until no other call receives the message.
@@ -140,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_message_whose_receipt_failed_is_looked_up_and_then_certain() {
-        let inbox = Arc::new(Inbox::of(&[("a".to_owned(), at(1))], EarlyStatusIndex::default()));
+        let inbox = Arc::new(Inbox::of(&[("a".to_owned(), at(1))], EarlyStatusIndex::default(), at(0)));
         let lock = futures_util::FutureExt::now_or_never(inbox.lock("b")).expect("nobody has it");
         assert_eq!(lock.membership(None), Membership::Absent);
         lock.record_uncertain(at(2));
@@ -153,7 +159,7 @@ mod tests {
 
     #[tokio::test]
     async fn duplicates_wait_for_each_other_and_leave_no_lock_behind() {
-        let inbox = Arc::new(Inbox::of(&[], EarlyStatusIndex::default()));
+        let inbox = Arc::new(Inbox::of(&[], EarlyStatusIndex::default(), at(0)));
         let first = inbox.lock("a").await;
         let mut second = Box::pin(inbox.lock("a"));
         assert!(futures_util::future::poll_immediate(&mut second).await.is_none(), "two turns at once");

@@ -13,6 +13,7 @@ use tokio::sync::OnceCell;
 use super::ChannelKey;
 use super::inbox::Inbox;
 use super::named_messages::NamedMessages;
+use super::own_sends::OwnSends;
 use crate::ttl_cache::TtlCache;
 
 /// Maximum cached messages by provider's id: statuses and replies arrive soon after a message. Some 150 bytes each.
@@ -24,6 +25,8 @@ pub(crate) struct Inboxes {
     messages: TtlCache<(ChannelKey, String), MessageRef>,
     /// The messages that early statuses have named.
     pub(crate) named: NamedMessages,
+    /// What was just sent, by which own echoes are recognized.
+    pub(crate) own: OwnSends,
     /// Applies to a message the statuses that arrived before it was known.
     apply_early: OnceLock<ApplyEarlyStatuses>,
 }
@@ -38,6 +41,7 @@ impl Default for Inboxes {
             inboxes: DashMap::new(),
             messages: TtlCache::new(MESSAGES_MAX, Duration::MAX),
             named: NamedMessages::default(),
+            own: OwnSends::default(),
             apply_early: OnceLock::new(),
         }
     }
@@ -54,10 +58,11 @@ impl Inboxes {
 
     /// Drops the inboxes of a company's channels.
     pub(crate) fn forget_company(&self, company: CompanyId) {
-        let Self { inboxes, messages, named, apply_early: _ } = self;
+        let Self { inboxes, messages, named, own, apply_early: _ } = self;
         inboxes.retain(|(of, _), _| *of != company);
         messages.remove_where(|((of, _), _)| *of == company);
         named.forget_company(company);
+        own.forget_company(company);
     }
 
     /// Drops index entries of early statuses from before this time.

@@ -7,6 +7,7 @@ mod inbox;
 mod inboxes;
 mod named_messages;
 mod outbox;
+mod own_sends;
 mod provider;
 mod withdrawals;
 
@@ -17,6 +18,7 @@ pub(crate) use inbox::{Inbox, MessageLock, RECEIVED_IDS_MAX};
 pub(crate) use inboxes::{Inboxes, provider_ids};
 pub use outbox::{AttemptCount, ChannelSender, SendingFigures, SendingOptions};
 pub(crate) use outbox::{Outboxes, StatusDecider};
+pub(crate) use own_sends::SentPart;
 pub use provider::{Accepted, Account, Delivery, PROVIDER_ID_BYTES_MAX, Provider, SendFailure};
 #[cfg(test)]
 pub(crate) use withdrawals::Withdrawals;

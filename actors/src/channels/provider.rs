@@ -89,6 +89,8 @@ pub struct Accepted {
     /// The provider's id of the message. None when the answer could not be read: the message is accepted all the same,
     /// and sending it again would duplicate it.
     pub provider_message_id: Option<String>,
+    /// The provider's id of the text that was sent after the file as a message of its own.
+    pub text_message_id: Option<String>,
 }
 
 impl Accepted {
@@ -103,7 +105,7 @@ impl Accepted {
                 "provider returned an invalid message id; the message will receive no status updates"
             );
         }
-        Self { provider_message_id: id.filter(is_id) }
+        Self { provider_message_id: id.filter(is_id), text_message_id: self.text_message_id.filter(is_id) }
     }
 }
 
@@ -170,7 +172,10 @@ mod tests {
 
     #[test]
     fn a_providers_texts_are_truncated_and_cleaned() {
-        let stored_id = |id: &str| Accepted { provider_message_id: Some(id.to_owned()) }.storable().provider_message_id;
+        let stored_id = |id: &str| {
+            let accepted = Accepted { provider_message_id: Some(id.to_owned()), text_message_id: None };
+            accepted.storable().provider_message_id
+        };
         let longest = "x".repeat(PROVIDER_ID_BYTES_MAX);
         assert_eq!(stored_id(&longest), Some(longest.clone()));
         for no_id in ["", "a\0b", &format!("{longest}x"), &"é".repeat(PROVIDER_ID_BYTES_MAX / 2 + 1)] {

@@ -8,6 +8,8 @@ mod tickets;
 
 pub use assignment::Assignment;
 pub use contacts::{ContactChanges, Contacts};
-pub use inbound::{ChangedSender, Inbound, InboundMessage, MessageRevision, Notice, Number, Revised, Sender};
+pub use inbound::{
+    ChangedSender, EchoMessage, Echoed, Inbound, InboundMessage, MessageRevision, Notice, Number, Revised, Sender,
+};
 pub use sending::{NewContact, Recipient, Sending, Target};
 pub use tickets::Tickets;

@@ -9,7 +9,8 @@ use hotline_persistence::table::Named;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelStatus};
 use hotline_persistence::tables::media::StoredMedia;
 use hotline_persistence::tables::messages::{
-    Direction, MessageAuthor, MessageContent, MessageRow, MessageStatus, MessageType, Reaction, Reactor, Revisions,
+    Direction, MessageApp, MessageAuthor, MessageContent, MessageRow, MessageStatus, MessageType, Reaction, Reactor,
+    Revisions, Via,
 };
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::{ChannelId, ContactId, MessageId, TicketId, Timestamp, TokenId, UserId};
@@ -45,10 +46,10 @@ pub struct Message {
     /// The approved template, with `type: template`.
     #[schema(value_type = Option<Object>)]
     pub template: Option<Value>,
-    /// Buttons or a list, with `type: interactive`.
+    /// Buttons or a list, with `type: interactive`; of a contact's message, the submitted form as the provider sent it.
     #[schema(value_type = Option<Object>)]
     pub interactive: Option<Value>,
-    /// Additional content of a contact's message: the chosen option.
+    /// Additional content, such as the option that the contact chose.
     pub content: Option<MessageContent>,
     /// Who of a group wrote it.
     pub author: Option<MessageAuthor>,
@@ -72,6 +73,11 @@ pub struct Message {
     pub integration: Option<Named<TokenId>>,
     /// Who caused it.
     pub source: Source,
+    /// By which app it went, if not through Hotline: the company wrote it there, or the contact's message went to an
+    /// app that handles the conversation.
+    pub via: Option<Via>,
+    /// That app, with `via`.
+    pub app: Option<MessageApp>,
     pub created_at: Timestamp,
     /// When the message or its status last changed.
     pub updated_at: Timestamp,
@@ -172,6 +178,7 @@ impl Message {
         let media = File::of(&row, &context.links);
         let [sent_at, delivered_at, read_at] = forward(&row);
         let (content, author) = (row.content(), row.author());
+        let (via, app) = row.origin().map(|origin| (origin.kind, origin.app)).unzip();
         let Revisions { edited_at, edits, deleted_at, reactions } = row.revisions();
         Self {
             id: row.id,
@@ -197,6 +204,8 @@ impl Message {
             integration: references::integration(&context.organization, row.integration_id),
             user: row.user_id.map(|id| MessageUser { id, name: row.user_name }),
             source: row.source,
+            via,
+            app,
             created_at: row.created_at.into(),
             updated_at: row.updated_at.unwrap_or(row.created_at).into(),
             sent_at: sent_at.map(Timestamp),

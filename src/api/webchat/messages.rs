@@ -75,7 +75,7 @@ impl VisitorMessage {
                 let title = title_of(app, &session, message, &option.0).await?;
                 let chosen_option =
                     ChosenOption { id: Some(option.0), title: Some(title.clone()), ..ChosenOption::default() };
-                (title, Some(chosen_option.into_content()), Some(message))
+                (title, chosen_option.into_content(), Some(message))
             }
         };
         Ok(VisitorContent { body, content, quoted, client_id })

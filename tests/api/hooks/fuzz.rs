@@ -84,6 +84,17 @@ const WORDS: &[&str] = &[
     "unsupported",
     "order",
     "system",
+    "smb_message_echoes",
+    "message_echoes",
+    "to",
+    "is_echo",
+    "app_id",
+    "standby",
+    "nfm_reply",
+    "response_json",
+    "referred_product",
+    "forwarded",
+    "story_mention",
 ];
 
 fn any_json() -> impl Strategy<Value = Value> {
@@ -196,6 +207,7 @@ async fn no_signed_body_is_ever_a_defect() {
             ],
         ),
         speaks.failed("wamid.7", MARIA, 131_026, "no", 1_700_000_000),
+        speaks.echoes(MARIA, vec![text("wamid.8", "from the phone"), reaction("wamid.9", "wamid.1", None)]),
     ];
     let social = |channel: &Hooked, object: &'static str| {
         let page = channel.page(object);
@@ -216,6 +228,7 @@ async fn no_signed_body_is_ever_a_defect() {
                     events::referral("r", "a"),
                 ],
             ),
+            page.echoes("77", 1_700_000_000_000, vec![json!({"mid": "m_5", "text": "from the app", "app_id": 7})]),
         ]
     };
     let mut runner = TestRunner::new_with_rng(

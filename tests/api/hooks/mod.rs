@@ -4,6 +4,7 @@ mod account;
 mod contacts;
 mod controls;
 mod door;
+mod echoes;
 mod figures;
 mod files;
 mod fuzz;
@@ -14,6 +15,7 @@ mod opt_out;
 mod repeated;
 mod social;
 pub mod statuses;
+mod structure;
 mod window;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

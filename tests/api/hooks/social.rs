@@ -44,8 +44,10 @@ async fn both_social_channels_take_every_kind() {
             ],
         );
         let tally = channel.told(&app.api, &call).await;
-        assert_eq!(tally, Tally { taken: 8, ignored: 2, ..Tally::default() }, "{object}");
-        let all = messages(&app.api, channel.id).await;
+        assert_eq!(tally, Tally { taken: 9, ignored: 1, ..Tally::default() }, "{object}");
+        let mut all = messages(&app.api, channel.id).await;
+        let echo = all.pop().expect("what another app has sent");
+        assert_eq!((&echo["body"], &echo["direction"]), (&json!("what we said"), &json!("outbound")));
         let first = &all[0]["id"];
         let said: Vec<(&Value, &Value)> =
             all.iter().map(|message| (&message["body"], &message["quotedMessageId"])).collect();
@@ -69,12 +71,15 @@ async fn both_social_channels_take_every_kind() {
         };
         let contents: Vec<&Value> = all.iter().map(|message| &message["content"]).collect();
         let (quick, pressed) = (chosen("RED", "Red"), chosen("START", "Get started"));
-        assert_eq!(contents, [none, &quick, none, &pressed, none, none, none, none]);
+        let story = json!({"kind": "story", "story": {"id": "1", "mediaId": null, "url": "https://cdn.example/story"}});
+        let at = json!({"latitude": 1.5, "longitude": 2.5, "name": "Office", "address": null, "url": null});
+        let place = json!({"kind": "location", "location": at});
+        assert_eq!(contents, [none, &quick, none, &pressed, &story, none, &place, none]);
         assert_eq!(all[0]["sentAt"], all[0]["createdAt"], "nothing is sent before it is there");
         assert_eq!(tickets(&app.api, channel.id).await.len(), 1);
         let contact = contact(&app.api, &all[0]["contactId"]).await;
         assert_eq!((&contact["name"], &contact["number"]), (&json!(name), none));
-        assert_eq!(channel.told(&app.api, &call).await, Tally { repeated: 8, ignored: 2, ..Tally::default() });
+        assert_eq!(channel.told(&app.api, &call).await, Tally { repeated: 9, ignored: 1, ..Tally::default() });
     }
     app.stop().await;
 }

@@ -33,7 +33,7 @@ async fn a_send_answers_a_job_and_keeps_the_message() {
             "channelId": phone, "direction": "outbound", "type": "text", "body": "hello", "media": null,
             "template": null, "interactive": null, "content": null, "author": null, "editedAt": null, "edits": [], "deletedAt": null,
             "reactions": [], "quotedMessageId": null, "status": "queued", "error": null,
-            "user": null, "integration": message["integration"], "source": "api", "createdAt": message["createdAt"],
+            "user": null, "integration": message["integration"], "source": "api", "via": null, "app": null, "createdAt": message["createdAt"],
             "updatedAt": message["createdAt"], "sentAt": null, "deliveredAt": null, "readAt": null,
         })
     );

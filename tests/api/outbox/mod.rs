@@ -1,6 +1,7 @@
 //! What was accepted reaches its channel's provider: in order, at its pace, whatever the provider says to it.
 
 mod after_send;
+mod echoes;
 mod failures;
 pub mod figures;
 mod files;

@@ -132,3 +132,26 @@ async fn a_reopened_ticket_is_answered_as_of_its_reopening_everywhere() {
     drop(db);
     app.stop().await;
 }
+
+#[actix_web::test]
+async fn what_is_written_in_another_app_answers_unless_it_was_written_before() {
+    let app = OwnApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    let (phone, now) = (channel.speaks(), Utc::now().timestamp());
+    channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.1", "hello").at(now))).await;
+    let ticket = id(&tickets(&app.api, channel.id).await[0]);
+    let written = async |message_id: &str, at_s: i64| {
+        let call = phone.echoes(MARIA, vec![text(message_id, "hello Maria").at(at_s)]);
+        assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    };
+    written("wamid.2", now - 60).await;
+    assert_eq!(answered(&app, ticket).await, (Value::Null, json!(1), Value::Null));
+    written("wamid.3", now).await;
+    let (first, waiting, average) = answered(&app, ticket).await;
+    assert!(first.is_string() && average.is_number(), "{first} {average}");
+    assert_eq!(waiting, 0);
+    let mut db = app.db.acquire().await.expect("connection");
+    assert!(reports::rebuild(&mut db, app.company.id).await.expect("rebuilt").is_none());
+    drop(db);
+    app.stop().await;
+}

@@ -21,7 +21,7 @@ async fn a_note_is_a_message_nobody_is_sent() {
             "channelId": app.company.phone, "direction": "internal", "type": "note", "body": "call back",
             "media": null, "template": null, "interactive": null, "content": null, "author": null, "editedAt": null, "edits": [], "deletedAt": null,
             "reactions": [], "quotedMessageId": null, "status": "sent",
-            "error": null, "user": null, "integration": note["integration"], "source": "api",
+            "error": null, "user": null, "integration": note["integration"], "source": "api", "via": null, "app": null,
             "createdAt": note["createdAt"], "sentAt": note["createdAt"],
             "deliveredAt": null, "readAt": null, "updatedAt": note["createdAt"],
         })

@@ -21,7 +21,7 @@ async fn the_first_word_opens_the_ticket_in_the_channels_queue() {
             "channelId": app.company.webchat, "direction": "inbound", "type": "text", "body": "hello", "media": null,
             "template": null, "interactive": null, "content": null, "author": null, "editedAt": null, "edits": [], "deletedAt": null,
             "reactions": [], "quotedMessageId": null, "status": "received", "error": null,
-            "user": null, "integration": null, "source": "contact", "createdAt": first["createdAt"], "sentAt": null, "deliveredAt": null,
+            "user": null, "integration": null, "source": "contact", "via": null, "app": null, "createdAt": first["createdAt"], "sentAt": null, "deliveredAt": null,
             "readAt": null, "updatedAt": first["createdAt"],
         })
     );

@@ -74,6 +74,18 @@ impl Phone {
         self.tells(json!({"contacts": contacts, "messages": messages}))
     }
 
+    /// The business has sent these to somebody in the WhatsApp Business app.
+    pub fn echoes(&self, to: &str, messages: Vec<Message>) -> Value {
+        let echo = |message: Message| {
+            let mut echo = message.0;
+            echo["from"] = self.number.as_str().into();
+            echo["to"] = to.into();
+            echo
+        };
+        let echoes: Vec<Value> = messages.into_iter().map(echo).collect();
+        self.tells_of("smb_message_echoes", json!({"message_echoes": echoes}))
+    }
+
     /// A message of the business has come this far: `sent`, `delivered` or `read`.
     pub fn status(&self, message_id: &str, to: &str, status: &str, at_s: i64) -> Value {
         self.tells(json!({"statuses": [self.one_status(message_id, to, status, at_s)]}))
@@ -238,6 +250,19 @@ impl Page {
             })
             .collect();
         json!({"object": self.object, "entry": [{"id": self.id, "time": at_ms, "messaging": events}]})
+    }
+}
+
+impl Page {
+    /// A whole body with messages that the account itself has sent to somebody.
+    pub fn echoes(&self, to: &str, at_ms: i64, messages: Vec<Value>) -> Value {
+        let mut body =
+            self.tells(&self.id, at_ms, messages.into_iter().map(|message| json!({"message": message})).collect());
+        for event in body["entry"][0]["messaging"].as_array_mut().into_iter().flatten() {
+            event["recipient"] = json!({"id": to});
+            event["message"]["is_echo"] = true.into();
+        }
+        body
     }
 }
 

@@ -105,8 +105,7 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
     }
     let file_accepted = outgoing.file_accepted.clone();
     let delivery = Delivery { account, to, to_kind, message: outgoing.message.clone(), file_accepted };
-    // Every answer of a provider to a send passes here.
-    match scope.provider.send(delivery).await.map(Accepted::storable).map_err(SendFailure::storable) {
+    match hand_over(scope, delivery).await {
         Ok(accepted) => {
             hotline_persistence::fail_point!("message_taken", |_| std::process::abort());
             scope.attempts.count_accepted();
@@ -120,6 +119,18 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
             }
         }
     }
+}
+
+/// Every answer of a provider to a send passes here. Social channels also report what was sent.
+async fn hand_over(scope: &SenderScope, delivery: Delivery) -> Result<Accepted, SendFailure> {
+    let (own, message, file_accepted) = (&scope.inboxes.own, delivery.message.clone(), delivery.file_accepted.clone());
+    let channel = (message.company_id, message.channel_id);
+    let is_echoed = !delivery.account.kind.has_phone();
+    if is_echoed {
+        own.begin(channel, &message, file_accepted.get().is_some());
+    }
+    let outcome = scope.provider.send(delivery).await.map(Accepted::storable).map_err(SendFailure::storable);
+    if is_echoed { own.end(channel, &message, outcome, file_accepted.get()) } else { outcome }
 }
 
 /// Why a campaign's message is withdrawn; none: it may be sent, as of the time of return. The tables are queried only

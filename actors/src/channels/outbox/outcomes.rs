@@ -196,7 +196,8 @@ impl ChannelSender {
         match provider_message_id {
             Some(id) if is_part => {
                 // Nothing else sets it while the message is in doubt.
-                let _ = outgoing.file_accepted.set(Accepted { provider_message_id: Some(id) });
+                let accepted = Accepted { provider_message_id: Some(id), text_message_id: None };
+                let _ = outgoing.file_accepted.set(accepted);
                 let now = Instant::now();
                 self.state.lanes.schedule(outgoing.contact(), now, now);
             }

@@ -1,6 +1,7 @@
 //! Inbound traffic: messages of contacts, and statuses that channels' providers report ([`statuses`]). Each is received
 //! exactly once, and is durable when it is acknowledged.
 
+mod echoes;
 mod news;
 mod statuses;
 
@@ -11,10 +12,13 @@ use hotline_persistence::tables::channels::{self, ChannelRow};
 use hotline_persistence::tables::contacts::identities::{Address, IdentityChange, IdentityKind, Keys, Profile};
 use hotline_persistence::tables::contacts::{self, ContactRef, OptOut, Referral, ReferralRow};
 use hotline_persistence::tables::events::{acting, current};
-use hotline_persistence::tables::messages::{ChosenOption, MessageAuthor, MessageRef, MessageRow};
+use hotline_persistence::tables::messages::{
+    MessageApp, MessageAuthor, MessageContent, MessageOrigin, MessageRef, MessageRow, Via,
+};
 use hotline_persistence::{Change, ChannelId, CompanyId, ContactId};
 use serde_json::Value;
 
+pub use self::echoes::{EchoMessage, Echoed};
 pub use self::news::{MessageRevision, Notice, Revised};
 use super::contacts::Contacts;
 use super::tickets::Tickets;
@@ -25,7 +29,7 @@ use crate::channels::{Inboxes, MessageLock};
 use crate::clock::now;
 use crate::conversations::Slot;
 use crate::seen::Membership;
-use crate::tickets::{AttachedChanges, Author, Execute, LastInbound, Open, Receive};
+use crate::tickets::{AttachedChanges, Author, Command, Execute, LastInbound, Open, Receive};
 
 /// A message of a contact, as a provider reports it.
 #[derive(Clone, Debug)]
@@ -40,14 +44,18 @@ pub struct InboundMessage {
     pub body: Option<String>,
     /// The attached file.
     pub media: Option<Value>,
-    /// The option that they chose.
-    pub reply: Option<ChosenOption>,
+    /// A submitted form, as the provider sends it.
+    pub interactive: Option<Value>,
+    /// The content besides the text, such as the option that they chose.
+    pub content: MessageContent,
     /// The provider's id of the message that this one replies to.
     pub quotes: Option<String>,
     /// The advertisement or link that brought them.
     pub referral: Referral,
     /// Who of a group wrote it.
     pub author: Option<MessageAuthor>,
+    /// Whether it went to another app, which handles the conversation.
+    pub standby: bool,
 }
 
 /// A sender, as a provider names them.
@@ -168,12 +176,36 @@ impl Inbound {
         message: InboundMessage,
         lock: &MessageLock,
     ) -> Result<MessageRow, Refusal> {
-        let InboundMessage { message_id, written_at, from, body, media, reply, quotes, referral, author } = message;
+        let referral = message.referral.clone();
+        let attached = (!referral.is_empty()).then(|| referral_change(referral));
+        let (from, receive) = self.receive_command(company, channel, message).await;
+        let command = Execute { command: receive, attached, only_if: None };
+        let attempt = || async {
+            let contact = self.find_sender(company, channel, &from).await?;
+            self.attempt(company, channel, contact.id, &command).await
+        };
+        let received = on_conflict(self.contacts.cache(), company, attempt, is_receive_conflict).await;
+        if received.is_err() {
+            lock.record_uncertain(now());
+        }
+        received
+    }
+
+    /// The command that receives a message, and its sender. An unknown quote does not refuse the message: without the
+    /// database an old quoted message is left out.
+    async fn receive_command(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        message: InboundMessage,
+    ) -> (Sender, Receive) {
+        let InboundMessage { message_id, written_at, from, body, media, interactive, content, quotes, .. } = message;
+        let content = MessageAuthor::add_to_content(message.author, content.into_column());
+        let origin = MessageOrigin { kind: Via::OtherApp, app: MessageApp::default(), late: false };
         let quoted = match quotes {
             Some(quotes) => self.find_message(company, channel, &quotes).await,
             None => Ok(None),
         };
-        // An unknown quote does not refuse the message: without the database an old quoted message is left out.
         let quoted = quoted.unwrap_or_else(|refusal| {
             tracing::debug!(%refusal, "quoted message could not be looked up");
             None
@@ -181,27 +213,15 @@ impl Inbound {
         let receive = Receive {
             body,
             media,
-            content: MessageAuthor::add_to_content(author, reply.map(ChosenOption::into_content)),
+            interactive,
+            content: if message.standby { origin.add_to_content(content) } else { content },
             quoted: quoted.map(|message| message.id),
             provider_message_id: Some(message_id),
             written_at,
+            standby: message.standby,
             ..Receive::default()
         };
-        let attached = (!referral.is_empty()).then(|| referral_change(referral));
-        let command = Execute { command: receive, attached, only_if: None };
-        let attempt = || async {
-            let contact = self.find_sender(company, channel, &from).await?;
-            self.attempt(company, channel, contact.id, &command).await
-        };
-        // The contact may have been deleted since it was found.
-        let is_conflict = |refusal: &Refusal| {
-            is_slot_conflict(refusal) || matches!(refusal, Refusal::ContactNotFound | Refusal::NotFound)
-        };
-        let received = on_conflict(self.contacts.cache(), company, attempt, is_conflict).await;
-        if received.is_err() {
-            lock.record_uncertain(now());
-        }
-        received
+        (from, receive)
     }
 
     /// Receives a contact's message in the open ticket, else in a new one.
@@ -226,25 +246,43 @@ impl Inbound {
         contact: ContactId,
         command: &Execute<Receive>,
     ) -> Result<MessageRow, Refusal> {
-        let organization = self.base.organization(company)?;
-        let has_phone = organization.channels.get(&channel).is_some_and(|channel| channel.kind.has_phone());
-        let message = match self.tickets.slot(company, channel, contact).await? {
-            Some(Slot::Open(ticket)) => self.tickets.attempt(company, ticket, command).await?,
-            _ => {
-                let contact = self.contacts.get(company, contact).await?.ok_or(Refusal::ContactNotFound)?;
-                let author = Author::CONTACT;
-                // Who writes to a phone channel and has no number is known by an id, which an answer can use.
-                let reachable = !has_phone || contact.number.is_none();
-                let open = Open { company, channel, contact, reachable, queue: None, user: None, author };
-                self.tickets.attempt_opening(open, command.clone()).await?
-            }
-        };
+        let has_phone = self.has_phone(company, channel)?;
+        // Another app answers it.
+        let author = if command.command.standby { Author::AUTOMATION } else { Author::CONTACT };
+        let message = self.attempt_with(company, channel, contact, command, author).await?;
         let last_inbound = message.sent_at.unwrap_or(message.created_at);
         if !has_phone {
             self.contacts.cache().remember_reachable(company, channel, contact);
         }
         self.contacts.cache().remember_last_inbound(company, channel, contact, LastInbound::At(last_inbound));
         Ok(message)
+    }
+
+    /// Executes a command in the contact's open ticket, else in a new one that `author` opens.
+    async fn attempt_with<C: Command>(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        contact: ContactId,
+        command: &Execute<C>,
+        author: Author,
+    ) -> Result<C::Reply, Refusal> {
+        let has_phone = self.has_phone(company, channel)?;
+        match self.tickets.slot(company, channel, contact).await? {
+            Some(Slot::Open(ticket)) => self.tickets.attempt(company, ticket, command).await,
+            _ => {
+                let contact = self.contacts.get(company, contact).await?.ok_or(Refusal::ContactNotFound)?;
+                // Who writes to a phone channel and has no number is known by an id, which an answer can use.
+                let reachable = author != Author::OTHER_APP && (!has_phone || contact.number.is_none());
+                let open = Open { company, channel, contact, reachable, queue: None, user: None, author };
+                self.tickets.attempt_opening(open, command.clone()).await
+            }
+        }
+    }
+
+    fn has_phone(&self, company: CompanyId, channel: ChannelId) -> Result<bool, Refusal> {
+        let organization = self.base.organization(company)?;
+        Ok(organization.channels.get(&channel).is_some_and(|channel| channel.kind.has_phone()))
     }
 
     /// The contact of a sender: found, or created.
@@ -386,6 +424,11 @@ impl Inbound {
         let found = contacts::by_address(self.base.db(company), company, channel, address).await?;
         Ok(found.map(|contact| contact.id))
     }
+}
+
+/// The conversation has changed, or the contact was deleted since it was found.
+fn is_receive_conflict(refusal: &Refusal) -> bool {
+    is_slot_conflict(refusal) || matches!(refusal, Refusal::ContactNotFound | Refusal::NotFound)
 }
 
 /// The contact's referral, in one entry with their message.

@@ -41,7 +41,7 @@ impl Inbound {
             let received_ids = messages::received(db, company, channel, limit(RECEIVED_IDS_MAX)).await?;
             let mut early_ids = early_statuses::of_channel(db, company, channel, limit(EARLY_STATUSES_MAX)).await?;
             early_ids.extend(early_revisions::of_channel(db, company, channel, limit(EARLY_STATUSES_MAX)).await?);
-            let inbox = Inbox::of(&received_ids, EarlyStatusIndex::of(&early_ids, now()));
+            let inbox = Inbox::of(&received_ids, EarlyStatusIndex::of(&early_ids, now()), now());
             self.apply_early_statuses(company, channel, early_ids);
             Ok::<_, Refusal>(Arc::new(inbox))
         };

@@ -21,7 +21,9 @@ pub struct Receive {
     pub body: Option<String>,
     /// The file they sent: its description, or what must be fetched from the provider.
     pub media: Option<Value>,
-    /// The content besides the text: the option they chose.
+    /// A form that they submitted, as the provider sent it.
+    pub interactive: Option<Value>,
+    /// The content besides the text.
     pub content: Option<Value>,
     /// The message they reply to.
     pub quoted: Option<MessageId>,
@@ -33,6 +35,8 @@ pub struct Receive {
     pub provider_message_id: Option<String>,
     /// When they wrote it, by the provider's clock; shown as `sentAt`. A call of the provider may arrive late.
     pub written_at: Option<DateTime<Utc>>,
+    /// Whether it went to another app, which handles the conversation: nobody waits for the company.
+    pub standby: bool,
 }
 
 impl Receive {
@@ -54,6 +58,7 @@ impl Command for Receive {
         message.kind = if self.media.is_some() { MessageType::Media } else { MessageType::Text };
         message.body = self.body;
         message.media = self.media;
+        message.interactive = self.interactive;
         message.content = self.content;
         message.quoted_message_id = self.quoted;
         message.session_id = self.session;
@@ -62,7 +67,9 @@ impl Command for Receive {
         // Capped at now: the provider's clock may be ahead.
         message.sent_at = self.written_at.map(|at| at.min(cx.now));
         ticket.row.unread_count += 1;
-        ticket.row.waiting_since.get_or_insert(cx.now);
+        if !self.standby {
+            ticket.row.waiting_since.get_or_insert(cx.now);
+        }
         // Who writes to a phone channel and has no number is known by an id, which an answer can use.
         let channel = cx.organization.channels.get(&ticket.row.channel_id);
         let has_phone = channel.is_some_and(|channel| channel.kind.has_phone());

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use hotline_persistence::tables::messages::{Direction, MessageRow, Revision, RevisionRow};
+use hotline_persistence::tables::messages::{Direction, MessageRow, Reactor, Revision, RevisionRow};
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::{Change, CompanyId, ContactId, MessageId, TicketId};
 
@@ -70,10 +70,10 @@ impl Revise {
 
     /// A revision by the contact, or by the company's people in another app.
     pub fn reported(message: MessageId, revision: Revision, at: DateTime<Utc>) -> Self {
-        let is_own = matches!(
-            &revision,
-            Revision::Edited { of: Direction::Outbound, .. } | Revision::Deleted { of: Direction::Outbound }
-        );
+        let is_own = match &revision {
+            Revision::Edited { of, .. } | Revision::Deleted { of } => *of == Direction::Outbound,
+            Revision::Reacted(reaction) => reaction.by == Reactor::User,
+        };
         let source = if is_own { Source::User } else { Author::CONTACT.source };
         Self { message, revision, at, author: Author { source, ..Author::CONTACT } }
     }

@@ -1050,8 +1050,8 @@ export interface ContactUpdate {
   utmSource?: string | null;
 }
 
-/** The kind of a message's additional content. */
-export type ContentKind = "reply";
+/** The kind of a message's additional content. If a message has several, the first of these. */
+export type ContentKind = "reply" | "form" | "order" | "location" | "contacts" | "story" | "product" | "referral" | "forwarded";
 
 /** A company's own field of contacts or cards. */
 export interface CustomField {
@@ -1192,6 +1192,8 @@ export type EventKind = "ticket.opened" | "ticket.assigned" | "ticket.transferre
 
 /** A message. For `message.received`, also the ticket and the contact at that time, and the chosen option. */
 export interface EventMessage {
+  /** That app, with `via`. */
+  app: MessageApp | null;
   /** Who of a group wrote it. */
   author: MessageAuthor | null;
   /** The text. */
@@ -1202,7 +1204,7 @@ export interface EventMessage {
   contact?: ContactRef;
   /** The contact. */
   contactId: ContactId;
-  /** Additional content of a contact's message: the chosen option. */
+  /** Additional content, such as the option that the contact chose. */
   content: MessageContent | null;
   /** When it was created. */
   createdAt: Timestamp;
@@ -1222,7 +1224,10 @@ export interface EventMessage {
   id: MessageId;
   /** The API token that sent it. */
   integration: TokenRef | null;
-  /** Buttons or a list, with `type: interactive`. */
+  /**
+   * Buttons or a list, with `type: interactive`; of a contact's message, the submitted form as the provider
+   * sent it.
+   */
   interactive: { [key: string]: unknown } | null;
   /** The send that created it; `null` for messages from a contact. */
   jobId: string | null;
@@ -1254,6 +1259,11 @@ export interface EventMessage {
   updatedAt: Timestamp;
   /** The agent on whose behalf it was sent. */
   user: MessageUser | null;
+  /**
+   * By which app it went, if not through Hotline: the company wrote it there, or the contact's message went to
+   * an app that handles the conversation.
+   */
+  via: Via | null;
 }
 
 /** Where to continue reading events. */
@@ -1537,6 +1547,8 @@ export interface MergeSuggestion {
 
 /** A message in a ticket: from the contact, from the company, or between agents. */
 export interface Message {
+  /** That app, with `via`. */
+  app: MessageApp | null;
   /** Who of a group wrote it. */
   author: MessageAuthor | null;
   /** The text. */
@@ -1545,7 +1557,7 @@ export interface Message {
   channelId: ChannelId;
   /** The contact. */
   contactId: ContactId;
-  /** Additional content of a contact's message: the chosen option. */
+  /** Additional content, such as the option that the contact chose. */
   content: MessageContent | null;
   /** When it was accepted or received. */
   createdAt: Timestamp;
@@ -1565,7 +1577,10 @@ export interface Message {
   id: MessageId;
   /** The API token that sent it. */
   integration: TokenRef | null;
-  /** Buttons or a list, with `type: interactive`. */
+  /**
+   * Buttons or a list, with `type: interactive`; of a contact's message, the submitted form as the provider
+   * sent it.
+   */
   interactive: { [key: string]: unknown } | null;
   /** The send that created it; `null` for messages from a contact. */
   jobId: string | null;
@@ -1593,12 +1608,25 @@ export interface Message {
   updatedAt: Timestamp;
   /** The agent on whose behalf it was sent. */
   user: MessageUser | null;
+  /**
+   * By which app it went, if not through Hotline: the company wrote it there, or the contact's message went to
+   * an app that handles the conversation.
+   */
+  via: Via | null;
 }
 
 /** The agent who replies. */
 export interface MessageAgent {
   /** The agent's name. */
   name: string;
+}
+
+/** An app of a provider's account. */
+export interface MessageApp {
+  /** The provider's id of it. */
+  id: string | null;
+  /** Its name, if it is known. */
+  name: string | null;
 }
 
 /** Who of a group wrote a message. */
@@ -1611,12 +1639,30 @@ export interface MessageAuthor {
   number: string | null;
 }
 
-/** Additional content of a message. */
+/** Additional content of a message: the part that `kind` names, and any other that the message has. */
 export interface MessageContent {
+  /** The shared contacts, each with what its provider gave: names, numbers, addresses, organization. */
+  contacts?: ({ [key: string]: unknown })[];
+  /** The submitted form. */
+  form?: SubmittedForm;
+  /** Whether the message was forwarded. */
+  forwarded?: boolean;
+  /** Whether it was forwarded many times. */
+  frequentlyForwarded?: boolean;
   /** The kind of content. */
   kind: ContentKind;
-  /** The chosen option, with `kind: reply`. */
+  /** The place. */
+  location?: SharedLocation;
+  /** The order. */
+  order?: PlacedOrder;
+  /** The product that the message is about. */
+  product?: ProductReference;
+  /** The advertisement or link that brought the contact with this message. */
+  referral?: MessageReferral;
+  /** The chosen option. */
   reply?: ChosenOption;
+  /** The story that the message replies to, or that mentions the company. */
+  story?: StoryReference;
 }
 
 /** An earlier text of an edited message. */
@@ -1658,6 +1704,28 @@ export interface MessageReaction {
   name: string | null;
   /** The user who has reacted, with `by: user`. */
   user: MessageUser | null;
+}
+
+/** The advertisement, post or link that brought a contact with a message. */
+export interface MessageReferral {
+  /** The text. */
+  body: string | null;
+  /** The provider's id of the click. */
+  ctwaClid: string | null;
+  /** The advertisement's headline. */
+  headline: string | null;
+  /** Type of the advertisement's media. */
+  mediaType: string | null;
+  /** URL of the advertisement's picture or video. */
+  mediaUrl: string | null;
+  /** What the link itself said. */
+  reference: string | null;
+  /** The advertisement's id. */
+  sourceId: string | null;
+  /** As the provider writes it: `ad`, `post`, `ADS`, `SHORTLINK`. */
+  sourceType: string | null;
+  /** URL of the page or advertisement. */
+  sourceUrl: string | null;
 }
 
 /** Messages by day, channel, user or type. Notes are not counted. */
@@ -1810,6 +1878,17 @@ export interface NoteCreate {
   userId?: number | null;
 }
 
+/** A product of an order. */
+export interface OrderItem {
+  /** ISO 4217. */
+  currency: string | null;
+  /** The price of one, as the provider writes it. */
+  price: string | null;
+  quantity: number | null;
+  /** The product's id in the catalogue. */
+  retailerId: string | null;
+}
+
 /** Pagination of a list. */
 export interface PageMeta {
   /** Whether there are more pages. */
@@ -1820,6 +1899,16 @@ export interface PageMeta {
   page?: number;
   /** Maximum page size. */
   perPage: number;
+}
+
+/** An order from a catalogue. */
+export interface PlacedOrder {
+  /** The catalogue. */
+  catalogId: string | null;
+  /** The ordered products. */
+  items: OrderItem[];
+  /** What the contact added in words. */
+  text: string | null;
 }
 
 /** The side of the page where the widget opens. */
@@ -1930,6 +2019,14 @@ export interface ProductList {
   data: Product[];
   /** Pagination. */
   meta: PageMeta;
+}
+
+/** A product of a catalogue. */
+export interface ProductReference {
+  /** The catalogue. */
+  catalogId: string | null;
+  /** The product's id in the catalogue. */
+  retailerId: string | null;
 }
 
 /** The response. */
@@ -2521,6 +2618,16 @@ export interface SessionResponse {
 /** The status of a visitor session. */
 export type SessionStatus = "active" | "ended";
 
+/** A place. */
+export interface SharedLocation {
+  address: string | null;
+  latitude: number | null;
+  longitude: number | null;
+  /** Name. */
+  name: string | null;
+  url: string | null;
+}
+
 /** Who caused a change. */
 export type Source = "api" | "user" | "bot" | "automation" | "campaign" | "schedule" | "contact";
 
@@ -2617,6 +2724,24 @@ export interface StageWithCards {
   position: number;
   /** When it was last updated. */
   updatedAt: Timestamp;
+}
+
+/** A story of a social channel. Its picture is the message's `media`. */
+export interface StoryReference {
+  /** The provider's id of the story. */
+  id: string | null;
+  /** The provider's id of its picture or video. */
+  mediaId: string | null;
+  /** Where the provider shows it, for a day at most. */
+  url: string | null;
+}
+
+/** A form that the contact submitted. */
+export interface SubmittedForm {
+  /** What the contact entered, by the names of the form's fields. */
+  answers: { [key: string]: unknown } | null;
+  /** Its name at the provider. */
+  name: string | null;
 }
 
 /** A coloured label for contacts. */
@@ -2985,6 +3110,9 @@ export interface Version {
   /** The version of the release. */
   version: string;
 }
+
+/** By which app a message went that did not go through Hotline. */
+export type Via = "nativeApp" | "otherApp";
 
 /** A visitor's activity. */
 export interface VisitorActivity {

@@ -108,6 +108,43 @@ pub struct MessageRef {
     pub id: MessageId,
 }
 
+impl From<&MessageRow> for MessageRef {
+    fn from(row: &MessageRow) -> Self {
+        Self { ticket_id: row.ticket_id, id: row.id }
+    }
+}
+
+/// Whether a message to a contact has this text, or, without a text, a file, and may have been sent through Hotline at this
+/// time, without its provider's id being known: it is still queued, or was written in the ten minutes before. The text
+/// has single spaces, and 256 characters at most.
+pub async fn was_sent(
+    db: impl Database<'_>,
+    company: CompanyId,
+    (channel, contact): (ChannelId, ContactId),
+    text: Option<&str>,
+    at: DateTime<Utc>,
+) -> Result<bool> {
+    with_timeout(
+        sqlx::query_scalar(
+            "select exists (select from messages
+             where company_id = $1 and contact_id = $2 and channel_id = $3 and direction = 'outbound'
+               -- The provider's clock may be behind.
+               and created_at < $5 + interval '1 minute' and (status = 'queued' or created_at > $5 - interval '10 minutes')
+               and content -> 'via' is null
+               and case when $4::text is null then media is not null or type = 'interactive' else
+                   left(btrim(regexp_replace(coalesce(body, interactive #>> '{body,text}', ''), '\\s+', ' ', 'g')), 256)
+                       = $4 end)",
+        )
+        .bind(company)
+        .bind(contact)
+        .bind(channel)
+        .bind(text)
+        .bind(at)
+        .fetch_one(db),
+    )
+    .await
+}
+
 /// Messages sent to a contact up to a time that have not reached `status` yet, newest first.
 pub async fn sent_until(
     db: impl Database<'_>,

@@ -15,9 +15,12 @@ use sqlx::postgres::PgRow;
 use sqlx::{FromRow, PgExecutor, Row};
 
 pub(crate) use columns::{copy, copy_rows, insert, insert_rows, update_zones};
-pub use content::{ChosenOption, ContentKind, MessageAuthor, MessageContent};
+pub use content::{
+    ChosenOption, ContentKind, MessageApp, MessageAuthor, MessageContent, MessageOrigin, MessageReferral, OrderItem,
+    PlacedOrder, ProductReference, SharedLocation, StoryReference, SubmittedForm, Via,
+};
 pub(crate) use inbound::set_media;
-pub use inbound::{MediaRow, MessageRef, last_inbound_at, media_wanted, received, sent_until};
+pub use inbound::{MediaRow, MessageRef, last_inbound_at, media_wanted, received, sent_until, was_sent};
 pub use list::{MessageFilter, list};
 pub use outbox::{AddressedMessage, OutboxEntry, UnsendableMessage, by_provider_id, outbox, outboxes, withdrawn};
 pub(crate) use progress::{ChangeCause, ChangedMessage, FailedMessage, failed, merge, not_failed, progress};

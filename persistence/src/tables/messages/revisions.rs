@@ -271,7 +271,9 @@ pub(crate) async fn revise(db: &mut PgConnection, rows: &[&RevisionRow]) -> sqlx
              media = case when x.is_deleted then null else m.media end,
              template = case when x.is_deleted then null else m.template end,
              interactive = case when x.is_deleted then null else m.interactive end,
-             content = case when x.is_deleted then null else m.content end,
+             -- Where it was written says nothing of what it was.
+             content = case when not x.is_deleted then m.content
+                 when m.content ? 'via' then jsonb_build_object('via', m.content -> 'via') end,
              updated_at = greatest(now(), coalesce(m.updated_at, m.created_at) + interval '1 millisecond')
          from unnest($1::bigint[], $2::bigint[], $3::text[], $4::boolean[], $5::jsonb[])
              as x (company, id, body, is_deleted, revisions)

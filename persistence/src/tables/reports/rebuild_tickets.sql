@@ -23,6 +23,8 @@ from (
         select s.created_at, s.sent_at from messages s
         where s.company_id = o.company_id and s.ticket_id = o.ticket_id and s.direction = 'outbound'
             and s.source in ('api', 'user', 'bot') and s.sent_at is not null and s.created_at >= o.created_at
+            -- Not what was written in another app before the contact wrote, and reported late.
+            and s.content #> '{via,late}' is null
             and not exists (
                 select from ticket_events r where r.company_id = o.company_id and r.ticket_id = o.ticket_id
                     and r.type = 'reopened' and r.id > o.id and r.created_at <= s.created_at)

@@ -81,8 +81,8 @@ ContactListId = int
 """The id of a contact list."""
 
 
-ContentKind = Literal["reply"]
-"""The kind of a message's additional content."""
+ContentKind = Literal["reply", "form", "order", "location", "contacts", "story", "product", "referral", "forwarded"]
+"""The kind of a message's additional content. If a message has several, the first of these."""
 
 
 CustomFieldId = int
@@ -223,6 +223,10 @@ Timestamp = str
 
 UserId = int
 """The id of a user: a person's membership in one company."""
+
+
+Via = Literal["nativeApp", "otherApp"]
+"""By which app a message went that did not go through Hotline."""
 
 
 WebhookId = int
@@ -1772,6 +1776,8 @@ class EventAuthor(TypedDict):
 class EventMessage(TypedDict):
     """A message. For `message.received`, also the ticket and the contact at that time, and the chosen option."""
 
+    # That app, with `via`.
+    app: Union[MessageApp, None]
     # Who of a group wrote it.
     author: Union[MessageAuthor, None]
     # The text.
@@ -1782,7 +1788,7 @@ class EventMessage(TypedDict):
     contact: NotRequired[ContactRef]
     # The contact.
     contactId: ContactId
-    # Additional content of a contact's message: the chosen option.
+    # Additional content, such as the option that the contact chose.
     content: Union[MessageContent, None]
     # When it was created.
     createdAt: Timestamp
@@ -1802,7 +1808,8 @@ class EventMessage(TypedDict):
     id: MessageId
     # The API token that sent it.
     integration: Union[TokenRef, None]
-    # Buttons or a list, with `type: interactive`.
+    # Buttons or a list, with `type: interactive`; of a contact's message, the submitted form as the provider sent
+    # it.
     interactive: Union[Dict[str, Any], None]
     # The send that created it; `null` for messages from a contact.
     jobId: Union[str, None]
@@ -1834,6 +1841,9 @@ class EventMessage(TypedDict):
     updatedAt: Timestamp
     # The agent on whose behalf it was sent.
     user: Union[MessageUser, None]
+    # By which app it went, if not through Hotline: the company wrote it there, or the contact's message went to an
+    # app that handles the conversation.
+    via: Union[Via, None]
 
 
 class EventMeta(TypedDict):
@@ -2124,6 +2134,8 @@ class MergeSuggestion(TypedDict):
 class Message(TypedDict):
     """A message in a ticket: from the contact, from the company, or between agents."""
 
+    # That app, with `via`.
+    app: Union[MessageApp, None]
     # Who of a group wrote it.
     author: Union[MessageAuthor, None]
     # The text.
@@ -2132,7 +2144,7 @@ class Message(TypedDict):
     channelId: ChannelId
     # The contact.
     contactId: ContactId
-    # Additional content of a contact's message: the chosen option.
+    # Additional content, such as the option that the contact chose.
     content: Union[MessageContent, None]
     # When it was accepted or received.
     createdAt: Timestamp
@@ -2152,7 +2164,8 @@ class Message(TypedDict):
     id: MessageId
     # The API token that sent it.
     integration: Union[TokenRef, None]
-    # Buttons or a list, with `type: interactive`.
+    # Buttons or a list, with `type: interactive`; of a contact's message, the submitted form as the provider sent
+    # it.
     interactive: Union[Dict[str, Any], None]
     # The send that created it; `null` for messages from a contact.
     jobId: Union[str, None]
@@ -2180,6 +2193,9 @@ class Message(TypedDict):
     updatedAt: Timestamp
     # The agent on whose behalf it was sent.
     user: Union[MessageUser, None]
+    # By which app it went, if not through Hotline: the company wrote it there, or the contact's message went to an
+    # app that handles the conversation.
+    via: Union[Via, None]
 
 
 class MessageAgent(TypedDict):
@@ -2187,6 +2203,15 @@ class MessageAgent(TypedDict):
 
     # The agent's name.
     name: str
+
+
+class MessageApp(TypedDict):
+    """An app of a provider's account."""
+
+    # The provider's id of it.
+    id: Union[str, None]
+    # Its name, if it is known.
+    name: Union[str, None]
 
 
 class MessageAuthor(TypedDict):
@@ -2201,12 +2226,30 @@ class MessageAuthor(TypedDict):
 
 
 class MessageContent(TypedDict):
-    """Additional content of a message."""
+    """Additional content of a message: the part that `kind` names, and any other that the message has."""
 
+    # The shared contacts, each with what its provider gave: names, numbers, addresses, organization.
+    contacts: NotRequired[List[Dict[str, Any]]]
+    # The submitted form.
+    form: NotRequired[SubmittedForm]
+    # Whether the message was forwarded.
+    forwarded: NotRequired[bool]
+    # Whether it was forwarded many times.
+    frequentlyForwarded: NotRequired[bool]
     # The kind of content.
     kind: ContentKind
-    # The chosen option, with `kind: reply`.
+    # The place.
+    location: NotRequired[SharedLocation]
+    # The order.
+    order: NotRequired[PlacedOrder]
+    # The product that the message is about.
+    product: NotRequired[ProductReference]
+    # The advertisement or link that brought the contact with this message.
+    referral: NotRequired[MessageReferral]
+    # The chosen option.
     reply: NotRequired[ChosenOption]
+    # The story that the message replies to, or that mentions the company.
+    story: NotRequired[StoryReference]
 
 
 class MessageEdit(TypedDict):
@@ -2249,6 +2292,29 @@ class MessageReaction(TypedDict):
     name: Union[str, None]
     # The user who has reacted, with `by: user`.
     user: Union[MessageUser, None]
+
+
+class MessageReferral(TypedDict):
+    """The advertisement, post or link that brought a contact with a message."""
+
+    # The text.
+    body: Union[str, None]
+    # The provider's id of the click.
+    ctwaClid: Union[str, None]
+    # The advertisement's headline.
+    headline: Union[str, None]
+    # Type of the advertisement's media.
+    mediaType: Union[str, None]
+    # URL of the advertisement's picture or video.
+    mediaUrl: Union[str, None]
+    # What the link itself said.
+    reference: Union[str, None]
+    # The advertisement's id.
+    sourceId: Union[str, None]
+    # As the provider writes it: `ad`, `post`, `ADS`, `SHORTLINK`.
+    sourceType: Union[str, None]
+    # URL of the page or advertisement.
+    sourceUrl: Union[str, None]
 
 
 class MessageReportRow(TypedDict):
@@ -2389,6 +2455,18 @@ class NoteCreate(TypedDict):
     userId: NotRequired[Union[int, None]]
 
 
+class OrderItem(TypedDict):
+    """A product of an order."""
+
+    # ISO 4217.
+    currency: Union[str, None]
+    # The price of one, as the provider writes it.
+    price: Union[str, None]
+    quantity: Union[float, None]
+    # The product's id in the catalogue.
+    retailerId: Union[str, None]
+
+
 class PageMeta(TypedDict):
     """Pagination of a list."""
 
@@ -2400,6 +2478,17 @@ class PageMeta(TypedDict):
     page: NotRequired[int]
     # Maximum page size.
     perPage: int
+
+
+class PlacedOrder(TypedDict):
+    """An order from a catalogue."""
+
+    # The catalogue.
+    catalogId: Union[str, None]
+    # The ordered products.
+    items: List[OrderItem]
+    # What the contact added in words.
+    text: Union[str, None]
 
 
 class Product(TypedDict):
@@ -2507,6 +2596,15 @@ class ProductList(TypedDict):
     data: List[Product]
     # Pagination.
     meta: PageMeta
+
+
+class ProductReference(TypedDict):
+    """A product of a catalogue."""
+
+    # The catalogue.
+    catalogId: Union[str, None]
+    # The product's id in the catalogue.
+    retailerId: Union[str, None]
 
 
 class ProductResponse(TypedDict):
@@ -3108,6 +3206,17 @@ class SessionResponse(TypedDict):
     data: Session
 
 
+class SharedLocation(TypedDict):
+    """A place."""
+
+    address: Union[str, None]
+    latitude: Union[float, None]
+    longitude: Union[float, None]
+    # Name.
+    name: Union[str, None]
+    url: Union[str, None]
+
+
 class Stage(TypedDict):
     """A stage of a board."""
 
@@ -3207,6 +3316,26 @@ class StageWithCards(TypedDict):
     position: int
     # When it was last updated.
     updatedAt: Timestamp
+
+
+class StoryReference(TypedDict):
+    """A story of a social channel. Its picture is the message's `media`."""
+
+    # The provider's id of the story.
+    id: Union[str, None]
+    # The provider's id of its picture or video.
+    mediaId: Union[str, None]
+    # Where the provider shows it, for a day at most.
+    url: Union[str, None]
+
+
+class SubmittedForm(TypedDict):
+    """A form that the contact submitted."""
+
+    # What the contact entered, by the names of the form's fields.
+    answers: Union[Dict[str, Any], None]
+    # Its name at the provider.
+    name: Union[str, None]
 
 
 class Tag(TypedDict):

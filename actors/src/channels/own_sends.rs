@@ -1,0 +1,365 @@
+//! What was just handed to the providers of social channels: they report every message that an account has sent, ours
+//! too, and mostly without anything of ours in it. So an echo is ours if it has the id of one of our messages, or, while
+//! the answer with that id is on its way or was lost, if it says the same to the same contact.
+//!
+//! Both may come first. One lock decides which: an id belongs to a message of ours, or to the echo of another app's.
+
+use std::time::Duration;
+
+use hotline_persistence::tables::messages::{MessageRow, MessageType};
+use hotline_persistence::{CompanyId, ContactId, MessageId};
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use super::ChannelKey;
+use super::provider::{Accepted, SendFailure};
+use crate::ttl_cache::TtlCache;
+
+/// How long an echo is expected: a provider reports a message within seconds.
+const EXPECTED_FOR: Duration = Duration::from_secs(300);
+
+/// Maximum ids in memory, some 150 bytes each. Older ones are found in the tables.
+const IDS_MAX: usize = 50_000;
+
+/// Maximum contacts to whom something was just sent, some 500 bytes each.
+const CONTACTS_MAX: usize = 20_000;
+
+/// Maximum parts that are expected of one contact; of more, the newest stay.
+const PARTS_MAX: usize = 16;
+
+/// Characters by which texts are compared.
+const TEXT_CHARACTERS: usize = 256;
+
+/// A part of a message that a provider reports as one message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SentPart {
+    /// A text, as [`comparable`] makes it.
+    Text(String),
+    /// A file, or another attachment.
+    Attachment,
+}
+
+impl SentPart {
+    /// The part that is a text.
+    pub(crate) fn text(text: &str) -> Self {
+        Self::Text(comparable(text))
+    }
+
+    /// The parts of a message, in the order in which they are sent.
+    fn of(message: &MessageRow) -> Vec<Self> {
+        let body = message.body.as_deref().filter(|body| !body.is_empty()).map(Self::text);
+        match message.kind {
+            MessageType::Text => body.into_iter().collect(),
+            MessageType::Media => std::iter::once(Self::Attachment).chain(body).collect(),
+            MessageType::Interactive => message.interactive.iter().map(Self::of_interactive).collect(),
+            MessageType::Template | MessageType::Note | MessageType::System => Vec::new(),
+        }
+    }
+
+    /// A link is sent as an attachment, everything else as a text with quick replies.
+    fn of_interactive(interactive: &Value) -> Self {
+        match interactive["type"].as_str() {
+            Some("cta_url") => Self::Attachment,
+            _ => Self::text(interactive["body"]["text"].as_str().unwrap_or_default()),
+        }
+    }
+}
+
+/// A text without what providers change in it: surrounding and repeated whitespace, and what is beyond the beginning.
+fn comparable(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(TEXT_CHARACTERS).collect()
+}
+
+/// Whose message has an id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum IdOwner {
+    /// One that was sent through Hotline.
+    Own,
+    /// One of another app.
+    OtherApp,
+}
+
+/// The recent sends of all channels.
+pub(crate) struct OwnSends(Mutex<RecentSends>);
+
+struct RecentSends {
+    ids: TtlCache<(ChannelKey, String), IdOwner>,
+    /// The parts whose ids are not known yet.
+    expected: TtlCache<(ChannelKey, ContactId), Vec<(MessageId, SentPart)>>,
+}
+
+impl Default for OwnSends {
+    fn default() -> Self {
+        let (ids, expected) = (TtlCache::new(IDS_MAX, EXPECTED_FOR), TtlCache::new(CONTACTS_MAX, EXPECTED_FOR));
+        Self(Mutex::new(RecentSends { ids, expected }))
+    }
+}
+
+impl OwnSends {
+    /// A message is handed over now; without its file if that was accepted before.
+    pub(crate) fn begin(&self, channel: ChannelKey, message: &MessageRow, has_file: bool) {
+        let sends = self.0.lock();
+        let key = (channel, message.contact_id);
+        let mut expected = sends.expected.get(&key).unwrap_or_default();
+        expected.extend(parts(message, has_file).map(|part| (message.id, part)));
+        let excess = expected.len().saturating_sub(PARTS_MAX);
+        expected.drain(..excess);
+        sends.expected.insert(key, expected);
+    }
+
+    /// The provider has answered. An id that already belongs to a stored echo is left out of the answer, because an id
+    /// belongs to one message only.
+    pub(crate) fn end(
+        &self,
+        channel: ChannelKey,
+        message: &MessageRow,
+        outcome: Result<Accepted, SendFailure>,
+        file_accepted: Option<&Accepted>,
+    ) -> Result<Accepted, SendFailure> {
+        let sends = self.0.lock();
+        let first = SentPart::of(message).into_iter().next();
+        match outcome {
+            Ok(Accepted { provider_message_id, text_message_id }) => {
+                let text = message.body.as_deref().map(SentPart::text);
+                sends.accept(channel, message, text.as_ref(), text_message_id);
+                let id = sends.accept(channel, message, first.as_ref(), provider_message_id);
+                Ok(Accepted { provider_message_id: id, text_message_id: None })
+            }
+            Err(failure) => {
+                let file = file_accepted.and_then(|accepted| accepted.provider_message_id.clone());
+                let has_file = file.is_some();
+                sends.accept(channel, message, first.as_ref(), file);
+                // After a failure without an answer the provider may have it.
+                if !matches!(failure, SendFailure::Retry { .. } | SendFailure::Unknown { .. }) {
+                    parts(message, has_file).for_each(|part| sends.remove(channel, message, &part));
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    /// Whether an id is that of a message of ours.
+    pub(crate) fn is_own(&self, channel: ChannelKey, id: &str) -> bool {
+        self.0.lock().owner(channel, id) == Some(IdOwner::Own)
+    }
+
+    /// Whether the echo with this id is that of a message that was just sent to this contact; `names` is our id of it, if
+    /// the echo has one. The id belongs to one or the other from now on.
+    pub(crate) fn claim(
+        &self,
+        channel: ChannelKey,
+        contact: Option<ContactId>,
+        id: &str,
+        part: &SentPart,
+        names: Option<MessageId>,
+    ) -> bool {
+        let sends = self.0.lock();
+        if let Some(owner) = sends.owner(channel, id) {
+            return owner == IdOwner::Own;
+        }
+        let is_own = contact.is_some_and(|contact| sends.take(channel, contact, part, names));
+        let owner = if is_own { IdOwner::Own } else { IdOwner::OtherApp };
+        sends.ids.insert((channel, id.to_owned()), owner);
+        is_own
+    }
+
+    /// An id is found to be that of a message of ours.
+    pub(crate) fn record_own(&self, channel: ChannelKey, id: &str) {
+        self.0.lock().ids.insert((channel, id.to_owned()), IdOwner::Own);
+    }
+
+    /// Drops a company's sends.
+    pub(super) fn forget_company(&self, company: CompanyId) {
+        let sends = self.0.lock();
+        let RecentSends { ids, expected } = &*sends;
+        ids.remove_where(|((of, _), _)| *of == company);
+        expected.remove_where(|((of, _), _)| *of == company);
+    }
+}
+
+/// The parts of a message that are sent now.
+fn parts(message: &MessageRow, has_file: bool) -> impl Iterator<Item = SentPart> {
+    let is_accepted = move |part: &SentPart| has_file && *part == SentPart::Attachment;
+    SentPart::of(message).into_iter().filter(move |part| !is_accepted(part))
+}
+
+impl RecentSends {
+    fn owner(&self, channel: ChannelKey, id: &str) -> Option<IdOwner> {
+        self.ids.get(&(channel, id.to_owned()))
+    }
+
+    /// A part has this id; `None` if that belongs to an echo.
+    fn accept(
+        &self,
+        channel: ChannelKey,
+        message: &MessageRow,
+        part: Option<&SentPart>,
+        id: Option<String>,
+    ) -> Option<String> {
+        let id = id?;
+        let owner = self.owner(channel, &id);
+        if owner == Some(IdOwner::Own) {
+            // The echo came first.
+            return Some(id);
+        }
+        if let Some(part) = part {
+            self.remove(channel, message, part);
+        }
+        if owner == Some(IdOwner::OtherApp) {
+            tracing::warn!(message.id = %message.id, company.id = %channel.0, "the echo of a message differs from it and is shown as a message of another app");
+            return None;
+        }
+        self.ids.insert((channel, id.clone()), IdOwner::Own);
+        Some(id)
+    }
+
+    /// Expects a part of a message once less.
+    fn remove(&self, channel: ChannelKey, message: &MessageRow, part: &SentPart) {
+        self.take_where(channel, message.contact_id, |(id, expected)| *id == message.id && expected == part);
+    }
+
+    /// Takes the part that an echo shows; `false` if none is expected.
+    fn take(&self, channel: ChannelKey, contact: ContactId, part: &SentPart, names: Option<MessageId>) -> bool {
+        match names {
+            Some(message) => {
+                self.take_where(channel, contact, |(id, expected)| *id == message && expected == part)
+                    || self.take_where(channel, contact, |(id, _)| *id == message)
+            }
+            None => self.take_where(channel, contact, |(_, expected)| expected == part),
+        }
+    }
+
+    fn take_where(
+        &self,
+        channel: ChannelKey,
+        contact: ContactId,
+        is_it: impl Fn(&(MessageId, SentPart)) -> bool,
+    ) -> bool {
+        let key = (channel, contact);
+        let Some(mut expected) = self.expected.get(&key) else { return false };
+        let Some(position) = expected.iter().position(is_it) else { return false };
+        expected.remove(position);
+        if expected.is_empty() {
+            self.expected.remove(&key);
+        } else {
+            self.expected.insert(key, expected);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use chrono::DateTime;
+    use hotline_persistence::tables::messages::{Direction, MessageError, MessageStatus};
+    use hotline_persistence::tables::source::Source;
+    use hotline_persistence::{ChannelId, TicketId};
+
+    use super::*;
+
+    const PAGE: ChannelKey = (CompanyId::new(1), ChannelId::new(1));
+    const MARIA: ContactId = ContactId::new(7);
+
+    fn message(id: i64, kind: MessageType, body: &str) -> MessageRow {
+        MessageRow {
+            company_id: PAGE.0,
+            id: MessageId::new(id),
+            job_id: None,
+            ticket_id: TicketId::new(1),
+            contact_id: MARIA,
+            channel_id: PAGE.1,
+            direction: Direction::Outbound,
+            kind,
+            body: Some(body.to_owned()),
+            media: None,
+            template: None,
+            interactive: None,
+            content: None,
+            revisions: None,
+            quoted_message_id: None,
+            status: MessageStatus::Queued,
+            error: None,
+            user_id: None,
+            user_name: None,
+            integration_id: None,
+            source: Source::Api,
+            session_id: None,
+            client_id: None,
+            after_send: None,
+            provider_message_id: None,
+            created_at: DateTime::UNIX_EPOCH,
+            sent_at: None,
+            delivered_at: None,
+            read_at: None,
+            updated_at: None,
+        }
+    }
+
+    fn accepted(id: &str) -> Accepted {
+        Accepted { provider_message_id: Some(id.to_owned()), text_message_id: None }
+    }
+
+    fn claim(sends: &OwnSends, id: &str, text: &str) -> bool {
+        sends.claim(PAGE, Some(MARIA), id, &SentPart::text(text), None)
+    }
+
+    #[test]
+    fn an_echo_before_or_after_the_answer_is_ours_once_and_the_next_of_the_same_text_is_not() {
+        let (sends, hello) = (OwnSends::default(), message(1, MessageType::Text, "hello  you"));
+        sends.begin(PAGE, &hello, false);
+        assert!(!claim(&sends, "m_other", "other words"));
+        assert!(!sends.claim(PAGE, Some(ContactId::new(8)), "m_8", &SentPart::text("hello you"), None));
+        assert!(claim(&sends, "m_1", "hello you"));
+        assert_eq!(sends.end(PAGE, &hello, Ok(accepted("m_1")), None), Ok(accepted("m_1")));
+        assert!(claim(&sends, "m_1", "hello you") && sends.is_own(PAGE, "m_1"));
+        sends.begin(PAGE, &hello, false);
+        assert!(sends.end(PAGE, &hello, Ok(accepted("m_2")), None).is_ok());
+        assert!(claim(&sends, "m_2", "hello you"));
+        assert!(!claim(&sends, "m_3", "hello you"), "typed in another app");
+        assert!(!claim(&sends, "m_3", "hello you"), "also when it is repeated");
+    }
+
+    #[test]
+    fn a_lost_answer_leaves_its_echo_expected_and_a_refusal_does_not() {
+        let (sends, hello) = (OwnSends::default(), message(1, MessageType::Text, "hello"));
+        for id in ["m_1", "m_2"] {
+            sends.begin(PAGE, &hello, false);
+            let lost = SendFailure::Retry { reason: "lost".to_owned(), after: None };
+            assert!(id == "m_2" || sends.end(PAGE, &hello, Err(lost), None).is_err());
+        }
+        assert!(claim(&sends, "m_1", "hello"));
+        assert!(sends.end(PAGE, &hello, Ok(accepted("m_2")), None).is_ok());
+        assert!(claim(&sends, "m_2", "hello") && !claim(&sends, "m_3", "hello"));
+        sends.begin(PAGE, &hello, false);
+        let refused = MessageError { code: "10".to_owned(), message: "outside the window".to_owned() };
+        assert!(sends.end(PAGE, &hello, Err(SendFailure::Failed(refused)), None).is_err());
+        assert!(!claim(&sends, "m_4", "hello"));
+    }
+
+    #[test]
+    fn a_file_and_its_text_have_an_echo_each() {
+        let (sends, file) = (OwnSends::default(), message(1, MessageType::Media, "the text"));
+        sends.begin(PAGE, &file, false);
+        assert!(sends.claim(PAGE, Some(MARIA), "m_file", &SentPart::Attachment, Some(MessageId::new(1))));
+        let lost = SendFailure::Retry { reason: "lost".to_owned(), after: None };
+        assert!(sends.end(PAGE, &file, Err(lost), Some(&accepted("m_file"))).is_err());
+        sends.begin(PAGE, &file, true);
+        let both = Accepted { text_message_id: Some("m_text".to_owned()), ..accepted("m_file") };
+        assert_eq!(sends.end(PAGE, &file, Ok(both), Some(&accepted("m_file"))), Ok(accepted("m_file")));
+        assert!(claim(&sends, "m_text", "the text"));
+        assert!(claim(&sends, "m_lost", "the text"), "of the call whose answer was lost");
+        assert!(!claim(&sends, "m_typed", "the text"));
+        sends.forget_company(PAGE.0);
+        assert!(!sends.is_own(PAGE, "m_text"));
+    }
+
+    #[test]
+    fn an_id_of_a_stored_echo_is_not_given_to_a_message() {
+        let (sends, hello) = (OwnSends::default(), message(1, MessageType::Text, "hello"));
+        sends.begin(PAGE, &hello, false);
+        assert!(!claim(&sends, "m_1", "what the provider made of it"));
+        let end = sends.end(PAGE, &hello, Ok(accepted("m_1")), None);
+        assert_eq!(end, Ok(Accepted { provider_message_id: None, text_message_id: None }));
+    }
+}

@@ -1,0 +1,158 @@
+//! Echoes: what a provider reports of messages that the company has sent. Those that it wrote in another app are stored;
+//! our own are known already, whatever comes first.
+
+use std::sync::Arc;
+
+use hotline_persistence::tables::messages::{self, Direction, MessageOrigin, MessageRow};
+use hotline_persistence::{ChannelId, CompanyId, ContactId, MessageId};
+
+use super::{Inbound, InboundMessage, is_receive_conflict};
+use crate::Refusal;
+use crate::base::retry::on_conflict;
+use crate::channels::{Inbox, MessageLock, SentPart};
+use crate::clock::now;
+use crate::seen::Membership;
+use crate::tickets::{Author, Execute, ReceiveEcho};
+
+/// A message that an account has sent to a contact.
+#[derive(Clone, Debug)]
+pub struct EchoMessage {
+    /// The message; it is `from` the contact whom it was sent to.
+    pub message: InboundMessage,
+    /// The app in which it was written.
+    pub origin: MessageOrigin,
+    /// The provider's id of the whole message, of which this may be one file of several.
+    pub whole_id: String,
+    /// Our own id of the message, if the provider returns it.
+    pub names: Option<MessageId>,
+    /// Whether it has a file or another attachment.
+    pub has_attachment: bool,
+}
+
+/// What became of an echo.
+#[derive(Debug)]
+pub enum Echoed {
+    /// The company has written it in another app: the new message.
+    Message(Box<MessageRow>),
+    /// It was stored before.
+    Repeated,
+    /// It is a message that was sent through Hotline.
+    Own,
+}
+
+impl Inbound {
+    /// Receives a message that the company has written in another app, in the contact's open ticket or a new one.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it cannot be received now: the provider should retry.
+    pub async fn receive_echo(
+        self: &Arc<Self>,
+        company: CompanyId,
+        channel: ChannelId,
+        echo: EchoMessage,
+    ) -> Result<Echoed, Refusal> {
+        if self.inboxes.own.is_own((company, channel), &echo.whole_id) {
+            return Ok(Echoed::Own);
+        }
+        let inbox = self.inbox(company, channel).await?;
+        let id = echo.message.message_id.clone();
+        let lock = inbox.lock(&id).await;
+        let is_known =
+            lock.membership(None) == Membership::Present || self.find_message(company, channel, &id).await?.is_some();
+        if is_known {
+            lock.record_received(now());
+            return Ok(Echoed::Repeated);
+        }
+        if self.is_own(company, channel, &inbox, &echo).await? {
+            return Ok(Echoed::Own);
+        }
+        let row = self.receive_from_app(company, channel, echo, &lock).await?;
+        lock.record_received(row.created_at);
+        self.inboxes.record_provider_ids((company, channel), vec![(id, (&row).into())]);
+        Ok(Echoed::Message(Box::new(row)))
+    }
+
+    async fn receive_from_app(
+        self: &Arc<Self>,
+        company: CompanyId,
+        channel: ChannelId,
+        echo: EchoMessage,
+        lock: &MessageLock,
+    ) -> Result<MessageRow, Refusal> {
+        let (contact, message) = self.receive_command(company, channel, echo.message).await;
+        let command = Execute::from(ReceiveEcho { message, origin: echo.origin });
+        let attempt = || async {
+            let contact = self.find_sender(company, channel, &contact).await?;
+            self.attempt_with(company, channel, contact.id, &command, Author::OTHER_APP).await
+        };
+        let received = on_conflict(self.contacts.cache(), company, attempt, is_receive_conflict).await;
+        if received.is_err() {
+            lock.record_uncertain(now());
+        }
+        received
+    }
+
+    /// Whether an echo with an unknown id is that of a message of ours. A phone's provider only reports what was written
+    /// in its own app.
+    async fn is_own(
+        self: &Arc<Self>,
+        company: CompanyId,
+        channel: ChannelId,
+        inbox: &Inbox,
+        echo: &EchoMessage,
+    ) -> Result<bool, Refusal> {
+        if self.has_phone(company, channel)? {
+            return Ok(false);
+        }
+        let key = (company, channel);
+        let contact = self.find_known_sender(company, channel, &echo.message.from).await?;
+        let text = (!echo.has_attachment).then(|| echo.message.body.as_deref().unwrap_or_default());
+        let part = text.map_or(SentPart::Attachment, SentPart::text);
+        if self.inboxes.own.claim(key, contact, &echo.whole_id, &part, echo.names) {
+            return Ok(true);
+        }
+        let Some(contact) = contact else { return Ok(false) };
+        let is_own = match echo.names {
+            Some(id) => self.is_sent(company, (channel, contact), id).await?,
+            None => self.was_sent_before(company, (channel, contact), inbox, echo, &part).await?,
+        };
+        if is_own {
+            self.inboxes.own.record_own(key, &echo.whole_id);
+        }
+        Ok(is_own)
+    }
+
+    /// Whether a message of ours to this contact has this id: other apps name theirs too.
+    async fn is_sent(
+        &self,
+        company: CompanyId,
+        (channel, contact): (ChannelId, ContactId),
+        id: MessageId,
+    ) -> Result<bool, Refusal> {
+        let row = messages::find(self.base.reads().tables(company).await?, company, id).await?;
+        let is_ours = |row: &MessageRow| {
+            (row.channel_id, row.contact_id, row.direction) == (channel, contact, Direction::Outbound)
+                && row.origin().is_none()
+        };
+        Ok(row.as_ref().is_some_and(is_ours))
+    }
+
+    /// Whether a message of ours that an earlier process has sent says the same: its id may have been lost with that
+    /// process.
+    async fn was_sent_before(
+        &self,
+        company: CompanyId,
+        conversation: (ChannelId, ContactId),
+        inbox: &Inbox,
+        echo: &EchoMessage,
+        part: &SentPart,
+    ) -> Result<bool, Refusal> {
+        let Some(at) = echo.message.written_at.filter(|at| *at <= inbox.since) else { return Ok(false) };
+        let text = match part {
+            SentPart::Text(text) => Some(text.as_str()),
+            SentPart::Attachment => None,
+        };
+        let db = self.base.reads().tables(company).await?;
+        Ok(messages::was_sent(db, company, conversation, text, at).await?)
+    }
+}

@@ -1,0 +1,308 @@
+//! What the company writes in other apps: the provider's own, or another one that is connected to the account.
+
+use hotline_persistence::tables::channels::ChannelType::{Instagram, Messenger, Whatsapp};
+use serde_json::{Value, json};
+
+use super::statuses::queued;
+use super::{Hooked, MARIA, Setup, Tally, contact, messages, taken, tickets};
+use crate::events::{after, newest, types};
+use crate::steps::{close, id, restarted, ticket};
+use crate::support::events::check_events;
+use crate::support::provider::Provider;
+use crate::support::provider::hooks::{Message, events, image, reaction, text};
+use crate::support::{OwnApp, TestApp, eventually};
+
+const PSID: &str = "6548123456784821";
+const STRANGER: &str = "5511900000009";
+const PNG: &[u8] = &[
+    0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0x00, 0x00, 0x00, 0x0D, 0x49, 0x48, 0x44, 0x52, 0x00, 0x00, 0x00,
+    0x01, 0x00, 0x00, 0x00, 0x01, 0x08, 0x06, 0x00, 0x00, 0x00, 0x1F, 0x15, 0xC4, 0x89,
+];
+
+async fn tell(app: &TestApp, channel: &Hooked, messages: Vec<Message>) -> Tally {
+    channel.told(&app.api, &channel.speaks().messages(MARIA, "Maria", messages)).await
+}
+
+async fn echo(app: &TestApp, channel: &Hooked, messages: Vec<Message>) -> Tally {
+    channel.told(&app.api, &channel.speaks().echoes(MARIA, messages)).await
+}
+
+/// How many contacts wait for an answer.
+async fn waiting(app: &TestApp) -> Value {
+    app.api.get("/dashboards/service").await.data(200)["waitingAgent"].clone()
+}
+
+fn repeated(repeated: u64) -> Tally {
+    Tally { repeated, ..Tally::default() }
+}
+
+fn ignored(ignored: u64) -> Tally {
+    Tally { ignored, ..Tally::default() }
+}
+
+#[actix_web::test]
+async fn what_is_written_on_the_phone_is_a_message_of_the_company_once_and_answers() {
+    let app = OwnApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    tell(&app, &channel, vec![text("wamid.1", "a question")]).await;
+    let opened = tickets(&app.api, channel.id).await.remove(0);
+    assert_eq!(waiting(&app).await, 1);
+    let begin = newest(&app.api).await;
+    let written = || text("wamid.e", "from the phone").replying_to(MARIA, "wamid.1");
+    assert_eq!(echo(&app, &channel, vec![written()]).await, taken(1));
+    assert_eq!(echo(&app, &channel, vec![written(), written()]).await, repeated(2));
+    let all = messages(&app.api, channel.id).await;
+    let [question, answer] = all.as_slice() else { panic!("two messages: {all:?}") };
+    let fields = ["direction", "type", "body", "status", "source", "via", "app", "user", "jobId", "content"];
+    let shown: Vec<&Value> = fields.iter().map(|field| &answer[field]).collect();
+    let app_name = json!({"id": null, "name": "WhatsApp Business"});
+    let expected =
+        json!(["outbound", "text", "from the phone", "sent", "user", "nativeApp", app_name, null, null, null]);
+    assert_eq!(json!(shown), expected);
+    assert_eq!((&answer["quotedMessageId"], &answer["ticketId"]), (&question["id"], &opened["id"]));
+    let answered = ticket(&app.api, id(&opened)).await;
+    assert_eq!(answered["firstResponseAt"], answer["createdAt"]);
+    assert_eq!((&answered["lastMessage"]["body"], waiting(&app).await), (&answer["body"], json!(0)));
+    assert_eq!(answered["unreadCount"], 1, "nobody has read it here");
+
+    let told = after(&app.api, begin).await;
+    assert_eq!(types(&told), ["message.created"], "and no second event says that it was sent");
+    assert_eq!(told[0]["by"], json!({"type": "user", "id": null, "name": null}));
+    assert_eq!(&told[0]["data"], answer);
+    check_events(&app.db, app.company.id).await;
+    let app = restarted(app).await;
+    assert_eq!(echo(&app, &channel, vec![written()]).await, repeated(1), "also after a restart");
+    assert_eq!(messages(&app.api, channel.id).await, all);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_echo_without_an_open_ticket_opens_one_that_greets_nobody() {
+    let app = OwnApp::start().await;
+    let queue = app.company.sales;
+    let greeting = json!({"name": "Sales", "greeting": "How can we help?"});
+    app.api.put(&format!("/queues/{queue}"), greeting).await.data(200);
+    let setup = Setup { queue: Some(queue), ..Setup::default() };
+    let channel = Hooked::create(&app, &app.company, Whatsapp, setup).await;
+    let call = channel.speaks().echoes(STRANGER, vec![text("wamid.1", "first words from the phone")]);
+    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    let opened = tickets(&app.api, channel.id).await.remove(0);
+    assert_eq!((&opened["creationSource"], &opened["unreadCount"]), (&json!("user"), &json!(0)));
+    assert_eq!(opened["contact"]["number"], STRANGER);
+    assert_eq!((&opened["queue"]["id"], waiting(&app).await), (&json!(queue), json!(0)));
+    let told = app.api.get("/events?types=contact.created,ticket.opened,message.created").await;
+    let told: Vec<_> = told.data(200).as_array().expect("events").iter().collect();
+    assert_eq!(told.len(), 3, "and no greeting");
+    assert!(told.iter().all(|event| event["by"]["type"] == "user"), "{told:?}");
+    close(&app.api, id(&opened)).await;
+    let call = channel.speaks().echoes(STRANGER, vec![text("wamid.2", "one more thing")]);
+    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    assert_eq!(tickets(&app.api, channel.id).await.len(), 2);
+    assert_eq!(app.api.all("/contacts").await.len(), 1);
+    check_events(&app.db, app.company.id).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_picture_from_the_phone_has_its_file() {
+    let provider = Provider::start().await;
+    let app = OwnApp::start().await;
+    let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
+    let channel = Hooked::create(&app, &app.company, Whatsapp, setup).await;
+    tell(&app, &channel, vec![text("wamid.1", "send me a picture")]).await;
+    let picture = provider.offer("image/png", PNG);
+    assert_eq!(echo(&app, &channel, vec![image("wamid.2", &picture, Some("here"))]).await, taken(1));
+    let last = async || messages(&app.api, channel.id).await.pop().unwrap_or_default();
+    eventually("the file is there", || async { last().await["media"].is_object() }).await;
+    let shown = last().await;
+    assert_eq!(
+        (&shown["direction"], &shown["type"], &shown["body"]),
+        (&json!("outbound"), &json!("media"), &json!("here"))
+    );
+    assert_eq!(shown["media"]["mimeType"], "image/png");
+    assert_eq!(provider.calls(&channel.account).len(), 0, "it is not sent again");
+    check_events(&app.db, app.company.id).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_company_edits_deletes_and_reacts_on_the_phone_too() {
+    let app = OwnApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    tell(&app, &channel, vec![text("wamid.1", "hello")]).await;
+    let other = |id: &str, kind: &str, part: Value| Message(json!({"id": id, "type": kind, kind: part}));
+    let edited = json!({"type": "text", "text": {"body": "new text"}});
+    let edit = other("wamid.d", "edit", json!({"original_message_id": "wamid.2", "message": edited}));
+    // Before its original.
+    assert_eq!(echo(&app, &channel, vec![edit]).await, taken(1));
+    assert_eq!(echo(&app, &channel, vec![text("wamid.2", "old text"), text("wamid.3", "a secret")]).await, taken(2));
+    let revoke = other("wamid.r", "revoke", json!({"original_message_id": "wamid.3"}));
+    let strange = other("wamid.s", "poll_creation", json!({"name": "Pizza?"}));
+    let tally = echo(&app, &channel, vec![reaction("wamid.l", "wamid.1", Some("\u{1F44D}")), revoke, strange]).await;
+    assert_eq!(tally, Tally { taken: 2, ignored: 1, ..Tally::default() });
+    eventually("the early edit is applied", || async { messages(&app.api, channel.id).await[1]["body"] == "new text" })
+        .await;
+    let all = messages(&app.api, channel.id).await;
+    let reactions = &all[0]["reactions"];
+    assert_eq!((&reactions[0]["emoji"], &reactions[0]["by"]), (&json!("\u{1F44D}"), &json!("user")));
+    assert_eq!(all[1]["edits"][0]["body"], "old text");
+    assert_eq!((all.len(), &all[2]["body"]), (3, &Value::Null));
+    assert!(all[2]["deletedAt"].is_string());
+    assert_eq!(all[2]["via"], "nativeApp");
+    let told = app.api.get("/events?types=message.updated,message.deleted,message.reaction").await;
+    let told = told.data(200).as_array().expect("events").clone();
+    assert!(told.len() == 3 && told.iter().all(|event| event["by"]["type"] == "user"), "{told:?}");
+    check_events(&app.db, app.company.id).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn of_an_echo_and_the_contacts_messages_any_may_come_first() {
+    let app = OwnApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    let now = chrono::Utc::now().timestamp();
+    tell(&app, &channel, vec![text("wamid.1", "a question").at(now - 100)]).await;
+    let opened = id(&tickets(&app.api, channel.id).await[0]);
+    let first_response = async || ticket(&app.api, opened).await["firstResponseAt"].clone();
+    // Written before there was a question: it is no answer.
+    echo(&app, &channel, vec![text("wamid.2", "good morning").at(now - 200)]).await;
+    assert_eq!((first_response().await, waiting(&app).await), (Value::Null, json!(1)));
+    // Written after the question, and reported late, like the question itself.
+    echo(&app, &channel, vec![text("wamid.3", "an answer").at(now - 50)]).await;
+    assert!(first_response().await.is_string());
+    assert_eq!(waiting(&app).await, 0);
+    // The contact has written again before this answer is reported: they still wait.
+    tell(&app, &channel, vec![text("wamid.4", "and?").at(now)]).await;
+    echo(&app, &channel, vec![text("wamid.5", "one moment").at(now - 20)]).await;
+    assert_eq!(waiting(&app).await, 1);
+    echo(&app, &channel, vec![text("wamid.6", "yes").at(now)]).await;
+    assert_eq!(waiting(&app).await, 0);
+    assert_eq!(tickets(&app.api, channel.id).await.len(), 1);
+    check_events(&app.db, app.company.id).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn social_channels_show_what_other_apps_have_sent() {
+    let app = OwnApp::start().await;
+    for (kind, object, native) in [(Messenger, "page", "Messenger"), (Instagram, "instagram", "Instagram")] {
+        let channel = Hooked::create(&app, &app.company, kind, Setup::default()).await;
+        let page = channel.page(object);
+        let now = chrono::Utc::now().timestamp_millis();
+        channel.told(&app.api, &page.tells(PSID, now, vec![events::text("m_1", "a question")])).await;
+        let echoes = vec![
+            json!({"mid": "m_2", "text": "from the app"}),
+            json!({"mid": "m_3", "text": "from the inbox", "app_id": 263_902_037_430_900_i64}),
+            json!({"mid": "m_4", "text": "from another app", "app_id": 1, "metadata": "7"}),
+            json!({"mid": "m_5", "attachments": [
+                {"type": "image", "payload": {"url": "https://127.0.0.1:1/a.png"}},
+                {"type": "image", "payload": {"url": "https://127.0.0.1:1/b.png"}}]}),
+        ];
+        let call = page.echoes(PSID, now, echoes);
+        assert_eq!(channel.told(&app.api, &call).await, taken(5), "{object}");
+        assert_eq!(channel.told(&app.api, &call).await, repeated(5), "{object}");
+        // To an app that has handed the conversation over, echoes come this way.
+        let mut standby = page.echoes(PSID, now, vec![json!({"mid": "m_6", "text": "from a bot", "app_id": 2})]);
+        standby["entry"][0]["standby"] = standby["entry"][0]["messaging"].take();
+        assert_eq!(channel.told(&app.api, &standby).await, taken(1), "{object}");
+        let all = messages(&app.api, channel.id).await;
+        let of = |id: Value, name: Value| json!({"id": id, "name": name});
+        let shown: Vec<_> = all[1..].iter().map(|message| (message["via"].clone(), message["app"].clone())).collect();
+        let in_app = || (json!("nativeApp"), of(Value::Null, json!(native)));
+        let expected = [
+            in_app(),
+            (json!("nativeApp"), of(json!("263902037430900"), json!("Page Inbox"))),
+            (json!("otherApp"), of(json!("1"), Value::Null)),
+            in_app(),
+            in_app(),
+            (json!("otherApp"), of(json!("2"), Value::Null)),
+        ];
+        assert_eq!(shown, expected, "{object}");
+        assert!(all[1..].iter().all(|message| message["direction"] == "outbound"));
+        assert_eq!((tickets(&app.api, channel.id).await.len(), waiting(&app).await), (1, json!(0)));
+        let name = contact(&app.api, &all[0]["contactId"]).await["name"].clone();
+        assert_eq!(name, json!(format!("{native} 4821")));
+        // What the account has read itself is no news of the contact.
+        let mut own = page.tells(&channel.account, now, vec![events::read(now + 1000)]);
+        own["entry"][0]["messaging"][0]["recipient"] = json!({"id": PSID});
+        assert_eq!(channel.told(&app.api, &own).await, ignored(1));
+        assert_eq!(messages(&app.api, channel.id).await[1]["status"], "sent");
+        channel.told(&app.api, &page.tells(PSID, now, vec![events::read(now + 1000)])).await;
+        assert_eq!(messages(&app.api, channel.id).await[1]["status"], "read", "{object}");
+    }
+    check_events(&app.db, app.company.id).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_an_earlier_process_may_have_sent_is_not_shown_twice() {
+    let app = OwnApp::start().await;
+    let channel = Hooked::create(&app, &app.company, Instagram, Setup::default()).await;
+    let page = channel.page("instagram");
+    let now = chrono::Utc::now().timestamp_millis();
+    channel.told(&app.api, &page.tells(PSID, now, vec![events::text("m_1", "hi")])).await;
+    let contact = messages(&app.api, channel.id).await[0]["contactId"].clone();
+    queued(&app, &channel, &contact, "our  answer").await;
+    let at = chrono::Utc::now().timestamp_millis();
+    let app = restarted(app).await;
+    let echo = |mid: &str, text: &str| page.echoes(PSID, at, vec![json!({"mid": mid, "text": text})]);
+    assert_eq!(channel.told(&app.api, &echo("m_2", "our answer")).await, ignored(1));
+    assert_eq!(channel.told(&app.api, &echo("m_2", "our answer")).await, ignored(1));
+    assert_eq!(channel.told(&app.api, &echo("m_3", "other words")).await, taken(1));
+    assert_eq!(messages(&app.api, channel.id).await.len(), 3);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn twins_of_an_echo_are_one_message() {
+    let app = TestApp::shared().await;
+    let channel = Hooked::phone(&app).await;
+    let call = channel.speaks().echoes(MARIA, vec![text("wamid.1", "from the phone")]);
+    let twins = futures_util::future::join_all((0..8).map(|_| channel.told(&app.api, &call))).await;
+    assert_eq!(twins.iter().map(|tally| tally.taken).sum::<u64>(), 1);
+    assert_eq!((messages(&app.api, channel.id).await.len(), tickets(&app.api, channel.id).await.len()), (1, 1));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_goes_to_another_app_is_shown_and_waits_for_nobody_here() {
+    let app = OwnApp::start().await;
+    let queue = app.company.sales;
+    let greeting = json!({"name": "Sales", "greeting": "How can we help?"});
+    app.api.put(&format!("/queues/{queue}"), greeting).await.data(200);
+    let setup = Setup { queue: Some(queue), ..Setup::default() };
+    let channel = Hooked::create(&app, &app.company, Messenger, setup).await;
+    let page = channel.page("page");
+    let now = chrono::Utc::now().timestamp_millis();
+    let mut call = page.tells(PSID, now, vec![events::text("m_1", "to the bot"), events::postback("m_2", "A", "Yes")]);
+    call["entry"][0]["standby"] = call["entry"][0]["messaging"].take();
+    assert_eq!(channel.told(&app.api, &call).await, taken(2));
+    assert_eq!(channel.told(&app.api, &call).await, repeated(2));
+    let all = messages(&app.api, channel.id).await;
+    assert_eq!(all.len(), 2, "and no greeting: {all:?}");
+    for message in &all {
+        assert_eq!((&message["direction"], &message["via"]), (&json!("inbound"), &json!("otherApp")));
+        assert_eq!(message["app"], json!({"id": null, "name": null}));
+    }
+    let opened = tickets(&app.api, channel.id).await.remove(0);
+    assert_eq!((&opened["creationSource"], &opened["unreadCount"]), (&json!("automation"), &json!(2)));
+    assert_eq!(waiting(&app).await, 0);
+    // Who handles the conversation is a notice; what concerns no contact is nothing.
+    let control = json!({"pass_thread_control": {"new_owner_app_id": "1", "previous_owner_app_id": "2"}});
+    assert_eq!(channel.told(&app.api, &page.tells(PSID, now, vec![control])).await, taken(1));
+    assert_eq!(messages(&app.api, channel.id).await[2]["body"], "[pass_thread_control]");
+    let roles = json!({"app_roles": {"1": ["primary_receiver"]}});
+    assert_eq!(channel.told(&app.api, &page.tells(PSID, now, vec![roles])).await, ignored(1));
+    // What comes here again waits for the company.
+    channel.told(&app.api, &page.tells(PSID, now, vec![events::text("m_3", "to you")])).await;
+    assert_eq!(waiting(&app).await, 1);
+    assert_eq!(messages(&app.api, channel.id).await[3]["via"], Value::Null);
+
+    let phone = Hooked::phone(&app).await;
+    let mut call = phone.speaks().message(MARIA, "Maria", text("wamid.1", "to the bot"));
+    call["entry"][0]["changes"][0]["field"] = "standby".into();
+    assert_eq!(phone.told(&app.api, &call).await, taken(1));
+    assert_eq!(messages(&app.api, phone.id).await[0]["via"], "otherApp");
+    check_events(&app.db, app.company.id).await;
+    app.stop().await;
+}

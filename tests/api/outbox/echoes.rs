@@ -1,0 +1,161 @@
+//! Providers of social channels report what was sent through them. Of what Hotline has sent nothing is shown twice,
+//! whatever comes first.
+
+use std::time::Duration;
+
+use hotline::providers::ProviderOptions;
+use hotline_persistence::tables::channels::ChannelType::{self, Instagram, Messenger};
+use serde_json::{Value, json};
+
+use super::{Office, fast};
+use crate::hooks::{Hooked, Setup, messages};
+use crate::support::form::Form;
+use crate::support::provider::Answer;
+use crate::support::provider::hooks::{Page, events};
+
+const PSID: &str = "6548123456784821";
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
+
+/// A conversation on a social channel.
+struct Conversation {
+    channel: Hooked,
+    page: Page,
+    contact: Value,
+}
+
+impl Conversation {
+    async fn begin(office: &Office, kind: ChannelType) -> Self {
+        let setup = Setup { provider_url: Some(&office.provider.url), ..Setup::default() };
+        let channel = Hooked::create(&office.app, &office.app.company, kind, setup).await;
+        let page = channel.page(if kind == Messenger { "page" } else { "instagram" });
+        let hello = page.tells(PSID, chrono::Utc::now().timestamp_millis(), vec![events::text("m_hello", "hi")]);
+        channel.told(&office.app.api, &hello).await;
+        let contact = messages(&office.app.api, channel.id).await[0]["contactId"].clone();
+        Self { channel, page, contact }
+    }
+
+    async fn send(&self, office: &Office, body: &str) -> String {
+        let to = json!({"channelId": self.channel.id, "contactId": self.contact, "type": "text", "body": body});
+        office.send(to).await
+    }
+
+    /// The provider reports a message of the account; answers whether it was new.
+    async fn echo(&self, office: &Office, message: Value) -> bool {
+        let call = self.page.echoes(PSID, chrono::Utc::now().timestamp_millis(), vec![message]);
+        self.channel.told(&office.app.api, &call).await.taken == 1
+    }
+
+    /// The texts of the company's messages, in order.
+    async fn said(&self, office: &Office) -> Vec<Value> {
+        let all = messages(&office.app.api, self.channel.id).await;
+        let own = all.into_iter().filter(|message| message["direction"] == "outbound");
+        own.map(|message| message["body"].clone()).collect()
+    }
+}
+
+/// The echo of a call that the provider took: Messenger returns what was sent with it.
+fn echo_of(call: &Value, mid: &str) -> Value {
+    let mut echo = json!({"mid": mid, "app_id": 4711});
+    for field in ["text", "metadata"] {
+        if let Some(value) = call["message"].get(field) {
+            echo[field] = value.clone();
+        }
+    }
+    if call["message"].get("attachment").is_some() {
+        echo["attachments"] = json!([{"type": "image", "payload": {"url": "https://cdn.example/x.png"}}]);
+    }
+    echo
+}
+
+#[actix_web::test]
+async fn an_echo_before_the_answer_and_after_it_is_that_of_our_message() {
+    let office = Office::open().await;
+    for kind in [Messenger, Instagram] {
+        let conversation = Conversation::begin(&office, kind).await;
+        let account = conversation.channel.account.clone();
+        office.provider.next(&account, [Answer::Named("m_1".to_owned()).held()]);
+        let job = conversation.send(&office, "hello\n you").await;
+        office.provider.called_times(&account, 1).await;
+        let mut echo = echo_of(&office.provider.calls(&account)[0].body, "m_1");
+        // As the provider shows it.
+        echo["text"] = "hello you".into();
+        let twins = futures_util::future::join_all((0..3).map(|_| conversation.echo(&office, echo.clone()))).await;
+        assert_eq!(twins, [false; 3], "{kind:?}");
+        let foreign = json!({"mid": "m_other", "text": "typed meanwhile"});
+        assert!(conversation.echo(&office, foreign).await, "{kind:?}");
+        office.provider.release();
+        office.becomes(&job, "sent").await;
+        assert!(!conversation.echo(&office, json!({"mid": "m_1", "text": "hello you"})).await);
+        let delivered = events::delivered(&["m_1"], chrono::Utc::now().timestamp_millis());
+        let call = conversation.page.tells(PSID, chrono::Utc::now().timestamp_millis(), vec![delivered]);
+        conversation.channel.told(&office.app.api, &call).await;
+        office.becomes(&job, "delivered").await;
+        // The same text once more, typed in the app.
+        assert!(conversation.echo(&office, json!({"mid": "m_typed", "text": "hello you"})).await);
+        let said = conversation.said(&office).await;
+        assert_eq!(said, [json!("hello\n you"), json!("typed meanwhile"), json!("hello you")], "{kind:?}");
+    }
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn of_a_message_whose_answer_was_lost_no_echo_is_shown() {
+    let provider = ProviderOptions { call_time_max: Duration::from_millis(500), ..ProviderOptions::default() };
+    let office = Office::open_with(fast(), provider).await;
+    for kind in [Messenger, Instagram] {
+        let conversation = Conversation::begin(&office, kind).await;
+        let account = conversation.channel.account.clone();
+        office.provider.next(&account, [Answer::Lost]);
+        let job = conversation.send(&office, "hello").await;
+        office.becomes(&job, "sent").await;
+        let accepted = office.provider.accepted(&account);
+        assert!(accepted.len() >= 2, "the answer was lost");
+        for call in &accepted {
+            let mid = call.accepted.as_deref().expect("it was taken");
+            assert!(!conversation.echo(&office, echo_of(&call.body, mid)).await, "{kind:?}");
+        }
+        assert_eq!(conversation.said(&office).await, [json!("hello")]);
+    }
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn a_refused_message_may_be_typed_in_the_app() {
+    let office = Office::open().await;
+    let conversation = Conversation::begin(&office, Instagram).await;
+    office.provider.next(&conversation.channel.account, [Answer::refuse(400, 10, "outside of the allowed window")]);
+    let job = conversation.send(&office, "hello").await;
+    office.becomes(&job, "failed").await;
+    assert!(conversation.echo(&office, json!({"mid": "m_typed", "text": "hello"})).await);
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn a_file_and_the_text_after_it_have_echoes_of_their_own() {
+    let office = Office::open().await;
+    for kind in [Messenger, Instagram] {
+        let conversation = Conversation::begin(&office, kind).await;
+        let account = conversation.channel.account.clone();
+        // The text is refused once, for a moment, so that only the file is known meanwhile.
+        let answers =
+            [Answer::Named("m_file".to_owned()), Answer::status(503), Answer::Named("m_text".to_owned()).held()];
+        office.provider.next(&account, answers);
+        let form = Form::default().text("type", "media").text("channelId", conversation.channel.id);
+        let form = form.text("contactId", &conversation.contact).text("body", "the text");
+        let reply = office.app.api.send_form(form.file("a.png", "image/png", PNG)).await;
+        let job = reply.data(202)["jobId"].as_str().expect("a job").to_owned();
+        office.provider.called_times(&account, 3).await;
+        let calls = office.provider.calls(&account);
+        let echoes = [echo_of(&calls[0].body, "m_file"), echo_of(&calls[2].body, "m_text")];
+        for echo in &echoes {
+            assert!(!conversation.echo(&office, echo.clone()).await, "{kind:?}: {echo}");
+        }
+        office.provider.release();
+        office.becomes(&job, "sent").await;
+        for echo in &echoes {
+            assert!(!conversation.echo(&office, echo.clone()).await, "{kind:?}: {echo}");
+        }
+        assert_eq!(conversation.said(&office).await, [json!("the text")]);
+    }
+    office.close().await;
+}
