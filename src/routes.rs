@@ -136,6 +136,7 @@ fn endpoints(table: &mut Table<'_>) {
         .at("/messages").get("listMessages", messages::list, "List messages").post("sendMessage", messages::send, "Send a message")
         .at("/messages/jobs/{jobId}").get("getMessageJob", messages::show_job, "Get a message job")
         .at("/messages/{messageId}").get("getMessage", messages::show, "Get a message")
+        .at("/messages/{messageId}/reaction").put("reactToMessage", messages::react, "React to a message").delete("withdrawReaction", messages::withdraw_reaction, "Withdraw a reaction")
         .at("/channels").get("listChannels", channels::list, "List channels")
         .at("/channels/{channelId}").get("getChannel", channels::show, "Get a channel")
         .at("/channels/{channelId}/templates").get("listChannelTemplates", templates::list, "List the approved templates of a channel")

@@ -247,8 +247,8 @@ pub(super) fn emoji(
 ) -> Revision {
     let emoji = emoji.map(|emoji| truncate(emoji, EMOJI_CHARACTERS_MAX));
     let at = at.unwrap_or_else(hotline_actors::clock::now);
-    let (user_id, user_name, integration_id) = (None, None, None);
-    Revision::Reacted(Reaction { key, by, emoji, name, user_id, user_name, integration_id, at })
+    let (user_id, user_name, integration_id, error) = (None, None, None, None);
+    Revision::Reacted(Reaction { key, by, emoji, name, user_id, user_name, integration_id, error, at })
 }
 
 /// A location as a text with a link.

@@ -4,7 +4,7 @@
 
 use hotline_actors::channels::{Accepted, Delivery, SendFailure};
 use hotline_persistence::tables::channels::ChannelType;
-use hotline_persistence::tables::messages::{MessageRow, MessageType};
+use hotline_persistence::tables::messages::{MessageRow, MessageType, ReactionTarget};
 use reqwest::multipart::Form;
 use serde_json::{Value, json};
 
@@ -23,6 +23,9 @@ pub(super) async fn send(
     delivery: &Delivery,
 ) -> Result<Accepted, SendFailure> {
     let message = &delivery.message;
+    if let Some(target) = message.reacts_to() {
+        return react(graph, delivery, &target).await;
+    }
     let content = match message.kind {
         MessageType::Text => json!({"text": text_of(message)}),
         // Boxed, so that the future of a text does not reserve the space that a file needs.
@@ -70,6 +73,21 @@ async fn post(graph: &Graph, delivery: &Delivery, content: Value) -> Result<Acce
     let response: Option<Value> = graph.post(&delivery.account, "messages", &envelope(delivery, content)).await?;
     let id = response.and_then(|response| response["message_id"].as_str().map(str::to_owned));
     Ok(Accepted { provider_message_id: id, text_message_id: None })
+}
+
+/// <https://developers.facebook.com/docs/messenger-platform/send-messages/sender-actions>
+async fn react(graph: &Graph, delivery: &Delivery, target: &ReactionTarget) -> Result<Accepted, SendFailure> {
+    let mut payload = json!({"message_id": target.to});
+    let action = match &delivery.message.body {
+        Some(emoji) => {
+            payload["reaction"] = emoji.as_str().into();
+            "react"
+        }
+        None => "unreact",
+    };
+    let action = json!({"recipient": {"id": delivery.to}, "sender_action": action, "payload": payload});
+    let _: Option<Value> = graph.post(&delivery.account, "messages", &action).await?;
+    Ok(Accepted { provider_message_id: None, text_message_id: None })
 }
 
 /// The parts that every message has. Messenger returns `metadata` with the echo of the message.

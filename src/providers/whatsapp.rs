@@ -106,18 +106,43 @@ impl<'a> Envelope<'a> {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 enum Content<'a> {
-    Text { text: Text<'a> },
-    Template { template: Option<&'a Value> },
-    Interactive { interactive: Option<&'a Value> },
-    Image { image: MediaContent<'a> },
-    Video { video: MediaContent<'a> },
-    Audio { audio: MediaContent<'a> },
-    Document { document: MediaContent<'a> },
+    Text {
+        text: Text<'a>,
+    },
+    /// <https://developers.facebook.com/docs/whatsapp/cloud-api/messages/reaction-messages>
+    Reaction {
+        reaction: ReactionContent<'a>,
+    },
+    Template {
+        template: Option<&'a Value>,
+    },
+    Interactive {
+        interactive: Option<&'a Value>,
+    },
+    Image {
+        image: MediaContent<'a>,
+    },
+    Video {
+        video: MediaContent<'a>,
+    },
+    Audio {
+        audio: MediaContent<'a>,
+    },
+    Document {
+        document: MediaContent<'a>,
+    },
 }
 
 #[derive(Serialize)]
 struct Text<'a> {
     body: &'a str,
+}
+
+#[derive(Serialize)]
+struct ReactionContent<'a> {
+    message_id: String,
+    /// Empty: the reaction is withdrawn.
+    emoji: &'a str,
 }
 
 #[derive(Serialize)]
@@ -146,6 +171,10 @@ struct SentMessage {
 impl<'a> Content<'a> {
     fn of(message: &'a MessageRow, uploaded: Option<&'a UploadedFile>) -> Result<Self, SendFailure> {
         let body = message.body.as_deref();
+        if let Some(target) = message.reacts_to() {
+            let emoji = body.unwrap_or_default();
+            return Ok(Self::Reaction { reaction: ReactionContent { message_id: target.to, emoji } });
+        }
         match (message.kind, uploaded) {
             (MessageType::Text, _) => Ok(Self::Text { text: Text { body: body.unwrap_or_default() } }),
             (MessageType::Template, _) => Ok(Self::Template { template: message.template.as_ref() }),

@@ -102,6 +102,9 @@ impl OwnSends {
         let key = (channel, message.contact_id);
         let mut expected = sends.expected.get(&key).unwrap_or_default();
         expected.extend(parts(message, has_file).map(|part| (message.id, part)));
+        if expected.is_empty() {
+            return;
+        }
         let excess = expected.len().saturating_sub(PARTS_MAX);
         expected.drain(..excess);
         sends.expected.insert(key, expected);

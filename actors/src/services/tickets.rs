@@ -22,7 +22,9 @@ use crate::channels::StatusDecider;
 use crate::conversations::{Conversations, Slot};
 use crate::registry::{ActorHandle, ActorStatus, Population, dismiss};
 use crate::ticket_actor::{Opening, ReadTicket, TicketActor, TicketScope};
-use crate::tickets::{AttachedChanges, Author, Command, Execute, Open, Release, Show, Ticket, UpdateDeliveryStatus};
+use crate::tickets::{
+    AttachedChanges, Author, Command, Execute, Open, Release, Revise, Show, Ticket, UpdateDeliveryStatus,
+};
 
 /// Tickets of a leaving user that are read at once.
 const RELEASED_MAX: i64 = 1000;
@@ -390,5 +392,14 @@ impl StatusDecider for Tickets {
         status: UpdateDeliveryStatus,
     ) -> BoxFuture<'_, Result<(), Refusal>> {
         self.ask(company, ticket, status).boxed()
+    }
+
+    fn record_reaction(
+        &self,
+        company: CompanyId,
+        ticket: TicketId,
+        outcome: Revise,
+    ) -> BoxFuture<'_, Result<(), Refusal>> {
+        self.ask(company, ticket, outcome).boxed()
     }
 }

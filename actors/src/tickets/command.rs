@@ -11,7 +11,7 @@ use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus
 use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::ticket_events::{EventRow, EventType};
 use hotline_persistence::tables::tickets::TicketRow;
-use hotline_persistence::{Change, TicketId, Timestamp};
+use hotline_persistence::{Change, MessageId, TicketId, Timestamp};
 use serde_json::{Value, json};
 
 use super::references::{named_queue, named_user, named_wrapup_type};
@@ -126,6 +126,14 @@ impl<'a> Context<'a> {
             was,
         }));
         Ok(())
+    }
+
+    /// The id of a new message.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when no id is left.
+    pub fn message_id(&self) -> Result<MessageId, Refusal> {
+        Ok(self.ids.message()?)
     }
 
     /// A new message of the ticket, not yet recorded.

@@ -14,7 +14,7 @@ pub use cached_response::CachedResponse;
 pub use command::{AttachedChanges, Command, Context, Decided, Execute, Precondition, apply};
 pub(crate) use commands::default_queue;
 pub use commands::{
-    AddNote, AddNotice, Check, Close, CloseErased, Content, MarkDelivered, MarkRead, MarkSeen, Open, Receive,
+    AddNote, AddNotice, Check, Close, CloseErased, Content, MarkDelivered, MarkRead, MarkSeen, Open, React, Receive,
     ReceiveEcho, Release, Reopen, Revise, Send, SetMedia, SetWrapup, Show, Transfer, UpdateDeliveryStatus,
     check_parameter_text,
 };

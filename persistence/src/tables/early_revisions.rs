@@ -38,7 +38,9 @@ impl EarlyRevision {
         match &self.revision {
             Revision::Edited { id, .. } => ("edited", id),
             Revision::Deleted { .. } => ("deleted", ""),
-            Revision::Reacted(reaction) => ("reacted", &reaction.key),
+            Revision::Reacted(reaction) | Revision::Reacts { reaction, .. } => ("reacted", &reaction.key),
+            // Only of a message that is known.
+            Revision::ReactionSent { .. } => ("reacted", ""),
         }
     }
 }

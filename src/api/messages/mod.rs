@@ -3,6 +3,7 @@
 mod interactive;
 mod job_id;
 mod new;
+mod reaction;
 mod send;
 mod view;
 
@@ -13,6 +14,7 @@ use hotline_persistence::tables::messages::{self, MessageFilter};
 
 pub use job_id::JobId;
 pub use new::NewMessage;
+pub use reaction::{react, withdraw_reaction};
 pub use send::{build_template, send};
 pub use view::{File, Job, Message, ViewContext};
 

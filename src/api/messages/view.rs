@@ -120,6 +120,9 @@ pub struct MessageReaction {
     /// The name of the contact, or of a member of their group.
     #[schema(example = "Maria Silva")]
     pub name: Option<String>,
+    /// Why the provider has refused the company's reaction.
+    #[schema(value_type = Option<MessageFailure>)]
+    pub error: Option<Value>,
     /// When.
     pub at: Timestamp,
 }
@@ -168,7 +171,8 @@ impl MessageReaction {
     fn of(reaction: Reaction) -> Option<Self> {
         let user = reaction.user_id.map(|id| MessageUser { id, name: reaction.user_name });
         let (by, name, at) = (reaction.by, reaction.name, reaction.at.into());
-        Some(Self { emoji: reaction.emoji?, by, user, name, at })
+        let error = reaction.error.and_then(|error| serde_json::to_value(error).ok());
+        Some(Self { emoji: reaction.emoji?, by, user, name, error, at })
     }
 }
 
@@ -179,7 +183,7 @@ impl Message {
         let [sent_at, delivered_at, read_at] = forward(&row);
         let (content, author) = (row.content(), row.author());
         let (via, app) = row.origin().map(|origin| (origin.kind, origin.app)).unzip();
-        let Revisions { edited_at, edits, deleted_at, reactions } = row.revisions();
+        let Revisions { edited_at, edits, deleted_at, reactions, sending: _ } = row.revisions();
         Self {
             id: row.id,
             job_id: row.job_id.map(|id| JobId(id).to_string()),

@@ -9,6 +9,7 @@ mod hang;
 mod moved;
 mod order;
 mod pace;
+mod reactions;
 mod social;
 pub mod statuses;
 mod unknown;

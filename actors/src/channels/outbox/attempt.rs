@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use hotline_persistence::journal::Seq;
 use hotline_persistence::tables::contacts::{self, identities::IdentityKind};
-use hotline_persistence::tables::messages::{self, DeliveryStatus, DeliveryStatusRow, MessageError};
+use hotline_persistence::tables::messages::{self, DeliveryStatus, DeliveryStatusRow, MessageError, Revision};
 use hotline_persistence::tables::source::Source;
 
 use super::outgoing::Outgoing;
@@ -14,7 +14,7 @@ use super::sender_scope::SenderScope;
 use crate::Refusal;
 use crate::channels::{Accepted, Account, CHECKS_MAX, Delivery, SendFailure};
 use crate::clock::now;
-use crate::tickets::UpdateDeliveryStatus;
+use crate::tickets::{Author, Revise, UpdateDeliveryStatus};
 
 /// First and longest pause before a ticket is asked again to record an outcome.
 const RECORD_PAUSE_MIN: Duration = Duration::from_millis(50);
@@ -130,6 +130,13 @@ async fn hand_over(scope: &SenderScope, delivery: Delivery) -> Result<Accepted, 
         own.begin(channel, &message, file_accepted.get().is_some());
     }
     let outcome = scope.provider.send(delivery).await.map(Accepted::storable).map_err(SendFailure::storable);
+    let outcome = outcome.map_err(|failure| match failure {
+        // Of a reaction that is sent twice the provider shows one.
+        SendFailure::Unknown { reason, .. } if message.reacts_to().is_some() => {
+            SendFailure::Retry { reason, after: None }
+        }
+        failure => failure,
+    });
     if is_echoed { own.end(channel, &message, outcome, file_accepted.get()) } else { outcome }
 }
 
@@ -191,6 +198,16 @@ async fn address(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<(Str
 pub(super) async fn record(scope: Arc<SenderScope>, outgoing: Outgoing, decision: Decision) -> Option<Seq> {
     let message = &outgoing.message;
     let Decision { delivery_status, at, provider_message_id } = decision;
+    let background = scope.base.background.clone();
+    if let Some(target) = message.reacts_to() {
+        let error = match delivery_status {
+            DeliveryStatus::Failed(error) => Some(error),
+            DeliveryStatus::Sent | DeliveryStatus::Delivered | DeliveryStatus::Read => None,
+        };
+        let revision = Revision::ReactionSent { id: message.id, error };
+        let outcome = TicketOutcome::Reaction(Revise { message: target.id, revision, at, author: Author::AUTOMATION });
+        return background.spawn(record_in_ticket(scope, outgoing, outcome)).await.ok().flatten();
+    }
     if message.after_send.is_none() && !delivery_status.opts_out() {
         let row = DeliveryStatusRow {
             company_id: message.company_id,
@@ -205,16 +222,26 @@ pub(super) async fn record(scope: Arc<SenderScope>, outgoing: Outgoing, decision
     }
     // The message has a follow-up action, or its recipient opts out, which its ticket must decide.
     let progress = UpdateDeliveryStatus { message: outgoing.id(), delivery_status, at, provider_message_id };
-    let background = scope.base.background.clone();
-    background.spawn(record_in_ticket(scope, outgoing, progress)).await.ok().flatten()
+    background.spawn(record_in_ticket(scope, outgoing, TicketOutcome::Status(progress))).await.ok().flatten()
+}
+
+/// An outcome that its ticket records.
+enum TicketOutcome {
+    Status(UpdateDeliveryStatus),
+    Reaction(Revise),
 }
 
 /// Asks the ticket until it succeeds: a message that was sent must not be sent again.
-async fn record_in_ticket(scope: Arc<SenderScope>, outgoing: Outgoing, progress: UpdateDeliveryStatus) -> Option<Seq> {
+async fn record_in_ticket(scope: Arc<SenderScope>, outgoing: Outgoing, outcome: TicketOutcome) -> Option<Seq> {
     let company = outgoing.message.company_id;
     let (mut pause, mut defects) = (RECORD_PAUSE_MIN, 0);
     loop {
-        match scope.tickets.record_status(company, outgoing.ticket(), progress.clone()).await {
+        let (tickets, ticket) = (&scope.tickets, outgoing.ticket());
+        let recorded = match &outcome {
+            TicketOutcome::Status(progress) => tickets.record_status(company, ticket, progress.clone()),
+            TicketOutcome::Reaction(revise) => tickets.record_reaction(company, ticket, revise.clone()),
+        };
+        match recorded.await {
             // The message was deleted with its contact: there is nothing to record.
             Ok(()) | Err(Refusal::NotFound) => return Some(scope.base.store.log.last_of(company)),
             Err(refusal @ Refusal::Defect(_)) => {

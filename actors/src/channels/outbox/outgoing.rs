@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use hotline_persistence::journal::Seq;
-use hotline_persistence::tables::messages::{AddressedMessage, Direction, MessageRow, MessageStatus};
+use hotline_persistence::tables::messages::{AddressedMessage, Direction, MessageRow, MessageStatus, Revision};
 use hotline_persistence::{Change, ContactId, MessageId, TicketId};
 
 use crate::channels::Accepted;
@@ -24,16 +24,22 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    /// The messages to send among these changes; their place in the log is not known yet.
+    /// The messages and reactions to send among these changes; their place in the log is not known yet.
     pub(super) fn of(changes: &[Change], ticket: &Ticket) -> Vec<Self> {
         let waits = |row: &MessageRow| row.direction == Direction::Outbound && row.status == MessageStatus::Queued;
         let outgoing = changes.iter().filter_map(|change| match change {
-            Change::Message(row) if waits(row) => {
-                Some(Self::new(0, MessageRow::clone(row), ticket.contact.number.as_deref().map(str::to_owned)))
-            }
+            Change::Message(row) if waits(row) => Some(MessageRow::clone(row)),
+            Change::Revision(row) => match &row.revision {
+                Revision::Reacts { send, .. } => {
+                    let conversation = (ticket.row.channel_id, row.contact_id, row.ticket_id);
+                    Some(send.clone().into_message(row.company_id, conversation, row.message_id))
+                }
+                _ => None,
+            },
             _ => None,
         });
-        outgoing.collect()
+        let number = || ticket.contact.number.as_deref().map(str::to_owned);
+        outgoing.map(|message| Self::new(0, message, number())).collect()
     }
 
     fn new(seq: Seq, message: MessageRow, number: Option<String>) -> Self {

@@ -13,13 +13,13 @@ use super::status_recorder::StatusRecorder;
 use crate::Refusal;
 use crate::base::Base;
 use crate::channels::{InTransit, Inboxes, Provider};
-use crate::tickets::UpdateDeliveryStatus;
+use crate::tickets::{Revise, UpdateDeliveryStatus};
 use crate::ttl_cache::TtlCache;
 
 /// Maximum cached addresses of contacts without a number.
 const ADDRESSES_MAX: usize = 100_000;
 
-/// Decides the follow-up action of a message in its ticket, when the message's status is known.
+/// Decides in a ticket what follows when the status of a message is known, and records what became of reactions.
 pub(crate) trait StatusDecider: Send + Sync {
     /// Records the status of a message in its ticket.
     fn record_status(
@@ -27,6 +27,14 @@ pub(crate) trait StatusDecider: Send + Sync {
         company: CompanyId,
         ticket: TicketId,
         status: UpdateDeliveryStatus,
+    ) -> BoxFuture<'_, Result<(), Refusal>>;
+
+    /// Records in its ticket what became of a reaction.
+    fn record_reaction(
+        &self,
+        company: CompanyId,
+        ticket: TicketId,
+        outcome: Revise,
     ) -> BoxFuture<'_, Result<(), Refusal>>;
 }
 

@@ -31,7 +31,7 @@ impl Command for Revise {
             let body = match &self.revision {
                 Revision::Edited { body, .. } => Some(body.as_deref()),
                 Revision::Deleted { .. } => Some(None),
-                Revision::Reacted(_) => None,
+                Revision::Reacted(_) | Revision::Reacts { .. } | Revision::ReactionSent { .. } => None,
             };
             if let Some(body) = body {
                 ticket.last_message =
@@ -73,6 +73,7 @@ impl Revise {
         let is_own = match &revision {
             Revision::Edited { of, .. } | Revision::Deleted { of } => *of == Direction::Outbound,
             Revision::Reacted(reaction) => reaction.by == Reactor::User,
+            Revision::Reacts { .. } | Revision::ReactionSent { .. } => true,
         };
         let source = if is_own { Source::User } else { Author::CONTACT.source };
         Self { message, revision, at, author: Author { source, ..Author::CONTACT } }

@@ -83,6 +83,8 @@ export const OPERATIONS = {
   sendMessage: { resource: "messages", name: "send", method: "POST", path: "/api/v1/messages" },
   getMessageJob: { resource: "messages", name: "getJob", method: "GET", path: "/api/v1/messages/jobs/{jobId}" },
   getMessage: { resource: "messages", name: "get", method: "GET", path: "/api/v1/messages/{messageId}" },
+  withdrawReaction: { resource: "messages", name: "withdrawReaction", method: "DELETE", path: "/api/v1/messages/{messageId}/reaction" },
+  reactToMessage: { resource: "messages", name: "reactTo", method: "PUT", path: "/api/v1/messages/{messageId}/reaction" },
   listProductCategories: { resource: "productCategories", name: "list", method: "GET", path: "/api/v1/product-categories" },
   createProductCategory: { resource: "productCategories", name: "create", method: "POST", path: "/api/v1/product-categories" },
   deleteProductCategory: { resource: "productCategories", name: "delete", method: "DELETE", path: "/api/v1/product-categories/{categoryId}" },

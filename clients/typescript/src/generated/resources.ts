@@ -1158,6 +1158,23 @@ export class Messages extends Resource {
   get(messageId: number, options: CallOptions = {}): Promise<t.Message> {
     return this.transport.data<t.Message>({ id: "getMessage", method: "GET", path: `/api/v1/messages/${segment(messageId)}` }, options);
   }
+
+  /**
+   * Withdraw a reaction. Withdraws the company's reaction to a message. Requires the permission `messages`
+   * `DELETE`.
+   */
+  withdrawReaction(messageId: number, options: CallOptions = {}): Promise<void> {
+    return this.transport.nothing({ id: "withdrawReaction", method: "DELETE", path: `/api/v1/messages/${segment(messageId)}/reaction` }, options);
+  }
+
+  /**
+   * React to a message. Reacts to a message on behalf of the company, which has one reaction of each message:
+   * it replaces an earlier one. It is sent to the channel's provider; if that refuses it, the reaction has an
+   * `error`. Requires the permission `messages` `PUT`.
+   */
+  reactTo(messageId: number, body: t.MessageReact, options: WriteOptions = {}): Promise<t.Message> {
+    return this.transport.data<t.Message>({ id: "reactToMessage", method: "PUT", path: `/api/v1/messages/${segment(messageId)}/reaction`, body, keyed: true }, options);
+  }
 }
 
 /** What `productCategories.list` may be narrowed by. */

@@ -1692,6 +1692,10 @@ export interface MessageList {
   meta: PageMeta;
 }
 
+export interface MessageReact {
+  emoji: string;
+}
+
 /** A reaction to a message. */
 export interface MessageReaction {
   /** When. */
@@ -1700,6 +1704,8 @@ export interface MessageReaction {
   by: Reactor;
   /** The emoji. */
   emoji: string;
+  /** Why the provider has refused the company's reaction. */
+  error: MessageFailure | null;
   /** The name of the contact, or of a member of their group. */
   name: string | null;
   /** The user who has reacted, with `by: user`. */

@@ -34,7 +34,9 @@ impl EventCollector<'_> {
             let kind = match &row.revision {
                 Revision::Edited { .. } => EventKind::MessageUpdated,
                 Revision::Deleted { .. } => EventKind::MessageDeleted,
-                Revision::Reacted(_) => EventKind::MessageReaction,
+                Revision::Reacted(_) | Revision::Reacts { .. } | Revision::ReactionSent { .. } => {
+                    EventKind::MessageReaction
+                }
             };
             let contact = contacts.get(&(row.company_id, row.contact_id)).map(|contact| &*contact.name);
             let user = (row.user_id, row.user_name.as_deref());

@@ -6,6 +6,7 @@ mod inbound;
 mod list;
 mod outbox;
 mod progress;
+mod reaction_send;
 mod receipts;
 mod revisions;
 mod row;
@@ -25,6 +26,7 @@ pub use list::{MessageFilter, list};
 pub use outbox::{AddressedMessage, OutboxEntry, UnsendableMessage, by_provider_id, outbox, outboxes, withdrawn};
 pub(crate) use progress::{ChangeCause, ChangedMessage, FailedMessage, failed, merge, not_failed, progress};
 pub use progress::{DeliveryStatus, DeliveryStatusRow, MessageError};
+pub use reaction_send::{ReactionSend, ReactionTarget};
 pub use receipts::DeliveryReceipt;
 pub(crate) use receipts::{deliver, read, see};
 pub use revisions::{

@@ -26,6 +26,16 @@ pub struct UnsendableMessage {
     pub id: MessageId,
 }
 
+impl AddressedMessage {
+    /// The company's reaction to this message, if it is to be sent.
+    fn into_reaction(self) -> Option<Self> {
+        let Self { message, number } = self;
+        let conversation = (message.channel_id, message.contact_id, message.ticket_id);
+        let sending = message.revisions().sending?;
+        Some(Self { message: sending.into_message(message.company_id, conversation, message.id), number })
+    }
+}
+
 /// An entry of an outbox.
 #[derive(Clone, Debug)]
 pub enum OutboxEntry {
@@ -38,7 +48,16 @@ pub enum OutboxEntry {
 }
 
 impl OutboxEntry {
-    fn of(row: &PgRow) -> sqlx::Result<Self> {
+    /// The entry of a row; `None` for a reaction that this release cannot read. Its message must not fail because of it.
+    fn of(row: &PgRow) -> sqlx::Result<Option<Self>> {
+        if row.try_get("is_reaction")? {
+            let reaction = document::read::<AddressedMessage>(row).ok().and_then(AddressedMessage::into_reaction);
+            return Ok(reaction.map(|reaction| Self::Message(Box::new(reaction))));
+        }
+        Self::of_message(row).map(Some)
+    }
+
+    fn of_message(row: &PgRow) -> sqlx::Result<Self> {
         if row.try_get("is_withdrawn")? {
             return UnsendableMessage::from_row(row)
                 .map(|message| Self::Withdrawn(message, MessageError::campaign_canceled()));
@@ -66,18 +85,21 @@ impl OutboxEntry {
     }
 }
 
-/// The channels with queued messages: read at startup, when the tables contain everything that was accepted.
+/// The channels with queued messages or reactions: read at startup, when the tables contain everything that was accepted.
 pub async fn outboxes(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<(CompanyId, ChannelId)>> {
     let holds = OfSlots::holds("c.company_id", 1);
     let outboxes = format!(
-        "select c.company_id, c.id from channels c where {holds} and exists (select from messages m
-         where m.company_id = c.company_id and m.channel_id = c.id and m.status = 'queued')
+        "select c.company_id, c.id from channels c where {holds} and (exists (select from messages m
+             where m.company_id = c.company_id and m.channel_id = c.id and m.status = 'queued')
+           or exists (select from messages m
+             where m.company_id = c.company_id and m.channel_id = c.id and m.revisions ? 'sending'))
          order by c.company_id, c.id"
     );
     Ok(sqlx::query_as(AssertSqlSafe(outboxes)).bind(slots.numbers()).fetch_all(db).await?)
 }
 
-/// The first queued messages of a channel, except the `excluded` ones; those of a ticket in the order of acceptance.
+/// The first queued messages and reactions of a channel, except the `excluded` ones; those of a ticket in the order of
+/// acceptance.
 pub async fn outbox(
     db: impl Database<'_>,
     company: CompanyId,
@@ -86,29 +108,11 @@ pub async fn outbox(
     limit: i64,
 ) -> Result<Vec<OutboxEntry>> {
     let rows = with_timeout(
-        sqlx::query(
-            "select m.*, c.number, m.source = 'campaign' and exists (select from campaign_recipients r
-                     join campaigns k on k.company_id = r.company_id and k.id = r.campaign_id
-                     where r.company_id = m.company_id and r.message_id = m.id and k.status = 'canceled') as is_withdrawn,
-                 m.source = 'campaign' and c.marketing_opt_out as is_opted_out
-             from messages m
-             -- Looked up message by message: as a join of two tables that were never analyzed, the planner reads all
-             -- contacts of the company.
-             cross join lateral (select number, marketing_opt_out from contacts c
-                 where c.company_id = m.company_id and c.id = m.contact_id offset 0) c
-             where m.company_id = $1 and m.channel_id = $2 and m.status = 'queued'
-               -- Hashed, which an array that is no constant is not.
-               and m.id not in (select unnest($3::bigint[]))
-             order by m.id limit $4",
-        )
-        .bind(company)
-        .bind(channel)
-        .bind(excluded)
-        .bind(limit)
-        .fetch_all(db),
+        sqlx::query(include_str!("outbox.sql")).bind(company).bind(channel).bind(excluded).bind(limit).fetch_all(db),
     )
     .await?;
-    Ok(rows.iter().map(OutboxEntry::of).collect::<sqlx::Result<_>>()?)
+    let entries: Vec<Option<OutboxEntry>> = rows.iter().map(OutboxEntry::of).collect::<sqlx::Result<_>>()?;
+    Ok(entries.into_iter().flatten().collect())
 }
 
 /// Why a queued message of a campaign must not be sent: the campaign was canceled, or the contact has opted out. `None`: it

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 
-use super::{ChangeCause, ChangedMessage, Direction, MessageRow};
+use super::{ChangeCause, ChangedMessage, Direction, MessageError, MessageRow, ReactionSend};
 use crate::document::{self, Document};
 use crate::tables::source::Source;
 use crate::tables::{text_enum, zones};
@@ -41,6 +41,9 @@ pub struct Revisions {
     /// Reactions in the order of the people, also withdrawn ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reactions: Vec<Reaction>,
+    /// The company's reaction that its provider does not have yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sending: Option<ReactionSend>,
 }
 
 /// A text that a message had before.
@@ -86,6 +89,9 @@ pub struct Reaction {
     pub user_name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integration_id: Option<TokenId>,
+    /// Why the provider has not taken it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<MessageError>,
     pub at: DateTime<Utc>,
 }
 
@@ -113,6 +119,10 @@ pub enum Revision {
     Deleted { of: Direction },
     /// Somebody has reacted, or withdrawn the reaction.
     Reacted(Reaction),
+    /// The company reacts, or withdraws its reaction, through Hotline: it is sent to the provider.
+    Reacts { reaction: Reaction, send: ReactionSend },
+    /// The provider has the company's reaction that was sent with this id, or never will.
+    ReactionSent { id: MessageId, error: Option<MessageError> },
 }
 
 /// A message is revised. Applying it twice, or after a later one, changes nothing.
@@ -165,7 +175,27 @@ impl Revisable {
                 Some(json!({"deletedAt": null}))
             }
             Revision::Reacted(reaction) => self.react(reaction),
+            Revision::Reacts { reaction, send } => {
+                self.revisions.sending = Some(send.clone());
+                self.react(reaction)
+            }
+            Revision::ReactionSent { id, error } => self.end_sending(*id, error.as_ref()),
         }
+    }
+
+    /// A failure is visible, success is what everybody expects. A later reaction has replaced this one otherwise.
+    fn end_sending(&mut self, id: MessageId, error: Option<&MessageError>) -> Option<Value> {
+        self.revisions.sending.take_if(|sending| sending.id == id)?;
+        let failure = error?;
+        let previous = self.shown_reactions();
+        let of_company = |reaction: &&mut Reaction| reaction.key == Reaction::OF_COMPANY;
+        self.revisions.reactions.iter_mut().find(of_company)?.error = Some(failure.clone());
+        Some(previous)
+    }
+
+    fn shown_reactions(&self) -> Value {
+        let shown: Vec<Value> = self.revisions.reactions.iter().filter_map(Reaction::as_shown).collect();
+        json!({"reactions": shown})
     }
 
     fn edit(&mut self, body: Option<&str>, id: &str, row: &RevisionRow) -> Option<Value> {
@@ -185,13 +215,12 @@ impl Revisable {
     }
 
     fn react(&mut self, reaction: &Reaction) -> Option<Value> {
+        let previous = self.shown_reactions();
         let reactions = &mut self.revisions.reactions;
-        let shown: Vec<Value> = reactions.iter().filter_map(Reaction::as_shown).collect();
-        let previous = json!({"reactions": shown});
         match reactions.iter_mut().find(|known| known.key == reaction.key) {
             Some(known) if known.at > reaction.at => None,
             Some(known) => {
-                let changes = known.emoji != reaction.emoji;
+                let changes = (&known.emoji, &known.error) != (&reaction.emoji, &reaction.error);
                 *known = reaction.clone();
                 changes.then_some(previous)
             }
@@ -322,7 +351,8 @@ mod tests {
         let (key, emoji) = (key.to_owned(), emoji.map(str::to_owned));
         let (name, user_id, user_name, integration_id) = (None, None, None, None);
         let by = Reactor::Contact;
-        let reaction = Reaction { key, by, emoji, name, user_id, user_name, integration_id, at: at(second) };
+        let error = None;
+        let reaction = Reaction { key, by, emoji, name, user_id, user_name, integration_id, error, at: at(second) };
         row(second, Revision::Reacted(reaction))
     }
 
@@ -385,5 +415,36 @@ mod tests {
             message.apply(&reaction(5, &person.to_string(), Some("d")));
         }
         assert_eq!(message.revisions.reactions.len(), REACTIONS_MAX);
+    }
+
+    #[test]
+    fn a_reaction_of_the_company_is_sent_until_its_provider_has_it_or_never_will() {
+        let send = |id: i64, emoji: &str| {
+            let RevisionRow { revision: Revision::Reacted(reaction), .. } = reaction(id, "company", Some(emoji)) else {
+                panic!("a reaction")
+            };
+            let send = ReactionSend {
+                id: MessageId::new(id),
+                emoji: Some(emoji.to_owned()),
+                to: "wamid.1".to_owned(),
+                at: at(id),
+            };
+            row(id, Revision::Reacts { reaction, send })
+        };
+        let sent =
+            |id: i64, error: Option<MessageError>| row(9, Revision::ReactionSent { id: MessageId::new(id), error });
+        let failure = MessageError { code: "131051".to_owned(), message: "no".to_owned() };
+        let mut message = message();
+        assert!(message.apply(&send(1, "a")).is_some());
+        assert!(message.apply(&send(2, "b")).is_some());
+        assert_eq!(message.apply(&sent(1, Some(failure.clone()))), None, "it was replaced");
+        assert_eq!(message.apply(&sent(2, None)), None);
+        assert_eq!(message.revisions.sending, None);
+        assert!(message.apply(&send(3, "c")).is_some());
+        assert!(message.apply(&sent(3, Some(failure.clone()))).is_some());
+        assert_eq!(message.apply(&sent(3, Some(failure.clone()))), None);
+        assert_eq!(message.revisions.reactions[0].error, Some(failure));
+        assert!(message.apply(&send(4, "c")).is_some(), "tried again");
+        assert_eq!(message.revisions.reactions[0].error, None);
     }
 }

@@ -7,6 +7,7 @@ use hotline_persistence::controls;
 use hotline_persistence::letters;
 use hotline_persistence::password::{self, Password};
 use hotline_persistence::tables::global_variables::BUILT_IN;
+use hotline_persistence::tables::messages::EMOJI_CHARACTERS_MAX;
 use phonenumber::Type;
 use phonenumber::metadata::{DATABASE, Metadata};
 use serde_json::{Value, json};
@@ -121,6 +122,14 @@ text! {
     /// The shortcut of a quick message: 1 to 60 characters, no blanks.
     Shortcut, {"type": "string", "minLength": 1, "maxLength": 60, "pattern": "^\\S+$", "example": "/hours"}, |value| {
         let text = not_blank(normalized(value, SHORTCUT_CHARACTERS_MAX)?)?;
+        if text.contains(char::is_whitespace) { Err("must not contain spaces".to_owned()) } else { Ok(text) }
+    }
+}
+
+text! {
+    /// A reaction: an emoji with its modifiers, 1 to 32 characters without blanks.
+    Emoji, {"type": "string", "minLength": 1, "maxLength": 32, "pattern": "^\\S+$", "example": "\u{1F44D}"}, |value| {
+        let text = not_blank(bounded(value, EMOJI_CHARACTERS_MAX)?)?;
         if text.contains(char::is_whitespace) { Err("must not contain spaces".to_owned()) } else { Ok(text) }
     }
 }

@@ -594,6 +594,32 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     "result": "data",
     "isKeyed": false
   },
+  "message.withdrawReaction": {
+    "id": "withdrawReaction",
+    "method": "DELETE",
+    "path": "/api/v1/messages/{messageId}/reaction",
+    "required": [],
+    "prominent": [],
+    "body": {},
+    "query": {},
+    "result": "none",
+    "isKeyed": false
+  },
+  "message.reactTo": {
+    "id": "reactToMessage",
+    "method": "PUT",
+    "path": "/api/v1/messages/{messageId}/reaction",
+    "required": [
+      "emoji"
+    ],
+    "prominent": [],
+    "body": {
+      "emoji": "string"
+    },
+    "query": {},
+    "result": "data",
+    "isKeyed": true
+  },
   "ticket.list": {
     "id": "listTickets",
     "method": "GET",

@@ -294,10 +294,22 @@ export const PROPERTIES: INodeProperties[] = [
         "description": "Lists messages of all tickets, ordered by id"
       },
       {
+        "name": "React To",
+        "value": "reactTo",
+        "action": "React to a message",
+        "description": "Reacts to a message on behalf of the company, which has one reaction of each message: it replaces an earlier one. It is sent to the channel's provider; if that refuses it, the reaction has an error."
+      },
+      {
         "name": "Send",
         "value": "send",
         "action": "Send a message",
         "description": "Queues a message and immediately returns a job. Opens a ticket if none is open."
+      },
+      {
+        "name": "Withdraw Reaction",
+        "value": "withdrawReaction",
+        "action": "Withdraw a reaction",
+        "description": "Withdraws the company's reaction to a message"
       }
     ]
   },
@@ -3503,6 +3515,85 @@ export const PROPERTIES: INodeProperties[] = [
         ]
       }
     }
+  },
+  {
+    "displayName": "Message ID",
+    "name": "messageId",
+    "type": "number",
+    "required": true,
+    "default": 0,
+    "description": "The message",
+    "displayOptions": {
+      "show": {
+        "resource": [
+          "message"
+        ],
+        "operation": [
+          "withdrawReaction"
+        ]
+      }
+    }
+  },
+  {
+    "displayName": "Message ID",
+    "name": "messageId",
+    "type": "number",
+    "required": true,
+    "default": 0,
+    "description": "The message",
+    "displayOptions": {
+      "show": {
+        "resource": [
+          "message"
+        ],
+        "operation": [
+          "reactTo"
+        ]
+      }
+    }
+  },
+  {
+    "displayName": "Emoji",
+    "name": "emoji",
+    "type": "string",
+    "required": true,
+    "default": "",
+    "displayOptions": {
+      "show": {
+        "resource": [
+          "message"
+        ],
+        "operation": [
+          "reactTo"
+        ]
+      }
+    }
+  },
+  {
+    "displayName": "Options",
+    "name": "options",
+    "type": "collection",
+    "placeholder": "Add Option",
+    "default": {},
+    "displayOptions": {
+      "show": {
+        "resource": [
+          "message"
+        ],
+        "operation": [
+          "reactTo"
+        ]
+      }
+    },
+    "options": [
+      {
+        "displayName": "Idempotency Key",
+        "name": "idempotencyKey",
+        "type": "string",
+        "default": "",
+        "description": "Within 24 hours, calls with the same key take effect once. By default, one of the execution, the node and the input: another attempt of the node repeats nothing."
+      }
+    ]
   },
   {
     "displayName": "Return All",

@@ -1172,6 +1172,22 @@ class AsyncMessages(AsyncResource):
         result: t.Message = await self._transport.data(request, Options(timeout=timeout, max_retries=max_retries))
         return result
 
+    async def withdraw_reaction(self, message_id: int, *, timeout: float | None = None, max_retries: int | None = None) -> None:
+        """Withdraw a reaction. Withdraws the company's reaction to a message. Requires the permission `messages`
+        `DELETE`.
+        """
+        request = Request("withdrawReaction", "DELETE", f"/api/v1/messages/{segment(message_id)}/reaction")
+        await self._transport.nothing(request, Options(timeout=timeout, max_retries=max_retries))
+
+    async def react_to(self, message_id: int, *, emoji: str, idempotency_key: str | None = None, timeout: float | None = None, max_retries: int | None = None) -> t.Message:
+        """React to a message. Reacts to a message on behalf of the company, which has one reaction of each
+        message: it replaces an earlier one. It is sent to the channel's provider; if that refuses it, the
+        reaction has an `error`. Requires the permission `messages` `PUT`.
+        """
+        request = Request("reactToMessage", "PUT", f"/api/v1/messages/{segment(message_id)}/reaction", body={"emoji": emoji}, keyed=True)
+        result: t.Message = await self._transport.data(request, Options(timeout=timeout, max_retries=max_retries, idempotency_key=idempotency_key))
+        return result
+
 
 class AsyncProductCategories(AsyncResource):
     """The operations on productCategories."""

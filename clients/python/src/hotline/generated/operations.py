@@ -82,6 +82,8 @@ OPERATIONS: dict[str, tuple[str, str, str, str]] = {
     "sendMessage": ("messages", "send", "POST", "/api/v1/messages"),
     "getMessageJob": ("messages", "get_job", "GET", "/api/v1/messages/jobs/{jobId}"),
     "getMessage": ("messages", "get", "GET", "/api/v1/messages/{messageId}"),
+    "withdrawReaction": ("messages", "withdraw_reaction", "DELETE", "/api/v1/messages/{messageId}/reaction"),
+    "reactToMessage": ("messages", "react_to", "PUT", "/api/v1/messages/{messageId}/reaction"),
     "listProductCategories": ("product_categories", "list", "GET", "/api/v1/product-categories"),
     "createProductCategory": ("product_categories", "create", "POST", "/api/v1/product-categories"),
     "deleteProductCategory": ("product_categories", "delete", "DELETE", "/api/v1/product-categories/{categoryId}"),

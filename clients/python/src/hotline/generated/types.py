@@ -2279,6 +2279,12 @@ class MessageList(TypedDict):
     meta: PageMeta
 
 
+class MessageReact(TypedDict):
+    """"""
+
+    emoji: str
+
+
 class MessageReaction(TypedDict):
     """A reaction to a message."""
 
@@ -2288,6 +2294,8 @@ class MessageReaction(TypedDict):
     by: Reactor
     # The emoji.
     emoji: str
+    # Why the provider has refused the company's reaction.
+    error: Union[MessageFailure, None]
     # The name of the contact, or of a member of their group.
     name: Union[str, None]
     # The user who has reacted, with `by: user`.

@@ -1,0 +1,78 @@
+use chrono::{DateTime, Utc};
+use hotline_persistence::Change;
+use hotline_persistence::tables::messages::{
+    MessageRow, Reaction, ReactionSend, Reactor, Revision, RevisionRow, Revisions,
+};
+use serde_json::json;
+
+use crate::Refusal;
+use crate::tickets::{Author, Command, Context, Ticket};
+
+/// The company reacts to a message of the ticket, or withdraws its reaction. The provider shows one reaction of it. Also in
+/// a closed ticket, and it answers nobody.
+#[derive(Clone, Debug)]
+pub struct React {
+    /// The message as it is now.
+    pub message: MessageRow,
+    /// The reaction; `None`: it is withdrawn.
+    pub emoji: Option<String>,
+    /// Who reacts.
+    pub author: Author,
+}
+
+impl Command for React {
+    /// The message with the reaction.
+    type Reply = MessageRow;
+
+    fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<MessageRow, Refusal> {
+        let Revisions { reactions, deleted_at, .. } = self.message.revisions();
+        let to = self.message.provider_message_id.as_deref().filter(|_| deleted_at.is_none());
+        let to = to.ok_or_else(|| Refusal::invalid("messageId", "must be a message that the contact can see"))?;
+        // A provider's message with several files is several here.
+        let to = to.split_once('#').map_or(to, |(whole, _)| whole).to_owned();
+        let known = reactions.into_iter().find(|known| known.key == Reaction::OF_COMPANY);
+        let shown = known.filter(|known| known.error.is_none()).and_then(|known| known.emoji);
+        if shown == self.emoji {
+            return Ok(self.message);
+        }
+        let send = ReactionSend { id: cx.message_id()?, emoji: self.emoji.clone(), to, at: cx.now };
+        let row = RevisionRow {
+            company_id: ticket.row.company_id,
+            ticket_id: ticket.row.id,
+            contact_id: ticket.row.contact_id,
+            message_id: self.message.id,
+            revision: Revision::Reacts { reaction: self.reaction(cx.now), send },
+            at: cx.now,
+            noted_at: cx.now,
+            source: self.author.source,
+            user_id: self.author.user.as_ref().map(|(id, _)| *id),
+            user_name: self.author.user.as_ref().map(|(_, name)| name.clone()),
+            integration_id: self.author.integration,
+        };
+        let mut message = self.message;
+        let mut revised = message.revisable();
+        if revised.apply(&row).is_some() {
+            message.updated_at = Some(cx.now);
+        }
+        message.revisions = Some(json!(revised.revisions));
+        cx.record(Change::Revision(Box::new(row)));
+        Ok(message)
+    }
+}
+
+impl React {
+    fn reaction(&self, at: DateTime<Utc>) -> Reaction {
+        let (user_id, user_name) = self.author.user.clone().unzip();
+        Reaction {
+            key: Reaction::OF_COMPANY.to_owned(),
+            by: Reactor::User,
+            emoji: self.emoji.clone(),
+            name: None,
+            user_id,
+            user_name,
+            integration_id: self.author.integration,
+            error: None,
+            at,
+        }
+    }
+}

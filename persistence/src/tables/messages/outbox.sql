@@ -1,0 +1,24 @@
+select * from (
+    (select m.*, c.number, m.source = 'campaign' and exists (select from campaign_recipients r
+            join campaigns k on k.company_id = r.company_id and k.id = r.campaign_id
+            where r.company_id = m.company_id and r.message_id = m.id and k.status = 'canceled')
+            as is_withdrawn,
+        m.source = 'campaign' and c.marketing_opt_out as is_opted_out, false as is_reaction
+    from messages m
+    -- Looked up message by message: as a join of two tables that were never analyzed, the planner reads all
+    -- contacts of the company.
+    cross join lateral (select number, marketing_opt_out from contacts c
+        where c.company_id = m.company_id and c.id = m.contact_id offset 0) c
+    where m.company_id = $1 and m.channel_id = $2 and m.status = 'queued'
+      -- Hashed, which an array that is no constant is not.
+      and m.id not in (select unnest($3::bigint[]))
+    order by m.id limit $4)
+    union all
+    (select m.*, c.number, false, false, true
+    from messages m
+    cross join lateral (select number from contacts c
+        where c.company_id = m.company_id and c.id = m.contact_id offset 0) c
+    where m.company_id = $1 and m.channel_id = $2 and m.revisions ? 'sending' and m.status <> 'queued'
+      and m.revisions #>> '{sending,id}' not in (select unnest($3::bigint[])::text)
+    order by m.id limit $4)
+) waiting order by id limit $4

@@ -1,0 +1,82 @@
+//! The company's reactions on their way to a provider. Each is sent like a message, in the order of its conversation, but it
+//! is none: it is stored with the message it belongs to.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{Direction, MessageRow, MessageStatus, MessageType};
+use crate::tables::source::Source;
+use crate::{ChannelId, CompanyId, ContactId, MessageId, TicketId};
+
+/// A reaction that is to be sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReactionSend {
+    /// Its id among the company's messages, by which its outcome finds it.
+    pub id: MessageId,
+    /// `None`: the reaction is withdrawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emoji: Option<String>,
+    /// The provider's id of the message.
+    pub to: String,
+    pub at: DateTime<Utc>,
+}
+
+/// The message that a reaction belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReactionTarget {
+    pub id: MessageId,
+    /// The provider's id of it.
+    pub to: String,
+}
+
+impl ReactionSend {
+    /// What the outbox sends: a message that exists only there.
+    pub fn into_message(
+        self,
+        company: CompanyId,
+        (channel, contact, ticket): (ChannelId, ContactId, TicketId),
+        of: MessageId,
+    ) -> MessageRow {
+        let Self { id, emoji, to, at } = self;
+        MessageRow {
+            company_id: company,
+            id,
+            job_id: None,
+            ticket_id: ticket,
+            contact_id: contact,
+            channel_id: channel,
+            direction: Direction::Outbound,
+            kind: MessageType::System,
+            body: emoji,
+            media: None,
+            template: None,
+            interactive: None,
+            content: Some(json!({"reaction": ReactionTarget { id: of, to }})),
+            revisions: None,
+            quoted_message_id: None,
+            status: MessageStatus::Queued,
+            error: None,
+            user_id: None,
+            user_name: None,
+            integration_id: None,
+            source: Source::Api,
+            session_id: None,
+            client_id: None,
+            after_send: None,
+            provider_message_id: None,
+            created_at: at,
+            sent_at: None,
+            delivered_at: None,
+            read_at: None,
+            updated_at: None,
+        }
+    }
+}
+
+impl MessageRow {
+    /// What it reacts to, if it is a reaction on its way to the provider.
+    pub fn reacts_to(&self) -> Option<ReactionTarget> {
+        ReactionTarget::deserialize(self.content.as_ref()?.get("reaction")?).ok()
+    }
+}
