@@ -1724,7 +1724,7 @@ export interface MessageReferral {
   mediaType: string | null;
   /** URL of the advertisement's picture or video. */
   mediaUrl: string | null;
-  /** What the link itself said. */
+  /** The reference that the link contains. */
   reference: string | null;
   /** The advertisement's id. */
   sourceId: string | null;
@@ -1913,7 +1913,7 @@ export interface PlacedOrder {
   catalogId: string | null;
   /** The ordered products. */
   items: OrderItem[];
-  /** What the contact added in words. */
+  /** The contact's text. */
   text: string | null;
 }
 

@@ -171,7 +171,7 @@ pub struct PlacedOrder {
     /// The catalogue.
     #[schema(example = "194836987003835")]
     pub catalog_id: Option<String>,
-    /// What the contact added in words.
+    /// The contact's text.
     #[schema(example = "for Friday")]
     pub text: Option<String>,
     /// The ordered products.
@@ -251,7 +251,7 @@ pub struct MessageReferral {
     /// As the provider writes it: `ad`, `post`, `ADS`, `SHORTLINK`.
     #[schema(example = "ad")]
     pub source_type: Option<String>,
-    /// What the link itself said.
+    /// The reference that the link contains.
     #[schema(example = json!(null))]
     pub reference: Option<String>,
     #[schema(example = "Half price")]

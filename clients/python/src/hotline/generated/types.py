@@ -2315,7 +2315,7 @@ class MessageReferral(TypedDict):
     mediaType: Union[str, None]
     # URL of the advertisement's picture or video.
     mediaUrl: Union[str, None]
-    # What the link itself said.
+    # The reference that the link contains.
     reference: Union[str, None]
     # The advertisement's id.
     sourceId: Union[str, None]
@@ -2495,7 +2495,7 @@ class PlacedOrder(TypedDict):
     catalogId: Union[str, None]
     # The ordered products.
     items: List[OrderItem]
-    # What the contact added in words.
+    # The contact's text.
     text: Union[str, None]
 
 
