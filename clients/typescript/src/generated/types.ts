@@ -1692,6 +1692,7 @@ export interface MessageList {
   meta: PageMeta;
 }
 
+/** A reaction of the company: an emoji. */
 export interface MessageReact {
   emoji: string;
 }

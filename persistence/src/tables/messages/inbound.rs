@@ -129,7 +129,7 @@ pub async fn was_sent(
             "select exists (select from messages
              where company_id = $1 and contact_id = $2 and channel_id = $3 and direction = 'outbound'
                -- The provider's clock may be behind.
-               and created_at < $5 + interval '1 minute' and (status = 'queued' or created_at > $5 - interval '10 minutes')
+               and created_at < $5::timestamptz + interval '1 minute' and (status = 'queued' or created_at > $5::timestamptz - interval '10 minutes')
                and content -> 'via' is null
                and case when $4::text is null then media is not null or type = 'interactive' else
                    left(btrim(regexp_replace(coalesce(body, interactive #>> '{body,text}', ''), '\\s+', ' ', 'g')), 256)

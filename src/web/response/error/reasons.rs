@@ -118,6 +118,7 @@ const FORMS: &[(&str, &str)] = &[
     ("wrong_record", "must be an approved template…"),
     ("wrong_record", "must be a template of the channel"),
     ("wrong_record", "must be linked to the ticket's queue"),
+    ("wrong_record", "must be a message that the contact can see"),
     ("wrong_record", "must belong to the queue"),
     ("wrong_record", "must identify the sender"),
     ("wrong_count", "must have a button with the index {index}"),

@@ -2280,7 +2280,7 @@ class MessageList(TypedDict):
 
 
 class MessageReact(TypedDict):
-    """"""
+    """A reaction of the company: an emoji."""
 
     emoji: str
 
