@@ -192,6 +192,7 @@ impl Bench {
             interactive: None,
             content: None,
             revisions: None,
+            attempts: None,
             quoted_message_id: None,
             status: MessageStatus::Queued,
             error: None,

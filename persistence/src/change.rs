@@ -6,7 +6,7 @@ use crate::journal::Seq;
 use crate::tables::campaigns::RecipientRow;
 use crate::tables::contacts::{ContactChannel, OptOut, ReferralRow};
 use crate::tables::idempotency_keys::AnswerRow;
-use crate::tables::messages::{DeliveryReceipt, DeliveryStatusRow, MediaRow, MessageRow, RevisionRow};
+use crate::tables::messages::{AttemptRow, DeliveryReceipt, DeliveryStatusRow, MediaRow, MessageRow, RevisionRow};
 use crate::tables::schedules::ScheduleRow;
 use crate::tables::ticket_events::EventRow;
 use crate::tables::tickets::TicketRow;
@@ -27,6 +27,8 @@ pub enum Change {
     Message(Box<MessageRow>),
     /// A message has reached a status.
     Progress(Box<DeliveryStatusRow>),
+    /// A message is about to be handed to its provider, or nobody knows whether it has left.
+    Attempt(Box<AttemptRow>),
     /// The file of a message was stored or is lost.
     Media(Box<MediaRow>),
     /// A message was edited or deleted, or somebody has reacted to it.
@@ -61,6 +63,7 @@ impl Change {
             Self::Event(row) => row.company_id,
             Self::Message(row) => row.company_id,
             Self::Progress(row) => row.company_id,
+            Self::Attempt(row) => row.company_id,
             Self::Media(row) => row.company_id,
             Self::Revision(row) => row.company_id,
             Self::Delivered(receipt) | Self::Seen(receipt) | Self::Read(receipt) => receipt.company_id,

@@ -8,10 +8,9 @@ use hotline_persistence::tables::messages::{MessageRow, MessageType, ReactionTar
 use reqwest::multipart::Form;
 use serde_json::{Value, json};
 
-use super::FileKind;
 use super::graph::Graph;
 use super::media::{ProviderUploads, UploadedFile};
-use super::unsupported;
+use super::{FileKind, GraphError, unsupported};
 
 /// Maximum number of quick replies in a message.
 /// <https://developers.facebook.com/docs/messenger-platform/send-messages/quick-replies>
@@ -70,7 +69,14 @@ async fn send_file(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery
 }
 
 async fn post(graph: &Graph, delivery: &Delivery, content: Value) -> Result<Accepted, SendFailure> {
-    let response: Option<Value> = graph.post(&delivery.account, "messages", &envelope(delivery, content)).await?;
+    let sent = graph.post(&delivery.account, "messages", &envelope(delivery, content)).await;
+    let response: Option<Value> = sent.map_err(|error| match error {
+        // Statuses return nothing of ours.
+        GraphError::Unanswered(_) => {
+            SendFailure::Unknown { reason: error.to_string(), is_part: false, may_be_named: false }
+        }
+        error => error.into(),
+    })?;
     let id = response.and_then(|response| response["message_id"].as_str().map(str::to_owned));
     Ok(Accepted { provider_message_id: id, text_message_id: None })
 }

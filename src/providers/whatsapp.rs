@@ -38,7 +38,9 @@ async fn send_file(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery
             let is_whole = message.body.is_none() || has_caption(kind_of(&uploaded.mime_type));
             let sent = post(graph, delivery, message.id.to_string(), Content::of(message, Some(&uploaded))?).await;
             let accepted = sent.map_err(|failure| match failure {
-                SendFailure::Unknown { reason, .. } => SendFailure::Unknown { reason, is_part: !is_whole },
+                SendFailure::Unknown { reason, may_be_named, .. } => {
+                    SendFailure::Unknown { reason, is_part: !is_whole, may_be_named }
+                }
                 failure => failure,
             })?;
             uploads.forget(message);
@@ -64,7 +66,9 @@ async fn post(
     let envelope = Envelope::of(delivery, callback_data, content);
     let sent = graph.post(&delivery.account, "messages", &envelope).await;
     let response: Option<SendResponse> = sent.map_err(|error| match error {
-        GraphError::Unanswered(_) => SendFailure::Unknown { reason: error.to_string(), is_part: false },
+        GraphError::Unanswered(_) => {
+            SendFailure::Unknown { reason: error.to_string(), is_part: false, may_be_named: true }
+        }
         error => error.into(),
     })?;
     let sent_message = response.and_then(|response| response.messages.into_iter().next());

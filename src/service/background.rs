@@ -27,6 +27,8 @@ pub(super) fn start(handles: &Handles, settings: &Settings) {
     engine.spawn(async move { downloads.run_search().await });
     let inbound = engine.inbound.clone();
     engine.spawn(async move { inbound.run_sweep().await });
+    let inbound = engine.inbound.clone();
+    engine.spawn(async move { inbound.run_doubts().await });
     let store = engine.store().clone();
     engine.spawn(async move { run_partition_maintenance(store, events).await });
     let media = handles.app.media.clone();

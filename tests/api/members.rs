@@ -60,6 +60,7 @@ async fn a_scan_finds_what_the_slots_of_its_process_have_and_nothing_else() {
             provider_message_id: "wamid.1".to_owned(),
             delivery_status: DeliveryStatus::Sent,
             at: Utc::now(),
+            names: None,
         };
         early_statuses::store(db, &early).await.expect("an early status");
     }

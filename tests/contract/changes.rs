@@ -11,7 +11,7 @@ type Release = (u32, u32);
 const FIRST: Release = (0, 1);
 
 /// Kinds that the release that reads them first writes as well: `docs/durability.md` says what that costs a downgrade.
-const WRITTEN_AT_ONCE: [&str; 1] = ["Revision"];
+const WRITTEN_AT_ONCE: [&str; 2] = ["Attempt", "Revision"];
 
 /// A line of the table.
 #[derive(Clone, Debug)]

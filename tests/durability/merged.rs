@@ -59,6 +59,7 @@ async fn within_a_flush_the_same_becomes_of_a_message_and_it_is_written_once() {
             interactive: None,
             content: None,
             revisions: None,
+            attempts: None,
             quoted_message_id: None,
             status: MessageStatus::Queued,
             error: None,

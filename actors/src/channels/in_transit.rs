@@ -9,7 +9,7 @@ use hotline_persistence::{Change, CompanyId, MessageId};
 
 use super::withdrawals::{WithdrawalVersion, Withdrawals};
 
-/// A campaign's message is no longer in transit: its provider has it, or never will.
+/// A campaign's message is no longer in transit: its provider has it, or never will, or nobody knows.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "()")]
 pub(crate) struct TransitEnded(pub(crate) MessageId);
@@ -67,10 +67,13 @@ impl InTransit {
             return;
         }
         for change in changes {
-            if let Change::Progress(row) = change
-                && let Some(entry) = self.remove(row.company_id, row.message_id)
-            {
-                entry.listener.do_send(TransitEnded(row.message_id));
+            let (company, message) = match change {
+                Change::Progress(row) => (row.company_id, row.message_id),
+                Change::Attempt(row) if row.attempts.unknown_at.is_some() => (row.company_id, row.message_id),
+                _ => continue,
+            };
+            if let Some(entry) = self.remove(company, message) {
+                entry.listener.do_send(TransitEnded(message));
             }
         }
     }

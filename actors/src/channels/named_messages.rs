@@ -35,12 +35,17 @@ impl NamedMessages {
         self.changes.send_replace(());
     }
 
+    /// The provider's id of a message, if a status has named it.
+    pub(crate) fn get(&self, channel: ChannelKey, message: MessageId) -> Option<String> {
+        self.provider_ids.get(&(channel, message))
+    }
+
     /// The provider's id of a message as soon as a status has named it; none: none has within this time.
     pub(crate) async fn wait(&self, channel: ChannelKey, message: MessageId, time_max: Duration) -> Option<String> {
         let mut changes = self.changes.subscribe();
         let named = async {
             loop {
-                let id = self.provider_ids.get(&(channel, message));
+                let id = self.get(channel, message);
                 if id.is_some() || changes.changed().await.is_err() {
                     return id;
                 }

@@ -114,7 +114,9 @@ impl SendFailure {
     pub(crate) fn storable(self) -> Self {
         match self {
             Self::Retry { reason, after } => Self::Retry { reason: storable_text(&reason), after },
-            Self::Unknown { reason, is_part } => Self::Unknown { reason: storable_text(&reason), is_part },
+            Self::Unknown { reason, is_part, may_be_named } => {
+                Self::Unknown { reason: storable_text(&reason), is_part, may_be_named }
+            }
             Self::Failed(MessageError { code, message }) => {
                 Self::Failed(MessageError { code: storable_text(&code), message: storable_text(&message) })
             }
@@ -131,21 +133,21 @@ fn storable_text(text: &str) -> String {
 /// Why a message was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SendFailure {
-    /// The provider was unreachable or unable, or gives no statuses by which its silence could be explained: worth a
-    /// retry.
+    /// The provider was unreachable or unable: worth a retry.
     Retry {
         /// What happened, for the log and for the message's error if it is given up.
         reason: String,
         /// Retry no earlier than after this time.
         after: Option<Duration>,
     },
-    /// It is unknown whether the message has left: the request was sent, and no answer came. A status of the provider may
-    /// name the message.
+    /// It is unknown whether the message has left: the request was sent, and no answer came.
     Unknown {
         /// What happened.
         reason: String,
         /// Whether this was the message's file, and its text is sent separately.
         is_part: bool,
+        /// Whether a status of the provider may name the message.
+        may_be_named: bool,
     },
     /// The whole channel sends too fast: it is rate limited for a while.
     ChannelPaced {

@@ -163,6 +163,7 @@ impl<'a> Context<'a> {
             interactive: None,
             content: None,
             revisions: None,
+            attempts: None,
             quoted_message_id: None,
             status: MessageStatus::Queued,
             error: None,

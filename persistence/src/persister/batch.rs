@@ -1,18 +1,20 @@
 //! Coalesces many changes into few rows: each row is written once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::events::EventCollector;
 use super::facts::Facts;
 use crate::tables::campaigns::RecipientRow;
 use crate::tables::contacts::{ContactChannel, OptOut, ReferralRow};
 use crate::tables::idempotency_keys::{AnswerRow, Digest};
-use crate::tables::messages::{DeliveryReceipt, DeliveryStatusRow, MediaRow, MessageRow, RevisionRow};
+use crate::tables::messages::{
+    AttemptRow, DeliveryReceipt, DeliveryStatus, DeliveryStatusRow, MediaRow, MessageRow, RevisionRow,
+};
 use crate::tables::schedules::ScheduleRow;
 use crate::tables::ticket_events::{EventRow, EventType};
 use crate::tables::tickets::TicketRow;
 use crate::tables::webchat_sessions::SessionRow;
-use crate::{CampaignId, Change, CompanyId, ContactId, ScheduleId, SessionId, TicketId};
+use crate::{CampaignId, Change, CompanyId, ContactId, MessageId, ScheduleId, SessionId, TicketId};
 
 /// The rows of one transaction by table, in write order.
 #[derive(Default)]
@@ -24,6 +26,7 @@ pub(crate) struct Batch<'a> {
     pub(super) events: Vec<&'a EventRow>,
     pub(super) messages: Vec<&'a MessageRow>,
     pub(super) progress: Vec<&'a DeliveryStatusRow>,
+    pub(super) attempts: Vec<&'a AttemptRow>,
     pub(super) media: Vec<&'a MediaRow>,
     /// In the order of the log.
     pub(super) revisions: Vec<&'a RevisionRow>,
@@ -56,6 +59,7 @@ struct RowsByKey<'a> {
     contact_channels: HashMap<(CompanyId, ContactId), &'a ContactChannel>,
     schedules: HashMap<ScheduleId, &'a ScheduleRow>,
     recipients: HashMap<(CampaignId, ContactId), &'a RecipientRow>,
+    attempts: HashMap<(CompanyId, MessageId), &'a AttemptRow>,
     answers: HashMap<(CompanyId, Digest), &'a AnswerRow>,
 }
 
@@ -84,6 +88,7 @@ impl<'a> Batch<'a> {
             Change::Event(row) => self.events.push(row),
             Change::Message(row) => self.messages.push(row),
             Change::Progress(row) => self.progress.push(row),
+            Change::Attempt(row) => drop(rows.attempts.insert((row.company_id, row.message_id), row)),
             Change::Media(row) => self.media.push(row),
             Change::Revision(row) => self.revisions.push(row),
             Change::Referral(row) => self.referrals.push(row),
@@ -122,8 +127,27 @@ impl<'a> Batch<'a> {
         self.schedules = rows.schedules.into_values().collect();
         self.recipients = rows.recipients.into_values().collect();
         self.recipients.sort_unstable_by_key(|row| (row.company_id, row.campaign_id, row.contact_id));
+        self.attempts = self.unsettled_attempts(rows.attempts.into_values());
         self.answers = rows.answers.into_values().collect();
         self.contact_channels = rows.contact_channels.into_values().collect();
+    }
+}
+
+impl<'a> Batch<'a> {
+    /// The attempts that the status of their message does not tell: those of a message that has left at once need no row,
+    /// and most do.
+    fn unsettled_attempts(&self, rows: impl Iterator<Item = &'a AttemptRow>) -> Vec<&'a AttemptRow> {
+        let mut rows: Vec<_> = rows.collect();
+        if rows.is_empty() {
+            return rows;
+        }
+        let has_left = |row: &&&DeliveryStatusRow| !matches!(row.delivery_status, DeliveryStatus::Failed(_));
+        let sent: HashSet<_> =
+            self.progress.iter().filter(has_left).map(|row| (row.company_id, row.message_id)).collect();
+        let is_plain = |row: &AttemptRow| row.attempts.count == 1 && row.attempts.unknown_at.is_none();
+        rows.retain(|row| !is_plain(row) || !sent.contains(&(row.company_id, row.message_id)));
+        rows.sort_unstable_by_key(|row| (row.company_id, row.message_id));
+        rows
     }
 }
 

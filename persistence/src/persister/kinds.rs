@@ -9,7 +9,8 @@ use crate::tables::campaigns::RecipientRow;
 use crate::tables::contacts::{ContactChannel, OptOut, ReferralRow};
 use crate::tables::idempotency_keys::AnswerRow;
 use crate::tables::messages::{
-    ChangedMessage, DeliveryReceipt, DeliveryStatus, DeliveryStatusRow, MediaRow, MessageError, MessageRow, RevisionRow,
+    AttemptRow, Attempts, ChangedMessage, DeliveryReceipt, DeliveryStatus, DeliveryStatusRow, MediaRow, MessageError,
+    MessageRow, RevisionRow,
 };
 use crate::tables::schedules::{ScheduleRow, ScheduleStatus};
 use crate::tables::ticket_events::EventRow;
@@ -180,6 +181,27 @@ impl Kind for DeliveryStatusRow {
     }
     async fn write(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
         messages::progress(db, rows).await
+    }
+}
+
+impl Kind for AttemptRow {
+    type Row = Self;
+    const NAME: &'static str = "attempt";
+    fn company(row: &Self) -> CompanyId {
+        row.company_id
+    }
+    fn id(row: &Self) -> Option<i64> {
+        Some(row.message_id.0)
+    }
+    /// A message that may have left must not be sent again after the next start.
+    fn reduced(row: &Self) -> Option<Self> {
+        Some(Self { attempts: Attempts { reason: None, ..row.attempts.clone() }, ..row.clone() })
+    }
+    async fn write(db: &mut PgConnection, rows: &[&Self]) -> WriteResult {
+        messages::set_attempts(db, rows).await?;
+        let unknown = |row: &&Self| Some((row.company_id, row.message_id, row.attempts.unknown_at?));
+        let unknown: Vec<_> = rows.iter().filter_map(unknown).collect();
+        no_message_changes(campaigns::mark_unknown(db, &unknown).await)
     }
 }
 

@@ -275,6 +275,8 @@ impl<'a> Rows<'a> {
         self.write(&batch.opt_outs).await?;
         self.write(&batch.schedules).await?;
         self.write(&batch.recipients).await?;
+        // Recipients are marked through their message.
+        self.write(&batch.attempts).await?;
         self.update_recipients(batch).await?;
         self.write(&batch.answers).await
     }

@@ -11,7 +11,7 @@ use crate::cluster::OfSlots;
 use crate::document::{self, Document};
 use crate::error::{is_of_values, with_timeout};
 use crate::rejected::{self, RejectedRow};
-use crate::{ChannelId, CompanyId, Database, Error, Result};
+use crate::{ChannelId, CompanyId, Database, Error, MessageId, Result};
 
 /// A provider's status of an unknown message.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -22,6 +22,9 @@ pub struct EarlyStatus {
     #[serde(rename = "milestone")]
     pub delivery_status: DeliveryStatus,
     pub at: DateTime<Utc>,
+    /// Our own id of the message, if the provider has returned it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub names: Option<MessageId>,
 }
 
 #[derive(FromRow)]
@@ -30,6 +33,7 @@ struct Row {
     #[sqlx(try_from = "Document")]
     error: Option<Value>,
     at: DateTime<Utc>,
+    names: Option<MessageId>,
 }
 
 /// Stores a status, unless it is stored already. If the database refuses it, it is stored in `rejected_changes`: the
@@ -52,8 +56,8 @@ async fn insert(db: impl Database<'_>, status: &EarlyStatus) -> Result<()> {
     };
     with_timeout(
         sqlx::query(
-            "insert into early_statuses (company_id, channel_id, provider_message_id, status, error, at)
-             values ($1, $2, $3, $4, $5, $6) on conflict do nothing",
+            "insert into early_statuses (company_id, channel_id, provider_message_id, status, error, at, names)
+             values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing",
         )
         .bind(status.company_id)
         .bind(status.channel_id)
@@ -61,6 +65,7 @@ async fn insert(db: impl Database<'_>, status: &EarlyStatus) -> Result<()> {
         .bind(status.delivery_status.status().as_str())
         .bind(error)
         .bind(status.at)
+        .bind(status.names)
         .execute(db),
     )
     .await?;
@@ -76,7 +81,7 @@ pub async fn of_message(
 ) -> Result<Vec<EarlyStatus>> {
     let rows = with_timeout(
         sqlx::query(
-            "select status, error, at from early_statuses
+            "select status, error, at, names from early_statuses
              where company_id = $1 and channel_id = $2 and provider_message_id = $3 order by created_at",
         )
         .bind(company)
@@ -102,8 +107,28 @@ impl Row {
             _ => DeliveryStatus::Sent,
         };
         let provider_message_id = provider_message_id.to_owned();
-        EarlyStatus { company_id: company, channel_id: channel, provider_message_id, delivery_status, at: self.at }
+        EarlyStatus {
+            company_id: company,
+            channel_id: channel,
+            provider_message_id,
+            delivery_status,
+            at: self.at,
+            names: self.names,
+        }
     }
+}
+
+/// The provider's id of a message that a stored status names by our own id, or `None`.
+pub async fn naming(
+    db: impl Database<'_>,
+    company: CompanyId,
+    channel: ChannelId,
+    message: MessageId,
+) -> Result<Option<String>> {
+    let select = sqlx::query_scalar(
+        "select provider_message_id from early_statuses where company_id = $1 and channel_id = $2 and names = $3 limit 1",
+    );
+    with_timeout(select.bind(company).bind(channel).bind(message).fetch_optional(db)).await
 }
 
 /// The newest `limit` messages of a channel with stored statuses.

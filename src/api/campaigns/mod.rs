@@ -70,6 +70,10 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CampaignId>) -> A
             let state = "the campaign was canceled, but some recipients are still pending; try again later";
             return Err(Refusal::Conflict(Conflict::of(state, "canceled", "campaignId", id)).into());
         }
+        CampaignStatus::Completed | CampaignStatus::Canceled if campaign.counts.unknown > 0 => {
+            let state = "it is unknown whether some of the campaign's messages have left; try again later";
+            return Err(Refusal::Conflict(Conflict::of(state, campaign.status.as_str(), "campaignId", id)).into());
+        }
         CampaignStatus::Scheduled | CampaignStatus::Completed | CampaignStatus::Canceled => {}
     }
     campaigns::remove(transaction.connection()?, company, id).await?;

@@ -304,6 +304,20 @@ pub struct Job {
     pub error: Option<Value>,
     /// Why a queued message cannot be sent yet.
     pub waiting_for: Option<WaitingFor>,
+    /// How often the provider was given the message and did not refuse it: twice if an answer was lost and the message was
+    /// sent again, so that the contact may have it twice.
+    #[schema(example = 1)]
+    pub attempts: u32,
+    /// `unknown` while nobody knows whether a queued message has left.
+    pub outcome: Option<JobOutcome>,
+}
+
+/// What is known of a message that was handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum JobOutcome {
+    /// The provider's answer was lost, and no status has named the message yet.
+    Unknown,
 }
 
 impl Job {
@@ -321,6 +335,8 @@ impl Job {
             message_id,
             ticket_id,
             waiting_for: channel.filter(|_| slowest.status == MessageStatus::Queued).and_then(WaitingFor::of),
+            attempts: slowest.attempt_count(),
+            outcome: slowest.is_in_doubt().then_some(JobOutcome::Unknown),
             error: slowest.error,
         }
     }

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use hotline::providers::ProviderOptions;
 use hotline_actors::channels::SendingOptions;
 use hotline_actors::clock;
+use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -161,24 +162,65 @@ async fn after_a_cancel_nothing_arrives_but_what_was_in_flight() {
     office.close().await;
 }
 
-#[actix_web::test]
-async fn a_message_of_which_nobody_knows_whether_it_left_is_never_sent_again() {
-    let sending = SendingOptions { outcome_wait: Duration::from_millis(1), ..unpaced() };
+/// A campaign of three messages, of which the answer to the first is lost, once nobody waits any more.
+async fn one_in_doubt(account: &str, sending: SendingOptions) -> (Office, ChannelRow, i64) {
     let provider = ProviderOptions { call_time_max: Duration::from_secs(5), ..ProviderOptions::default() };
     let office = Office::open_with(sending, provider).await;
     let (app, api) = (&office.app, &office.app.api);
-    let channel = office.phone("1809").await.0;
+    let channel = office.channel(ChannelType::Whatsapp, account, |_| {}).await;
     let all = contacts(app, 3).await;
-    let campaign = made(api, fast(list(api, &all).await, channel, "hello")).await;
-    office.provider.next("1809", [Answer::Lost]);
+    let campaign = made(api, fast(list(api, &all).await, channel.id.0, "hello")).await;
+    office.provider.next(account, [Answer::Lost]);
     does(api, campaign, "start").await;
-    office.provider.called_times("1809", 3).await;
+    office.provider.called_times(account, 3).await;
+    (office, channel, campaign)
+}
+
+#[actix_web::test]
+async fn a_message_of_which_nobody_knows_whether_it_left_is_never_sent_again() {
+    let sending = SendingOptions { outcome_wait: Duration::from_millis(1), ..unpaced() };
+    let (office, channel, campaign) = one_in_doubt("1809", sending).await;
+    let api = &office.app.api;
+    let over = becomes(api, campaign, "completed").await;
+    assert_eq!(counts(&over), json!({"unknown": 1, "sent": 2}));
+    let unknown = api.all(&format!("/campaigns/{campaign}/recipients?status=unknown")).await;
+    assert_eq!((unknown.len(), &unknown[0]["error"]), (1, &Value::Null));
+    let message = unknown[0]["messageId"].as_i64().expect("a message");
+    let job = api.get(&format!("/messages/jobs/job_{message}")).await.data(200).clone();
+    assert_eq!((&job["status"], &job["outcome"], &job["attempts"]), (&json!("queued"), &json!("unknown"), &json!(1)));
+    let kept = api.delete(&format!("/campaigns/{campaign}")).await;
+    assert_eq!(kept.status, 409, "{}", kept.body);
+    // What follows it does not wait for it.
+    let contact = unknown[0]["contact"]["id"].clone();
+    let next = json!({"channelId": channel.id, "contactId": contact, "type": "text", "body": "next"});
+    api.post("/messages", next).await.data(202);
+    office.provider.accepts("1809", 3).await;
+    // Nor does a restart send it.
+    let Office { app, provider } = office;
+    let office = Office { app: crate::steps::restarted(app).await, provider };
+    let api = &office.app.api;
+    office.status(&channel, "1809", "wamid.lost", "delivered", &json!(message.to_string())).await;
+    let is_settled = || async { counts(&shown(api, campaign).await) == json!({"delivered": 1, "sent": 2}) };
+    eventually("a status settles it", is_settled).await;
+    let job = api.get(&format!("/messages/jobs/job_{message}")).await.data(200).clone();
+    assert_eq!((&job["status"], &job["outcome"], &job["attempts"]), (&json!("delivered"), &Value::Null, &json!(1)));
+    assert_eq!(office.provider.calls("1809").len(), 4, "somebody was written to twice");
+    assert_eq!(api.delete(&format!("/campaigns/{campaign}")).await.status, 204);
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn a_message_in_doubt_that_no_status_names_fails_in_the_end() {
+    let wait = Duration::from_millis(1);
+    let sending = SendingOptions { outcome_wait: wait, give_up_after: wait, ..unpaced() };
+    let (office, _, campaign) = one_in_doubt("1810", sending).await;
+    let api = &office.app.api;
     let is_settled = || async { counts(&shown(api, campaign).await) == json!({"failed": 1, "sent": 2}) };
     eventually("the one in doubt fails", is_settled).await;
     let rows = recipients(api, campaign).await;
     let failed: Vec<&Value> = rows.iter().filter(|row| row["status"] == "failed").collect();
     assert_eq!(failed[0]["error"]["code"], "ERR_OUTCOME_UNKNOWN");
-    assert_eq!(office.provider.calls("1809").len(), 3, "nobody was written to twice");
+    assert_eq!(office.provider.calls("1810").len(), 3, "somebody was written to twice");
     office.close().await;
 }
 

@@ -9,6 +9,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{Office, fast, number};
+use crate::support::eventually;
 use crate::support::form::Form;
 use crate::support::provider::Answer;
 use crate::support::provider::hooks::{Phone, signature};
@@ -28,7 +29,7 @@ async fn office(outcome_wait: Duration) -> Office {
 
 impl Office {
     /// The provider reports a status of a message, with what was sent with it.
-    async fn status(&self, channel: &ChannelRow, account: &str, id: &str, status: &str, callback: &Value) {
+    pub async fn status(&self, channel: &ChannelRow, account: &str, id: &str, status: &str, callback: &Value) {
         let phone = Phone { id: account.to_owned(), number: "15550783881".to_owned() };
         let mut body = phone.status(id, &number(1), status, chrono::Utc::now().timestamp());
         body["entry"][0]["changes"][0]["value"]["statuses"][0]["biz_opaque_callback_data"] = callback.clone();
@@ -44,6 +45,21 @@ impl Office {
     }
 }
 
+impl Office {
+    /// The attempts and the outcome of a job.
+    async fn attempts(&self, job: &str) -> Value {
+        let job = self.app.api.get(&format!("/messages/jobs/{job}")).await.data(200).clone();
+        json!([job["attempts"], job["outcome"]])
+    }
+
+    /// Waits until nobody knows whether a job's message has left; it is queued as before.
+    async fn is_in_doubt(&self, job: &str) {
+        let is_unknown = || async { self.attempts(job).await == json!([1, "unknown"]) };
+        eventually("the message is in doubt", is_unknown).await;
+        self.becomes(job, "queued").await;
+    }
+}
+
 #[actix_web::test]
 async fn a_message_whose_answer_is_lost_is_sent_once_if_a_status_names_it() {
     let office = office(FOREVER).await;
@@ -52,6 +68,7 @@ async fn a_message_whose_answer_is_lost_is_sent_once_if_a_status_names_it() {
     let job = office.text(channel.id, &number(1), "lost").await;
     let next = office.text(channel.id, &number(1), "next").await;
     office.provider.called_times("2001", 1).await;
+    office.is_in_doubt(&job).await;
     let call = office.provider.calls("2001")[0].clone();
     // Another message's id, a text, and nothing at all name nobody.
     for nobody in [json!("0"), json!("x"), json!(null)] {
@@ -63,6 +80,9 @@ async fn a_message_whose_answer_is_lost_is_sent_once_if_a_status_names_it() {
     let calls = office.provider.calls("2001");
     let texts: Vec<&str> = calls.iter().map(|call| call.text()).collect();
     assert_eq!(texts, ["lost", "next"], "once, and in order");
+    for job in [&job, &next] {
+        assert_eq!(office.attempts(job).await, json!([1, null]));
+    }
     office.status(&channel, "2001", "wamid.lost", "read", &json!(null)).await;
     office.becomes(&job, "read").await;
     office.close().await;
@@ -75,6 +95,7 @@ async fn a_message_that_no_status_names_in_time_is_sent_again() {
     office.provider.next("2002", [Answer::Hang]);
     let job = office.text(channel, &number(1), "again").await;
     office.becomes(&job, "sent").await;
+    assert_eq!(office.attempts(&job).await, json!([2, null]), "it was sent again");
     assert_eq!(office.provider.calls("2002").len(), 2);
     assert_eq!(office.provider.accepted_count("2002"), 1);
     office.close().await;
@@ -95,4 +116,56 @@ async fn a_file_that_a_status_names_is_followed_by_its_text() {
     let calls = office.provider.calls("2003");
     assert_eq!((calls.len(), calls[1].text()), (2, "the text"));
     office.close().await;
+}
+
+#[actix_web::test]
+async fn what_no_status_can_name_is_sent_again_at_once() {
+    let office = office(FOREVER).await;
+    let channel = office.channel(ChannelType::Messenger, "2004", |_| {}).await;
+    let contact = office.visitor(&channel, "2004").await;
+    office.provider.next("2004", [Answer::Lost]);
+    let text = json!({"channelId": channel.id, "contactId": contact, "type": "text", "body": "again"});
+    let job = office.send(text).await;
+    office.becomes(&job, "sent").await;
+    assert_eq!(office.provider.calls("2004").len(), 2);
+    assert_eq!(office.attempts(&job).await, json!([2, null]));
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn a_doubt_outlasts_a_restart() {
+    for was_named in [true, false] {
+        let office = office(FOREVER).await;
+        let channel = office.channel(ChannelType::Whatsapp, "2005", |_| {}).await;
+        office.provider.next("2005", [Answer::Lost]);
+        let job = office.text(channel.id, &number(1), "lost").await;
+        office.provider.called_times("2005", 1).await;
+        office.is_in_doubt(&job).await;
+        let data = office.provider.calls("2005")[0].body["biz_opaque_callback_data"].clone();
+        let message = office.app.api.get(&format!("/messages/jobs/{job}")).await.data(200)["messageId"].clone();
+        assert_eq!(data, json!(message.to_string()));
+        if was_named {
+            // As if the process had ended before the outbox noticed it.
+            sqlx::query(
+                "insert into early_statuses (company_id, channel_id, provider_message_id, status, at, names)
+                 values ($1, $2, 'wamid.lost', 'delivered', now(), $3)",
+            )
+            .bind(channel.company_id)
+            .bind(channel.id)
+            .bind(message.as_i64())
+            .execute(&office.app.db)
+            .await
+            .expect("a status");
+        }
+        let Office { app, provider } = office;
+        let office = Office { app: crate::steps::restarted(app).await, provider };
+        if !was_named {
+            office.is_in_doubt(&job).await;
+            office.status(&channel, "2005", "wamid.lost", "delivered", &data).await;
+        }
+        office.becomes(&job, "delivered").await;
+        assert_eq!(office.attempts(&job).await, json!([1, null]));
+        assert_eq!(office.provider.calls("2005").len(), 1, "it was sent again");
+        office.close().await;
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Office, number};
 use crate::process::with_database;
@@ -129,5 +129,86 @@ async fn a_message_is_doubled_only_when_the_kill_falls_between_its_acceptance_an
     let next = office.send(&number(1), "the next", json!({})).await;
     office.becomes(&next, "sent").await;
     assert_eq!(office.provider.accepted_count("2002"), 3);
+    office.close();
+}
+
+/// Sets the status of the channel, while no service runs.
+async fn set_channel(office: &Office, status: &str) {
+    with_database(office.path(), async |db| {
+        sqlx::query("update channels set status = $2 where id = $1")
+            .bind(office.channel.id)
+            .bind(status)
+            .execute(db)
+            .await
+            .expect("a channel");
+    })
+    .await;
+}
+
+/// A service that was killed at this point while it sent a campaign's only message, and runs again. The provider had so
+/// many messages then.
+async fn killed_at(account: &str, point: &str, taken: usize) -> (Office, i64) {
+    let mut office = Office::open(account).await;
+    office.kill();
+    set_channel(&office, "error").await;
+    office.start();
+    let api = office.api.clone();
+    let made = async |path: &str, body: Value| api.post(path, body).await.data(201)["id"].as_i64().expect("an id");
+    let contact = made("/contacts", json!({"name": "Ana", "number": number(1)})).await;
+    let list = made("/contact-lists", json!({"name": "Everybody"})).await;
+    let members = json!({"contactIds": [contact]});
+    api.post(&format!("/contact-lists/{list}/contacts"), members).await.data(200);
+    let campaign = json!({"name": "Sale", "contactListId": list, "channelId": office.channel.id, "message": "hello",
+        "scheduledAt": "2099-01-01T00:00:00Z"});
+    let campaign = made("/campaigns", campaign).await;
+    api.post(&format!("/campaigns/{campaign}/start"), json!({})).await.data(200);
+    let is_queued = || async { api.all("/messages?status=queued").await.len() == 1 };
+    eventually("the message waits for its channel", is_queued).await;
+    office.kill();
+    set_channel(&office, "connected").await;
+    office.start_until(point);
+    assert_eq!(office.provider.accepted_count(account), taken);
+    office.start();
+    (office, campaign)
+}
+
+async fn campaign_of(office: &Office, campaign: i64) -> Value {
+    office.api.get(&format!("/campaigns/{campaign}")).await.data(200).clone()
+}
+
+#[actix_web::test]
+async fn a_campaigns_message_is_not_doubled_even_if_the_kill_falls_between_its_acceptance_and_the_journal() {
+    let (mut office, campaign) = killed_at("2003", "message_taken", 1).await;
+    let is_completed = || async { campaign_of(&office, campaign).await["status"] == "completed" };
+    eventually("the campaign is completed", is_completed).await;
+    assert_eq!(campaign_of(&office, campaign).await["counts"]["unknown"], 1);
+    let message = office.api.all(&format!("/campaigns/{campaign}/recipients")).await[0]["messageId"].to_string();
+    let job = office.job(&format!("job_{message}")).await;
+    assert_eq!((&job["status"], &job["outcome"]), (&json!("queued"), &json!("unknown")));
+    // Nor does another restart send it, and a status settles it.
+    office.kill();
+    office.start();
+    let mut report =
+        office.phone("2003").status("wamid.taken", &number(1), "delivered", chrono::Utc::now().timestamp());
+    report["entry"][0]["changes"][0]["value"]["statuses"][0]["biz_opaque_callback_data"] = json!(message);
+    office.tell(&report).await;
+    office.becomes(&format!("job_{message}"), "delivered").await;
+    let counts = campaign_of(&office, campaign).await["counts"].clone();
+    assert_eq!((&counts["unknown"], &counts["delivered"]), (&json!(0), &json!(1)));
+    let next = office.send(&number(1), "the next", json!({})).await;
+    office.becomes(&next, "sent").await;
+    assert_eq!(office.provider.accepted_count("2003"), 2, "it was sent twice");
+    office.close();
+}
+
+#[actix_web::test]
+async fn a_campaigns_message_that_a_kill_interrupts_before_its_call_stays_in_doubt() {
+    let (office, campaign) = killed_at("2006", "attempt_begun", 0).await;
+    let is_completed = || async { campaign_of(&office, campaign).await["status"] == "completed" };
+    eventually("the campaign is completed", is_completed).await;
+    assert_eq!(campaign_of(&office, campaign).await["counts"]["unknown"], 1);
+    let next = office.send(&number(2), "the next", json!({})).await;
+    office.becomes(&next, "sent").await;
+    assert_eq!(office.provider.accepted_count("2006"), 1);
     office.close();
 }

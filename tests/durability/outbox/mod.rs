@@ -13,7 +13,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::process::{Process, keys_of, serving, with_database};
-use crate::support::seed::provided;
+use crate::support::provider::hooks::{Phone, signature};
+use crate::support::seed::{APP_SECRET, provided};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, PATIENCE, Provider, eventually, patience};
 
@@ -88,6 +89,23 @@ impl Office {
             std::thread::sleep(Duration::from_millis(10));
         };
         assert!(!status.success(), "it ended well before {point}");
+    }
+
+    /// The number of the channel's account.
+    fn phone(&self, account: &str) -> Phone {
+        Phone { id: account.to_owned(), number: "15550783881".to_owned() }
+    }
+
+    /// The provider calls until its call is answered.
+    async fn tell(&self, body: &Value) {
+        let body = body.to_string();
+        let path = format!("/hooks/{}", self.channel.public_key);
+        let call = || async {
+            let request = self.api.anonymous(Method::POST, &path).body(body.clone());
+            let request = request.header("x-hub-signature-256", signature(APP_SECRET, body.as_bytes()));
+            request.header("content-type", "application/json").send().await.is_ok_and(|reply| reply.status() == 200)
+        };
+        eventually("the hook answers", call).await;
     }
 
     async fn send(&self, number: &str, body: &str, after: Value) -> String {

@@ -10,8 +10,8 @@ use hotline_persistence::tables::contacts::{ContactChannel, OptOut, Referral, Re
 use hotline_persistence::tables::events::By;
 use hotline_persistence::tables::idempotency_keys::{AnswerRow, Digest};
 use hotline_persistence::tables::messages::{
-    DeliveryReceipt, DeliveryStatus, DeliveryStatusRow, Direction, MediaRow, MessageError, MessageRow, MessageStatus,
-    MessageType, Revision, RevisionRow,
+    AttemptRow, Attempts, DeliveryReceipt, DeliveryStatus, DeliveryStatusRow, Direction, MediaRow, MessageError,
+    MessageRow, MessageStatus, MessageType, Revision, RevisionRow,
 };
 use hotline_persistence::tables::schedules::{ContactWas, ScheduleRow, ScheduleStatus};
 use hotline_persistence::tables::source::Source;
@@ -111,6 +111,7 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         interactive: Some(json!({"type": "button"})),
         content: Some(json!({"kind": "reply", "reply": {"id": "a"}})),
         revisions: Some(json!({})),
+        attempts: Some(json!({})),
         quoted_message_id: Some(message_id),
         status: MessageStatus::Sent,
         error: Some(json!({"code": "c", "message": "m"})),
@@ -152,6 +153,9 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
             noted_at: Some(at),
         }))
     };
+    let attempts =
+        Attempts { count: 2, begun_at: Some(at), unknown_at: Some(at), reason: Some("lost".to_owned()), is_part: true };
+    let attempt = AttemptRow { company_id, message_id, attempts };
     let mark =
         DeliveryReceipt { company_id, ticket_id, conversation: Some((channel_id, contact_id)), up_to: message_id, at };
     let media = MediaRow {
@@ -247,6 +251,7 @@ fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         told_of(progress(failed)),
         told_of(Change::Media(Box::new(media))),
         told_of(Change::Revision(Box::new(revision))),
+        told_of(Change::Attempt(Box::new(attempt))),
         told_of(Change::Delivered(mark.clone())),
         told_of(Change::Seen(mark.clone())),
         told_of(Change::Read(mark)),
@@ -316,8 +321,10 @@ pub fn cases(owner: &Owner) -> Vec<Case> {
         let mut all = Vec::new();
         paths(&serde_json::to_value(last).expect("JSON"), "", &mut all);
         // Ids of live rows are our own: given out from blocks, which go on behind the largest there is.
-        // Only the changes `Revision` write it.
-        all.retain(|path| !path.starts_with("/Message/revisions"));
+        // Only the changes `Revision` and `Attempt` write them.
+        let is_written_later =
+            |path: &String| path.starts_with("/Message/revisions") || path.starts_with("/Message/attempts");
+        all.retain(|path| !is_written_later(path));
         // Stored with a reaction, not with an edit.
         all.retain(|path| path != "/Revision/user_name");
         all.retain(|path| !["/Ticket/id", "/Event/id", "/Message/id", "/Schedule/id"].contains(&path.as_str()));
@@ -380,10 +387,10 @@ pub async fn check_columns(db: &PgPool, owner: &Owner) {
         ("tickets", 0),
         ("ticket_events", 1),
         ("messages", 2),
-        ("webchat_sessions", 10),
-        ("idempotency_keys", 13),
-        ("schedules", 14),
-        ("campaign_recipients", 16),
+        ("webchat_sessions", 11),
+        ("idempotency_keys", 14),
+        ("schedules", 15),
+        ("campaign_recipients", 17),
     ] {
         let columns: Vec<String> =
             sqlx::query_scalar("select column_name::text from information_schema.columns where table_name = $1")

@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use hotline_persistence::MessageId;
 use hotline_persistence::journal::Seq;
+use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::contacts::{self, identities::IdentityKind};
+use hotline_persistence::tables::early_statuses;
 use hotline_persistence::tables::messages::{self, DeliveryStatus, DeliveryStatusRow, MessageError, Revision};
-use hotline_persistence::tables::source::Source;
 
+use super::ChannelKey;
 use super::outgoing::Outgoing;
 use super::sender_scope::SenderScope;
 use crate::Refusal;
@@ -22,9 +25,6 @@ const RECORD_PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// Consecutive defects after which an outcome is no longer retried in this run.
 const DEFECTS_MAX: u32 = 5;
-
-/// The code of a campaign's message of which nobody knows whether it has left.
-const OUTCOME_UNKNOWN: &str = "ERR_OUTCOME_UNKNOWN";
 
 /// The outcome of an attempt.
 #[derive(Debug)]
@@ -41,23 +41,19 @@ pub(super) struct Decision {
     delivery_status: DeliveryStatus,
     at: DateTime<Utc>,
     provider_message_id: Option<String>,
+    /// Whether a status has named it.
+    is_named: bool,
 }
 
 impl Decision {
     fn now(delivery_status: DeliveryStatus, provider_message_id: Option<String>) -> AttemptOutcome {
-        AttemptOutcome::Decided(Self { delivery_status, at: now(), provider_message_id })
+        AttemptOutcome::Decided(Self { delivery_status, at: now(), provider_message_id, is_named: false })
     }
 
     /// A status has named a message whose answer was lost: the provider has it.
     pub(super) fn named(provider_message_id: String) -> Self {
-        Self { delivery_status: DeliveryStatus::Sent, at: now(), provider_message_id: Some(provider_message_id) }
-    }
-
-    /// A message of a campaign of which nobody knows whether it has left: it is never sent twice.
-    pub(super) fn unknown(reason: &str) -> Self {
-        let message = format!("it is unknown whether the message was sent, and it is not sent twice: {reason}");
-        let error = MessageError { code: OUTCOME_UNKNOWN.to_owned(), message };
-        Self { delivery_status: DeliveryStatus::Failed(error), at: now(), provider_message_id: None }
+        let (delivery_status, provider_message_id) = (DeliveryStatus::Sent, Some(provider_message_id));
+        Self { delivery_status, at: now(), provider_message_id, is_named: true }
     }
 
     /// The status of a message that is given up after this failure.
@@ -71,15 +67,19 @@ impl Decision {
             SendFailure::Failed(error) => error.message,
         };
         let error = MessageError { code: "ERR_GIVEN_UP".to_owned(), message };
-        Self { delivery_status: DeliveryStatus::Failed(error), at: now(), provider_message_id: None }
+        Self { delivery_status: DeliveryStatus::Failed(error), at: now(), provider_message_id: None, is_named: false }
     }
 }
 
-/// Hands a message over to its provider.
+/// Hands a message over to its provider. A campaign's message is never sent twice: that it is handed over is durable
+/// before.
 pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: Outgoing) -> AttemptOutcome {
     // Effects never precede durability.
     if let Err(error) = scope.base.store.log.synced(outgoing.seq).await {
         return AttemptOutcome::Retry(SendFailure::Retry { reason: error.to_string(), after: None });
+    }
+    if let Some(outcome) = outcome_of_earlier(scope, &account, &outgoing) {
+        return outcome;
     }
     let (to, to_kind) = match address(scope, &outgoing).await {
         Ok(Some(address)) => address,
@@ -90,9 +90,60 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
         }
         Err(reason) => return AttemptOutcome::Retry(SendFailure::Retry { reason, after: None }),
     };
+    let channel = outgoing.message.channel_id;
+    if let Some(row) = outgoing.begin_attempt(now())
+        && scope.status_recorder.record_attempt(channel, row).await.is_none()
+    {
+        outgoing.withdraw_attempt();
+        let reason = "the attempt could not be recorded".to_owned();
+        return AttemptOutcome::Retry(SendFailure::Retry { reason, after: None });
+    }
+    hotline_persistence::fail_point!("attempt_begun", |_| std::process::abort());
+    let outcome = hand_over(scope, account, &outgoing, to, to_kind).await;
+    let has_not_left =
+        matches!(&outcome, AttemptOutcome::Retry(failure) if !matches!(failure, SendFailure::Unknown { .. }));
+    if has_not_left && let Some(row) = outgoing.withdraw_attempt() {
+        // If this cannot be recorded, the message is in doubt after a restart.
+        let _ = scope.status_recorder.record_attempt(channel, row).await;
+    }
+    outcome
+}
+
+/// What became of an earlier attempt: it may be in doubt since an earlier run, or a status may have named the message
+/// after it was to be sent again.
+fn outcome_of_earlier(scope: &SenderScope, account: &Account, outgoing: &Outgoing) -> Option<AttemptOutcome> {
+    let attempts = outgoing.attempts();
+    // Statuses do not name the text after a file.
+    let may_be_named = account.kind == ChannelType::Whatsapp && outgoing.file_accepted.get().is_none();
+    if attempts.is_in_doubt() {
+        let reason = attempts.reason.unwrap_or_else(|| "the service was stopped before the answer".to_owned());
+        let failure = SendFailure::Unknown { reason, is_part: attempts.is_part, may_be_named };
+        return Some(AttemptOutcome::Retry(failure));
+    }
+    if attempts.count == 0 || !may_be_named {
+        return None;
+    }
+    let channel = (outgoing.message.company_id, outgoing.message.channel_id);
+    let id = scope.inboxes.named.get(channel, outgoing.id())?;
+    if attempts.is_part {
+        outgoing.end_doubt(true);
+        // Nothing else sets it between two attempts.
+        let _ = outgoing.file_accepted.set(Accepted { provider_message_id: Some(id) });
+        return None;
+    }
+    Some(AttemptOutcome::Decided(Decision::named(id)))
+}
+
+async fn hand_over(
+    scope: &SenderScope,
+    account: Arc<Account>,
+    outgoing: &Outgoing,
+    to: String,
+    to_kind: IdentityKind,
+) -> AttemptOutcome {
     // Nothing awaits between this and the call, so a withdrawal that is acknowledged later finds the message sent.
-    if outgoing.message.source == Source::Campaign {
-        match find_withdrawal(scope, &outgoing).await {
+    if outgoing.is_of_campaign() {
+        match find_withdrawal(scope, outgoing).await {
             Ok(None) => {}
             Ok(Some(error)) => return Decision::now(DeliveryStatus::Failed(error), None),
             Err(reason) => return AttemptOutcome::Retry(SendFailure::Retry { reason, after: None }),
@@ -105,7 +156,7 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
     }
     let file_accepted = outgoing.file_accepted.clone();
     let delivery = Delivery { account, to, to_kind, message: outgoing.message.clone(), file_accepted };
-    match hand_over(scope, delivery).await {
+    match call_provider(scope, delivery).await {
         Ok(accepted) => {
             hotline_persistence::fail_point!("message_taken", |_| std::process::abort());
             scope.attempts.count_accepted();
@@ -122,7 +173,7 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
 }
 
 /// Every answer of a provider to a send passes here. Social channels also report what was sent.
-async fn hand_over(scope: &SenderScope, delivery: Delivery) -> Result<Accepted, SendFailure> {
+async fn call_provider(scope: &SenderScope, delivery: Delivery) -> Result<Accepted, SendFailure> {
     let (own, message, file_accepted) = (&scope.inboxes.own, delivery.message.clone(), delivery.file_accepted.clone());
     let channel = (message.company_id, message.channel_id);
     let is_echoed = !delivery.account.kind.has_phone();
@@ -138,6 +189,29 @@ async fn hand_over(scope: &SenderScope, delivery: Delivery) -> Result<Accepted, 
         failure => failure,
     });
     if is_echoed { own.end(channel, &message, outcome, file_accepted.get()) } else { outcome }
+}
+
+/// The provider's id of a message in doubt, once a status has named it; none: none has within this time, nor before.
+pub(super) async fn find_name(
+    scope: &SenderScope,
+    (company, channel): ChannelKey,
+    message: MessageId,
+    time_max: Duration,
+) -> Option<String> {
+    let base = scope.base.clone();
+    // It may have come before a restart.
+    let query = async move { early_statuses::naming(base.db(company), company, channel, message).await };
+    match scope.base.background.spawn(query).await {
+        Ok(Ok(Some(id))) => return Some(id),
+        Ok(Ok(None)) => {}
+        Ok(Err(error)) => {
+            tracing::debug!(%error, message.id = %message, "could not look up the status of a message in doubt");
+        }
+        Err(error) => {
+            tracing::error!(%error, message.id = %message, "could not look up the status of a message in doubt");
+        }
+    }
+    scope.inboxes.named.wait((company, channel), message, time_max).await
 }
 
 /// Why a campaign's message is withdrawn; none: it may be sent, as of the time of return. The tables are queried only
@@ -197,7 +271,7 @@ async fn address(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<(Str
 /// durable. None: it cannot be recorded, and the message must not be sent again in this run.
 pub(super) async fn record(scope: Arc<SenderScope>, outgoing: Outgoing, decision: Decision) -> Option<Seq> {
     let message = &outgoing.message;
-    let Decision { delivery_status, at, provider_message_id } = decision;
+    let Decision { delivery_status, at, provider_message_id, is_named } = decision;
     let background = scope.base.background.clone();
     if let Some(target) = message.reacts_to() {
         let error = match delivery_status {
@@ -208,6 +282,8 @@ pub(super) async fn record(scope: Arc<SenderScope>, outgoing: Outgoing, decision
         let outcome = TicketOutcome::Reaction(Revise { message: target.id, revision, at, author: Author::AUTOMATION });
         return background.spawn(record_in_ticket(scope, outgoing, outcome)).await.ok().flatten();
     }
+    let has_failed = matches!(delivery_status, DeliveryStatus::Failed(_));
+    let attempt = outgoing.settle_attempts(!has_failed, is_named);
     if message.after_send.is_none() && !delivery_status.opts_out() {
         let row = DeliveryStatusRow {
             company_id: message.company_id,
@@ -218,7 +294,11 @@ pub(super) async fn record(scope: Arc<SenderScope>, outgoing: Outgoing, decision
             provider_message_id,
             noted_at: None,
         };
-        return scope.status_recorder.record(message.channel_id, row).await;
+        return scope.status_recorder.record(message.channel_id, row, attempt).await;
+    }
+    if let Some(attempt) = attempt {
+        // If this cannot be recorded, nor can the status.
+        let _ = scope.status_recorder.record_attempt(message.channel_id, attempt).await;
     }
     // The message has a follow-up action, or its recipient opts out, which its ticket must decide.
     let progress = UpdateDeliveryStatus { message: outgoing.id(), delivery_status, at, provider_message_id };

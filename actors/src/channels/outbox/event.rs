@@ -15,11 +15,19 @@ pub(super) enum Event {
         version: DateTime<Utc>,
         outcome: AttemptOutcome,
     },
+    /// It is durable that nobody knows whether a message has left, at or before this place in the log; none: it cannot be
+    /// recorded, or was before.
+    DoubtRecorded {
+        outgoing: Outgoing,
+        doubt: Doubt,
+        seq: Option<Seq>,
+    },
     /// The wait for a status of a message has ended, whose answer was lost; with the provider's id if a status has named
     /// it.
     DoubtEnded {
         outgoing: Outgoing,
         doubt: Doubt,
+        seq: Option<Seq>,
         provider_message_id: Option<String>,
     },
     /// The outcome of a message is durable, at or before this place in the log; none: it cannot be recorded.
@@ -49,6 +57,8 @@ pub(super) struct Doubt {
     pub(super) reason: String,
     /// Whether its file is in doubt, and its text is sent separately.
     pub(super) is_part: bool,
+    /// Whether a status may name it.
+    pub(super) may_be_named: bool,
     /// The version of the channel that sent it.
     pub(super) version: DateTime<Utc>,
 }

@@ -4,8 +4,10 @@
 //! enter in order. It is sent once it is durable. The channel's actor, [`ChannelSender`], paces the sends, retries
 //! failures, and records each outcome in the log. A message leaves the outbox only when its outcome is durable. So no
 //! accepted message is lost, and one is sent twice only if the process ends between the provider's acceptance and that
-//! entry, or if the provider's answer is lost and no status names the message in time. A follow-up action is decided by the ticket's actor, in the same entry. Most messages have none; their
-//! outcomes are recorded in batches ([`status_recorder`]).
+//! entry, or if the provider's answer is lost and no status names the message in time. A campaign's message is never sent
+//! twice: each attempt is durable before its call, and one of unknown outcome is left in doubt. A follow-up action is
+//! decided by the ticket's actor, in the same entry. Most messages have none; their outcomes are recorded in batches
+//! ([`status_recorder`]).
 //!
 //! The senders and their calls run on an arbiter of their own: neither requests nor the persister wait for providers,
 //! nor providers for them. Code on this arbiter never queries the database, because connections belong to the runtime

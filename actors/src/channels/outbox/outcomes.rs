@@ -5,11 +5,11 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
 use hotline_persistence::MessageId;
+use hotline_persistence::journal::Seq;
 use hotline_persistence::tables::channels;
 use hotline_persistence::tables::messages::{
     self, DeliveryStatus, DeliveryStatusRow, MessageError, OutboxEntry, UnsendableMessage,
 };
-use hotline_persistence::tables::source::Source;
 use tokio::time::Instant;
 
 use super::ChannelKey;
@@ -41,8 +41,12 @@ impl ChannelSender {
                     AttemptOutcome::Retry(failure) => self.handle_failure(outgoing, version, failure),
                 }
             }
-            Event::DoubtEnded { outgoing, doubt, provider_message_id } => {
-                self.end_doubt(outgoing, doubt, provider_message_id);
+            Event::DoubtRecorded { outgoing, doubt, seq } => {
+                self.state.unrecorded -= 1;
+                self.await_status(outgoing, doubt, seq);
+            }
+            Event::DoubtEnded { outgoing, doubt, seq, provider_message_id } => {
+                self.end_doubt(outgoing, doubt, seq, provider_message_id);
             }
             Event::Recorded { outgoing, seq } => {
                 self.state.unrecorded -= 1;
@@ -115,7 +119,8 @@ impl ChannelSender {
         };
         let (scope, channel) = (self.scope.clone(), self.channel.1);
         self.state.pending_events.push(
-            async move { Event::FailureRecorded { id, seq: scope.status_recorder.record(channel, row).await } }.boxed(),
+            async move { Event::FailureRecorded { id, seq: scope.status_recorder.record(channel, row, None).await } }
+                .boxed(),
         );
     }
 
@@ -135,8 +140,8 @@ impl ChannelSender {
             self.disconnect(version, reason);
             return;
         }
-        if let SendFailure::Unknown { reason, is_part } = failure {
-            self.begin_doubt(outgoing, Doubt { reason, is_part, version });
+        if let SendFailure::Unknown { reason, is_part, may_be_named } = failure {
+            self.begin_doubt(outgoing, Doubt { reason, is_part, may_be_named, version });
             return;
         }
         let time_left = self.time_left(&outgoing);
@@ -170,31 +175,53 @@ impl ChannelSender {
         self.state.lanes.schedule(contact, now + pause, now);
     }
 
-    /// Waits for a status that names a message of which nobody knows whether it has left. Until then it stays the first
-    /// of its lane.
+    /// Records that nobody knows whether a message has left. Until that is settled it stays the first of its lane.
     fn begin_doubt(&mut self, outgoing: Outgoing, doubt: Doubt) {
-        let (scope, channel, time_max) = (self.scope.clone(), self.channel, self.options().outcome_wait);
-        tracing::debug!(channel.id = %channel.1, company.id = %channel.0, message.id = %outgoing.id(), reason = doubt.reason, "unknown whether a message was sent; waiting for its status");
+        let (scope, channel) = (self.scope.clone(), self.channel);
+        tracing::debug!(channel.id = %channel.1, company.id = %channel.0, message.id = %outgoing.id(), reason = doubt.reason, "unknown whether a message was sent");
+        let row = outgoing.doubt_attempt(&doubt.reason, doubt.is_part, now());
+        self.state.unrecorded += 1;
         self.state.pending_events.push(
             async move {
-                // Statuses do not name the text after a file.
-                let provider_message_id = if outgoing.file_accepted.get().is_some() {
-                    tokio::time::sleep(time_max).await;
-                    None
-                } else {
-                    scope.inboxes.named.wait(channel, outgoing.id(), time_max).await
+                let seq = match row {
+                    Some(row) => scope.status_recorder.record_attempt(channel.1, row).await,
+                    None => None,
                 };
-                Event::DoubtEnded { outgoing, doubt, provider_message_id }
+                Event::DoubtRecorded { outgoing, doubt, seq }
             }
             .boxed(),
         );
     }
 
-    /// Records a message that has left, sends it again, or gives it up: a campaign's message is never sent twice.
-    fn end_doubt(&mut self, outgoing: Outgoing, doubt: Doubt, provider_message_id: Option<String>) {
-        let Doubt { reason, is_part, version } = doubt;
+    /// Waits for a status that names a message in doubt, if one may.
+    fn await_status(&mut self, outgoing: Outgoing, doubt: Doubt, seq: Option<Seq>) {
+        let (scope, channel) = (self.scope.clone(), self.channel);
+        let age = outgoing.attempts().unknown_at.and_then(|at| (now() - at).to_std().ok()).unwrap_or_default();
+        let time_max = self.options().outcome_wait.saturating_sub(age);
+        self.state.pending_events.push(
+            async move {
+                let provider_message_id = if !doubt.may_be_named {
+                    None
+                } else if outgoing.file_accepted.get().is_some() {
+                    // Statuses do not name the text after a file.
+                    tokio::time::sleep(time_max).await;
+                    None
+                } else {
+                    attempt::find_name(&scope, channel, outgoing.id(), time_max).await
+                };
+                Event::DoubtEnded { outgoing, doubt, seq, provider_message_id }
+            }
+            .boxed(),
+        );
+    }
+
+    /// Records a message that has left, or sends it again. A campaign's message is never sent twice: it is left to the
+    /// statuses that may name it later.
+    fn end_doubt(&mut self, outgoing: Outgoing, doubt: Doubt, seq: Option<Seq>, provider_message_id: Option<String>) {
+        let Doubt { reason, is_part, may_be_named: _, version } = doubt;
         match provider_message_id {
             Some(id) if is_part => {
+                outgoing.end_doubt(true);
                 // Nothing else sets it while the message is in doubt.
                 let accepted = Accepted { provider_message_id: Some(id), text_message_id: None };
                 let _ = outgoing.file_accepted.set(accepted);
@@ -202,11 +229,19 @@ impl ChannelSender {
                 self.state.lanes.schedule(outgoing.contact(), now, now);
             }
             Some(id) => self.record(outgoing, Decision::named(id)),
-            None if outgoing.message.source == Source::Campaign => {
-                self.scope.attempts.count_given_up();
-                self.record(outgoing, Decision::unknown(&reason));
+            None if outgoing.is_of_campaign() => {
+                match seq {
+                    Some(seq) => self.state.recent_outcomes.record(seq, outgoing.id()),
+                    None => {
+                        self.state.excluded_ids.insert(outgoing.id());
+                    }
+                }
+                self.finish(&outgoing);
             }
-            None => self.handle_failure(outgoing, version, SendFailure::Retry { reason, after: None }),
+            None => {
+                outgoing.end_doubt(false);
+                self.handle_failure(outgoing, version, SendFailure::Retry { reason, after: None });
+            }
         }
     }
 

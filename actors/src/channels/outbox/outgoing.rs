@@ -2,9 +2,14 @@
 
 use std::sync::{Arc, OnceLock};
 
+use chrono::{DateTime, Utc};
 use hotline_persistence::journal::Seq;
-use hotline_persistence::tables::messages::{AddressedMessage, Direction, MessageRow, MessageStatus, Revision};
+use hotline_persistence::tables::messages::{
+    AddressedMessage, AttemptRow, Attempts, Direction, MessageRow, MessageStatus, Revision,
+};
+use hotline_persistence::tables::source::Source;
 use hotline_persistence::{Change, ContactId, MessageId, TicketId};
+use parking_lot::Mutex;
 
 use crate::channels::Accepted;
 use crate::tickets::Ticket;
@@ -19,6 +24,8 @@ pub(crate) struct Outgoing {
     pub(super) number: Option<String>,
     /// The acceptance of its file, while the text that is sent after it is not accepted yet. Shared by all clones.
     pub(super) file_accepted: Arc<OnceLock<Accepted>>,
+    /// How often it was handed over. Shared by all clones.
+    attempts: Arc<Mutex<Attempts>>,
     /// Approximate bytes in memory.
     pub(super) bytes: usize,
 }
@@ -43,8 +50,8 @@ impl Outgoing {
     }
 
     fn new(seq: Seq, message: MessageRow, number: Option<String>) -> Self {
-        let bytes = bytes(&message);
-        Self { seq, message: Arc::new(message), number, file_accepted: Arc::default(), bytes }
+        let (bytes, attempts) = (bytes(&message), Arc::new(Mutex::new(message.attempts())));
+        Self { seq, message: Arc::new(message), number, file_accepted: Arc::default(), attempts, bytes }
     }
 
     pub(super) fn id(&self) -> MessageId {
@@ -57,6 +64,85 @@ impl Outgoing {
 
     pub(super) fn ticket(&self) -> TicketId {
         self.message.ticket_id
+    }
+
+    /// Whether it is one of a campaign, which is never sent twice.
+    pub(super) fn is_of_campaign(&self) -> bool {
+        self.message.source == Source::Campaign
+    }
+
+    /// How often it was handed over.
+    pub(super) fn attempts(&self) -> Attempts {
+        self.attempts.lock().clone()
+    }
+
+    /// An attempt is about to begin. `Some`: it must be durable before.
+    pub(super) fn begin_attempt(&self, now: DateTime<Utc>) -> Option<AttemptRow> {
+        self.is_of_campaign().then(|| {
+            self.change_attempts(|attempts| {
+                attempts.count = attempts.count.saturating_add(1);
+                attempts.begun_at = Some(now);
+            })
+        })
+    }
+
+    /// The attempt had no effect. `Some`: it was recorded when it began.
+    pub(super) fn withdraw_attempt(&self) -> Option<AttemptRow> {
+        let was_begun = self.attempts.lock().begun_at.is_some();
+        was_begun.then(|| {
+            self.change_attempts(|attempts| {
+                attempts.count = attempts.count.saturating_sub(1);
+                attempts.begun_at = None;
+            })
+        })
+    }
+
+    /// Nobody knows whether the attempt has succeeded. `None`: that is recorded since an earlier run.
+    pub(super) fn doubt_attempt(&self, reason: &str, is_part: bool, now: DateTime<Utc>) -> Option<AttemptRow> {
+        let was_in_doubt = self.attempts.lock().unknown_at.is_some();
+        (!was_in_doubt).then(|| {
+            self.change_attempts(|attempts| {
+                if attempts.begun_at.is_none() {
+                    attempts.count = attempts.count.saturating_add(1);
+                }
+                attempts.unknown_at = Some(attempts.begun_at.take().unwrap_or(now));
+                attempts.reason = Some(reason.to_owned());
+                attempts.is_part = is_part;
+            })
+        })
+    }
+
+    /// The doubt has ended, and the message is handed over once more. If its file has left, that counts with its text.
+    pub(super) fn end_doubt(&self, has_file_left: bool) {
+        let mut attempts = self.attempts.lock();
+        attempts.unknown_at = None;
+        if has_file_left {
+            attempts.count = attempts.count.saturating_sub(1);
+        }
+    }
+
+    /// The message has its final status, `is_named` if a status has named it. `Some`: the attempts differ from what that
+    /// status says.
+    pub(super) fn settle_attempts(&self, is_sent: bool, is_named: bool) -> Option<AttemptRow> {
+        let was_begun = self.attempts.lock().begun_at.is_some();
+        let row = self.change_attempts(|attempts| {
+            match (is_sent, was_begun) {
+                (true, false) if !is_named => attempts.count = attempts.count.saturating_add(1),
+                (false, true) => attempts.count = attempts.count.saturating_sub(1),
+                _ => {}
+            }
+            attempts.begun_at = None;
+            attempts.unknown_at = None;
+        });
+        let is_implied = row.attempts.count == u32::from(is_sent) && (is_sent || !was_begun);
+        (!is_implied).then_some(row)
+    }
+
+    fn change_attempts(&self, change: impl FnOnce(&mut Attempts)) -> AttemptRow {
+        let mut attempts = self.attempts.lock();
+        change(&mut attempts);
+        let (company_id, message_id) = (self.message.company_id, self.message.id);
+        AttemptRow { company_id, message_id, attempts: attempts.clone() }
     }
 }
 
@@ -76,13 +162,57 @@ impl From<AddressedMessage> for Outgoing {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
 pub(super) mod tests {
-    use chrono::DateTime;
     use hotline_persistence::tables::messages::MessageType;
-    use hotline_persistence::tables::source::Source;
     use hotline_persistence::{ChannelId, CompanyId};
 
     use super::*;
+
+    #[test]
+    fn an_attempt_counts_once_unless_it_was_refused() {
+        let now = DateTime::UNIX_EPOCH;
+        let text = outgoing(1, 1);
+        assert_eq!(text.begin_attempt(now), None, "only a campaign's is recorded before");
+        assert_eq!(text.settle_attempts(true, false), None, "its status says so");
+        // An answer was lost, and the message sent again.
+        let again = outgoing(2, 1);
+        let doubt = again.doubt_attempt("lost", false, now).expect("a row");
+        assert_eq!((doubt.attempts.count, doubt.attempts.unknown_at), (1, Some(now)));
+        assert_eq!(again.doubt_attempt("lost", false, now), None, "it is recorded");
+        again.end_doubt(false);
+        let settled = again.settle_attempts(true, false).expect("a row");
+        assert_eq!((settled.attempts.count, settled.attempts.unknown_at), (2, None));
+        // A status has named it.
+        let named = outgoing(3, 1);
+        assert!(named.doubt_attempt("lost", false, now).is_some());
+        assert_eq!(named.settle_attempts(true, true), None, "it has left once");
+    }
+
+    #[test]
+    fn a_campaigns_attempt_is_recorded_before_it_begins() {
+        let now = DateTime::UNIX_EPOCH;
+        let of_campaign = || {
+            let outgoing = outgoing(1, 1);
+            let message = MessageRow { source: Source::Campaign, ..MessageRow::clone(&outgoing.message) };
+            Outgoing { message: Arc::new(message), ..outgoing }
+        };
+        let sent = of_campaign();
+        let begun = sent.begin_attempt(now).expect("a row").attempts;
+        assert!(begun.count == 1 && begun.is_in_doubt());
+        assert_eq!(sent.settle_attempts(true, false), None, "its status says so");
+        let refused = of_campaign();
+        assert!(refused.begin_attempt(now).is_some());
+        let withdrawn = refused.withdraw_attempt().expect("a row").attempts;
+        assert!(withdrawn.count == 0 && !withdrawn.is_in_doubt());
+        assert_eq!(refused.withdraw_attempt(), None);
+        assert!(refused.begin_attempt(now).is_some());
+        assert_eq!(refused.settle_attempts(false, false).map(|row| row.attempts.count), Some(0));
+        let lost = of_campaign();
+        assert!(lost.begin_attempt(now).is_some());
+        let doubt = lost.doubt_attempt("lost", false, now).expect("a row").attempts;
+        assert_eq!((doubt.count, doubt.begun_at, doubt.unknown_at), (1, None, Some(now)));
+    }
 
     /// A text to a contact, who has one ticket.
     pub(in crate::channels::outbox) fn outgoing(id: i64, contact: i64) -> Outgoing {
@@ -101,6 +231,7 @@ pub(super) mod tests {
             interactive: None,
             content: None,
             revisions: None,
+            attempts: None,
             quoted_message_id: None,
             status: MessageStatus::Queued,
             error: None,

@@ -1,4 +1,4 @@
-//! Records statuses of messages in the log, in batches.
+//! Records statuses and attempts of messages in the log, in batches.
 //!
 //! A message's status is not part of its ticket's state: it only moves forward, in any order of reports, and the row in
 //! the tables has the furthest. So a message without follow-up action needs no decision of its ticket's actor. Statuses
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hotline_persistence::journal::Seq;
-use hotline_persistence::tables::messages::{DeliveryStatusRow, MessageRef};
+use hotline_persistence::tables::messages::{AttemptRow, DeliveryStatusRow, MessageRef};
 use hotline_persistence::{Change, ChannelId, CompanyId, Error};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
@@ -33,7 +33,8 @@ pub(super) struct StatusRecorder {
 
 struct PendingStatus {
     channel: ChannelId,
-    row: DeliveryStatusRow,
+    status: Option<DeliveryStatusRow>,
+    attempt: Option<AttemptRow>,
     reply: oneshot::Sender<Seq>,
 }
 
@@ -42,15 +43,34 @@ impl StatusRecorder {
         Self { base, inboxes, pending: Mutex::default() }
     }
 
-    /// Records a status of a channel's message in the log. Returns its place once it is durable. None: the log has
-    /// stopped, or met a defect.
-    pub(super) async fn record(self: &Arc<Self>, channel: ChannelId, row: DeliveryStatusRow) -> Option<Seq> {
-        let company = row.company_id;
+    /// Records a status of a channel's message in the log, with its attempts if the status does not tell them. Returns its
+    /// place once it is durable. None: the log has stopped, or met a defect.
+    pub(super) async fn record(
+        self: &Arc<Self>,
+        channel: ChannelId,
+        row: DeliveryStatusRow,
+        attempt: Option<AttemptRow>,
+    ) -> Option<Seq> {
+        self.push(row.company_id, channel, Some(row), attempt).await
+    }
+
+    /// Records the attempts of a channel's message in the log. Returns as [`Self::record`].
+    pub(super) async fn record_attempt(self: &Arc<Self>, channel: ChannelId, attempt: AttemptRow) -> Option<Seq> {
+        self.push(attempt.company_id, channel, None, Some(attempt)).await
+    }
+
+    async fn push(
+        self: &Arc<Self>,
+        company: CompanyId,
+        channel: ChannelId,
+        status: Option<DeliveryStatusRow>,
+        attempt: Option<AttemptRow>,
+    ) -> Option<Seq> {
         let (reply, recorded) = oneshot::channel();
         let is_first = {
             let mut pending = self.pending.lock();
             let batch = pending.entry(company).or_default();
-            batch.push(PendingStatus { channel, row, reply });
+            batch.push(PendingStatus { channel, status, attempt, reply });
             batch.len() == 1
         };
         if is_first {
@@ -83,11 +103,14 @@ impl StatusRecorder {
         };
         let (mut changes, mut provider_ids) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
         let mut replies = Vec::with_capacity(batch.len());
-        for PendingStatus { channel, row, reply } in batch {
-            if let Some(id) = row.provider_message_id.clone() {
-                provider_ids.push((channel, id, MessageRef { ticket_id: row.ticket_id, id: row.message_id }));
+        for PendingStatus { channel, status, attempt, reply } in batch {
+            changes.extend(attempt.map(|row| Change::Attempt(Box::new(row))));
+            if let Some(row) = status {
+                if let Some(id) = row.provider_message_id.clone() {
+                    provider_ids.push((channel, id, MessageRef { ticket_id: row.ticket_id, id: row.message_id }));
+                }
+                changes.push(Change::Progress(Box::new(row)));
             }
-            changes.push(Change::Progress(Box::new(row)));
             replies.push(reply);
         }
         let outcome: Result<Seq, Error> = async {

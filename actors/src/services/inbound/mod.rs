@@ -1,6 +1,7 @@
 //! Inbound traffic: messages of contacts, and statuses that channels' providers report ([`statuses`]). Each is received
 //! exactly once, and is durable when it is acknowledged.
 
+mod doubts;
 mod echoes;
 mod news;
 mod statuses;

@@ -92,11 +92,15 @@ impl Inbound {
             provider_message_id: provider_message_id.to_owned(),
             delivery_status,
             at,
+            names,
         };
+        if let Some(message) = names {
+            self.inboxes.named.record((company, channel), message, provider_message_id);
+        }
         early_statuses::store(self.base.db(company), &early).await?;
         inbox.early_statuses.add(provider_message_id, now());
         if let Some(message) = names {
-            self.inboxes.named.record((company, channel), message, provider_message_id);
+            self.settle_doubt(company, channel, message, provider_message_id).await?;
         }
         // The id may have been recorded since the check above, by a caller that did not see the stored status yet.
         if self.find_message(company, channel, provider_message_id).await?.is_some() {
@@ -113,6 +117,15 @@ impl Inbound {
         at: DateTime<Utc>,
     ) -> Result<(), Refusal> {
         let update = UpdateDeliveryStatus { message: message.id, delivery_status, at, provider_message_id: None };
+        self.update(company, message, update).await
+    }
+
+    pub(super) async fn update(
+        &self,
+        company: CompanyId,
+        message: MessageRef,
+        update: UpdateDeliveryStatus,
+    ) -> Result<(), Refusal> {
         match self.tickets.ask(company, message.ticket_id, update).await {
             // The message was deleted with its contact: there is nothing to update.
             Err(Refusal::NotFound) => Ok(()),

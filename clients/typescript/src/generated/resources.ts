@@ -272,7 +272,7 @@ export interface ListCampaignRecipientsQuery {
    */
   cursor?: string;
   /** The status. */
-  status?: "pending" | "sent" | "delivered" | "read" | "failed" | "skipped";
+  status?: "pending" | "sent" | "delivered" | "read" | "failed" | "skipped" | "unknown";
   /** updated at or after this time */
   updatedFrom?: string | Date;
   /** updated at or before this time */

@@ -304,6 +304,11 @@ export interface CampaignCounts {
   sent: number;
   /** No message was sent; the recipient's `error` says why. */
   skipped: number;
+  /**
+   * Nobody knows whether the message has left, because the provider's answer was lost. It is not sent again; a
+   * status settles it, or it fails after 24 hours.
+   */
+  unknown: number;
 }
 
 /** A new campaign: exactly one of `message` and `template`. */
@@ -1468,12 +1473,19 @@ export interface ImportedContact {
 
 /** The status of a send. For several messages, that of the slowest; `failed` as soon as one has failed. */
 export interface Job {
+  /**
+   * How often the provider was given the message and did not refuse it: twice if an answer was lost and the
+   * message was sent again, so that the contact may have it twice.
+   */
+  attempts: number;
   /** Why the message failed. */
   error: MessageFailure | null;
   /** The id of the send; `GET /messages/jobs/{jobId}` returns its status. */
   jobId: string;
   /** The first message of the send. */
   messageId: MessageId;
+  /** `unknown` while nobody knows whether a queued message has left. */
+  outcome: JobOutcome | null;
   /** The status. */
   status: MessageStatus;
   /** The ticket. */
@@ -1481,6 +1493,9 @@ export interface Job {
   /** Why a queued message cannot be sent yet. */
   waitingFor: WaitingFor | null;
 }
+
+/** What is known of a message that was handed over. */
+export type JobOutcome = "unknown";
 
 /** The response. */
 export interface JobResponse {
@@ -2376,7 +2391,7 @@ export interface RecipientListResponse {
 }
 
 /** The status of a campaign's recipient. */
-export type RecipientStatus = "pending" | "sent" | "delivered" | "read" | "failed" | "skipped";
+export type RecipientStatus = "pending" | "sent" | "delivered" | "read" | "failed" | "skipped" | "unknown";
 
 /** The group of a row. */
 export type ReportKey = number | string;

@@ -150,6 +150,8 @@ impl<'a> EventCollector<'a> {
                 Change::Referral(row) => drop(self.contacts.insert((row.company_id, row.contact_id), (index, row.at))),
                 Change::OptOut(row) => drop(self.contacts.insert((row.company_id, row.contact_id), (index, row.at))),
                 Change::Schedule(row) => self.schedules.push((index, row)),
+                // The message stays as it is; its job tells the attempts.
+                Change::Attempt(_) => {}
                 // The recipient's status follows from the message; the campaign has its own event on completion.
                 Change::Recipient(_) => {}
                 // It is a recorded answer; the other changes of the entry have the events.

@@ -12,10 +12,10 @@ use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 use utoipa::ToSchema;
 
 pub use recipients::{
-    ListedRecipient, RecipientFilter, RecipientRow, RecipientStatus, WaitingRecipient, in_transit, is_waiting,
-    recipients, skip_canceled, waiting,
+    ListedRecipient, RecipientFilter, RecipientRow, RecipientStatus, UnknownMessage, WaitingRecipient, in_transit,
+    is_waiting, recipients, settleable, skip_canceled, waiting,
 };
-pub(crate) use recipients::{remove_of_contact, settle, update_recipients};
+pub(crate) use recipients::{mark_unknown, remove_of_contact, settle, update_recipients};
 
 use super::contact_lists::{ContactList, ContactListId};
 use super::events::{self, By, EventKind, NewEvent, Record, RecordSnapshot, acting};
@@ -106,6 +106,8 @@ pub struct CampaignCounts {
     pub failed: i64,
     #[schema(example = 4)]
     pub skipped: i64,
+    #[schema(example = 0)]
+    pub unknown: i64,
 }
 
 impl Table for Campaign {
@@ -323,7 +325,7 @@ pub struct CampaignRun {
 /// The data of a campaign that sending needs; `None` if it was deleted.
 pub async fn run(db: impl PgExecutor<'_>, company: CompanyId, id: CampaignId) -> Result<Option<CampaignRun>> {
     let select = sqlx::query(
-        "select k.*, k.sent + k.delivered + k.read + k.failed + k.skipped > 0 or exists (
+        "select k.*, k.sent + k.delivered + k.read + k.failed + k.skipped + k.unknown > 0 or exists (
                  select from campaign_recipients r where r.company_id = k.company_id and r.campaign_id = k.id
                    and r.status = 'pending' and r.message_id is not null) as has_begun
          from campaigns k where k.company_id = $1 and k.id = $2",

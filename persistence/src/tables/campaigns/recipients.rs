@@ -7,15 +7,16 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sqlx::{FromRow, PgConnection, PgExecutor};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
 use super::SKIP_BATCH_SIZE;
+use crate::cluster::OfSlots;
 use crate::document::Document;
 use crate::error::with_timeout;
 use crate::select::{Page, PageRequest, Select};
 use crate::tables::messages::MessageError;
 use crate::tables::text_enum;
-use crate::{CampaignId, CompanyId, ContactId, Database, MessageId, Result};
+use crate::{CampaignId, CompanyId, ContactId, Database, MessageId, Result, TicketId};
 
 text_enum! {
     /// The status of a campaign's recipient.
@@ -32,6 +33,8 @@ text_enum! {
         Failed = "failed",
         /// The contact was not written to.
         Skipped = "skipped",
+        /// Nobody knows whether the message has left. It is not sent again.
+        Unknown = "unknown",
     }
 }
 
@@ -116,6 +119,63 @@ pub(crate) async fn update_recipients(
     update_by!("message_id", messages);
     update_by!("contact_id", contacts);
     Ok(())
+}
+
+/// Marks the recipients of these messages, of which nobody knows since a time whether they have left.
+pub(crate) async fn mark_unknown(
+    db: &mut PgConnection,
+    messages: &[(CompanyId, MessageId, DateTime<Utc>)],
+) -> std::result::Result<(), sqlx::Error> {
+    if messages.is_empty() {
+        return Ok(());
+    }
+    sqlx::query(
+        "update campaign_recipients r set status = 'unknown', updated_at = greatest(r.updated_at, x.at)
+         from unnest($1::bigint[], $2::bigint[], $3::timestamptz[]) as x (company_id, id, at)
+         join messages m on m.company_id = x.company_id and m.id = x.id
+         where r.company_id = x.company_id and r.message_id = x.id and m.status = 'queued'
+           -- Written so that no index matches: each row is found by its message.
+           and (r.status = 'pending') is true",
+    )
+    .bind(messages.iter().map(|(company, _, _)| *company).collect::<Vec<_>>())
+    .bind(messages.iter().map(|(_, message, _)| *message).collect::<Vec<_>>())
+    .bind(messages.iter().map(|(_, _, at)| *at).collect::<Vec<_>>())
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// A campaign's message of which nobody knows whether it has left.
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
+pub struct UnknownMessage {
+    pub company_id: CompanyId,
+    pub ticket_id: TicketId,
+    pub id: MessageId,
+    /// The provider's id of it, if a status has named it meanwhile.
+    pub provider_message_id: Option<String>,
+}
+
+/// The first `limit` messages of campaigns in doubt that can be settled: a status has named them, or they are in doubt
+/// since before a time. Serves no request.
+pub async fn settleable(
+    db: impl Database<'_>,
+    slots: &OfSlots,
+    before: DateTime<Utc>,
+    limit: i64,
+) -> Result<Vec<UnknownMessage>> {
+    let holds = OfSlots::holds("k.company_id", 1);
+    let select = format!(
+        "select m.company_id, m.ticket_id, m.id, e.provider_message_id
+         from campaigns k
+         join campaign_recipients r on r.company_id = k.company_id and r.campaign_id = k.id and r.status = 'unknown'
+         join messages m on m.company_id = r.company_id and m.id = r.message_id and m.status = 'queued'
+         left join lateral (select provider_message_id from early_statuses
+             where company_id = m.company_id and channel_id = m.channel_id and names = m.id limit 1) e on true
+         where k.unknown > 0 and {holds} and (e.provider_message_id is not null or r.updated_at < $2)
+         order by m.company_id, m.id limit $3"
+    );
+    let select = sqlx::query_as(AssertSqlSafe(select)).bind(slots.numbers()).bind(before).bind(limit);
+    with_timeout(select.fetch_all(db)).await
 }
 
 /// A recipient to write to.

@@ -1,5 +1,6 @@
 //! Messages. Live: written only by the persister.
 
+mod attempts;
 mod columns;
 mod content;
 mod inbound;
@@ -15,6 +16,8 @@ use chrono::{DateTime, Utc};
 use sqlx::postgres::PgRow;
 use sqlx::{FromRow, PgExecutor, Row};
 
+pub(crate) use attempts::set_attempts;
+pub use attempts::{AttemptRow, Attempts};
 pub(crate) use columns::{copy, copy_rows, insert, insert_rows, update_zones};
 pub use content::{
     ChosenOption, ContentKind, MessageApp, MessageAuthor, MessageContent, MessageOrigin, MessageReferral, OrderItem,

@@ -98,8 +98,8 @@ pub async fn outboxes(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<(Com
     Ok(sqlx::query_as(AssertSqlSafe(outboxes)).bind(slots.numbers()).fetch_all(db).await?)
 }
 
-/// The first queued messages and reactions of a channel, except the `excluded` ones; those of a ticket in the order of
-/// acceptance.
+/// The first queued messages and reactions of a channel, except the `excluded` ones and messages that a campaign has left in
+/// doubt; those of a ticket in the order of acceptance.
 pub async fn outbox(
     db: impl Database<'_>,
     company: CompanyId,

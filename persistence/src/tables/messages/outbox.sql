@@ -1,10 +1,12 @@
 select * from (
-    (select m.*, c.number, m.source = 'campaign' and exists (select from campaign_recipients r
+    -- One that may have left is not withdrawn any more.
+    (select m.*, c.number, m.source = 'campaign' and not d.may_have_left and exists (select from campaign_recipients r
             join campaigns k on k.company_id = r.company_id and k.id = r.campaign_id
             where r.company_id = m.company_id and r.message_id = m.id and k.status = 'canceled')
             as is_withdrawn,
-        m.source = 'campaign' and c.marketing_opt_out as is_opted_out, false as is_reaction
+        m.source = 'campaign' and not d.may_have_left and c.marketing_opt_out as is_opted_out, false as is_reaction
     from messages m
+    cross join lateral (select coalesce(m.attempts ?| array['begunAt', 'unknownAt'], false) as may_have_left) d
     -- Looked up message by message: as a join of two tables that were never analyzed, the planner reads all
     -- contacts of the company.
     cross join lateral (select number, marketing_opt_out from contacts c
@@ -12,6 +14,9 @@ select * from (
     where m.company_id = $1 and m.channel_id = $2 and m.status = 'queued'
       -- Hashed, which an array that is no constant is not.
       and m.id not in (select unnest($3::bigint[]))
+      -- Left in doubt until a status names it.
+      and not (d.may_have_left and exists (select from campaign_recipients r
+          where r.company_id = m.company_id and r.message_id = m.id and r.status = 'unknown'))
     order by m.id limit $4)
     union all
     (select m.*, c.number, false, false, true

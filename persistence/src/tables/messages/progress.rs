@@ -28,6 +28,9 @@ impl MessageError {
     /// Code for a message that was not sent because its contact has opted out of campaigns.
     pub const OPTED_OUT: &'static str = "ERR_MARKETING_OPT_OUT";
 
+    /// Code for a message of which nobody knows whether it has left, and that is not sent again.
+    pub const OUTCOME_UNKNOWN: &'static str = "ERR_OUTCOME_UNKNOWN";
+
     /// WhatsApp's code for a message that was not delivered because its recipient has stopped the business's marketing
     /// messages. <https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes>
     pub const MARKETING_STOPPED: &'static str = "131050";
@@ -48,6 +51,14 @@ impl MessageError {
     /// The contact has opted out of campaigns.
     pub fn opted_out() -> Self {
         Self { code: Self::OPTED_OUT.to_owned(), message: "the contact has opted out of campaigns".to_owned() }
+    }
+
+    /// Nobody knows whether the message has left, and no status has named it.
+    pub fn outcome_unknown() -> Self {
+        Self {
+            code: Self::OUTCOME_UNKNOWN.to_owned(),
+            message: "it is unknown whether the message was sent, and it is not sent twice".to_owned(),
+        }
     }
 
     /// Campaigns do not write to groups.

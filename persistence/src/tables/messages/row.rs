@@ -90,6 +90,10 @@ pub struct MessageRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[sqlx(try_from = "Document")]
     pub revisions: Option<Value>,
+    /// The recorded attempts to hand it to its provider ([`super::Attempts`]). Only the persister sets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[sqlx(try_from = "Document")]
+    pub attempts: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quoted_message_id: Option<MessageId>,
     pub status: MessageStatus,

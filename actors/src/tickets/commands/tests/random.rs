@@ -197,6 +197,7 @@ fn change_name(change: &Change) -> &'static str {
         Change::ContactChannel(_) => "contact channel",
         Change::Answer(_) => "answer",
         Change::Progress(_) => "progress",
+        Change::Attempt(_) => "attempt",
         Change::Media(_) => "media",
         Change::Revision(_) => "revision",
         Change::Referral(_) => "referral",

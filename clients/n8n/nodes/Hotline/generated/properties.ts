@@ -1055,6 +1055,10 @@ export const PROPERTIES: INodeProperties[] = [
           {
             "name": "Skipped",
             "value": "skipped"
+          },
+          {
+            "name": "Unknown",
+            "value": "unknown"
           }
         ],
         "default": "delivered",

@@ -315,7 +315,7 @@ class AsyncCampaigns(AsyncResource):
         result: t.Campaign = await self._transport.data(request, Options(timeout=timeout, max_retries=max_retries, idempotency_key=idempotency_key))
         return result
 
-    def list_recipients(self, campaign_id: int, *, per_page: int | None = None, order: Literal["asc", "desc"] | None = None, cursor: str | None = None, status: Literal["pending", "sent", "delivered", "read", "failed", "skipped"] | None = None, updated_from: Union[str, datetime] | None = None, updated_to: Union[str, datetime] | None = None, timeout: float | None = None, max_retries: int | None = None) -> AsyncPages[t.CampaignRecipient]:
+    def list_recipients(self, campaign_id: int, *, per_page: int | None = None, order: Literal["asc", "desc"] | None = None, cursor: str | None = None, status: Literal["pending", "sent", "delivered", "read", "failed", "skipped", "unknown"] | None = None, updated_from: Union[str, datetime] | None = None, updated_to: Union[str, datetime] | None = None, timeout: float | None = None, max_retries: int | None = None) -> AsyncPages[t.CampaignRecipient]:
         """List the recipients of a campaign. Lists the recipients of a campaign with their status, ordered by
         contact id. Empty before the campaign starts. Requires the permission `campaigns` `GET`.
 

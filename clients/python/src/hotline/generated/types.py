@@ -129,6 +129,10 @@ ImportResult = Literal["created", "updated", "skipped"]
 """The result of a row."""
 
 
+JobOutcome = Literal["unknown"]
+"""What is known of a message that was handed over."""
+
+
 LoggedEventId = int
 """The id of an event."""
 
@@ -177,7 +181,7 @@ Reactor = Literal["contact", "user"]
 """Whose reaction it is."""
 
 
-RecipientStatus = Literal["pending", "sent", "delivered", "read", "failed", "skipped"]
+RecipientStatus = Literal["pending", "sent", "delivered", "read", "failed", "skipped", "unknown"]
 """The status of a campaign's recipient."""
 
 
@@ -913,6 +917,9 @@ class CampaignCounts(TypedDict):
     sent: int
     # No message was sent; the recipient's `error` says why.
     skipped: int
+    # Nobody knows whether the message has left, because the provider's answer was lost. It is not sent again; a
+    # status settles it, or it fails after 24 hours.
+    unknown: int
 
 
 class CampaignCreate(TypedDict):
@@ -2051,12 +2058,17 @@ class ImportedContact(TypedDict):
 class Job(TypedDict):
     """The status of a send. For several messages, that of the slowest; `failed` as soon as one has failed."""
 
+    # How often the provider was given the message and did not refuse it: twice if an answer was lost and the
+    # message was sent again, so that the contact may have it twice.
+    attempts: int
     # Why the message failed.
     error: Union[MessageFailure, None]
     # The id of the send; `GET /messages/jobs/{jobId}` returns its status.
     jobId: str
     # The first message of the send.
     messageId: MessageId
+    # `unknown` while nobody knows whether a queued message has left.
+    outcome: Union[JobOutcome, None]
     # The status.
     status: MessageStatus
     # The ticket.

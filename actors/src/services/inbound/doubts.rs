@@ -1,0 +1,80 @@
+//! Messages of campaigns of which nobody knows whether they have left: they are not sent again. A status that names one
+//! says that it has left; one that no status has named in time fails.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use hotline_persistence::tables::campaigns::{self, UnknownMessage};
+use hotline_persistence::tables::messages::{self, DeliveryStatus, MessageError, MessageRef};
+use hotline_persistence::{ChannelId, CompanyId, MessageId};
+
+use super::Inbound;
+use crate::Refusal;
+use crate::clock::now;
+use crate::tickets::UpdateDeliveryStatus;
+
+/// Interval between searches for messages that can be settled: most are settled when their status comes.
+const SEARCH_EVERY: Duration = Duration::from_secs(5);
+
+/// Messages settled in one search: each is an entry of the log.
+const SETTLED_MAX: i64 = 500;
+
+impl Inbound {
+    /// Settles a message in doubt that a status has named, if it is one of a campaign. Others are settled by their outbox.
+    pub(super) async fn settle_doubt(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        message: MessageId,
+        provider_message_id: &str,
+    ) -> Result<(), Refusal> {
+        // The tables may lag behind: then the outbox waits for this status, or the search finds it.
+        let row = messages::find(self.base.db(company), company, message).await?;
+        let Some(row) = row.filter(|row| row.channel_id == channel && row.is_left_in_doubt()) else { return Ok(()) };
+        self.settle(UnknownMessage {
+            company_id: company,
+            ticket_id: row.ticket_id,
+            id: row.id,
+            provider_message_id: Some(provider_message_id.to_owned()),
+        })
+        .await
+    }
+
+    /// Settles messages in doubt for the life of the process.
+    pub async fn run_doubts(self: &Arc<Self>) {
+        let mut ticks = tokio::time::interval(SEARCH_EVERY);
+        loop {
+            ticks.tick().await;
+            if let Err(refusal) = self.settle_doubts().await {
+                tracing::debug!(%refusal, "messages in doubt will be settled later");
+            }
+        }
+    }
+
+    async fn settle_doubts(&self) -> Result<(), Refusal> {
+        let ownership = self.base.store.ownership();
+        let time_max = TimeDelta::from_std(self.base.options.sending.give_up_after).unwrap_or(TimeDelta::MAX);
+        // Long before any message: nothing is given up.
+        let before = now().checked_sub_signed(time_max).unwrap_or_default();
+        let db = self.base.store.housekeeper();
+        for message in campaigns::settleable(db, &ownership.of_slots(), before, SETTLED_MAX).await? {
+            let Some(_presence) = ownership.try_enter(message.company_id) else { continue };
+            let (company, id) = (message.company_id, message.id);
+            if let Err(refusal) = self.settle(message).await {
+                tracing::debug!(%refusal, company.id = %company, message.id = %id, "a message in doubt will be settled later");
+            }
+        }
+        Ok(())
+    }
+
+    async fn settle(&self, message: UnknownMessage) -> Result<(), Refusal> {
+        let UnknownMessage { company_id, ticket_id, id, provider_message_id } = message;
+        let delivery_status = match &provider_message_id {
+            Some(_) => DeliveryStatus::Sent,
+            None => DeliveryStatus::Failed(MessageError::outcome_unknown()),
+        };
+        let update = UpdateDeliveryStatus { message: id, delivery_status, at: now(), provider_message_id };
+        self.update(company_id, MessageRef { ticket_id, id }, update).await
+    }
+}

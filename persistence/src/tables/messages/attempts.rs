@@ -1,0 +1,89 @@
+//! How often a message was handed to its provider, where its status alone does not tell.
+//!
+//! A campaign's message is never sent twice, so each attempt is recorded before its call. Of other messages only those
+//! attempts are recorded whose answer was lost.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::PgConnection;
+
+use super::{Direction, MessageRow, MessageStatus};
+use crate::tables::source::Source;
+use crate::{CompanyId, MessageId};
+
+/// The attempts to hand a message over: its column `attempts`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Attempts {
+    /// How often the provider was given the message and did not refuse it.
+    pub count: u32,
+    /// When an attempt began whose end is not recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub begun_at: Option<DateTime<Utc>>,
+    /// When the attempt began of which nobody knows whether it has succeeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown_at: Option<DateTime<Utc>>,
+    /// Why nobody knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Whether only the message's file was handed over, and its text is sent separately.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_part: bool,
+}
+
+impl Attempts {
+    /// Whether the message may have left. After a restart, that is also so of an attempt that had begun.
+    pub fn is_in_doubt(&self) -> bool {
+        self.begun_at.is_some() || self.unknown_at.is_some()
+    }
+}
+
+/// The attempts of a message, as of now. Applying it twice changes nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AttemptRow {
+    pub company_id: CompanyId,
+    pub message_id: MessageId,
+    pub attempts: Attempts,
+}
+
+impl MessageRow {
+    /// The recorded attempts to hand it over; none also if only a newer release can read them.
+    pub fn attempts(&self) -> Attempts {
+        self.attempts.as_ref().and_then(|value| Attempts::deserialize(value).ok()).unwrap_or_default()
+    }
+
+    /// How often the provider was given the message and did not refuse it. Where nothing is recorded, a message that was
+    /// sent was handed over once.
+    pub fn attempt_count(&self) -> u32 {
+        match &self.attempts {
+            Some(_) => self.attempts().count,
+            None => u32::from(self.direction == Direction::Outbound && self.status.is_as_far_as(MessageStatus::Sent)),
+        }
+    }
+
+    /// Whether nobody knows whether it has left.
+    pub fn is_in_doubt(&self) -> bool {
+        self.status == MessageStatus::Queued && self.attempts().unknown_at.is_some()
+    }
+
+    /// Whether it is one of a campaign that is in doubt: it is not sent again.
+    pub fn is_left_in_doubt(&self) -> bool {
+        self.source == Source::Campaign && self.is_in_doubt()
+    }
+}
+
+/// Stores the attempts of messages, one row for each.
+pub(crate) async fn set_attempts(db: &mut PgConnection, rows: &[&AttemptRow]) -> sqlx::Result<()> {
+    let update = sqlx::query(
+        "update messages m set attempts = x.attempts
+         from unnest($1::bigint[], $2::bigint[], $3::jsonb[]) as x (company, id, attempts)
+         where m.company_id = x.company and m.id = x.id and m.direction = 'outbound'",
+    );
+    let update = update
+        .bind(rows.iter().map(|row| row.company_id).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.message_id).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| json!(row.attempts)).collect::<Vec<_>>());
+    update.execute(db).await?;
+    Ok(())
+}
