@@ -3,7 +3,9 @@
 use actix_web::web::Data;
 use hotline_actors::Organization;
 use hotline_persistence::table::Named;
-use hotline_persistence::tables::channels::{self, ChannelFilter, ChannelRow, ChannelStatus, ChannelType};
+use hotline_persistence::tables::channels::{
+    self, ChannelFilter, ChannelQuality, ChannelRow, ChannelStatus, ChannelType,
+};
 use hotline_persistence::{ChannelId, QueueId, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -30,6 +32,11 @@ pub struct Channel {
     /// The last error.
     #[schema(example = "the access token has expired")]
     pub last_error: Option<String>,
+    /// The quality of the number's messages, as its provider last reported it.
+    pub quality: Option<ChannelQuality>,
+    /// How many conversations the number may begin in a day, as its provider names that limit.
+    #[schema(example = "TIER_10K")]
+    pub messaging_limit: Option<String>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
@@ -44,6 +51,8 @@ impl Channel {
             number: row.number,
             queue: references::queue(organization, row.queue_id).map(Named::from),
             last_error: row.last_error,
+            quality: row.quality,
+            messaging_limit: row.messaging_limit,
             created_at: row.created_at.into(),
             updated_at: row.updated_at.into(),
         }

@@ -7,20 +7,33 @@ use hotline_persistence::ChannelId;
 use super::contacts::check_channel;
 use crate::app::App;
 use crate::templates::Template;
-use crate::web::{ApiResult, Caller, Page, PathId, Query};
+use crate::web::{ApiResult, Caller, Filter, Page, Params, PathId, Query};
+
+/// Filters of the list.
+pub struct Filters {
+    /// Whether templates are listed that may not be sent.
+    all: bool,
+}
+
+impl Filter for Filters {
+    fn read(query: &mut Params) -> Self {
+        Self { all: query.filter("all").unwrap_or(false) }
+    }
+}
 
 /// `GET /channels/{channelId}/templates`: the templates that may be sent, by name and language.
 pub async fn list(
     caller: Caller,
     app: Data<App>,
     id: PathId<ChannelId>,
-    query: Query<()>,
+    query: Query<Filters>,
 ) -> ApiResult<Page<Template>> {
     let channel = check_channel(&caller, id.0)?;
     let templates = app.templates.of(channel).await?;
-    let mut approved: Vec<Template> = templates.iter().filter(|template| template.is_approved()).cloned().collect();
-    approved.sort_by(|a, b| (&a.name, &a.language).cmp(&(&b.name, &b.language)));
+    let is_listed = |template: &&Template| query.filter.all || template.is_approved();
+    let mut listed: Vec<Template> = templates.iter().filter(is_listed).cloned().collect();
+    listed.sort_by(|a, b| (&a.name, &a.language).cmp(&(&b.name, &b.language)));
     // No language contains a line break, so no two templates share a position.
     let position = |template: &Template| format!("{}\n{}", template.name, template.language);
-    Ok(Page::of_all(query.page, query.after_name, approved, position))
+    Ok(Page::of_all(query.page, query.after_name, listed, position))
 }

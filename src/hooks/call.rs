@@ -7,6 +7,7 @@ use hotline_actors::services::{ChangedSender, EchoMessage, InboundMessage, Messa
 use hotline_persistence::MessageId;
 use hotline_persistence::controls;
 use hotline_persistence::letters;
+use hotline_persistence::tables::channels::{ChangedTemplate, PhoneNews};
 use hotline_persistence::tables::contacts::Referral;
 use hotline_persistence::tables::messages::{
     DeliveryStatus, EMOJI_CHARACTERS_MAX, MessageError, Reaction, Reactor, Revision,
@@ -44,11 +45,24 @@ pub(super) struct Call {
 
 /// News of an account that channels share.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum AccountNews {
-    /// A template was approved, paused, changed or removed.
-    Templates,
+pub(super) struct AccountNews {
+    /// The account, as the provider names it.
+    pub account: Option<String>,
+    pub kind: AccountNewsKind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum AccountNewsKind {
+    /// A template was approved, paused, changed or removed; which one, if the provider says so.
+    Template(Option<Box<ChangedTemplate>>),
     /// The account can no longer send, for this reason.
-    Disabled { account: Option<String>, reason: String },
+    Disabled { reason: &'static str },
+    /// The account can send again, after it was disabled for this reason.
+    Enabled { reason: &'static str },
+    /// The provider warns of something.
+    Alert { alert: String },
+    /// The quality or the limit of the account's number with these digits has changed.
+    Phone { number: Option<String>, news: PhoneNews },
 }
 
 /// One event of a call.

@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::{StreamExt, stream};
 use hotline_actors::services::{EchoMessage, Echoed, InboundMessage, MessageRevision, Revised, Sender};
 use hotline_actors::{Engine, Organization, Refusal, clock};
-use hotline_persistence::tables::channels::{ChannelRow, ChannelSettings, ChannelType};
+use hotline_persistence::tables::campaigns::PausedReason;
+use hotline_persistence::tables::channels::{ChangedTemplate, ChannelRow, ChannelSettings, ChannelType};
 use hotline_persistence::tables::events::{By, acting};
 use hotline_persistence::tables::messages::Revision;
 use hotline_persistence::{ChannelId, CompanyId};
 
-use super::call::{AccountNews, Call, CallEvent, EventKind};
+use super::call::{AccountNewsKind, Call, CallEvent, EventKind};
 use super::downloads::Downloads;
 use crate::metrics::Tally;
 
@@ -60,11 +61,8 @@ pub(super) async fn process_call(
         }
     }
     for news in news {
-        if let AccountNews::Disabled { account, reason } = news {
-            for of_account in channels_of_account(&organization, channel, &settings, account.as_deref()) {
-                engine.inbound.disconnect(of_account, &reason).await?;
-            }
-        }
+        let channels = channels_of_account(&organization, channel, &settings, news.account.as_deref());
+        process_news(engine, &channels, news.kind).await?;
         counts.processed.fetch_add(1, Ordering::Relaxed);
     }
     let conversations = stream::iter(conversations)
@@ -124,6 +122,60 @@ fn channels_of_account<'a>(
     };
     let channels: Vec<&ChannelRow> = organization.channels.values().filter(is_of_account).collect();
     if channels.is_empty() { vec![called_channel] } else { channels }
+}
+
+/// Processes news of the account of these channels.
+async fn process_news(engine: &Engine, channels: &[&ChannelRow], kind: AccountNewsKind) -> Result<(), Refusal> {
+    match kind {
+        AccountNewsKind::Template(template) => {
+            if let Some(template) = template {
+                change_template(engine, channels, &template).await?;
+            }
+        }
+        AccountNewsKind::Disabled { reason } => {
+            for channel in channels {
+                engine.inbound.disconnect(channel, reason).await?;
+            }
+        }
+        AccountNewsKind::Enabled { reason } => {
+            for channel in channels {
+                engine.inbound.reinstate(channel, reason).await?;
+            }
+        }
+        AccountNewsKind::Alert { alert } => {
+            for channel in channels {
+                engine.inbound.record_alert(channel, &alert).await?;
+            }
+        }
+        AccountNewsKind::Phone { number, news } => {
+            let has_number = |channel: &&&ChannelRow| number.is_some() && channel.number == number;
+            // A channel need not have its number, so the only one of an account is the one.
+            let only = if let [only] = channels { Some(only) } else { None };
+            match channels.iter().find(has_number).or(only) {
+                Some(channel) => engine.inbound.record_phone_news(channel, &news).await?,
+                None => tracing::info!("provider has reported the quality of a number without a channel"),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Pauses the campaigns with a template that may no longer be sent, and records the change.
+async fn change_template(engine: &Engine, channels: &[&ChannelRow], template: &ChangedTemplate) -> Result<(), Refusal> {
+    let Some(company) = channels.first().map(|channel| channel.company_id) else { return Ok(()) };
+    let ids: Vec<ChannelId> = channels.iter().map(|channel| channel.id).collect();
+    let reason = match template.status.as_deref() {
+        Some("PAUSED") => Some(PausedReason::TemplatePaused),
+        Some("DISABLED") => Some(PausedReason::TemplateDisabled),
+        Some("REJECTED") => Some(PausedReason::TemplateRejected),
+        Some("DELETED" | "PENDING_DELETION") => Some(PausedReason::TemplateDeleted),
+        _ => None,
+    };
+    if let Some(reason) = reason {
+        let of = (template.name.as_str(), template.language.as_deref());
+        engine.campaigns.pause_of_template(company, &ids, of, reason).await?;
+    }
+    engine.inbound.record_template_change(company, &ids, template).await
 }
 
 /// The channel of an event. A provider calls one URL for all numbers of an account: an event of another number belongs

@@ -18,6 +18,7 @@
 //!
 //! A call is processed to its end even if the provider disconnects: its repetition then finds it done.
 
+mod account;
 mod budget;
 mod call;
 mod content;
@@ -40,7 +41,7 @@ use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
 use hotline_persistence::tables::events::{By, acting};
 use serde_json::{Value, json};
 
-use self::call::{AccountNews, Call};
+use self::call::{AccountNewsKind, Call};
 pub use self::document::{Challenge, Received};
 pub use self::downloads::Downloads;
 use self::guard::Guess;
@@ -170,7 +171,8 @@ async fn execute(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payload:
         let (_permit, _presence) = (permit, presence);
         let call = read(&channel, call::parse(&bytes).as_ref());
         drop(bytes);
-        let is_news_of_templates = call.news.contains(&AccountNews::Templates);
+        let is_of_templates = |kind: &AccountNewsKind| matches!(kind, AccountNewsKind::Template(_));
+        let is_news_of_templates = call.news.iter().any(|news| is_of_templates(&news.kind));
         let outcome = acting(By::ITS_CONTACT, process_call(&app.engine, &downloads, &channel, call)).await;
         if is_news_of_templates {
             app.templates.forget(channel.company_id);

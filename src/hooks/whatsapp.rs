@@ -30,7 +30,7 @@
 //! `user_preferences` with which a person stops marketing messages, and statuses that say so (131050), opt them out of
 //! campaigns.
 //!
-//! News of templates make the cached ones stale, and an account that can no longer send disconnects its channels.
+//! News of the account and its templates are in [`account`].
 //!
 //! A person who hides their number is identified by an id scoped to the business (`from_user_id`):
 //! <https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>.
@@ -47,22 +47,13 @@ use super::call::{
     AccountNews, Call, CallEvent, EventKind, FileReference, body, emoji, failure, id, id_at, last_four, lines, list,
     name_at, place, placeholder, text, text_at, time,
 };
-use super::{content, identity, numbers};
+use super::{account, content, identity, numbers};
 
 /// The kinds of message that are files.
 const FILE_KINDS: [&str; 5] = ["image", "audio", "video", "document", "sticker"];
 
 /// The app in which a company's people write.
 const APP: &str = "WhatsApp Business";
-
-/// The fields that report changes of templates: their state, quality, category and content.
-/// <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/message_template_status_update>
-const TEMPLATE_FIELDS: [&str; 4] = [
-    "message_template_status_update",
-    "message_template_quality_update",
-    "template_category_update",
-    "message_template_components_update",
-];
 
 /// Parses a call.
 pub(super) fn parse_call(json: &Value) -> Call {
@@ -80,9 +71,10 @@ pub(super) fn parse_call(json: &Value) -> Call {
             }
             Some("smb_message_echoes") => add_echoes(value, &mut call),
             Some("user_preferences") => add_preferences(value, &mut call),
-            Some(field) if TEMPLATE_FIELDS.contains(&field) => call.news.push(AccountNews::Templates),
-            Some("account_update") => add_account_update(id(entry, "id"), value, &mut call),
-            _ => call.ignored += 1,
+            field => match field.and_then(|field| account::parse(field, value)) {
+                Some(kind) => call.news.push(AccountNews { account: id(entry, "id"), kind }),
+                None => call.ignored += 1,
+            },
         }
     }
     call
@@ -156,25 +148,6 @@ fn add_preferences(value: &Value, call: &mut Call) {
             None => call.unreadable += 1,
         }
     }
-}
-
-/// The account was disabled or deleted, or no longer belongs to the app. What else is reported of it, such as a review,
-/// changes nothing about sending.
-/// <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/account_update>
-fn add_account_update(account: Option<String>, value: &Value, call: &mut Call) {
-    let event = text(value, "event").unwrap_or_default();
-    let reason = match event.as_str() {
-        "DISABLED_UPDATE" if text_at(value, "/ban_info/waba_ban_state").as_deref() == Some("DISABLE") => {
-            "the provider has disabled the account"
-        }
-        "ACCOUNT_DELETED" => "the account was deleted at the provider",
-        "PARTNER_REMOVED" | "PARTNER_APP_UNINSTALLED" => "the account was disconnected at the provider",
-        _ => {
-            call.ignored += 1;
-            return;
-        }
-    };
-    call.news.push(AccountNews::Disabled { account, reason: reason.to_owned() });
 }
 
 fn delivery_status(status: &Value) -> Option<DeliveryStatus> {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use hotline_persistence::tables::campaigns;
-use hotline_persistence::{CampaignId, CompanyId};
+use hotline_persistence::tables::campaigns::{self, CampaignStatus, PausedReason};
+use hotline_persistence::tables::events::{By, acting};
+use hotline_persistence::{CampaignId, ChannelId, CompanyId};
 
 use crate::Refusal;
 use crate::base::Base;
@@ -154,6 +155,39 @@ impl Campaigns {
         // Its decisions are in the tables after this.
         self.base.reads().tables(company).await?;
         Ok(hold)
+    }
+
+    /// Pauses the campaigns that are being sent with a template through one of these channels; without a language, with any
+    /// of the template's.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when one does not pause in time, or the database is unavailable.
+    pub async fn pause_of_template(
+        &self,
+        company: CompanyId,
+        channels: &[ChannelId],
+        (name, language): (&str, Option<&str>),
+        reason: PausedReason,
+    ) -> Result<(), Refusal> {
+        let db = self.base.reads().tables(company).await?;
+        for id in campaigns::sending_template(db, company, channels, name, language).await? {
+            let hold = self.hold(company, id).await?;
+            let mut transaction = self.base.store.db(company).begin().await?;
+            let campaign = campaigns::hold(transaction.connection()?, company, id).await;
+            match campaign {
+                Ok(campaign) if campaign.status == CampaignStatus::Processing => {
+                    let pause = campaigns::pause(transaction.connection()?, company, id, Some(reason));
+                    acting(By::SYSTEM, pause).await?;
+                    transaction.commit().await?;
+                    tracing::warn!(company.id = %company, campaign.id = %id, reason = reason.as_str(), template = name, "campaign was paused");
+                }
+                // Somebody was faster.
+                Ok(_) | Err(hotline_persistence::Error::NotFound(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+            drop(hold);
+        }
+        Ok(())
     }
 
     /// Ends the actors of a closed company, so that none of its campaign messages are sent.

@@ -49,7 +49,7 @@ async fn change_status(
         }
         Ok(Json::of(match verb {
             Verb::Start => campaigns::start(db, company, id).await?,
-            Verb::Pause => campaigns::pause(db, company, id).await?,
+            Verb::Pause => campaigns::pause(db, company, id, None).await?,
             Verb::Resume => campaigns::resume(db, company, id).await?,
             Verb::Cancel => campaigns::cancel(db, company, id).await?,
         }))

@@ -9,6 +9,7 @@ use hotline_actors::Organization;
 use hotline_actors::tickets::{self, CachedResponse, LastInbound, LastMessage, ReceiptPositions};
 use hotline_persistence::table::Named;
 use hotline_persistence::tables::campaigns::Campaign;
+use hotline_persistence::tables::channels::ChangedTemplate;
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::events::{
     self, After, By, ByKind, EventKind, MessageSnapshot, Record, RecordSnapshot, ScheduleSnapshot, StoredEvent,
@@ -95,6 +96,15 @@ pub struct EventMessage {
     pub reply: Option<ChosenOption>,
 }
 
+/// A channel of which a template has changed.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EventTemplate {
+    #[serde(flatten)]
+    pub channel: Channel,
+    /// What the provider has changed of the template.
+    pub template: ChangedTemplate,
+}
+
 /// The ticket of a received message at that time.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -123,6 +133,8 @@ pub enum EventData {
     Campaign(StoredJson<Campaign>),
     #[schema(value_type = Channel)]
     Channel(StoredJson<Channel>),
+    #[schema(value_type = EventTemplate)]
+    Template(StoredJson<EventTemplate>),
 }
 
 /// A record that was serialized as a `T`.
@@ -303,7 +315,10 @@ fn event_view(event: StoredEvent, messages: &HashMap<MessageId, MessageRow>, con
         Record::Contact(RecordSnapshot { json, .. }) => EventData::Contact(StoredJson::of(json)),
         Record::Card(RecordSnapshot { json, .. }) => EventData::Card(StoredJson::of(json)),
         Record::Campaign(RecordSnapshot { json, .. }) => EventData::Campaign(StoredJson::of(json)),
-        Record::Channel(RecordSnapshot { json, .. }) => EventData::Channel(StoredJson::of(json)),
+        Record::Channel(RecordSnapshot { json, .. }) => match event.kind {
+            EventKind::ChannelTemplateChanged => EventData::Template(StoredJson::of(json)),
+            _ => EventData::Channel(StoredJson::of(json)),
+        },
         Record::Schedule(snapshot) => EventData::Schedule(Box::new(restore_schedule(*snapshot, organization))),
     };
     let by = EventAuthor::of(event.by, organization);

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::api::cards::Card;
 use crate::api::channels::Channel;
 use crate::api::contacts::Contact;
-use crate::api::events::{EventAuthor, EventMessage};
+use crate::api::events::{EventAuthor, EventMessage, EventTemplate};
 use crate::api::messages::Message;
 use crate::api::schedules::Schedule;
 use crate::api::tickets::Ticket;
@@ -35,8 +35,10 @@ pub fn webhook_operations(schemas: &mut Schemas) -> Map<String, Value> {
 
 /// The schema of the record that an event of this type is about.
 fn data_of(kind: EventKind, schemas: &mut Schemas) -> Value {
-    if kind == EventKind::MessageReceived {
-        return schema::of::<EventMessage>(schemas);
+    match kind {
+        EventKind::MessageReceived => return schema::of::<EventMessage>(schemas),
+        EventKind::ChannelTemplateChanged => return schema::of::<EventTemplate>(schemas),
+        _ => {}
     }
     match kind.as_str().split('.').next() {
         Some("ticket") => schema::of::<Ticket>(schemas),

@@ -2,7 +2,9 @@
 
 use actix_web::HttpRequest;
 use hotline_persistence::table::Named;
-use hotline_persistence::tables::channels::{ChannelRow, ChannelStatus, ChannelType, Position, PreChatField};
+use hotline_persistence::tables::channels::{
+    ChannelQuality, ChannelRow, ChannelStatus, ChannelType, Position, PreChatField,
+};
 use hotline_persistence::{ChannelId, QueueId, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
@@ -29,6 +31,11 @@ pub struct ChannelSetup {
     /// The last error.
     #[schema(example = "the access token has expired")]
     pub last_error: Option<String>,
+    /// The quality of the number's messages, as its provider last reported it.
+    pub quality: Option<ChannelQuality>,
+    /// How many conversations the number may begin in a day, as its provider names that limit.
+    #[schema(example = "TIER_10K")]
+    pub messaging_limit: Option<String>,
     /// The phone number.
     #[schema(example = "5511999990000")]
     pub number: Option<String>,
@@ -143,6 +150,8 @@ pub(super) fn setup_of(app: &App, request: &HttpRequest, row: ChannelRow) -> Cha
         kind: row.kind,
         status: row.status,
         last_error: row.last_error,
+        quality: row.quality,
+        messaging_limit: row.messaging_limit,
         number: row.number,
         queue,
         embed: is_webchat.then(|| embed_line(&base, &row.public_key)),

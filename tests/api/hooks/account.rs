@@ -4,6 +4,7 @@ use hotline_persistence::tables::channels::ChannelType::Whatsapp;
 use serde_json::{Value, json};
 
 use super::{Hooked, Setup, Tally, taken};
+use crate::campaigns::{becomes, contacts, does, list, made};
 use crate::events::{after, newest};
 use crate::support::{OwnApp, Provider, Reply};
 
@@ -71,8 +72,7 @@ async fn a_channel_whose_account_was_disabled_says_so_once() {
     let phone = channel.speaks();
     let begin = newest(&app.api).await;
     let shown = || async { app.api.get(&format!("/channels/{}", channel.id)).await.data(200).clone() };
-    let warning = json!({"event": "DISABLED_UPDATE", "ban_info": {"waba_ban_state": "SCHEDULE_FOR_DISABLE"}});
-    for other in [json!({"event": "VERIFIED_ACCOUNT"}), warning, json!({})] {
+    for other in [json!({"event": "VERIFIED_ACCOUNT"}), json!({})] {
         let told = channel.told(&app.api, &phone.tells_of("account_update", other)).await;
         assert_eq!(told, Tally { ignored: 1, ..Tally::default() });
     }
@@ -87,5 +87,136 @@ async fn a_channel_whose_account_was_disabled_says_so_once() {
     }
     let events = after(&app.api, begin).await;
     assert_eq!(events.iter().filter(|event| event["type"] == "channel.error").count(), 1);
+    // It is enabled again.
+    let enabled = json!({"event": "DISABLED_UPDATE", "ban_info": {"waba_ban_state": "REINSTATE"}});
+    assert_eq!(channel.told(&app.api, &phone.tells_of("account_update", enabled)).await, taken(1));
+    let shown = shown().await;
+    assert_eq!((&shown["status"], &shown["lastError"]), (&json!("connected"), &Value::Null));
+    let last = after(&app.api, begin).await.pop().expect("an event");
+    assert_eq!((&last["type"], &last["data"]), (&json!("channel.connected"), &shown));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_alert_of_the_provider_is_the_channels_last_error() {
+    let app = OwnApp::start().await;
+    let provider = Provider::start().await;
+    let channel = connected(&app, &provider).await;
+    let phone = channel.speaks();
+    let begin = newest(&app.api).await;
+    let shown = || async { app.api.get(&format!("/channels/{}", channel.id)).await.data(200).clone() };
+    let news = [
+        ("account_alerts", json!({"alert_severity": "CRITICAL", "alert_description": "Verify the business."})),
+        ("account_alerts", json!({"alert_severity": "CRITICAL", "alert_description": "Verify the business."})),
+        ("account_update", json!({"event": "DISABLED_UPDATE", "ban_info": {"waba_ban_state": "SCHEDULE_FOR_DISABLE"}})),
+        (
+            "account_update",
+            json!({"event": "ACCOUNT_RESTRICTION", "restriction_info": [{"restriction_type": "RESTRICTED_BIZ_INITIATED_MESSAGING"}]}),
+        ),
+    ];
+    for (field, value) in news {
+        assert_eq!(channel.told(&app.api, &phone.tells_of(field, value)).await, taken(1));
+    }
+    let informs = json!({"alert_severity": "INFORMATIONAL", "alert_type": "OBA_APPROVED"});
+    let told = channel.told(&app.api, &phone.tells_of("account_alerts", informs)).await;
+    assert_eq!(told, Tally { ignored: 1, ..Tally::default() });
+    let errors: Vec<Value> = after(&app.api, begin)
+        .await
+        .into_iter()
+        .filter(|event| event["type"] == "channel.error")
+        .map(|event| json!([event["previous"]["lastError"], event["data"]["lastError"], event["data"]["status"]]))
+        .collect();
+    let [first, second, third] = [
+        "the provider warns: Verify the business.",
+        "the provider is going to disable the account",
+        "the provider has restricted the account: RESTRICTED_BIZ_INITIATED_MESSAGING",
+    ];
+    let expected =
+        [json!([null, first, "connected"]), json!([first, second, "connected"]), json!([second, third, "connected"])];
+    assert_eq!(errors, expected);
+    assert_eq!(shown().await["lastError"], third);
+    // It sends as before.
+    provider.has_templates(&channel.account, vec![template("promo", "APPROVED")]);
+    send(&app, &channel, "promo").await.data(202);
+    provider.accepts(&channel.account, 1).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_quality_and_the_limit_of_a_number_are_shown() {
+    let app = OwnApp::start().await;
+    let provider = Provider::start().await;
+    let channel = connected(&app, &provider).await;
+    let phone = channel.speaks();
+    let shown = || async {
+        let shown = app.api.get(&format!("/channels/{}", channel.id)).await.data(200).clone();
+        json!([shown["quality"], shown["messagingLimit"], shown["status"]])
+    };
+    assert_eq!(shown().await, json!([null, null, "connected"]));
+    let number = "+1 555-078-3881";
+    for (event, limit, expected) in [
+        ("FLAGGED", "TIER_1K", json!(["low", "TIER_1K", "connected"])),
+        ("DOWNGRADE", "TIER_250", json!(["low", "TIER_250", "connected"])),
+        ("UNFLAGGED", "TIER_250", json!(["normal", "TIER_250", "connected"])),
+    ] {
+        let news = json!({"display_phone_number": number, "event": event, "current_limit": limit});
+        let told = channel.told(&app.api, &phone.tells_of("phone_number_quality_update", news)).await;
+        assert_eq!((told, shown().await), (taken(1), expected));
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_campaign_whose_template_the_provider_pauses_is_paused_with_the_reason() {
+    let app = OwnApp::start().await;
+    let (api, provider) = (&app.api, Provider::start().await);
+    let channel = connected(&app, &provider).await;
+    let phone = channel.speaks();
+    provider.has_templates(&channel.account, vec![template("promo", "APPROVED"), template("other", "APPROVED")]);
+    let everybody = list(api, &contacts(&app, 30).await).await;
+    let mut campaigns = Vec::new();
+    for name in ["promo", "other"] {
+        let body = json!({"name": name, "contactListId": everybody, "channelId": channel.id, "ratePerMinute": 1,
+            "template": {"name": name, "parameters": {}}, "scheduledAt": "2099-01-31T12:00:00Z"});
+        let campaign = made(api, body).await;
+        does(api, campaign, "start").await;
+        campaigns.push(campaign);
+    }
+    let begin = newest(api).await;
+    let news = |name: &str, event: &str| {
+        let value = json!({"event": event, "message_template_name": name, "message_template_language": "en",
+            "reason": "LOW_QUALITY"});
+        phone.tells_of("message_template_status_update", value)
+    };
+    // What is no reason to stop, and what is not sent.
+    for (name, event) in [("promo", "FLAGGED"), ("another", "PAUSED"), ("promo", "PAUSED")] {
+        assert_eq!(channel.told(api, &news(name, event)).await, taken(1));
+    }
+    let paused = becomes(api, campaigns[0], "paused").await;
+    assert_eq!(paused["pausedReason"], "template_paused");
+    let other = becomes(api, campaigns[1], "processing").await;
+    assert_eq!(other["pausedReason"], Value::Null);
+    let events = after(api, begin).await;
+    let changed: Vec<&Value> = events.iter().filter(|event| event["type"] == "channel.template_changed").collect();
+    assert_eq!(changed.len(), 3);
+    let expected = json!({"name": "promo", "language": "en", "status": "PAUSED", "category": null, "quality": null,
+        "reason": "LOW_QUALITY"});
+    assert_eq!((&changed[2]["data"]["template"], &changed[2]["data"]["id"]), (&expected, &json!(channel.id)));
+    assert_eq!(changed[2]["by"]["type"], "system");
+    let pauses: Vec<&Value> = events.iter().filter(|event| event["type"] == "campaign.paused").collect();
+    assert_eq!(pauses.len(), 1);
+    let data = &pauses[0]["data"];
+    assert_eq!((&data["id"], &data["pausedReason"]), (&paused["id"], &paused["pausedReason"]));
+    assert_eq!(pauses[0]["by"]["type"], "system");
+    assert_eq!(pauses[0]["previous"], json!({"status": "processing", "pausedReason": null}));
+    // Somebody resumes it, and pauses it: then there is no reason.
+    assert_eq!(does(api, campaigns[0], "resume").await["pausedReason"], Value::Null);
+    assert_eq!(does(api, campaigns[0], "pause").await["pausedReason"], Value::Null);
+    let last = after(api, begin).await;
+    let resumed = last.iter().find(|event| event["type"] == "campaign.resumed").expect("an event");
+    assert_eq!(resumed["previous"], json!({"status": "paused", "pausedReason": "template_paused"}));
+    for campaign in campaigns {
+        does(api, campaign, "cancel").await;
+    }
     app.stop().await;
 }

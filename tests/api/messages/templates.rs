@@ -110,6 +110,10 @@ async fn the_approved_templates_of_a_channel_are_listed_page_by_page() {
         assert_eq!(names(reply.data(200).as_array().expect("a list")), expected, "{query}");
         assert_eq!(reply.body["meta"]["hasMore"], has_more, "{query}");
     }
+    let also_others = app.api.all(&format!("{}?all=true", channel.templates())).await;
+    assert!(also_others.len() > all.len(), "{also_others:?}");
+    let unapproved = also_others.iter().filter(|template| template["status"] != "APPROVED").count();
+    assert_eq!(also_others.len() - unapproved, all.len());
     let backwards = app.api.get(&format!("{}?order=desc", channel.templates())).await;
     assert_eq!(names(backwards.data(200).as_array().expect("a list"))[0], "order_shipped en_US");
     assert_eq!(app.api.get(&format!("{}?order=up", channel.templates())).await.invalid_fields(), ["order"]);

@@ -1,6 +1,7 @@
 //! Inbound traffic: messages of contacts, and statuses that channels' providers report ([`statuses`]). Each is received
 //! exactly once, and is durable when it is acknowledged.
 
+mod account;
 mod doubts;
 mod echoes;
 mod news;
@@ -9,7 +10,6 @@ mod statuses;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use hotline_persistence::tables::channels::{self, ChannelRow};
 use hotline_persistence::tables::contacts::identities::{Address, IdentityChange, IdentityKind, Keys, Profile};
 use hotline_persistence::tables::contacts::{self, ContactRef, OptOut, Referral, ReferralRow};
 use hotline_persistence::tables::events::{acting, current};
@@ -376,20 +376,6 @@ impl Inbound {
         let row = OptOut { company_id: company, contact_id, at: at.min(now()) };
         let (_, durable) = self.base.store.log.reserve(company)?.append(vec![Change::OptOut(row)])?;
         Ok(durable.reached().await?)
-    }
-
-    /// Disconnects a channel whose provider reports that its account can no longer send. Its messages stay queued.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
-    pub async fn disconnect(&self, channel: &ChannelRow, reason: &str) -> Result<(), Refusal> {
-        let (company, id) = (channel.company_id, channel.id);
-        let Some(token) = channel.settings().ok().and_then(|settings| settings.access_token) else { return Ok(()) };
-        let (db, keys) = (self.base.store.db(company), &self.base.store.keys);
-        channels::refuse_token(db, keys, company, id, &token, reason).await?;
-        tracing::warn!(channel.id = %id, company.id = %company, reason, "provider disabled a channel's account; its messages stay queued until it is connected again");
-        self.base.refresh(company).await;
-        Ok(())
     }
 
     /// The contact of a sender, if there is one.

@@ -659,6 +659,8 @@ export interface ListChannelTemplatesQuery {
    * says whether there are more. Use the same list, filters and order
    */
   cursor?: string;
+  /** Whether to list also templates that may not be sent: paused, rejected, or in review. */
+  all?: boolean;
 }
 
 /** The operations on channels. */
@@ -678,7 +680,7 @@ export class Channels extends Resource {
 
   /**
    * List the approved templates of a channel. Lists the templates that the provider has approved for a phone
-   * channel; empty for other channels. Requires the permission `channels` `GET`.
+   * channel, or all of them; empty for other channels. Requires the permission `channels` `GET`.
    */
   listTemplates(channelId: number, query: ListChannelTemplatesQuery = {}, options: CallOptions = {}): List<t.Template> {
     return this.transport.list<t.Template>({ id: "listChannelTemplates", method: "GET", path: `/api/v1/channels/${segment(channelId)}/templates`, query }, options);

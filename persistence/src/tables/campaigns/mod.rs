@@ -49,6 +49,20 @@ text_enum! {
     }
 }
 
+text_enum! {
+    /// Why a campaign is paused that nobody has paused.
+    PausedReason {
+        /// The provider has paused its template.
+        TemplatePaused = "template_paused",
+        /// The provider has disabled its template.
+        TemplateDisabled = "template_disabled",
+        /// The provider has rejected its template.
+        TemplateRejected = "template_rejected",
+        /// Its template was deleted.
+        TemplateDeleted = "template_deleted",
+    }
+}
+
 impl CampaignStatus {
     /// Whether the campaign is finished.
     pub fn is_over(self) -> bool {
@@ -64,6 +78,8 @@ pub struct Campaign {
     #[schema(example = "Spring sale")]
     pub name: String,
     pub status: CampaignStatus,
+    /// Why it is paused, unless somebody has paused it.
+    pub paused_reason: Option<PausedReason>,
     /// When it starts automatically, unless it is started earlier.
     pub scheduled_at: Timestamp,
     /// When its last recipient was completed.
@@ -184,8 +200,10 @@ async fn set_status(
     company: CompanyId,
     id: CampaignId,
     status: CampaignStatus,
+    paused_reason: Option<PausedReason>,
 ) -> Result<Campaign> {
-    table::update(db, company, id, &Columns::from([("status", status.into())])).await
+    let columns = Columns::from([("status", status.into()), ("pausedReason", json!(paused_reason))]);
+    table::update(db, company, id, &columns).await
 }
 
 /// Writes the event of a campaign's new status.
@@ -193,10 +211,15 @@ async fn write_event(
     db: &mut PgConnection,
     company: CompanyId,
     kind: EventKind,
-    previous_status: CampaignStatus,
+    (previous_status, previous_reason): (CampaignStatus, Option<PausedReason>),
     campaign: &Campaign,
 ) -> Result<()> {
     let mut previous = json!({"status": previous_status});
+    if let Some(reason) = previous_reason {
+        previous["pausedReason"] = json!(reason);
+    } else if campaign.paused_reason.is_some() {
+        previous["pausedReason"] = Value::Null;
+    }
     if kind == EventKind::CampaignCompleted {
         previous["completedAt"] = Value::Null;
     }
@@ -204,18 +227,42 @@ async fn write_event(
     events::draft(db, company, &[NewEvent::plain(kind, at, record, Some(previous))]).await
 }
 
-/// Pauses a locked campaign that is being sent.
-pub async fn pause(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
-    let campaign = set_status(&mut *db, company, id, CampaignStatus::Paused).await?;
-    write_event(db, company, EventKind::CampaignPaused, CampaignStatus::Processing, &campaign).await?;
+/// Pauses a locked campaign that is being sent; the reason is given unless somebody pauses it.
+pub async fn pause(
+    db: &mut PgConnection,
+    company: CompanyId,
+    id: CampaignId,
+    reason: Option<PausedReason>,
+) -> Result<Campaign> {
+    let campaign = set_status(&mut *db, company, id, CampaignStatus::Paused, reason).await?;
+    write_event(db, company, EventKind::CampaignPaused, (CampaignStatus::Processing, None), &campaign).await?;
     Ok(campaign)
 }
 
 /// Resumes a locked campaign that is paused.
 pub async fn resume(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
-    let campaign = set_status(&mut *db, company, id, CampaignStatus::Processing).await?;
-    write_event(db, company, EventKind::CampaignResumed, CampaignStatus::Paused, &campaign).await?;
+    let reason = hold(&mut *db, company, id).await?.paused_reason;
+    let campaign = set_status(&mut *db, company, id, CampaignStatus::Processing, None).await?;
+    write_event(db, company, EventKind::CampaignResumed, (CampaignStatus::Paused, reason), &campaign).await?;
     Ok(campaign)
+}
+
+/// The campaigns that are being sent with a template through one of these channels. Without a language, all of the
+/// template's languages.
+pub async fn sending_template(
+    db: impl Database<'_>,
+    company: CompanyId,
+    channels: &[ChannelId],
+    name: &str,
+    language: Option<&str>,
+) -> Result<Vec<CampaignId>> {
+    let select = sqlx::query_scalar(
+        "select id from campaigns where company_id = $1 and status = 'processing' and channel_id = any($2)
+             and built_template #>> '{template,name}' = $3
+             and built_template #>> '{template,language,code}' = coalesce($4, built_template #>> '{template,language,code}')
+         order by id",
+    );
+    with_timeout(select.bind(company).bind(channels).bind(name).bind(language).fetch_all(db)).await
 }
 
 /// Starts a locked campaign: its recipients are the current contacts of its list. It takes one statement, however many.
@@ -228,8 +275,8 @@ pub async fn start(db: &mut PgConnection, company: CompanyId, id: CampaignId) ->
          where k.company_id = $1 and k.id = $2 order by l.contact_id on conflict do nothing",
     );
     with_timeout_of(RECIPIENTS_TIME_MAX, insert.bind(company).bind(id).execute(&mut *db)).await?;
-    let campaign = set_status(&mut *db, company, id, CampaignStatus::Processing).await?;
-    write_event(db, company, EventKind::CampaignStarted, CampaignStatus::Scheduled, &campaign).await?;
+    let campaign = set_status(&mut *db, company, id, CampaignStatus::Processing, None).await?;
+    write_event(db, company, EventKind::CampaignStarted, (CampaignStatus::Scheduled, None), &campaign).await?;
     Ok(campaign)
 }
 
@@ -267,11 +314,12 @@ async fn creator_of(db: &mut PgConnection, company: CompanyId, id: CampaignId) -
 /// Cancels a locked campaign. A first batch of the recipients that were not written to is skipped; [`skip_canceled`]
 /// handles the rest.
 pub async fn cancel(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
-    let previous_status = hold(&mut *db, company, id).await?.status;
-    set_status(&mut *db, company, id, CampaignStatus::Canceled).await?;
+    let previous = hold(&mut *db, company, id).await?;
+    set_status(&mut *db, company, id, CampaignStatus::Canceled, None).await?;
     skip_canceled(&mut *db, company, id).await?;
     let campaign = hold(&mut *db, company, id).await?;
-    write_event(db, company, EventKind::CampaignCanceled, previous_status, &campaign).await?;
+    let previous = (previous.status, previous.paused_reason);
+    write_event(db, company, EventKind::CampaignCanceled, previous, &campaign).await?;
     Ok(campaign)
 }
 
@@ -285,9 +333,8 @@ pub async fn complete(db: impl Database<'_>, company: CompanyId, id: CampaignId,
     let update = update.bind(company).bind(id).bind(now).fetch_optional(transaction.connection()?);
     let completed: Option<Campaign> = with_timeout(update).await?.as_ref().map(document::read).transpose()?;
     if let Some(completed) = &completed {
-        let previous_status = CampaignStatus::Processing;
-        write_event(transaction.connection()?, company, EventKind::CampaignCompleted, previous_status, completed)
-            .await?;
+        let previous = (CampaignStatus::Processing, None);
+        write_event(transaction.connection()?, company, EventKind::CampaignCompleted, previous, completed).await?;
     }
     transaction.commit().await?;
     Ok(completed.is_some())

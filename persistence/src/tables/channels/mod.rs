@@ -1,6 +1,7 @@
 //! Channels through which contacts write. Plain; created on the command line, readable over the API.
 
 mod missing_keys;
+mod news;
 mod reseal;
 mod settings;
 
@@ -14,6 +15,7 @@ use sqlx::{FromRow, PgConnection, PgPool};
 
 pub use crate::sealed::Secret;
 pub use missing_keys::{abandon, connect_found, disconnect_unreadable};
+pub use news::{ChangedTemplate, PhoneNews, add_alert, add_template_change, reinstate, set_phone_news};
 pub use reseal::{ResealScope, reseal};
 pub use settings::{ChannelSettings, Position, PreChatField};
 
@@ -41,6 +43,16 @@ text_enum! {
     ChannelStatus { Connected = "connected", Disconnected = "disconnected", Error = "error" }
 }
 
+text_enum! {
+    /// The quality of a phone number's messages, as its recipients rate them at the provider.
+    ChannelQuality {
+        /// Not low.
+        Normal = "normal",
+        /// Many recipients have blocked or reported the number; the provider may lower its limit.
+        Low = "low",
+    }
+}
+
 impl ChannelType {
     /// Whether contacts are addressed by their phone number.
     pub fn has_phone(self) -> bool {
@@ -62,6 +74,9 @@ pub struct ChannelRow {
     pub number: Option<String>,
     pub queue_id: Option<QueueId>,
     pub last_error: Option<String>,
+    pub quality: Option<ChannelQuality>,
+    /// As the provider names it.
+    pub messaging_limit: Option<String>,
     pub public_key: String,
     /// As stored, with sealed secrets until [`ChannelRow::open`]; [`ChannelRow::settings`] decodes it.
     #[serde(skip)]
@@ -203,18 +218,33 @@ async fn write_event(db: &mut PgConnection, previous_status: Option<ChannelStatu
         ChannelStatus::Disconnected => EventKind::ChannelDisconnected,
         ChannelStatus::Error => EventKind::ChannelError,
     };
+    let previous = previous_status.map(|status| json!({"status": status}));
+    add_event(db, kind, row.updated_at, row, None, previous).await
+}
+
+/// Writes an event of a channel, with more of what its record shows.
+async fn add_event(
+    db: &mut PgConnection,
+    kind: EventKind,
+    at: DateTime<Utc>,
+    row: &ChannelRow,
+    template: Option<&ChangedTemplate>,
+    previous: Option<Value>,
+) -> Result<()> {
     let select = sqlx::query_scalar("select name from queues where company_id = $1 and id = $2");
     let queue: Option<String> =
         with_timeout(select.bind(row.company_id).bind(row.queue_id).fetch_optional(&mut *db)).await?;
     // As the API shows it, without fields that are hidden from integrations.
-    let channel = json!({
+    let mut channel = json!({
         "id": row.id, "name": row.name, "type": row.kind, "status": row.status, "number": row.number,
         "queue": row.queue_id.zip(queue).map(|(id, name)| json!({"id": id, "name": name})),
-        "lastError": row.last_error,
+        "lastError": row.last_error, "quality": row.quality, "messagingLimit": row.messaging_limit,
         "createdAt": Timestamp(row.created_at), "updatedAt": Timestamp(row.updated_at),
     });
-    let (at, record) = (row.updated_at, Record::Channel(RecordSnapshot::of(row.id, &channel)?));
-    let previous = previous_status.map(|status| json!({"status": status}));
+    if let Some(template) = template {
+        channel["template"] = json!(template);
+    }
+    let record = Record::Channel(RecordSnapshot::of(row.id, &channel)?);
     events::draft(db, row.company_id, &[NewEvent::plain(kind, at, record, previous)]).await
 }
 

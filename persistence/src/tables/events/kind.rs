@@ -51,6 +51,7 @@ text_enum! {
         ContactIdentified = "contact.identified",
         MessageDeleted = "message.deleted",
         MessageReaction = "message.reaction",
+        ChannelTemplateChanged = "channel.template_changed",
     }
 }
 

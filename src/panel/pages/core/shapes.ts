@@ -28,6 +28,7 @@ export type Company = Of<"Company">;
 export type Token = Permitting<Of<"Token">>;
 export type NewToken = { token: Token; key: string };
 export type ChannelSetup = Of<"ChannelSetup">;
+export type Template = Of<"Template">;
 export type ProfileSetup = Permitting<Of<"ProfileSetup">>;
 export type AuditEntry = Of<"AuditEntry">;
 export type Figures = Of<"Figures">;

@@ -46,4 +46,5 @@ export const EVENT_TYPES = [
   "contact.identified",
   "message.deleted",
   "message.reaction",
+  "channel.template_changed",
 ] as const;

@@ -14,7 +14,7 @@ import { Moment } from "../ui/moment";
 import { Active, optionsOf, State } from "../ui/states";
 import { queues, users } from "./organization";
 import { boards } from "./sales";
-import { IdentitySecret, NextSteps } from "../views/channel";
+import { IdentitySecret, NextSteps, PhoneAccount } from "../views/channel";
 import { DEFAULT_COLOR, Preview } from "../views/preview";
 
 const CHANNEL_TYPES: readonly Option[] = [
@@ -111,7 +111,12 @@ export const channels = resource<ChannelSetup, Of<"ChannelCreate">>({
     go(`/channels/${(answer as ChannelSetup).id}`);
   },
   above: (channel) => <NextSteps channel={channel} />,
-  beside: (channel, again) => <IdentitySecret channel={channel} again={again} />,
+  beside: (channel, again) => (
+    <>
+      <PhoneAccount channel={channel} />
+      <IdentitySecret channel={channel} again={again} />
+    </>
+  ),
 });
 
 export const profiles = resource<ProfileSetup, Of<"ProfileCreate">>({

@@ -17,6 +17,10 @@ const STATES: Record<string, [kind: "good" | "bad" | "off", text: Text]> = {
   disconnected: ["off", ["Disconnected", "Desconectado", "Desconectado"]],
   error: ["bad", ["Error", "Erro", "Error"]],
   pending: ["off", ["Pending", "Pendente", "Pendiente"]],
+  approved: ["good", ["Approved", "Aprovado", "Aprobada"]],
+  paused: ["bad", ["Paused", "Pausado", "Pausada"]],
+  disabled: ["bad", ["Disabled", "Desativado", "Desactivada"]],
+  rejected: ["bad", ["Rejected", "Rejeitado", "Rechazada"]],
   delivered: ["good", ["Delivered", "Entregue", "Entregado"]],
   failed: ["bad", ["Failed", "Falhou", "Falló"]],
 };

@@ -1,13 +1,17 @@
 // Around a channel: what is to be done elsewhere before anybody can write to it, and its secret.
 
-import { post } from "../core/client";
-import type { ChannelSetup } from "../core/shapes";
+import { useSignal } from "@preact/signals";
+
+import { post, whole } from "../core/client";
+import { useLoaded } from "../core/loaded";
+import type { ChannelSetup, Template } from "../core/shapes";
 import { count, say, type Text } from "../core/text";
 import { words } from "../core/words";
 import { confirm } from "../ui/dialog";
-import { Badge, Button, Copyable, Trouble } from "../ui/parts";
+import { Await, Badge, Button, Copyable, Trouble } from "../ui/parts";
 import { reveal } from "../ui/reveal";
 import { State } from "../ui/states";
+import { Table } from "../ui/table";
 
 const said = {
   next: ["Next steps", "Próximos passos", "Próximos pasos"],
@@ -28,7 +32,65 @@ const said = {
   leaked: ["Replace it now (old one stops working)", "Substituir agora (o antigo deixa de funcionar)", "Reemplazar ahora (el anterior deja de funcionar)"],
   leakedText: ["Use this if the secret has leaked. Visitors signed in with an old secret are rejected immediately.", "Use se o segredo vazou. Visitantes autenticados com um segredo antigo são recusados imediatamente.", "Úselo si el secreto se ha filtrado. Los visitantes autenticados con un secreto anterior se rechazan de inmediato."],
   once: ["Copy it now: it won't be shown again. Keep it on your server only.", "Copie agora: ele não será mostrado de novo. Guarde-o apenas no seu servidor.", "Cópielo ahora: no se volverá a mostrar. Guárdelo solo en su servidor."],
+  phone: ["Phone number", "Número de telefone", "Número de teléfono"],
+  quality: ["Quality", "Qualidade", "Calidad"],
+  normal: ["Normal", "Normal", "Normal"],
+  low: ["Low", "Baixa", "Baja"],
+  limit: ["Messaging limit", "Limite de mensagens", "Límite de mensajes"],
+  unreported: ["Not reported yet", "Ainda não informado", "Aún no informado"],
+  showTemplates: ["Show templates", "Mostrar modelos", "Mostrar plantillas"],
+  templates: ["Templates", "Modelos", "Plantillas"],
+  noTemplates: ["The account has no templates.", "A conta não tem modelos.", "La cuenta no tiene plantillas."],
+  language: ["Language", "Idioma", "Idioma"],
+  category: ["Category", "Categoria", "Categoría"],
 } as const satisfies Record<string, Text>;
+
+/** What a phone channel's provider says of its number and of its templates. */
+export function PhoneAccount({ channel }: { channel: ChannelSetup }) {
+  // Only on demand, because the provider is asked for them.
+  const isOpen = useSignal(false);
+  if (channel.type !== "whatsapp") return null;
+  return (
+    <section class="card">
+      <h2>{say(said.phone)}</h2>
+      <dl class="facts">
+        <dt>{say(said.quality)}</dt>
+        <dd>{channel.quality ? <Badge kind={channel.quality === "low" ? "bad" : "good"}>{say(said[channel.quality])}</Badge> : say(said.unreported)}</dd>
+        <dt>{say(said.limit)}</dt>
+        <dd>{channel.messagingLimit ?? say(said.unreported)}</dd>
+      </dl>
+      {isOpen.value ? <Templates channel={channel} /> : <Button onClick={() => (isOpen.value = true)}>{say(said.showTemplates)}</Button>}
+    </section>
+  );
+}
+
+function Templates({ channel }: { channel: ChannelSetup }) {
+  const what = useLoaded(() => whole<Template>(`/channels/${channel.id}/templates`, { all: true }), [channel.id]);
+  return (
+    <>
+      <h3>{say(said.templates)}</h3>
+      <Await what={what}>
+        {(templates) =>
+          templates.length ? (
+            <Table
+              label={say(said.templates)}
+              columns={[
+                { label: say(words.name), show: (template) => template.name },
+                { label: say(said.language), show: (template) => template.language },
+                { label: say(said.category), show: (template) => template.category },
+                { label: say(words.state), show: (template) => <State is={template.status.toLowerCase()} /> },
+              ]}
+              rows={templates}
+              keyOf={(template) => `${template.name} ${template.language}`}
+            />
+          ) : (
+            <p class="soft">{say(said.noTemplates)}</p>
+          )
+        }
+      </Await>
+    </>
+  );
+}
 
 /** What is to be done elsewhere before anybody can write to it. */
 export function NextSteps({ channel }: { channel: ChannelSetup }) {

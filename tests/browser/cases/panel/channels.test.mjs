@@ -20,9 +20,11 @@ class Provider {
     provider.server = createServer((request, response) => {
       request.resume();
       const isRight = request.headers.authorization === "Bearer the-new-token";
+      const isOfTemplates = request.url.includes("/message_templates");
       const refusal = { error: { message: "Session has expired", type: "OAuthException", code: 190 } };
       response.writeHead(isRight ? 200 : 401, { "Content-Type": "application/json" });
-      response.end(JSON.stringify(isRight ? { messages: [{ id: `wamid.${(provider.taken += 1)}` }] } : refusal));
+      const accepted = () => (isOfTemplates ? { data: provider.templates } : { messages: [{ id: `wamid.${(provider.taken += 1)}` }] });
+      response.end(JSON.stringify(isRight ? accepted() : refusal));
     });
     provider.server.listen(0, "127.0.0.1");
     await once(provider.server, "listening");
@@ -31,12 +33,18 @@ class Provider {
   }
 
   taken = 0;
+  templates = [];
 
   async stop() {
     this.server.closeAllConnections();
     this.server.close();
     await once(this.server, "close");
   }
+}
+
+/** What the provider tells of one field. */
+function told(field, value) {
+  return JSON.stringify({ object: "whatsapp_business_account", entry: [{ id: "102290129340398", changes: [{ value, field }] }] });
 }
 
 /** What the provider tells when a contact has written. */
@@ -47,7 +55,17 @@ function written(from, text) {
     contacts: [{ profile: { name: "Maria Lima" }, wa_id: from }],
     messages: [{ from, id: `wamid.in.${from}`, timestamp: String(Math.floor(Date.now() / 1000)), type: "text", text: { body: text } }],
   };
-  return JSON.stringify({ object: "whatsapp_business_account", entry: [{ id: "102290129340398", changes: [{ value, field: "messages" }] }] });
+  return told("messages", value);
+}
+
+/** The provider calls the hook with this body. */
+async function call(at, hook, body) {
+  const signature = createHmac("sha256", SECRET).update(body).digest("hex");
+  const answer = await eventually("the hook is served", async () => {
+    const answer = await fetch(new URL(new URL(hook).pathname, at.service.url), { method: "POST", body, headers: { "Content-Type": "application/json", "X-Hub-Signature-256": `sha256=${signature}` } });
+    return answer.ok && answer;
+  });
+  assert.equal(answer.status, 200);
 }
 
 describe("a channel", () => {
@@ -68,13 +86,7 @@ describe("a channel", () => {
     // A gateway instead of the usual provider is set by who runs the installation, with the token anew.
     await at.service.cli("channel", "update", path.match(/\d+$/)[0], "--provider-url", provider.url, "--access-token", "the-old-token");
 
-    const body = written("5511933332222", "Is anybody there?");
-    const signature = createHmac("sha256", SECRET).update(body).digest("hex");
-    const told = await eventually("the hook is served", async () => {
-      const answer = await fetch(new URL(new URL(hook).pathname, at.service.url), { method: "POST", body, headers: { "Content-Type": "application/json", "X-Hub-Signature-256": `sha256=${signature}` } });
-      return answer.ok && answer;
-    });
-    assert.equal(told.status, 200);
+    await call(at, hook, written("5511933332222", "Is anybody there?"));
     const ticket = await at.company.ticketOf("Is anybody there?");
     await at.company.say(ticket, "We are.");
     await desk.turnTo("/channels");
@@ -95,6 +107,19 @@ describe("a channel", () => {
     assert.equal(await desk.page.getByRole("alert").filter({ hasText: why }).count(), 0);
     await at.company.say(ticket, "Now we are.");
     await eventually("it is taken", () => provider.taken > 0);
+
+    // What the provider says of the number and of its templates.
+    await desk.page.getByText("Not reported yet").first().waitFor();
+    provider.templates = ["APPROVED", "PAUSED"].map((status) => ({ name: status.toLowerCase(), language: "en", category: "MARKETING", status, components: [{ type: "BODY", text: "Hi" }] }));
+    await call(at, hook, told("phone_number_quality_update", { display_phone_number: BUSINESS, event: "FLAGGED", current_limit: "TIER_1K" }));
+    await desk.turnTo("/channels");
+    await desk.turnTo(path);
+    await desk.page.getByText("Low", { exact: true }).waitFor();
+    await desk.page.getByText("TIER_1K", { exact: true }).waitFor();
+    await desk.button("Show templates").click();
+    await desk.row(/^approved.*Approved/s).waitFor();
+    await desk.row(/^paused.*Paused/s).waitFor();
+    await desk.screenshot("panel-channel-templates");
     await desk.leave();
   });
 });

@@ -107,6 +107,8 @@ fn channel(id: ChannelId, kind: ChannelType, queue_id: Option<QueueId>) -> Chann
         number: None,
         queue_id,
         last_error: None,
+        quality: None,
+        messaging_limit: None,
         public_key: format!("ch_{id}"),
         settings: serde_json::json!({}),
         created_at: start(),

@@ -65,6 +65,10 @@ export const EVENTS: INodePropertyOptions[] = [
     "value": "channel.error"
   },
   {
+    "name": "Channel Template Changed",
+    "value": "channel.template_changed"
+  },
+  {
     "name": "Contact Created",
     "value": "contact.created"
   },

@@ -657,9 +657,9 @@ class AsyncChannels(AsyncResource):
         result: t.Channel = await self._transport.data(request, Options(timeout=timeout, max_retries=max_retries))
         return result
 
-    def list_templates(self, channel_id: int, *, per_page: int | None = None, order: Literal["asc", "desc"] | None = None, cursor: str | None = None, timeout: float | None = None, max_retries: int | None = None) -> AsyncPages[t.Template]:
+    def list_templates(self, channel_id: int, *, per_page: int | None = None, order: Literal["asc", "desc"] | None = None, cursor: str | None = None, all: bool | None = None, timeout: float | None = None, max_retries: int | None = None) -> AsyncPages[t.Template]:
         """List the approved templates of a channel. Lists the templates that the provider has approved for a
-        phone channel; empty for other channels. Requires the permission `channels` `GET`.
+        phone channel, or all of them; empty for other channels. Requires the permission `channels` `GET`.
 
         :param per_page: Page size; invalid values count as 100
         :param order: Sort order: `asc` or `desc`.
@@ -668,8 +668,9 @@ class AsyncChannels(AsyncResource):
             throughout is returned exactly once, even if others are added or deleted meanwhile. A page may
             have fewer than `perPage` records; only `hasMore` says whether there are more. Use the same list,
             filters and order
+        :param all: Whether to list also templates that may not be sent: paused, rejected, or in review.
         """
-        request = Request("listChannelTemplates", "GET", f"/api/v1/channels/{segment(channel_id)}/templates", query={"perPage": per_page, "order": order, "cursor": cursor})
+        request = Request("listChannelTemplates", "GET", f"/api/v1/channels/{segment(channel_id)}/templates", query={"perPage": per_page, "order": order, "cursor": cursor, "all": all})
         return self._transport.pages(request, Options(timeout=timeout, max_retries=max_retries))
 
 
@@ -2086,7 +2087,7 @@ class AsyncWebhooks(AsyncResource):
         request = Request("listWebhooks", "GET", "/api/v1/webhooks", query={"perPage": per_page, "order": order, "cursor": cursor, "search": search, "active": active, "createdFrom": created_from, "createdTo": created_to, "updatedFrom": updated_from, "updatedTo": updated_to})
         return self._transport.pages(request, Options(timeout=timeout, max_retries=max_retries))
 
-    async def create(self, *, url: str, active: Given[Union[bool, None]] = NOT_GIVEN, description: Given[Union[str, None]] = NOT_GIVEN, types: Given[Union[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified", "message.deleted", "message.reaction"]], None]] = NOT_GIVEN, idempotency_key: str | None = None, timeout: float | None = None, max_retries: int | None = None) -> t.WebhookWithSecret:
+    async def create(self, *, url: str, active: Given[Union[bool, None]] = NOT_GIVEN, description: Given[Union[str, None]] = NOT_GIVEN, types: Given[Union[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified", "message.deleted", "message.reaction", "channel.template_changed"]], None]] = NOT_GIVEN, idempotency_key: str | None = None, timeout: float | None = None, max_retries: int | None = None) -> t.WebhookWithSecret:
         """Create a webhook. Creates a webhook that receives future events, and returns its secret, which is
         shown only once. A company can have 20 webhooks. Returns `404` if events are disabled. Requires the
         permission `webhooks` `POST`.
@@ -2114,7 +2115,7 @@ class AsyncWebhooks(AsyncResource):
         result: t.Webhook = await self._transport.data(request, Options(timeout=timeout, max_retries=max_retries))
         return result
 
-    async def update(self, webhook_id: int, *, active: Given[bool] = NOT_GIVEN, description: Given[Union[str, None]] = NOT_GIVEN, types: Given[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified", "message.deleted", "message.reaction"]]] = NOT_GIVEN, url: Given[str] = NOT_GIVEN, idempotency_key: str | None = None, timeout: float | None = None, max_retries: int | None = None) -> t.Webhook:
+    async def update(self, webhook_id: int, *, active: Given[bool] = NOT_GIVEN, description: Given[Union[str, None]] = NOT_GIVEN, types: Given[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified", "message.deleted", "message.reaction", "channel.template_changed"]]] = NOT_GIVEN, url: Given[str] = NOT_GIVEN, idempotency_key: str | None = None, timeout: float | None = None, max_retries: int | None = None) -> t.Webhook:
         """Update a webhook. Updates the given fields. A webhook that is enabled again resumes where it stopped,
         as far back as events are kept. Requires the permission `webhooks` `PUT`.
 

@@ -65,6 +65,10 @@ ChannelId = int
 """The id of a channel."""
 
 
+ChannelQuality = Literal["normal", "low"]
+"""The quality of a phone number's messages, as its recipients rate them at the provider."""
+
+
 ChannelStatus = Literal["connected", "disconnected", "error"]
 """Whether a channel delivers messages."""
 
@@ -109,7 +113,7 @@ EventId = int
 """The id of a ticket event."""
 
 
-EventKind = Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified", "message.deleted", "message.reaction"]
+EventKind = Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified", "message.deleted", "message.reaction", "channel.template_changed"]
 """The type of an event."""
 
 
@@ -147,6 +151,10 @@ MessageStatus = Literal["queued", "sent", "delivered", "read", "failed", "receiv
 
 MessageType = Literal["text", "media", "template", "interactive", "note", "system"]
 """The type of a message."""
+
+
+PausedReason = Literal["template_paused", "template_disabled", "template_rejected", "template_deleted"]
+"""Why a campaign is paused that nobody has paused."""
 
 
 Position = Literal["left", "right"]
@@ -890,6 +898,8 @@ class Campaign(TypedDict):
     message: Union[str, None]
     # Name.
     name: str
+    # Why it is paused, unless somebody has paused it.
+    pausedReason: Union[PausedReason, None]
     # Messages per minute, evenly spread.
     ratePerMinute: int
     # When it starts automatically, unless it is started earlier.
@@ -1335,6 +1345,23 @@ class CardWin(TypedDict):
     statusReason: NotRequired[Union[str, None]]
 
 
+class ChangedTemplate(TypedDict):
+    """What a provider has changed of a template."""
+
+    # The new category.
+    category: Union[str, None]
+    # The language, in the provider's format.
+    language: Union[str, None]
+    # The name.
+    name: str
+    # The new quality, as the provider names it.
+    quality: Union[str, None]
+    # The provider's reason.
+    reason: Union[str, None]
+    # The new state, as the provider names it; `null` if something else has changed.
+    status: Union[str, None]
+
+
 class Channel(TypedDict):
     """A channel: a phone number, a social account or a webchat."""
 
@@ -1344,10 +1371,14 @@ class Channel(TypedDict):
     id: ChannelId
     # The last error.
     lastError: Union[str, None]
+    # How many conversations the number may begin in a day, as its provider names that limit.
+    messagingLimit: Union[str, None]
     # The channel's name.
     name: str
     # The number of a phone channel, in digits.
     number: Union[str, None]
+    # The quality of the number's messages, as its provider last reported it.
+    quality: Union[ChannelQuality, None]
     # The queue of new tickets.
     queue: Union[QueueRef, None]
     # Whether the channel delivers messages; see `lastError` for `error`.
@@ -1864,6 +1895,35 @@ class EventMeta(TypedDict):
     lastId: LoggedEventId
     # The oldest event kept; `null` if there is none.
     oldestId: Union[LoggedEventId, None]
+
+
+class EventTemplate(TypedDict):
+    """A channel of which a template has changed."""
+
+    # When it was created.
+    createdAt: Timestamp
+    # The id.
+    id: ChannelId
+    # The last error.
+    lastError: Union[str, None]
+    # How many conversations the number may begin in a day, as its provider names that limit.
+    messagingLimit: Union[str, None]
+    # Name.
+    name: str
+    # Phone number: digits only, including the country code.
+    number: Union[str, None]
+    # The quality of the number's messages, as its provider last reported it.
+    quality: Union[ChannelQuality, None]
+    # The queue of new tickets.
+    queue: Union[QueueRef, None]
+    # The status.
+    status: ChannelStatus
+    # What the provider has changed of the template.
+    template: ChangedTemplate
+    # The type.
+    type: ChannelType
+    # When it was last updated.
+    updatedAt: Timestamp
 
 
 class EventUser(TypedDict):
@@ -3887,7 +3947,7 @@ class WebhookCreate(TypedDict):
     # Description.
     description: NotRequired[Union[str, None]]
     # The event types to send; empty for all.
-    types: NotRequired[Union[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified", "message.deleted", "message.reaction"]], None]]
+    types: NotRequired[Union[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified", "message.deleted", "message.reaction", "channel.template_changed"]], None]]
     # The URL to send events to.
     url: str
 
@@ -3993,7 +4053,7 @@ class WebhookUpdate(TypedDict):
     # Description.
     description: NotRequired[Union[str, None]]
     # The event types to send; empty for all.
-    types: NotRequired[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified", "message.deleted", "message.reaction"]]]
+    types: NotRequired[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified", "message.deleted", "message.reaction", "channel.template_changed"]]]
     # The URL to send events to.
     url: NotRequired[str]
 
@@ -4371,6 +4431,17 @@ class ChannelErrorEvent(TypedDict):
     type: Literal["channel.error"]
 
 
+class ChannelTemplateChangedEvent(TypedDict):
+    """`channel.template_changed`"""
+
+    by: EventAuthor
+    createdAt: Timestamp
+    data: EventTemplate
+    id: LoggedEventId
+    previous: Union[Dict[str, Any], None]
+    type: Literal["channel.template_changed"]
+
+
 class ContactCreatedEvent(TypedDict):
     """`contact.created`"""
 
@@ -4712,7 +4783,7 @@ class WebhookTestEvent(TypedDict):
     type: Literal["webhook.test"]
 
 
-CompanyEvent = Union["CampaignCanceledEvent", "CampaignCompletedEvent", "CampaignPausedEvent", "CampaignResumedEvent", "CampaignStartedEvent", "CardCreatedEvent", "CardDeletedEvent", "CardLostEvent", "CardMovedEvent", "CardReopenedEvent", "CardUpdatedEvent", "CardWonEvent", "ChannelConnectedEvent", "ChannelDisconnectedEvent", "ChannelErrorEvent", "ContactCreatedEvent", "ContactDeletedEvent", "ContactIdentifiedEvent", "ContactTaggedEvent", "ContactUntaggedEvent", "ContactUpdatedEvent", "MessageCreatedEvent", "MessageDeletedEvent", "MessageDeliveredEvent", "MessageFailedEvent", "MessageReactionEvent", "MessageReadEvent", "MessageReceivedEvent", "MessageSentEvent", "MessageUpdatedEvent", "NoteAddedEvent", "ScheduleCanceledEvent", "ScheduleCreatedEvent", "ScheduleFailedEvent", "ScheduleSentEvent", "ScheduleUpdatedEvent", "SessionEndedEvent", "SessionStartedEvent", "TicketAssignedEvent", "TicketClosedEvent", "TicketOpenedEvent", "TicketReadEvent", "TicketReopenedEvent", "TicketTransferredEvent", "TicketWrapupChangedEvent", "WebhookTestEvent"]
+CompanyEvent = Union["CampaignCanceledEvent", "CampaignCompletedEvent", "CampaignPausedEvent", "CampaignResumedEvent", "CampaignStartedEvent", "CardCreatedEvent", "CardDeletedEvent", "CardLostEvent", "CardMovedEvent", "CardReopenedEvent", "CardUpdatedEvent", "CardWonEvent", "ChannelConnectedEvent", "ChannelDisconnectedEvent", "ChannelErrorEvent", "ChannelTemplateChangedEvent", "ContactCreatedEvent", "ContactDeletedEvent", "ContactIdentifiedEvent", "ContactTaggedEvent", "ContactUntaggedEvent", "ContactUpdatedEvent", "MessageCreatedEvent", "MessageDeletedEvent", "MessageDeliveredEvent", "MessageFailedEvent", "MessageReactionEvent", "MessageReadEvent", "MessageReceivedEvent", "MessageSentEvent", "MessageUpdatedEvent", "NoteAddedEvent", "ScheduleCanceledEvent", "ScheduleCreatedEvent", "ScheduleFailedEvent", "ScheduleSentEvent", "ScheduleUpdatedEvent", "SessionEndedEvent", "SessionStartedEvent", "TicketAssignedEvent", "TicketClosedEvent", "TicketOpenedEvent", "TicketReadEvent", "TicketReopenedEvent", "TicketTransferredEvent", "TicketWrapupChangedEvent", "WebhookTestEvent"]
 """A change of a record: `type` determines the type of `data`."""
 
 
