@@ -17,7 +17,7 @@ const B1: &str = "US.13491208655302741918";
 const B2: &str = "US.23491208655302741918";
 
 /// A message of somebody, with the keys that the provider gives.
-fn said(channel: &Hooked, mid: &str, body: &str, number: Option<&str>, user_id: Option<&str>) -> Value {
+pub(super) fn said(channel: &Hooked, mid: &str, body: &str, number: Option<&str>, user_id: Option<&str>) -> Value {
     let mut call = channel.speaks().message("", "Maria", text(mid, body));
     let value = &mut call["entry"][0]["changes"][0]["value"];
     value["messages"][0].as_object_mut().expect("a message").remove("from");

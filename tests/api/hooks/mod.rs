@@ -8,6 +8,7 @@ mod echoes;
 mod figures;
 mod files;
 mod fuzz;
+mod hidden;
 mod identities;
 mod kinds;
 mod news;

@@ -1,6 +1,7 @@
 //! What was accepted is sent, across kills, restarts and refused tokens.
 
 mod after_send;
+mod groups;
 mod kill;
 mod token;
 

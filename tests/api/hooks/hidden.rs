@@ -1,0 +1,115 @@
+//! Who hides their number is written to by their id, in schedules and campaigns too, but gets no one-time codes; campaigns
+//! do not write to groups.
+
+use chrono::{TimeDelta, Utc};
+use hotline_persistence::tables::channels::ChannelType::Whatsapp;
+use serde_json::{Value, json};
+
+use super::identities::said;
+use super::{Hooked, MARIA, Setup, messages, taken};
+use crate::campaigns::{becomes, does, fast, list, made};
+use crate::support::{Provider, TestApp, check_events};
+
+const HIDDEN: &str = "US.33491208655302741918";
+const GROUP: &str = "Y2FwaV9ncm91cDoy";
+
+async fn connected(app: &TestApp, provider: &Provider) -> Hooked {
+    let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
+    Hooked::create(app, &app.company, Whatsapp, setup).await
+}
+
+/// The contact of somebody who writes and hides their number.
+async fn hidden(app: &TestApp, channel: &Hooked) -> Value {
+    assert_eq!(channel.told(&app.api, &said(channel, "wamid.hidden", "hi", None, Some(HIDDEN))).await, taken(1));
+    messages(&app.api, channel.id).await.remove(0)["contactId"].clone()
+}
+
+#[actix_web::test]
+async fn one_time_codes_are_not_sent_to_who_hides_their_number() {
+    let app = TestApp::shared().await;
+    let provider = Provider::start().await;
+    let channel = connected(&app, &provider).await;
+    let components = json!([
+        {"type": "BODY", "text": "*{{1}}* is your code."},
+        {"type": "BUTTONS", "buttons": [{"type": "URL", "text": "Copy code",
+            "url": "https://www.whatsapp.com/otp/code/?otp_type=COPY_CODE&code=otp{{1}}"}]},
+    ]);
+    let template = |name: &str, category: &str, components: Value| {
+        json!({"id": "1", "name": name, "language": "en", "category": category, "status": "APPROVED",
+            "components": components})
+    };
+    let greeting = json!([{"type": "BODY", "text": "Hello"}]);
+    let templates = vec![template("code", "AUTHENTICATION", components), template("hello", "UTILITY", greeting)];
+    provider.has_templates(&channel.account, templates);
+    let contact = hidden(&app, &channel).await;
+    let ticket = messages(&app.api, channel.id).await[0]["ticketId"].clone();
+    let code = json!({"name": "code", "parameters": {"body": ["123456"], "buttons": ["123456"]}});
+    let by_contact = json!({"channelId": channel.id, "contactId": contact, "type": "template", "template": code});
+    let by_ticket = json!({"ticketId": ticket, "type": "template", "template": code});
+    for body in [by_contact, by_ticket] {
+        let refused = app.api.post("/messages", body).await;
+        assert_eq!(refused.error(422, "ERR_API_CONTACT_UNREACHABLE")["reason"], "no_number_for_code");
+    }
+    // Other templates are sent, and codes to who shows their number.
+    let hello = json!({"name": "hello", "parameters": {}});
+    let to_hidden = json!({"channelId": channel.id, "contactId": contact, "type": "template", "template": hello});
+    let to_number = json!({"channelId": channel.id, "number": MARIA, "type": "template", "template": code});
+    for body in [to_hidden, to_number] {
+        app.api.post("/messages", body).await.data(202);
+    }
+    let calls = provider.accepts(&channel.account, 2).await;
+    let names: Vec<(&Value, &Value)> =
+        calls.iter().map(|call| (&call.body["recipient"], &call.body["template"]["name"])).collect();
+    assert!(names.contains(&(&json!(HIDDEN), &json!("hello"))), "{names:?}");
+    assert!(names.contains(&(&Value::Null, &json!("code"))), "{names:?}");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_schedule_and_a_campaign_write_to_who_hides_their_number_by_id() {
+    let app = TestApp::shared().await;
+    let provider = Provider::start().await;
+    let channel = connected(&app, &provider).await;
+    let contact = hidden(&app, &channel).await;
+    let soon = (Utc::now() + TimeDelta::seconds(5)).to_rfc3339();
+    let schedule = json!({"contactId": contact, "channelId": channel.id, "body": "as agreed", "sendAt": soon});
+    app.api.post("/schedules", schedule).await.data(201);
+    let everybody = list(&app.api, &[contact.as_i64().expect("an id")]).await;
+    let campaign = made(&app.api, fast(everybody, channel.id.0, "news")).await;
+    does(&app.api, campaign, "start").await;
+    let completed = becomes(&app.api, campaign, "completed").await;
+    assert_eq!(completed["counts"]["skipped"], 0);
+    let calls = provider.accepts(&channel.account, 2).await;
+    let mut texts: Vec<&str> = calls.iter().map(|call| call.text()).collect();
+    texts.sort_unstable();
+    assert_eq!(texts, ["as agreed", "news"]);
+    for call in &calls {
+        assert_eq!((&call.body["recipient"], call.body.get("to")), (&json!(HIDDEN), None));
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_campaign_skips_groups_with_the_reason() {
+    let app = TestApp::shared().await;
+    let provider = Provider::start().await;
+    let channel = connected(&app, &provider).await;
+    channel.told(&app.api, &said(&channel, "wamid.1", "private", Some(MARIA), None)).await;
+    let mut to_all = said(&channel, "wamid.2", "to all", Some(MARIA), None);
+    to_all["entry"][0]["changes"][0]["value"]["messages"][0]["group_id"] = GROUP.into();
+    assert_eq!(channel.told(&app.api, &to_all).await, taken(1));
+    let all = messages(&app.api, channel.id).await;
+    let contacts: Vec<i64> = all.iter().map(|message| message["contactId"].as_i64().expect("an id")).collect();
+    let everybody = list(&app.api, &contacts).await;
+    let campaign = made(&app.api, fast(everybody, channel.id.0, "news")).await;
+    does(&app.api, campaign, "start").await;
+    becomes(&app.api, campaign, "completed").await;
+    let skipped = app.api.all(&format!("/campaigns/{campaign}/recipients?status=skipped")).await;
+    let [only] = &skipped[..] else { panic!("one is skipped: {skipped:?}") };
+    assert_eq!((&only["contact"]["id"], &only["error"]["code"]), (&json!(contacts[1]), &json!("ERR_GROUP")));
+    assert_eq!(only["messageId"], Value::Null);
+    let calls = provider.accepts(&channel.account, 1).await;
+    assert_eq!(calls.iter().map(|call| call.to.as_str()).collect::<Vec<_>>(), [MARIA]);
+    check_events(&app.db, app.company.id).await;
+    app.stop().await;
+}
