@@ -248,6 +248,7 @@ mod tests {
             migrate = false
             migration_wait = "11s"
             media_max_size = "7B"
+            media_fetch_max_size = "9B"
             media_store = "s3://files/hotline"
             media_link_ttl = "8s"
             public_url = "https://support.example"
@@ -292,6 +293,7 @@ mod tests {
         assert_eq!(settings.media.folder, Path::new("/srv/hotline/media"));
         assert_eq!(settings.media.store, "s3://files/hotline".parse().ok());
         assert_eq!((settings.media.bytes_max, settings.media.link_valid_for.as_secs()), (7, 8));
+        assert_eq!(settings.media.fetched_bytes_max, 9);
         assert_eq!(settings.media.public_url.as_deref(), Some("https://support.example"));
         assert_eq!(settings.provider.url, "https://provider.example/graph");
         assert_eq!((settings.provider.version.as_str(), settings.provider.call_time_max.as_secs()), ("v24.0", 9));

@@ -42,10 +42,14 @@ pub struct FileArgs {
     /// Where files are stored.
     #[command(flatten)]
     pub place: MediaPlaceArgs,
-    /// Maximum size of a sent or received file
+    /// Maximum size of a file that is uploaded
     #[arg(long, alias = "media-bytes-max", env = "HOTLINE_MEDIA_MAX_SIZE", default_value_t = Size(media::BYTES_MAX),
         value_name = "SIZE", value_parser = units::sizes(BYTE, BYTE..=SIZE_MAX))]
     pub media_max_size: Size,
+    /// Maximum size of a file that is fetched from a provider, where a contact has sent it
+    #[arg(long, env = "HOTLINE_MEDIA_FETCH_MAX_SIZE", default_value_t = Size(media::FETCHED_BYTES_MAX),
+        value_name = "SIZE", value_parser = units::sizes(BYTE, BYTE..=SIZE_MAX))]
+    pub media_fetch_max_size: Size,
     /// Time for which a file URL is valid
     #[arg(long, alias = "media-link-valid-for-s", env = "HOTLINE_MEDIA_LINK_TTL",
         default_value = units::display(media::LINK_VALID_FOR), value_name = "DURATION",
@@ -85,6 +89,7 @@ impl FileArgs {
         Ok(media::Options {
             store: self.place.media_store.clone(),
             bytes_max: self.media_max_size.0,
+            fetched_bytes_max: self.media_fetch_max_size.0,
             public_url: public_url.map(str::to_owned),
             free_bytes_min: self.min_free_space.0,
             is_shared: self.place.media_shared.is_some(),

@@ -56,6 +56,10 @@ pub use unreferenced_files::UnreferencedFiles;
 /// Default maximum size of a file.
 pub const BYTES_MAX: u64 = 16 * 1024 * 1024;
 
+/// Default of the maximum size of a file that is fetched from a provider: the largest that contacts can send, a document on
+/// WhatsApp. <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media#supported-media-types>
+pub const FETCHED_BYTES_MAX: u64 = 100 * 1024 * 1024;
+
 /// Default validity of a URL. As long as responses are recorded for retries, so that these contain valid URLs too.
 pub const LINK_VALID_FOR: Duration = Duration::from_secs(24 * 3600);
 
@@ -75,8 +79,10 @@ pub struct Options {
     pub folder: PathBuf,
     /// The bucket for stored files.
     pub store: Option<StoreUrl>,
-    /// Maximum size of a file.
+    /// Maximum size of a file that is uploaded.
     pub bytes_max: u64,
+    /// Maximum size of a file that is fetched from a provider.
+    pub fetched_bytes_max: u64,
     /// Scheme, host and port under which clients reach the service; `None`: URLs are relative.
     pub public_url: Option<String>,
     /// Validity of a URL.
@@ -98,6 +104,7 @@ impl Options {
             folder,
             store: None,
             bytes_max: BYTES_MAX,
+            fetched_bytes_max: FETCHED_BYTES_MAX,
             public_url: None,
             link_valid_for: LINK_VALID_FOR,
             sweep_every: SWEEP_EVERY,
@@ -114,6 +121,7 @@ pub struct Media(Arc<Inner>);
 
 struct Inner {
     bytes_max: u64,
+    fetched_bytes_max: u64,
     incoming: Incoming,
     storage: Storage,
     links: Links,
@@ -158,7 +166,8 @@ impl Media {
     ) -> Result<Self, OpenError> {
         let key = installation_keys::find_or_stand_in(db, keys, "media_links").await?;
         let public_url = options.public_url.clone();
-        let (bytes_max, sweep_every) = (options.bytes_max, options.sweep_every);
+        let (bytes_max, fetched_bytes_max) = (options.bytes_max, options.fetched_bytes_max);
+        let sweep_every = options.sweep_every;
         let valid_for = TimeDelta::from_std(options.link_valid_for).unwrap_or(TimeDelta::MAX);
         let folder = options.folder.clone();
         let store = options.store.clone();
@@ -172,6 +181,7 @@ impl Media {
         let (incoming, storage, shared_folder_id) = open.await.map_err(io::Error::other)??;
         Ok(Self(Arc::new(Inner {
             bytes_max,
+            fetched_bytes_max,
             incoming,
             storage,
             links: Links::new(key, public_url.as_deref(), valid_for),
@@ -188,9 +198,14 @@ impl Media {
         self.0.shared_folder_id.as_deref()
     }
 
-    /// Maximum size of a file.
+    /// Maximum size of a file that is uploaded.
     pub fn bytes_max(&self) -> u64 {
         self.0.bytes_max
+    }
+
+    /// Maximum size of a file that is fetched from a provider.
+    pub fn fetched_bytes_max(&self) -> u64 {
+        self.0.fetched_bytes_max
     }
 
     /// The folder of incoming files.
@@ -218,10 +233,20 @@ impl Media {
         declared: &FileDeclaration,
         stream: impl Stream<Item = Result<Bytes, E>>,
     ) -> Result<Upload, StoreError<E>> {
-        let file = self.0.incoming.receive(company, stream, self.0.bytes_max, mime_type::HEAD_BYTES).await;
+        self.receive_within(company, declared, stream, self.0.bytes_max).await
+    }
+
+    async fn receive_within<E>(
+        &self,
+        company: CompanyId,
+        declared: &FileDeclaration,
+        stream: impl Stream<Item = Result<Bytes, E>>,
+        bytes_max: u64,
+    ) -> Result<Upload, StoreError<E>> {
+        let file = self.0.incoming.receive(company, stream, bytes_max, mime_type::HEAD_BYTES).await;
         let file = file.map_err(|error| match error {
             SpoolError::Source(error) => StoreError::Source(error),
-            SpoolError::TooLong => FileError::TooLarge(self.0.bytes_max).into(),
+            SpoolError::TooLong => FileError::TooLarge(bytes_max).into(),
             SpoolError::Disk(reason) => Unavailable::Store(reason).into(),
             SpoolError::Full => Unavailable::DiskFull.into(),
         })?;
@@ -278,7 +303,7 @@ impl Media {
         }));
     }
 
-    /// Receives and stores a file: [`Media::receive`], then [`Media::publish`].
+    /// Receives and stores a file that is fetched from a provider.
     ///
     /// # Errors
     /// Why it is refused, or could not be stored.
@@ -288,7 +313,7 @@ impl Media {
         declared: &FileDeclaration,
         stream: impl Stream<Item = Result<Bytes, E>>,
     ) -> Result<StoredMedia, StoreError<E>> {
-        let upload = self.receive(company, declared, stream).await?;
+        let upload = self.receive_within(company, declared, stream, self.0.fetched_bytes_max).await?;
         Ok(self.publish(company, upload).await?)
     }
 

@@ -11,6 +11,7 @@
 //! after [`ID_RETRY_MAX`] if the provider can be asked for its URL, after [`URL_RETRY_MAX`] if only a URL is known,
 //! and at once if the URL is forbidden.
 
+mod byte_budget;
 mod queue;
 
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
+use self::byte_budget::ByteBudget;
 use self::queue::{DownloadLimits, DownloadQueue, PendingFile};
 use super::call::FileReference;
 use crate::media::{FileDeclaration, FileError, Media, StoreError};
@@ -63,6 +65,8 @@ struct Inner {
     outbound: Outbound,
     media: Media,
     queue: Mutex<DownloadQueue<Download>>,
+    /// The bytes of the files that are being downloaded.
+    bytes: ByteBudget,
     search_requested: Notify,
 }
 
@@ -151,13 +155,15 @@ impl Downloads {
     /// Creates the downloads with these clients.
     pub fn new(engine: Engine, graph: Graph, outbound: Outbound, media: Media) -> Self {
         let queue = Mutex::new(DownloadQueue::new(DownloadLimits::default()));
-        Self(Arc::new(Inner { engine, graph, outbound, media, queue, search_requested: Notify::new() }))
+        let bytes = ByteBudget::default();
+        Self(Arc::new(Inner { engine, graph, outbound, media, queue, bytes, search_requested: Notify::new() }))
     }
 
     /// Drops a company's waiting files; the table still has them.
     pub fn forget(&self, company: CompanyId) {
-        let Inner { engine: _, graph: _, outbound: _, media: _, queue: _, search_requested: _ } = &*self.0;
-        self.0.queue.lock().forget(company);
+        // Bytes are counted only for as long as a download runs.
+        let Inner { engine: _, graph: _, outbound: _, media: _, queue, bytes: _, search_requested: _ } = &*self.0;
+        queue.lock().forget(company);
     }
 
     /// Requests a search for files that are not being downloaded.
@@ -312,7 +318,7 @@ impl Downloads {
         };
         let reply = self.0.graph.file(account, id).await.map_err(|error| lookup_error(&error))?;
         let reply = reply.unwrap_or_default();
-        let bytes_max = self.0.media.bytes_max();
+        let bytes_max = self.0.media.fetched_bytes_max();
         if reply["file_size"].as_u64().is_some_and(|size| size > bytes_max) {
             return Err(DownloadError::Refused(FileError::TooLarge(bytes_max)).into_fetch_error());
         }
@@ -342,6 +348,11 @@ impl Downloads {
             },
             declared => declared,
         };
+        let bytes_max = self.0.media.fetched_bytes_max();
+        let bytes = response.content_length().map_or(bytes_max, |declared| declared.min(bytes_max));
+        let others = || FetchError::Transient("other files of the company are being downloaded".to_owned());
+        let reserved = self.0.bytes.reserve(company, bytes).await;
+        let _reserved = reserved.ok_or_else(|| DownloadError::Fetch(others()))?;
         match self.0.media.store(company, &declared, response.bytes_stream()).await {
             Ok(stored) => Ok(stored),
             Err(StoreError::Refused(refused)) => Err(DownloadError::Refused(refused)),
@@ -383,7 +394,7 @@ impl DownloadError {
         };
         let message = match refused {
             // For the operator: the provider itself may accept larger ones.
-            FileError::TooLarge(_) => format!("{refused}, the limit set by --media-max-size"),
+            FileError::TooLarge(_) => format!("{refused}, the limit set by --media-fetch-max-size"),
             refused => refused.to_string(),
         };
         FetchError::Permanent(MessageError { code: code.to_owned(), message })

@@ -276,3 +276,39 @@ async fn dead_addresses_of_one_company_hold_up_no_other_s_files() {
     drop(dead);
     app.stop().await;
 }
+
+#[actix_web::test]
+async fn a_file_is_fetched_up_to_the_providers_own_limit() {
+    // More than may be uploaded.
+    const SIZE: usize = 17 << 20;
+    let provider = Provider::start().await;
+    let app = TestApp::shared().await;
+    let channel = with_provider(&app, &provider).await;
+    let mut bytes = PDF.to_vec();
+    bytes.resize(SIZE, b' ');
+    let paper = provider.offer("application/pdf", bytes);
+    let call = channel.speaks().message(MARIA, "Maria", file("wamid.1", "document", &paper, "application/pdf", None));
+    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    let media = fetched(&app, &channel).await;
+    assert_eq!((&media["mimeType"], &media["size"]), (&json!("application/pdf"), &json!(SIZE)));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_error_of_a_file_that_is_too_large_names_the_option() {
+    let provider = Provider::start().await;
+    let mut options = TestOptions::default();
+    options.media.fetched_bytes_max = 20;
+    let app = OwnApp::start_with(options).await;
+    let channel = with_provider(&app, &provider).await;
+    let paper = provider.offer("application/pdf", PDF);
+    let call = channel.speaks().message(MARIA, "Maria", file("wamid.1", "document", &paper, "application/pdf", None));
+    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    let first = async || messages(&app.api, channel.id).await.remove(0);
+    eventually("it is given up", || async { first().await["error"].is_object() }).await;
+    let message = "the file is larger than 20 bytes, the limit set by --media-fetch-max-size";
+    let shown = first().await;
+    assert_eq!(shown["error"], json!({"code": "ERR_API_PAYLOAD_TOO_LARGE", "message": message}));
+    assert_eq!(shown["media"], Value::Null);
+    app.stop().await;
+}

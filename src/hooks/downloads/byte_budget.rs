@@ -1,0 +1,31 @@
+//! The bytes of files that are being downloaded: few large ones must not fill a disk before it is noticed.
+
+use std::time::Duration;
+
+use hotline_persistence::CompanyId;
+use hotline_persistence::limits::{BudgetLimits, KeyedBudget, ReservedBytes};
+
+/// Bytes of a company's files that are downloaded at once: two of the largest.
+const BYTES_PER_COMPANY_MAX: usize = 256 << 20;
+
+/// Of all companies together.
+const BYTES_MAX: usize = 2 << 30;
+
+/// How long a file waits for others before its download is retried later.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// The bytes of running downloads.
+pub(super) struct ByteBudget(KeyedBudget<CompanyId>);
+
+impl Default for ByteBudget {
+    fn default() -> Self {
+        Self(KeyedBudget::new(BudgetLimits::new(BYTES_MAX), |_| BYTES_PER_COMPANY_MAX))
+    }
+}
+
+impl ByteBudget {
+    /// Reserves a file's bytes; `None` if others of its company, or of all, are not finished in time.
+    pub(super) async fn reserve(&self, company: CompanyId, bytes: u64) -> Option<ReservedBytes<CompanyId>> {
+        self.0.reserve(vec![company], usize::try_from(bytes).unwrap_or(usize::MAX), WAIT_MAX).await
+    }
+}
