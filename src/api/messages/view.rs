@@ -308,7 +308,7 @@ pub struct Job {
     /// sent again, so that the contact may have it twice.
     #[schema(example = 1)]
     pub attempts: u32,
-    /// `unknown` while nobody knows whether a queued message has left.
+    /// `unknown` while it is unknown whether a queued message has left.
     pub outcome: Option<JobOutcome>,
 }
 

@@ -50,7 +50,7 @@ text_enum! {
 }
 
 text_enum! {
-    /// Why a campaign is paused that nobody has paused.
+    /// Why a campaign is paused that no user has paused.
     PausedReason {
         /// The provider has paused its template.
         TemplatePaused = "template_paused",
@@ -78,7 +78,7 @@ pub struct Campaign {
     #[schema(example = "Spring sale")]
     pub name: String,
     pub status: CampaignStatus,
-    /// Why it is paused, unless somebody has paused it.
+    /// Why it is paused, unless a user has paused it.
     pub paused_reason: Option<PausedReason>,
     /// When it starts automatically, unless it is started earlier.
     pub scheduled_at: Timestamp,

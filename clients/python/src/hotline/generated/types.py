@@ -154,7 +154,7 @@ MessageType = Literal["text", "media", "template", "interactive", "note", "syste
 
 
 PausedReason = Literal["template_paused", "template_disabled", "template_rejected", "template_deleted"]
-"""Why a campaign is paused that nobody has paused."""
+"""Why a campaign is paused that no user has paused."""
 
 
 Position = Literal["left", "right"]
@@ -898,7 +898,7 @@ class Campaign(TypedDict):
     message: Union[str, None]
     # Name.
     name: str
-    # Why it is paused, unless somebody has paused it.
+    # Why it is paused, unless a user has paused it.
     pausedReason: Union[PausedReason, None]
     # Messages per minute, evenly spread.
     ratePerMinute: int
@@ -927,7 +927,7 @@ class CampaignCounts(TypedDict):
     sent: int
     # No message was sent; the recipient's `error` says why.
     skipped: int
-    # Nobody knows whether the message has left, because the provider's answer was lost. It is not sent again; a
+    # It is unknown whether the message has left, because the provider's answer was lost. It is not sent again; a
     # status settles it, or it fails after 24 hours.
     unknown: int
 
@@ -2127,7 +2127,7 @@ class Job(TypedDict):
     jobId: str
     # The first message of the send.
     messageId: MessageId
-    # `unknown` while nobody knows whether a queued message has left.
+    # `unknown` while it is unknown whether a queued message has left.
     outcome: Union[JobOutcome, None]
     # The status.
     status: MessageStatus
