@@ -22,7 +22,7 @@ async fn a_send_answers_a_job_and_keeps_the_message() {
     assert_eq!(
         job,
         &json!({"jobId": job_id, "status": "queued", "messageId": id(message), "ticketId": message["ticketId"], "error": null,
-            "waitingFor": job["waitingFor"]})
+            "waitingFor": job["waitingFor"], "attempts": 0, "outcome": null})
     );
     assert_timestamp(&message["createdAt"]);
     let opened = ticket(&app.api, message["ticketId"].as_i64().expect("ticket")).await;
@@ -58,7 +58,7 @@ async fn a_job_is_known_by_its_own_id_only() {
     assert_eq!(
         job.data(200),
         &json!({"jobId": job_id, "status": "sent", "messageId": id(&message), "ticketId": open, "error": null,
-            "waitingFor": null})
+            "waitingFor": null, "attempts": 1, "outcome": null})
     );
     let nobody = app.api.get(&format!("/messages/{NOBODY}")).await.body;
     for unknown in [&format!("job_{NOBODY}"), &format!("job_{inbound}"), &id(&message).to_string(), "job_", "abc"] {
