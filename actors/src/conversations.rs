@@ -72,6 +72,14 @@ impl Conversations {
         }
     }
 
+    /// Sets the open ticket of a contact for whom nothing can be opened at the moment; none when there is none.
+    pub fn set(&self, contact: ContactId, open: Option<TicketId>) {
+        match open {
+            Some(ticket) => drop(self.slots.insert(contact, Slot::Open(ticket))),
+            None => drop(self.slots.remove(&contact)),
+        }
+    }
+
     /// Removes a closed ticket that is no longer hot.
     pub fn release(&self, contact: ContactId, ticket: TicketId) {
         self.slots.remove_if(&contact, |_, slot| *slot == Slot::Closed(ticket));
@@ -101,6 +109,15 @@ mod tests {
         assert_eq!(slots.get(ContactId::new(1)), Some(Slot::Open(TicketId::new(7))));
         assert!(slots.open::<(), ()>(ContactId::new(2), |_| Err(())).is_err());
         assert_eq!(slots.get(ContactId::new(2)), None);
+    }
+
+    #[test]
+    fn a_contact_that_is_merged_gives_up_its_slot() {
+        let slots = Conversations::of([(ContactId::new(1), TicketId::new(7)), (ContactId::new(2), TicketId::new(8))]);
+        slots.set(ContactId::new(1), None);
+        slots.set(ContactId::new(2), Some(TicketId::new(7)));
+        assert_eq!((slots.get(ContactId::new(1)), slots.len()), (None, 1));
+        assert_eq!(slots.get(ContactId::new(2)), Some(Slot::Open(TicketId::new(7))));
     }
 
     #[test]

@@ -90,10 +90,15 @@ impl Assigners {
     /// Records a ticket's agent; none when it is closed or unassigned. To be called for each change after it was
     /// appended.
     pub(crate) fn record_assignment(&self, ticket: &Ticket) {
+        self.record(ticket.row.company_id, ticket.row.id, agent_of(ticket));
+    }
+
+    /// Records the agent of an open ticket; none when it is unassigned, closed, or gone.
+    pub(crate) fn record(&self, company: CompanyId, ticket: TicketId, agent: Option<UserId>) {
         // Not locked within the map, so that a company's turn does not block other companies.
-        let assigner = self.assigners.get(&ticket.row.company_id).map(|assigner| assigner.clone());
+        let assigner = self.assigners.get(&company).map(|assigner| assigner.clone());
         if let Some(assigner) = assigner {
-            assigner.state.lock().record(ticket.row.id, agent_of(ticket));
+            assigner.state.lock().record(ticket, agent);
         }
     }
 }

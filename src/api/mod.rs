@@ -17,6 +17,7 @@ pub mod events;
 pub mod global_variables;
 pub mod health;
 pub mod media;
+pub mod merges;
 pub mod messages;
 pub mod plain;
 pub mod product_categories;

@@ -26,6 +26,7 @@ mod if_match;
 mod leaving;
 mod media;
 mod members;
+mod merges;
 mod messages;
 mod metrics;
 mod model;

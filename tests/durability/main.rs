@@ -24,6 +24,7 @@ mod load;
 mod logs;
 mod media;
 mod merged;
+mod merges;
 mod metrics;
 mod migrations;
 mod modes;

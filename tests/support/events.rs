@@ -6,8 +6,12 @@ use sqlx::AssertSqlSafe;
 /// Every event of a company, one a row: `id`, `kind`, and of messages `message` and `status`.
 const EVENTS: &str = "with told as (
     select e.first_id + t.place - 1 as id, t.event ->> 'k' as kind, (t.event -> 'r' -> 'm' ->> 'i')::bigint as message,
-        (t.event -> 'r' -> 't' -> 'r' ->> 'id')::bigint as ticket, t.event -> 'r' -> 's' -> 'r' ->> 'id' as session
-    from events e, jsonb_array_elements(e.told::jsonb) with ordinality t (event, place) where e.company_id = $1)";
+        coalesce(g.into_id, x.ticket) as ticket, t.event -> 'r' -> 's' -> 'r' ->> 'id' as session
+    from events e cross join jsonb_array_elements(e.told::jsonb) with ordinality t (event, place)
+    cross join lateral (select (t.event -> 'r' -> 't' -> 'r' ->> 'id')::bigint as ticket) x
+    -- What a ticket's history tells goes over with it.
+    left join merges g on g.company_id = $1 and g.noun = 'ticket' and g.id = x.ticket
+    where e.company_id = $1)";
 
 /// What is asked of them, and must find nothing.
 const QUESTIONS: [(&str, &str); 7] = [
@@ -82,11 +86,12 @@ const PLAIN_QUESTIONS: [(&str, &str); 3] = [
          group by r.noun, r.id having count(t.id) <> 1",
     ),
     (
-        "a contact or card that is gone is told of as gone, once, and none that is there",
+        "a contact or card that is gone is told of as gone, once, and none that is there; a merged one is named by the other",
         "select t.record, count(*) filter (where t.kind = t.noun || '.deleted'), count(r.id) from told t
          left join records r on r.noun = t.noun and r.id = t.record where t.noun in ('contact', 'card')
          group by t.noun, t.record
-         having count(*) filter (where t.kind = t.noun || '.deleted') <> (count(r.id) = 0)::integer",
+         having count(*) filter (where t.kind = t.noun || '.deleted') <> (count(r.id) = 0 and not exists (
+             select from merges g where g.company_id = $1 and g.noun = t.noun and g.id = t.record))::integer",
     ),
     (
         "a contact or card is what was told of it last",

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use dashmap::DashMap;
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::{ChannelId, CompanyId, ContactId, phone_numbers};
@@ -29,6 +30,7 @@ use hot_tickets::HotTickets;
 pub(crate) use hot_tickets::RegistrationGuard;
 use pending_deletions::PendingDeletions;
 
+use crate::clock::now;
 use crate::ttl_cache::TtlCache;
 pub(crate) use pending_deletions::DeletionGuard;
 
@@ -57,6 +59,8 @@ pub(crate) struct ContactCache {
     reachable: TtlCache<(CompanyId, ChannelId, ContactId), ()>,
     /// When contacts last wrote on a channel.
     last_inbound: TtlCache<(CompanyId, ChannelId, ContactId), LastInbound>,
+    /// When a merge of contacts, or of their tickets, was settled.
+    merged_at: TtlCache<ContactKey, DateTime<Utc>>,
     versions: Vec<AtomicU64>,
     locks: DashMap<CompanyId, Arc<RwLock<()>>>,
     /// The tickets whose actors have a copy of a contact.
@@ -74,6 +78,7 @@ impl Default for ContactCache {
             by_address: ttl_cache(),
             reachable: ttl_cache(),
             last_inbound: ttl_cache(),
+            merged_at: ttl_cache(),
             versions: (0..VERSIONS).map(|_| AtomicU64::new(0)).collect(),
             locks: DashMap::new(),
             hot_tickets: Arc::default(),
@@ -109,6 +114,7 @@ impl ContactCache {
             by_address,
             reachable,
             last_inbound,
+            merged_at,
             versions: _,
             locks,
             hot_tickets: _,
@@ -119,6 +125,7 @@ impl ContactCache {
         by_address.remove_where(|(of, ..)| *of == company);
         reachable.remove_where(|(of, ..)| *of == company);
         last_inbound.remove_where(|(of, ..)| *of == company);
+        merged_at.remove_where(|(of, _)| *of == company);
         locks.remove(&company);
         // Versions are shared by contacts of all companies, and a change only causes another read. Ticket actors are
         // registered for as long as they live, and contacts are marked for as long as their deletion takes.
@@ -131,6 +138,7 @@ impl ContactCache {
         self.by_address.sweep();
         self.reachable.sweep();
         self.last_inbound.sweep();
+        self.merged_at.sweep();
     }
 
     /// A contact by id, if it is cached.
@@ -171,6 +179,22 @@ impl ContactCache {
     ) {
         // Calls of a provider may arrive out of order, and a look-up may end after a later call.
         self.last_inbound.merge(&(company, channel, contact), last_inbound, |old, new| *old.max(new));
+    }
+
+    /// Forgets when a contact wrote, on every channel: it has taken over the messages of another.
+    pub(crate) fn forget_last_inbound(&self, company: CompanyId, contact: ContactId) {
+        self.last_inbound.remove_where(|(of, _, id)| (*of, *id) == (company, contact));
+    }
+
+    /// Records that a merge of contacts, or of their tickets, is settled.
+    pub(crate) fn record_merge(&self, company: CompanyId, contacts: &[ContactId]) {
+        let at = now();
+        contacts.iter().for_each(|contact| self.merged_at.insert((company, *contact), at));
+    }
+
+    /// Whether a merge of a contact, or of its tickets, was settled at this time or later.
+    pub(crate) fn was_merged_since(&self, company: CompanyId, contact: ContactId, since: DateTime<Utc>) -> bool {
+        self.merged_at.get(&(company, contact)).is_some_and(|at| at >= since)
     }
 
     /// When a contact last wrote on a channel, as far as cached.

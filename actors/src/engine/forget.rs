@@ -35,8 +35,9 @@ impl Engine {
             retention,
             // Enters the company before each step, and holds nothing of it.
             cascades: _,
-            // So does this.
+            // So do these.
             erasures: _,
+            merging: _,
             attendance,
             base,
             sweeper: _,

@@ -5,6 +5,7 @@ mod campaigns;
 mod cascades;
 mod erasures;
 mod forget;
+mod merging;
 mod retention;
 mod schedules;
 mod sessions;
@@ -22,6 +23,7 @@ use tokio::runtime::Handle;
 pub use campaigns::{CampaignHold, CampaignStartGuard, CampaignStats, Campaigns};
 pub use cascades::Cascades;
 pub use erasures::Erasures;
+pub use merging::{MergeHold, Merging};
 pub use retention::{Retention, RetentionFigures};
 pub use schedules::{ScheduleStats, Schedules};
 pub use sessions::{Identified, Sessions, VisitorTurn};
@@ -82,6 +84,8 @@ pub struct Engine {
     pub cascades: Arc<Cascades>,
     /// Erasure of people's data.
     pub erasures: Arc<Erasures>,
+    /// Merges of contacts and of tickets.
+    pub merging: Arc<Merging>,
     /// Who is present to answer visitors.
     pub attendance: Arc<Attendance>,
     base: Arc<Base>,
@@ -121,7 +125,8 @@ impl Engine {
         let sending = Arc::new(Sending::new(base.clone(), contacts.clone(), tickets.clone(), outboxes));
         let schedules = Arc::new(Schedules::new(base.clone(), contacts.clone(), sending.clone()));
         let campaigns = Arc::new(Campaigns::new(base.clone(), contacts.clone(), sending.clone(), in_transit));
-        let session_scope = Arc::new(SessionScope::new(base.clone(), inbound.clone(), tickets.clone(), watchers));
+        let session_scope =
+            Arc::new(SessionScope::new(base.clone(), contacts.clone(), inbound.clone(), tickets.clone(), watchers));
         let sessions = Arc::new(Sessions::new(base.clone(), contacts.clone(), session_scope.clone()));
         let retention = Arc::new(Retention::new(base.clone(), cache.clone(), ticket_scope.clone(), sessions.clone()));
         let cascades = Arc::new(Cascades::new(base.clone(), schedules.clone()));
@@ -131,6 +136,13 @@ impl Engine {
             tickets: tickets.clone(),
             sessions: sessions.clone(),
             cascades: cascades.clone(),
+        });
+        let merging = Arc::new(Merging {
+            base: base.clone(),
+            contacts: contacts.clone(),
+            tickets: tickets.clone(),
+            sessions: sessions.clone(),
+            schedules: schedules.clone(),
         });
         let sweeper = Arc::new(Sweeper::new(base.clone(), cache, ticket_scope, session_scope, sessions.clone()));
         let (swept, attendance) = (Arc::default(), Arc::default());
@@ -146,6 +158,7 @@ impl Engine {
             retention,
             cascades,
             erasures,
+            merging,
             attendance,
             base,
             sweeper,

@@ -12,8 +12,8 @@ use crate::base::Base;
 use crate::base::retry::{no_conflict, on_conflict};
 use crate::registry::{ActorHandle, Envelope, Population, Registry, dismiss};
 use crate::schedules::{
-    CancelSchedule, CreateSchedule, FailSchedule, NewSchedule, ReadSchedule, ScheduleChanges, ScheduleDispatcher,
-    ScheduleScope, Scheduled, UpdateSchedule,
+    CancelSchedule, CreateSchedule, FailSchedule, NewSchedule, ReadSchedule, ReloadAgenda, ScheduleChanges,
+    ScheduleDispatcher, ScheduleScope, Scheduled, UpdateSchedule,
 };
 use crate::services::{Contacts, Sending};
 use crate::tickets::AttachedChanges;
@@ -47,6 +47,7 @@ impl Schedules {
     pub(super) fn new(base: Arc<Base>, contacts: Arc<Contacts>, sending: Arc<Sending>) -> Self {
         let scope = Arc::new(ScheduleScope {
             base: base.clone(),
+            contacts: contacts.clone(),
             sending,
             hot: Registry::default(),
             sent: 0.into(),
@@ -77,7 +78,7 @@ impl Schedules {
     /// Ends the actor of a closed company, so that none of its scheduled messages are sent.
     pub(super) async fn forget_company(&self, company: CompanyId) -> Result<(), Refusal> {
         let Self { base: _, contacts: _, scope } = self;
-        let ScheduleScope { base: _, sending: _, hot, sent: _, failed: _ } = &**scope;
+        let ScheduleScope { base: _, contacts: _, sending: _, hot, sent: _, failed: _ } = &**scope;
         dismiss(hot, |key| *key == company).await
     }
 
@@ -97,14 +98,27 @@ impl Schedules {
     /// Schedules a message.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the log is full.
+    /// [`Refusal::NotFound`] when the contact was deleted; [`Refusal::Unavailable`] when the log is full.
     pub async fn create(
         &self,
         company: CompanyId,
         new: NewSchedule,
         attached: Option<AttachedChanges<Scheduled>>,
     ) -> Result<Scheduled, Refusal> {
-        self.ask(company, CreateSchedule { new, attached }).await
+        let attempt = || async {
+            let contact = self.contacts.get(company, new.contact.id).await?.ok_or(Refusal::NotFound)?;
+            let new = NewSchedule { contact, ..new.clone() };
+            self.deliver(company, CreateSchedule { new, attached: attached.clone() }).await
+        };
+        on_conflict(self.contacts.cache(), company, attempt, no_conflict).await
+    }
+
+    /// Reads a company's pending messages again, after some were changed in the tables.
+    pub(super) async fn reload(&self, company: CompanyId) {
+        if let Some(hot) = self.scope.hot.get(&company) {
+            // The actor may have ended already.
+            let _ = hot.addr.send(ReloadAgenda).await;
+        }
     }
 
     /// Changes a pending message.

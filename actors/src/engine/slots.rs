@@ -51,6 +51,8 @@ impl Engine {
             // Signs of people, which come again.
             attendance: _,
             erasures: _,
+            // Of requests.
+            merging: _,
             base,
         } = self;
         let (ownership, db) = (base.store.ownership(), &base.store.housekeeping);

@@ -21,6 +21,11 @@ pub struct Scheduled {
     pub contact: Option<Arc<ContactRef>>,
 }
 
+/// Messages were changed in the tables: all are read again.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub(crate) struct ReloadAgenda;
+
 /// A message to be scheduled.
 #[derive(Clone, Debug)]
 pub struct NewSchedule {

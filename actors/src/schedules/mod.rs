@@ -7,5 +7,5 @@ mod messages;
 
 pub(crate) use dispatcher::ScheduleScope;
 pub use dispatcher::{ScheduleDispatcher, ScheduleFigures};
-pub(crate) use messages::{CancelSchedule, CreateSchedule, FailSchedule, ReadSchedule, UpdateSchedule};
+pub(crate) use messages::{CancelSchedule, CreateSchedule, FailSchedule, ReadSchedule, ReloadAgenda, UpdateSchedule};
 pub use messages::{NewSchedule, ScheduleChanges, Scheduled};

@@ -3,6 +3,7 @@
 mod assignment;
 mod contacts;
 mod inbound;
+mod merged_tickets;
 mod sending;
 mod tickets;
 

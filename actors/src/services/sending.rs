@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use hotline_persistence::id_blocks::IdBlocks;
 use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::contacts::{ContactByNumber, ContactRef};
@@ -62,6 +63,18 @@ pub struct Target {
     channel: ChannelId,
     kind: ChannelType,
     to: TargetKind,
+    follows: Follows,
+}
+
+/// Whether a message goes to the contact or ticket that its target was merged into.
+#[derive(Clone, Copy, Debug)]
+enum Follows {
+    /// If they were merged at this time or later: the sender could not know of it.
+    Since(DateTime<Utc>),
+    /// Always: the sender named the target long before.
+    Always,
+    /// Never: the sender turns to the other one by itself.
+    Never,
 }
 
 #[derive(Clone, Debug)]
@@ -83,6 +96,18 @@ impl Target {
             TargetKind::Contact(contact) | TargetKind::Ticket(_, contact) => Some(*contact),
             TargetKind::Number(_) => None,
         }
+    }
+
+    /// The same target, for a sender who named it long before.
+    #[must_use]
+    pub(crate) fn following_all(self) -> Self {
+        Self { follows: Follows::Always, ..self }
+    }
+
+    /// The same target, for a sender who turns to the contact that stays by itself.
+    #[must_use]
+    pub(crate) fn following_none(self) -> Self {
+        Self { follows: Follows::Never, ..self }
     }
 
     /// The contact, if the sender named one directly.
@@ -128,29 +153,67 @@ impl Sending {
         };
         let organization = self.base.organization(company)?;
         let kind = organization.channels.get(&channel).ok_or(Refusal::NotFound)?.kind;
-        Ok(Target { company, channel, kind, to })
+        Ok(Target { company, channel, kind, to, follows: Follows::Since(now()) })
     }
 
     /// Sends to a target: in the named ticket; else in the open ticket, in the latest one if the send reopens, or in a
-    /// new one.
+    /// new one. If the target is merged into another meanwhile, there.
     ///
     /// # Errors
     /// [`Refusal::ContactNotFound`], [`Refusal::ContactUnreachable`], or why the send is refused.
     pub async fn send(&self, target: &Target, execute: impl Into<Execute<Send>>) -> Result<MessageRow, Refusal> {
-        let (company, mut execute) = (target.company, execute.into());
-        let cache = self.contacts.cache();
+        let mut execute = execute.into();
+        match self.send_to(target, &mut execute).await {
+            Err(refusal @ (Refusal::NotFound | Refusal::ContactNotFound)) => {
+                match Box::pin(self.successor(target)).await? {
+                    Some(target) => Box::pin(self.send_to(&target, &mut execute)).await,
+                    None => Err(refusal),
+                }
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn send_to(&self, target: &Target, execute: &mut Execute<Send>) -> Result<MessageRow, Refusal> {
+        let company = target.company;
         match &target.to {
             TargetKind::Ticket(ticket, contact) => {
                 execute.command.facts = self.load_facts(target, *contact, &execute.command).await?;
-                self.tickets.ask(company, *ticket, execute).await
+                self.tickets.try_ask(company, *ticket, &*execute).await
             }
             TargetKind::Contact(contact) => {
                 execute.command.facts = self.load_facts(target, *contact, &execute.command).await?;
-                let attempt = || self.attempt(target, *contact, &execute);
-                on_conflict(cache, company, attempt, is_slot_conflict).await
+                let execute = &*execute;
+                let attempt = || self.attempt(target, *contact, execute);
+                on_conflict(self.contacts.cache(), company, attempt, is_slot_conflict).await
             }
             // Boxed: a large future, which the other sends would carry and copy.
-            TargetKind::Number(new) => Box::pin(self.send_to_number(target, new, execute)).await,
+            TargetKind::Number(new) => Box::pin(self.send_to_number(target, new, execute.clone())).await,
+        }
+    }
+
+    /// What the target was merged into, if the message is to follow it.
+    async fn successor(&self, target: &Target) -> Result<Option<Target>, Refusal> {
+        let (company, Some(contact)) = (target.company, target.contact()) else { return Ok(None) };
+        let is_followed = match target.follows {
+            Follows::Since(since) => self.contacts.cache().was_merged_since(company, contact, since),
+            Follows::Always => true,
+            Follows::Never => false,
+        };
+        if !is_followed {
+            return Ok(None);
+        }
+        let recipient = match target.to {
+            TargetKind::Ticket(ticket, _) => self.tickets.successor(company, ticket).await?.map(Recipient::Ticket),
+            TargetKind::Contact(contact) => {
+                let found = self.contacts.successor(company, contact).await?;
+                found.map(|contact| Recipient::Contact(target.channel, contact))
+            }
+            TargetKind::Number(_) => None,
+        };
+        match recipient {
+            Some(recipient) => self.resolve(company, recipient).await.map(Some),
+            None => Ok(None),
         }
     }
 

@@ -33,7 +33,7 @@ const RELEASED_MAX: i64 = 1000;
 const RELEASES_AT_ONCE: usize = 64;
 
 /// A channel's conversations, loaded or not.
-type ConversationsCell = Arc<OnceCell<Arc<Conversations>>>;
+pub(super) type ConversationsCell = Arc<OnceCell<Arc<Conversations>>>;
 
 /// Tickets as they were read, with the follow-up actions of their messages.
 type LoadedTickets = HashMap<TicketId, (LoadedTicket, Vec<FollowUpRow>)>;
@@ -48,11 +48,11 @@ struct TicketBatch {
 
 /// Access to all tickets.
 pub struct Tickets {
-    base: Arc<Base>,
+    pub(super) base: Arc<Base>,
     contacts: Arc<Contacts>,
     assignment: Arc<Assignment>,
-    scope: Arc<TicketScope>,
-    conversations: DashMap<(CompanyId, ChannelId), ConversationsCell>,
+    pub(super) scope: Arc<TicketScope>,
+    pub(super) conversations: DashMap<(CompanyId, ChannelId), ConversationsCell>,
 }
 
 impl Tickets {
@@ -75,8 +75,17 @@ impl Tickets {
         id: TicketId,
         execute: impl Into<Execute<C>>,
     ) -> Result<C::Reply, Refusal> {
-        let execute = execute.into();
-        let attempt = || self.attempt(company, id, &execute);
+        self.try_ask(company, id, &execute.into()).await
+    }
+
+    /// The same, for a caller who may ask again.
+    pub(super) async fn try_ask<C: Command>(
+        &self,
+        company: CompanyId,
+        id: TicketId,
+        execute: &Execute<C>,
+    ) -> Result<C::Reply, Refusal> {
+        let attempt = || self.attempt(company, id, execute);
         on_conflict(self.contacts.cache(), company, attempt, no_conflict).await
     }
 
@@ -303,7 +312,11 @@ impl Tickets {
     }
 
     /// A channel's conversations; loaded once, and cached until the company is dropped from memory.
-    async fn conversations(&self, company: CompanyId, channel: ChannelId) -> Result<Arc<Conversations>, Refusal> {
+    pub(super) async fn conversations(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+    ) -> Result<Arc<Conversations>, Refusal> {
         let cell = match self.conversations.get(&(company, channel)) {
             Some(cell) => cell.clone(),
             None => self.conversations.entry((company, channel)).or_default().clone(),
@@ -391,7 +404,7 @@ impl StatusDecider for Tickets {
         ticket: TicketId,
         status: UpdateDeliveryStatus,
     ) -> BoxFuture<'_, Result<(), Refusal>> {
-        self.ask(company, ticket, status).boxed()
+        self.ask_following(company, ticket, status).boxed()
     }
 
     fn record_reaction(

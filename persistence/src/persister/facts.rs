@@ -125,7 +125,7 @@ impl Facts {
                 self.add_wrapup(source_row, ticket, id_in(event.to.as_ref(), "wrapupType"), 1);
                 return;
             }
-            EventType::Transferred | EventType::NoteAdded | EventType::Read => return,
+            EventType::Transferred | EventType::NoteAdded | EventType::Read | EventType::Merged => return,
         };
         let cell = cell_before(cell_of(ticket, event.created_at), next);
         self.facts.push((source_row, Fact::Ticket(cell, counts)));

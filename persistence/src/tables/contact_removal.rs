@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::cascades::{self, Cascade};
 use super::contacts::{Tie, find, identities, tie, watch};
+use super::merges::{self, MergedNoun};
 use super::{campaigns, schedules};
 use crate::error::with_timeout;
 use crate::table::Expected;
@@ -59,6 +60,9 @@ async fn remove_references(db: &mut PgConnection, company: CompanyId, id: Contac
     let tickets: Vec<TicketId> = with_timeout(tickets.bind(company).bind(id).fetch_all(&mut *db)).await?;
     if !tickets.is_empty() {
         cascades::forget_tickets(&mut *db, company, &tickets).await?;
+        let tickets: Vec<i64> = tickets.iter().map(|ticket| ticket.0).collect();
+        merges::forget(&mut *db, company, MergedNoun::Ticket, &tickets).await?;
     }
+    merges::forget(&mut *db, company, MergedNoun::Contact, &[id.0]).await?;
     cascades::take_at_once(db, company, Cascade::Contact(id)).await
 }

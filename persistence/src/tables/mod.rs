@@ -24,6 +24,7 @@ pub mod global_variables;
 pub mod idempotency_keys;
 pub mod installation_keys;
 pub mod media;
+pub mod merges;
 pub mod messages;
 pub mod organization;
 pub mod people;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
 use super::cascades;
+use super::merges::{self, MergedNoun};
 use super::source::Source;
 use crate::cluster::OfSlots;
 use crate::error::with_timeout;
@@ -154,6 +155,8 @@ pub async fn remove(
     let messages = remove_messages(db, company, &tickets).await?;
     let last_event = remove_events(db, company, &tickets).await?;
     cascades::forget_tickets(&mut *db, company, &tickets).await?;
+    let ids: Vec<i64> = tickets.iter().map(|ticket| ticket.0).collect();
+    merges::forget(&mut *db, company, MergedNoun::Ticket, &ids).await?;
     let sessions = reduce_sessions(db, company, &contacts, &tickets).await?;
     remove_schedules(db, company, &contacts, &messages.scheduled).await?;
     let last_counted = [Some(last_close), messages.last_counted, last_event].into_iter().flatten().max();

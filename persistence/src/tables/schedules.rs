@@ -90,6 +90,8 @@ impl ScheduleRow {
         Self {
             status: ScheduleStatus::Sent,
             message_id: Some(message.id),
+            // The contact may have been merged into another since the message was taken from the agenda.
+            contact_id: message.contact_id,
             updated_at: message.created_at.max(self.updated_at),
             by: Some(self.scheduled_by(message.user_name.as_deref())),
             ..self.clone()

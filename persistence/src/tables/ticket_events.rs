@@ -22,6 +22,7 @@ text_enum! {
         WrapupChanged = "wrapup_changed",
         NoteAdded = "note_added",
         Read = "read",
+        Merged = "merged",
     }
 }
 

@@ -192,6 +192,18 @@ pub async fn latest(
     .await
 }
 
+/// Sessions of these contacts: the contact and the ticket of each.
+pub async fn of_contacts(
+    db: impl Database<'_>,
+    company: CompanyId,
+    contacts: &[ContactId],
+) -> Result<Vec<(SessionId, ContactId, Option<TicketId>)>> {
+    let find = sqlx::query_as(
+        "select id, contact_id, ticket_id from webchat_sessions where company_id = $1 and contact_id = any ($2)",
+    );
+    with_timeout(find.bind(company).bind(contacts).fetch_all(db)).await
+}
+
 /// The contact's active sessions that are verified, or not, newest first.
 pub async fn active(
     db: impl Database<'_>,

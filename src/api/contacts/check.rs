@@ -3,6 +3,7 @@
 use hotline_persistence::tables::channels::ChannelRow;
 use hotline_persistence::{ChannelId, ContactId};
 
+use crate::api::merges::{self, Mergeable};
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller};
 
@@ -13,8 +14,7 @@ pub fn check_channel(caller: &Caller, id: ChannelId) -> ApiResult<&ChannelRow> {
 
 /// Checks that the contact of a filter belongs to the company.
 pub async fn check_contact(caller: &Caller, app: &App, id: Option<ContactId>) -> ApiResult<()> {
-    match id {
-        Some(id) if app.engine.contacts.get(caller.company, id).await?.is_none() => Err(ApiError::not_found()),
-        _ => Ok(()),
-    }
+    let Some(id) = id else { return Ok(()) };
+    let found = app.engine.contacts.get(caller.company, id).await?.ok_or_else(ApiError::not_found);
+    merges::named(caller, app, Mergeable::Contact(id), found).await.map(drop)
 }

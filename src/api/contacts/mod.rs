@@ -3,6 +3,7 @@
 mod check;
 mod import;
 mod import_report;
+mod merge;
 mod tags;
 mod tax_number;
 mod view;
@@ -16,10 +17,12 @@ use hotline_persistence::tables::tags::Tag;
 
 pub(super) use check::{check_channel, check_contact};
 pub use import::{Import, import};
+pub use merge::merge;
 pub use tags::{add_tag, remove_tag};
 pub use view::Contact;
 pub use write::{create, update};
 
+use super::merges::{self, Mergeable};
 use crate::app::App;
 use crate::web::request::if_match::IfMatch;
 use crate::web::request::values::{Email, Name, Number, Search};
@@ -67,14 +70,16 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiR
 /// `GET /contacts/{contactId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<ContactId>) -> ApiResult<Tagged<Contact>> {
     let db = app.engine.reads().acknowledged_tables(caller.company).await?;
-    let row = contacts::find(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found)?;
+    let row = contacts::find(db, caller.company, id.0).await?.ok_or_else(ApiError::not_found);
+    let row = merges::named(&caller, &app, Mergeable::Contact(id.0), row).await?;
     Ok(Tagged(Json::of(Contact::from(row))))
 }
 
 /// `DELETE /contacts/{contactId}`: also deletes closed tickets, messages and sessions. Refused while a ticket is open
 /// or a session is active.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<ContactId>, if_match: IfMatch) -> ApiResult<NoContent> {
-    app.engine.remove_contact(caller.company, id.0, if_match.0).await?;
+    let removed = app.engine.remove_contact(caller.company, id.0, if_match.0).await;
+    merges::named(&caller, &app, Mergeable::Contact(id.0), removed).await?;
     // The messages are deleted, so their files are no longer referenced.
     app.media.sweep_soon();
     Ok(NoContent)

@@ -5,6 +5,7 @@ use hotline_persistence::ContactId;
 use hotline_persistence::tables::contacts;
 use hotline_persistence::tables::tags::TagId;
 
+use crate::api::merges::{self, Mergeable};
 use crate::app::App;
 use crate::web::{ApiResult, Caller, Idempotency, NoContent, PathId};
 
@@ -16,18 +17,21 @@ pub async fn add_tag(
     once: Idempotency,
 ) -> ApiResult<NoContent> {
     let (contact, tag) = ids.0;
-    once.transaction(app.db(caller.company), async |db| {
-        contacts::link_tag(db, caller.company, contact, tag).await?;
-        Ok(NoContent)
-    })
-    .await
+    let added = once
+        .transaction(app.db(caller.company), async |db| {
+            contacts::link_tag(db, caller.company, contact, tag).await?;
+            Ok(NoContent)
+        })
+        .await;
+    merges::named(&caller, &app, Mergeable::Contact(contact), added).await
 }
 
 /// `DELETE /contacts/{contactId}/tags/{tagId}`. Removing a tag the contact does not have changes nothing.
 pub async fn remove_tag(caller: Caller, app: Data<App>, ids: PathId<(ContactId, TagId)>) -> ApiResult<NoContent> {
     let (contact, tag) = ids.0;
     let mut transaction = app.db(caller.company).begin().await?;
-    contacts::unlink_tag(transaction.connection()?, caller.company, contact, tag).await?;
+    let removed = contacts::unlink_tag(transaction.connection()?, caller.company, contact, tag).await;
+    merges::named(&caller, &app, Mergeable::Contact(contact), removed).await?;
     transaction.commit().await?;
     Ok(NoContent)
 }

@@ -13,6 +13,7 @@ use sqlx::PgConnection;
 use super::Contact;
 use super::tax_number::TaxNumber;
 use crate::api::custom_values::{self, CustomValueInput};
+use crate::api::merges::{self, Mergeable};
 use crate::app::App;
 use crate::web::request::if_match::IfMatch;
 use crate::web::request::values::{Email, Name, NonBlankText, Number, PictureAddress};
@@ -196,7 +197,8 @@ pub async fn update(
             watched.record(db, &[id]).await?;
             Ok(Json::of(find(db, company, id).await?))
         })
-        .await?;
+        .await;
+    let response = merges::named(&caller, &app, Mergeable::Contact(id), response).await?;
     changes.settle().await;
     Ok(response)
 }

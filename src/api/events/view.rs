@@ -105,6 +105,28 @@ pub struct EventTemplate {
     pub template: ChangedTemplate,
 }
 
+/// A ticket that another one was merged into.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MergedTicket {
+    #[serde(flatten)]
+    pub ticket: Ticket,
+    /// The id of the other ticket, which is gone.
+    #[schema(example = 12)]
+    pub merged_from: TicketId,
+}
+
+/// A contact that another one was merged into.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MergedContact {
+    #[serde(flatten)]
+    pub contact: Contact,
+    /// The id of the other contact, which is gone. What referred to it refers to this one.
+    #[schema(example = 12)]
+    pub merged_from: ContactId,
+}
+
 /// The ticket of a received message at that time.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -120,12 +142,15 @@ pub struct ReceivedIn {
 #[serde(untagged)]
 pub enum EventData {
     Ticket(Box<Ticket>),
+    MergedTicket(Box<MergedTicket>),
     Message(Box<EventMessage>),
     GoneMessage(GoneMessage),
     Session(Box<Session>),
     GoneSession(GoneSession),
     #[schema(value_type = Contact)]
     Contact(StoredJson<Contact>),
+    #[schema(value_type = MergedContact)]
+    MergedContact(StoredJson<MergedContact>),
     #[schema(value_type = Card)]
     Card(StoredJson<Card>),
     Schedule(Box<Schedule>),
@@ -299,7 +324,12 @@ fn event_view(event: StoredEvent, messages: &HashMap<MessageId, MessageRow>, con
     let previous = previous_values(&event, messages);
     let data = match event.record {
         Record::Ticket(snapshot) => {
-            EventData::Ticket(Box::new(Ticket::of(organization, Arc::new(restore_ticket(*snapshot)))))
+            let merged_from = snapshot.merged_from;
+            let ticket = Ticket::of(organization, Arc::new(restore_ticket(*snapshot)));
+            match merged_from {
+                Some(merged_from) => EventData::MergedTicket(Box::new(MergedTicket { ticket, merged_from })),
+                None => EventData::Ticket(Box::new(ticket)),
+            }
         }
         Record::Message(snapshot) => match messages.get(&snapshot.id) {
             Some(row) => message_data(row_at(row, event.created_at), event.kind, snapshot, context),
@@ -312,6 +342,9 @@ fn event_view(event: StoredEvent, messages: &HashMap<MessageId, MessageRow>, con
             Some(contact) => EventData::Session(Box::new(Session::of(snapshot.row, contact))),
             None => EventData::GoneSession(GoneSession { id: snapshot.row.id, deleted: true }),
         },
+        Record::Contact(RecordSnapshot { json, .. }) if event.kind == EventKind::ContactMerged => {
+            EventData::MergedContact(StoredJson::of(json))
+        }
         Record::Contact(RecordSnapshot { json, .. }) => EventData::Contact(StoredJson::of(json)),
         Record::Card(RecordSnapshot { json, .. }) => EventData::Card(StoredJson::of(json)),
         Record::Campaign(RecordSnapshot { json, .. }) => EventData::Campaign(StoredJson::of(json)),
@@ -389,7 +422,7 @@ fn message_data(row: MessageRow, kind: EventKind, snapshot: MessageSnapshot, con
 
 /// The ticket at the time of the event.
 fn restore_ticket(snapshot: TicketSnapshot) -> tickets::Ticket {
-    let TicketSnapshot { row, contact, last_message } = snapshot;
+    let TicketSnapshot { row, contact, last_message, merged_from: _ } = snapshot;
     let last_message = last_message.map(|message| {
         Arc::new(LastMessage { body: message.body, direction: message.direction, created_at: message.created_at })
     });

@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 use super::new::{ContentInput, NewMessage, RecipientInput};
 use super::{JobId, interactive};
 use crate::api::contacts::check_channel;
+use crate::api::merges::{self, Mergeable};
 use crate::app::App;
 use crate::media::{UnreferencedFiles, Upload};
 use crate::providers::FileKind;
@@ -45,13 +46,32 @@ pub async fn send(
     once: Idempotency,
 ) -> ApiResult<Accepted<QueuedJob>> {
     let BodyWithFiles { fields: new, files: uploads } = body;
+    let record = new.recipient.as_ref().and_then(|recipient| match recipient {
+        RecipientInput::Ticket(ticket) => Some(Mergeable::Ticket(*ticket)),
+        RecipientInput::Contact(contact) => Some(Mergeable::Contact(*contact)),
+        RecipientInput::Number(_) => None,
+    });
+    let sent = send_to(&caller, &app, new, uploads, once).await;
+    match record {
+        Some(record) => merges::named(&caller, &app, record, sent).await,
+        None => sent,
+    }
+}
+
+async fn send_to(
+    caller: &Caller,
+    app: &App,
+    new: NewMessage,
+    uploads: Vec<Upload>,
+    once: Idempotency,
+) -> ApiResult<Accepted<QueuedJob>> {
     let author = caller.author_for(new.user_id)?;
-    let target = resolve(&caller, &app, &new).await?;
-    let channel = check_channel(&caller, target.channel())?;
+    let target = resolve(caller, app, &new).await?;
+    let channel = check_channel(caller, target.channel())?;
     let NewMessage { content, reopen_ticket, after, .. } = new;
     check_files(channel.kind, &content, &uploads)?;
     let stored_files = UnreferencedFiles::store(&app.media, caller.company, uploads).await?;
-    let content = build_content(&caller, &app, channel, &target, content, stored_files.files()).await?;
+    let content = build_content(caller, app, channel, &target, content, stored_files.files()).await?;
     let command = Send { reopen: reopen_ticket, after, ..Send::new(content, author) };
     let respond = |message: &MessageRow| Accepted::of(QueuedJob::of(message));
     let execute = |attached| {

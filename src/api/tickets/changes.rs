@@ -10,6 +10,7 @@ use hotline_persistence::tables::messages::MessageRow;
 use hotline_persistence::{QueueId, TicketId, UserId, WrapupTypeId};
 
 use super::Ticket;
+use crate::api::merges::{self, Mergeable};
 use crate::api::messages::{Message, ViewContext};
 use crate::app::App;
 use crate::web::request::values::{MessageBody, Text};
@@ -20,12 +21,14 @@ async fn change<C>(caller: Caller, app: &App, id: TicketId, once: Idempotency, c
 where
     C: Command<Reply = live::Ticket>,
 {
-    let organization = caller.organization;
+    let organization = caller.organization.clone();
     let show = move |ticket: &live::Ticket| Json::of(Ticket::of(&organization, ticket.clone().into()));
-    once.command(show, |attached| {
-        app.engine.tickets.ask(caller.company, id, Execute { command, attached, only_if: None })
-    })
-    .await
+    let changed = once
+        .command(show, |attached| {
+            app.engine.tickets.ask(caller.company, id, Execute { command, attached, only_if: None })
+        })
+        .await;
+    merges::named(&caller, app, Mergeable::Ticket(id), changed).await
 }
 
 /// The body of `POST /tickets/{ticketId}/transfer`.
@@ -176,8 +179,10 @@ pub async fn add_note(
     let note = AddNote { body: body.0, author: caller.author_for(user_id)? };
     let context = ViewContext::of(&caller, &app, &request);
     let show = move |message: &MessageRow| Created::of(Message::of(message.clone(), &context));
-    once.command(show, |attached| {
-        app.engine.tickets.ask(caller.company, id.0, Execute { command: note, attached, only_if: None })
-    })
-    .await
+    let added = once
+        .command(show, |attached| {
+            app.engine.tickets.ask(caller.company, id.0, Execute { command: note, attached, only_if: None })
+        })
+        .await;
+    merges::named(&caller, &app, Mergeable::Ticket(id.0), added).await
 }

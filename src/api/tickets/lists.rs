@@ -10,6 +10,7 @@ use hotline_persistence::tables::tickets::TicketFilter;
 
 use super::{Ticket, TicketEvent};
 use crate::api::contacts::check_contact;
+use crate::api::merges::{self, Mergeable};
 use crate::api::messages::{Message, ViewContext};
 use crate::app::App;
 use crate::web::request::params::Span;
@@ -86,7 +87,8 @@ pub async fn list_messages(
     id: PathId<TicketId>,
     query: Query<MessageSpans>,
 ) -> ApiResult<Page<Message>> {
-    app.engine.tickets.get(caller.company, id.0).await?;
+    let ticket = app.engine.tickets.get(caller.company, id.0).await;
+    merges::named(&caller, &app, Mergeable::Ticket(id.0), ticket).await?;
     let MessageSpans { created, updated } = query.filter;
     let filter = MessageFilter { ticket_id: Some(id.0), created, updated, ..MessageFilter::default() };
     let db = app.engine.reads().acknowledged_tables(caller.company).await?;
@@ -102,7 +104,8 @@ pub async fn list_events(
     id: PathId<TicketId>,
     query: Query<CreatedSpan>,
 ) -> ApiResult<Page<TicketEvent>> {
-    app.engine.tickets.get(caller.company, id.0).await?;
+    let ticket = app.engine.tickets.get(caller.company, id.0).await;
+    merges::named(&caller, &app, Mergeable::Ticket(id.0), ticket).await?;
     let db = app.engine.reads().acknowledged_tables(caller.company).await?;
     let rows = ticket_events::list(db, caller.company, id.0, query.filter.0, query.page).await?;
     Ok(Page::of(query.page, rows, |row| TicketEvent::of(row, &caller.organization)))

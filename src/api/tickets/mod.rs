@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 mod changes;
 mod lists;
+mod merge;
 mod view;
 
 use actix_web::web::Data;
@@ -13,9 +14,11 @@ use hotline_persistence::{ChannelId, ContactId, QueueId, TicketId, UserId};
 
 pub use changes::{add_note, close, mark_read, reopen, set_wrapup, transfer};
 pub use lists::{list, list_events, list_messages};
+pub use merge::merge;
 pub use view::{Ticket, TicketEvent};
 
 use super::contacts::check_channel;
+use super::merges::{self, Mergeable};
 use crate::app::App;
 use crate::web::response::reply::CachedJson;
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, PathId};
@@ -51,7 +54,8 @@ pub async fn create(
 ) -> ApiResult<Created<Ticket>> {
     let new = body.0;
     check_channel(&caller, new.channel_id)?;
-    let contact = app.engine.contacts.get(caller.company, new.contact_id).await?.ok_or_else(ApiError::not_found)?;
+    let contact = app.engine.contacts.get(caller.company, new.contact_id).await?.ok_or_else(ApiError::not_found);
+    let contact = merges::named(&caller, &app, Mergeable::Contact(new.contact_id), contact).await?;
     let open = Open {
         company: caller.company,
         channel: new.channel_id,
@@ -68,7 +72,8 @@ pub async fn create(
 
 /// `GET /tickets/{ticketId}`.
 pub async fn show(caller: Caller, app: Data<App>, id: PathId<TicketId>) -> ApiResult<CachedJson<Ticket>> {
-    let ticket = app.engine.tickets.get(caller.company, id.0).await?;
+    let ticket = app.engine.tickets.get(caller.company, id.0).await;
+    let ticket = merges::named(&caller, &app, Mergeable::Ticket(id.0), ticket).await?;
     let write = || CachedJson::write(&Ticket::of(&caller.organization, ticket.clone()));
     ticket.cached_response.body(caller.organization.version, write).map(CachedJson::of)
 }

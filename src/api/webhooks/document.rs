@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::api::cards::Card;
 use crate::api::channels::Channel;
 use crate::api::contacts::Contact;
-use crate::api::events::{EventAuthor, EventMessage, EventTemplate};
+use crate::api::events::{EventAuthor, EventMessage, EventTemplate, MergedContact, MergedTicket};
 use crate::api::messages::Message;
 use crate::api::schedules::Schedule;
 use crate::api::tickets::Ticket;
@@ -38,6 +38,8 @@ fn data_of(kind: EventKind, schemas: &mut Schemas) -> Value {
     match kind {
         EventKind::MessageReceived => return schema::of::<EventMessage>(schemas),
         EventKind::ChannelTemplateChanged => return schema::of::<EventTemplate>(schemas),
+        EventKind::TicketMerged => return schema::of::<MergedTicket>(schemas),
+        EventKind::ContactMerged => return schema::of::<MergedContact>(schemas),
         _ => {}
     }
     match kind.as_str().split('.').next() {

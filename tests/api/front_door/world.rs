@@ -38,6 +38,8 @@ pub fn noun(path: &str, name: &str) -> String {
         "categoryId" if path.starts_with("/product") => "productCategoryId".to_owned(),
         "categoryId" => "wrapupCategoryId".to_owned(),
         "assignedToUserId" => "userId".to_owned(),
+        "fromContactId" => "contactId".to_owned(),
+        "fromTicketId" => "ticketId".to_owned(),
         "crmBoardListId" => "listId".to_owned(),
         "orderedId" if path.starts_with("/crm") => "listId".to_owned(),
         "orderedId" => "customFieldId".to_owned(),
@@ -297,6 +299,15 @@ impl<'a> World<'a> {
             ("POST", "/tickets", _) => {
                 set("channelId", json!(company.phone));
                 set("contactId", json!(self.contact().await));
+            }
+            ("POST", "/contacts/{contactId}/merge", _) => set("fromContactId", json!(self.contact().await)),
+            ("POST", "/tickets/{ticketId}/merge", _) => {
+                let closed: i64 = targets[0].1.parse().expect("a number");
+                crate::steps::close(&self.api, closed).await;
+                let contact = crate::steps::ticket(&self.api, closed).await["contact"]["id"].clone();
+                let open = json!({"channelId": company.phone, "contactId": contact});
+                targets[0].1 = id(self.api.post("/tickets", open).await.data(201)).to_string();
+                set("fromTicketId", json!(closed));
             }
             ("POST", "/tickets/{ticketId}/transfer", "") => set("userId", json!(company.ben)),
             ("POST", "/contact-lists/{contactListId}/contacts", "") => {

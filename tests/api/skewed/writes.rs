@@ -160,6 +160,10 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
             world.judge(asker, Method::DELETE, &link, None, asker.reads_max).await;
             removed.insert(documented.to_owned());
         }
+        let from = asker.api.post("/contacts", json!({"name": "The same person"})).await.data(201)["id"].clone();
+        let merge = format!("/contacts/{contact}/merge");
+        let from = json!({"fromContactId": from});
+        world.judge(asker, Method::POST, &merge, Some(&from), asker.reads_max).await.data(200);
         let new = json!({"name": "New"});
         let made = world.judge(asker, Method::POST, "/contact-lists", Some(&new), asker.reads_max).await;
         let one = format!("/contact-lists/{}", made.data(201)["id"]);

@@ -42,6 +42,7 @@ impl CampaignRunner {
     fn settle(&mut self, recipient: NextRecipient, outcome: Result<Disposition, Refusal>, cx: &mut Mailbox<Self>) {
         match outcome {
             Ok(Disposition::Sent) => self.record_sent(&recipient),
+            Ok(Disposition::Merged) => self.finish_send(&recipient),
             Ok(Disposition::OptedOut) => {
                 self.finish_send(&recipient);
                 self.record_unsent(recipient, RecipientStatus::Skipped, &MessageError::opted_out());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use actix::{Addr, Message};
 use futures_util::{FutureExt, StreamExt, stream};
-use hotline_persistence::tables::campaigns::{CampaignRun, RecipientRow, RecipientStatus};
+use hotline_persistence::tables::campaigns::{self, CampaignRun, RecipientRow, RecipientStatus};
 use hotline_persistence::tables::contacts;
 use hotline_persistence::tables::messages::{MessageRow, MessageStatus};
 use hotline_persistence::tables::source::Source;
@@ -27,6 +27,8 @@ pub(super) enum Disposition {
     Sent,
     /// The recipient has opted out of campaigns, so there is no message.
     OptedOut,
+    /// The recipient was merged into another contact, or another one into them who was written to.
+    Merged,
 }
 
 /// The progress of a send to a recipient. It reaches the campaign's actor by these messages alone, in this order.
@@ -76,6 +78,9 @@ async fn send_checked(
             let db = scope.base.reads().tables_as_of_now(company).await?;
             if contacts::has_opted_out(db, company, contact).await? {
                 return Ok(Disposition::OptedOut);
+            }
+            if !campaigns::is_waiting(db, company, campaign, contact).await? {
+                return Ok(Disposition::Merged);
             }
         }
         let only_if: Precondition = {
@@ -151,7 +156,8 @@ async fn target(
     run: &CampaignRun,
     contact: ContactId,
 ) -> Result<Target, Refusal> {
-    scope.sending.resolve(company, Recipient::Contact(run.channel_id, contact)).await
+    // Who was merged is no recipient any more, and the other one has a turn of their own.
+    Ok(scope.sending.resolve(company, Recipient::Contact(run.channel_id, contact)).await?.following_none())
 }
 
 fn command(scope: &CampaignScope, company: CompanyId, run: &CampaignRun) -> Result<Send, Refusal> {

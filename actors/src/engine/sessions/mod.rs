@@ -21,8 +21,8 @@ use crate::registry::{ActorHandle, Envelope, Population, dismiss};
 use crate::services::Contacts;
 use crate::tickets::AttachedChanges;
 use crate::webchat::{
-    CLIENT_IDS_MAX, Conversation, NewSession, Push, PushToSession, SessionScope, ShowSession, VisitorActivity,
-    VisitorSession,
+    CLIENT_IDS_MAX, Conversation, NewSession, Push, PushToSession, SessionMoved, SessionScope, ShowSession,
+    VisitorActivity, VisitorSession,
 };
 
 /// Access to all visitor sessions.
@@ -130,6 +130,14 @@ impl Sessions {
         }
     }
 
+    /// Tells a hot session that its contact or ticket was merged into another. That is not waited for: the actor may be waiting
+    /// for the contact.
+    pub(super) fn tell_moved(&self, company: CompanyId, session: &SessionId, moved: SessionMoved) {
+        if let Some(hot) = self.scope.hot.get(&(company, session.clone())) {
+            hot.addr.do_send(moved);
+        }
+    }
+
     /// The session that the token with this hash opens in a webchat, or none.
     ///
     /// # Errors
@@ -177,7 +185,7 @@ impl Sessions {
     pub(super) async fn forget_company(&self, company: CompanyId) -> Result<(), Refusal> {
         // Locks exist only during a sign-in. Watchers and tokens are registered for as long as their actor lives.
         let Self { base: _, contacts: _, scope, visitor_locks: _ } = self;
-        let SessionScope { base: _, inbound: _, tickets: _, watchers: _, tokens: _, hot } = &**scope;
+        let SessionScope { base: _, contacts: _, inbound: _, tickets: _, watchers: _, tokens: _, hot } = &**scope;
         dismiss(hot, |(of, _)| *of == company).await
     }
 

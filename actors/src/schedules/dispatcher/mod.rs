@@ -23,12 +23,13 @@ use hotline_persistence::{Change, CompanyId, Durable, Presence, ScheduleId};
 
 use self::outcomes::DispatchEnded;
 use super::agenda::{Agenda, HORIZON_MIN, MessageLookup, ScheduleCounts};
+use super::messages::ReloadAgenda;
 use crate::Refusal;
 use crate::base::Base;
 use crate::base::due_work::{DueWork, DueWorkState, Readiness, TICK};
 use crate::clock::now;
 use crate::registry::{ActorHandle, ActorStatus, Dismiss, Registered, Registry};
-use crate::services::Sending;
+use crate::services::{Contacts, Sending};
 
 /// Messages of a company that are sent concurrently: enough to share the journal's syncs, and enough that some that
 /// wait for the database do not block the others.
@@ -49,6 +50,7 @@ const IDLE_AFTER_S: u64 = 60;
 /// State shared by the companies' dispatchers, and the registry of them.
 pub(crate) struct ScheduleScope {
     pub(crate) base: Arc<Base>,
+    pub(crate) contacts: Arc<Contacts>,
     pub(crate) sending: Arc<Sending>,
     pub(crate) hot: Registry<CompanyId, ScheduleDispatcher>,
     pub(crate) sent: AtomicU64,
@@ -234,6 +236,11 @@ impl ScheduleDispatcher {
         row: Arc<ScheduleRow>,
         attached: impl FnOnce() -> Vec<Change>,
     ) -> Result<Durable, Refusal> {
+        let contact = (self.company, row.contact_id);
+        // Nothing awaits between this check and the append, as in a ticket's actor.
+        if self.scope.contacts.cache().pending_deletions.is_marked(contact) {
+            return Err(Refusal::ContactLeaving(contact.1));
+        }
         let reservation = self.scope.base.store.log.reserve(self.company)?;
         let mut changes = vec![Change::Schedule(Box::new(ScheduleRow::clone(&row)))];
         changes.extend(attached());
@@ -257,6 +264,14 @@ impl ScheduleDispatcher {
             MessageLookup::Unknown if !self.pending_sends.contains(&id) => self.fetch(id, cx, task),
             _ => self.tasks.entry(id).or_default().push(task),
         }
+    }
+}
+
+impl Handler<ReloadAgenda> for ScheduleDispatcher {
+    type Result = ();
+
+    fn handle(&mut self, ReloadAgenda: ReloadAgenda, cx: &mut Self::Context) {
+        self.supervise(cx, |this, _| this.restart());
     }
 }
 

@@ -94,7 +94,7 @@ impl Contacts {
     }
 
     /// Reads contacts again, and updates everything in memory that holds a copy of them.
-    async fn settle(&self, company: CompanyId, ids: &[ContactId], is_unclear: bool) -> Result<(), Refusal> {
+    pub(super) async fn settle(&self, company: CompanyId, ids: &[ContactId], is_unclear: bool) -> Result<(), Refusal> {
         let _lock = self.cache.write_lock(company).await;
         let read = self.reload(company, ids, is_unclear).await;
         match &read {
@@ -146,7 +146,7 @@ impl Contacts {
         }
     }
 
-    async fn end_tickets(&self, company: CompanyId, deleted: Vec<ContactId>) {
+    pub(super) async fn end_tickets(&self, company: CompanyId, deleted: Vec<ContactId>) {
         for id in deleted {
             for ticket in self.cache.hot_tickets.of((company, id)) {
                 if let Some(hot) = self.tickets.hot.get(&(company, ticket)) {

@@ -2,6 +2,7 @@
 
 mod changes;
 mod identities;
+mod merging;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -25,7 +25,7 @@ use super::contacts::Contacts;
 use super::tickets::Tickets;
 use crate::Refusal;
 use crate::base::Base;
-use crate::base::retry::{is_slot_conflict, on_conflict};
+use crate::base::retry::{is_slot_conflict, no_conflict, on_conflict};
 use crate::channels::{Inboxes, MessageLock};
 use crate::clock::now;
 use crate::conversations::Slot;
@@ -225,7 +225,7 @@ impl Inbound {
         (from, receive)
     }
 
-    /// Receives a contact's message in the open ticket, else in a new one.
+    /// Receives a contact's message in the open ticket, else in a new one. If the contact was merged into another, there.
     ///
     /// # Errors
     /// Why it could not be received.
@@ -236,8 +236,19 @@ impl Inbound {
         contact: ContactId,
         command: Execute<Receive>,
     ) -> Result<MessageRow, Refusal> {
-        let attempt = || self.attempt(company, channel, contact, &command);
-        on_conflict(self.contacts.cache(), company, attempt, is_slot_conflict).await
+        let receive = async |contact: ContactId| {
+            let attempt = || self.attempt(company, channel, contact, &command);
+            on_conflict(self.contacts.cache(), company, attempt, is_slot_conflict).await
+        };
+        match receive(contact).await {
+            Err(refusal @ (Refusal::ContactNotFound | Refusal::NotFound)) => {
+                match Box::pin(self.contacts.successor(company, contact)).await? {
+                    Some(successor) => receive(successor).await,
+                    None => Err(refusal),
+                }
+            }
+            outcome => outcome,
+        }
     }
 
     async fn attempt(
@@ -251,7 +262,7 @@ impl Inbound {
         // Another app answers it.
         let author = if command.command.standby { Author::AUTOMATION } else { Author::CONTACT };
         let message = self.attempt_with(company, channel, contact, command, author).await?;
-        let last_inbound = message.sent_at.unwrap_or(message.created_at);
+        let (contact, last_inbound) = (message.contact_id, message.sent_at.unwrap_or(message.created_at));
         if !has_phone {
             self.contacts.cache().remember_reachable(company, channel, contact);
         }
@@ -354,9 +365,31 @@ impl Inbound {
         address: &str,
         referral: Referral,
     ) -> Result<(), Refusal> {
-        let Some(contact) = self.find_by_address(company, channel, address).await? else { return Ok(()) };
-        let row = ReferralRow { company_id: company, contact_id: contact, referral, at: now() };
-        let (_, durable) = self.base.store.log.reserve(company)?.append(vec![Change::Referral(Box::new(row))])?;
+        let attempt = || async {
+            let Some(contact) = self.find_by_address(company, channel, address).await? else { return Ok(()) };
+            let referral = referral.clone();
+            let row = ReferralRow { company_id: company, contact_id: contact, referral, at: now() };
+            self.record_of_contact(company, contact, Change::Referral(Box::new(row))).await
+        };
+        on_conflict(self.contacts.cache(), company, attempt, no_conflict).await
+    }
+
+    /// Records a change of a contact in an entry of its own, unless the contact is being deleted or merged: the caller then
+    /// looks it up again.
+    async fn record_of_contact(&self, company: CompanyId, contact: ContactId, change: Change) -> Result<(), Refusal> {
+        let (cache, key) = (self.contacts.cache(), (company, contact));
+        let version = cache.version(key);
+        if self.contacts.get(company, contact).await?.is_none() {
+            // It was deleted or merged since it was found: the next look-up finds who has its keys.
+            cache.forget(company, contact);
+            return Err(Refusal::Gone);
+        }
+        let (_, durable) = cache.pending_deletions.unless_marked(key, || {
+            if cache.version(key) != version {
+                return Err(Refusal::ContactLeaving(contact));
+            }
+            Ok(self.base.store.log.reserve(company)?.append(vec![change])?)
+        })?;
         Ok(durable.reached().await?)
     }
 
@@ -372,10 +405,12 @@ impl Inbound {
         from: &Sender,
         at: DateTime<Utc>,
     ) -> Result<(), Refusal> {
-        let Some(contact_id) = self.find_known_sender(company, channel, from).await? else { return Ok(()) };
-        let row = OptOut { company_id: company, contact_id, at: at.min(now()) };
-        let (_, durable) = self.base.store.log.reserve(company)?.append(vec![Change::OptOut(row)])?;
-        Ok(durable.reached().await?)
+        let attempt = || async {
+            let Some(contact_id) = self.find_known_sender(company, channel, from).await? else { return Ok(()) };
+            let row = OptOut { company_id: company, contact_id, at: at.min(now()) };
+            self.record_of_contact(company, contact_id, Change::OptOut(row)).await
+        };
+        on_conflict(self.contacts.cache(), company, attempt, no_conflict).await
     }
 
     /// The contact of a sender, if there is one.

@@ -98,7 +98,7 @@ impl Inbound {
         if !revise.changes(row) {
             return Ok(false);
         }
-        match self.tickets.ask(company, row.ticket_id, revise).await {
+        match self.tickets.ask_following(company, row.ticket_id, revise).await {
             // The message was deleted with its contact.
             Err(Refusal::NotFound) => Ok(false),
             outcome => outcome.map(|()| true),

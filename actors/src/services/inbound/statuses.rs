@@ -126,7 +126,7 @@ impl Inbound {
         message: MessageRef,
         update: UpdateDeliveryStatus,
     ) -> Result<(), Refusal> {
-        match self.tickets.ask(company, message.ticket_id, update).await {
+        match self.tickets.ask_following(company, message.ticket_id, update).await {
             // The message was deleted with its contact: there is nothing to update.
             Err(Refusal::NotFound) => Ok(()),
             outcome => outcome,

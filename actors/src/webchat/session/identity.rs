@@ -131,7 +131,10 @@ async fn end_with_note(scope: Arc<SessionScope>, row: SessionRow, body: String) 
         SessionRow { status: SessionStatus::Ended, ended_at: Some(now()), by: Some(By::ITS_CONTACT), ..row };
     let attached: AttachedChanges<MessageRow> = {
         let ended_row = ended_row.clone();
-        Arc::new(move |_: &MessageRow| vec![Change::Session(Box::new(ended_row.clone()))])
+        Arc::new(move |note: &MessageRow| {
+            let row = SessionRow { contact_id: note.contact_id, ..ended_row.clone() };
+            vec![Change::Session(Box::new(row))]
+        })
     };
     let command =
         Execute { command: AddNote { body, author: Author::CONTACT }, attached: Some(attached), only_if: None };

@@ -17,7 +17,7 @@ use hotline_persistence::tables::events::By;
 use hotline_persistence::tables::media::StoredMedia;
 use hotline_persistence::tables::messages::MessageRow;
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
-use hotline_persistence::{Change, CompanyId, MessageId, SessionId};
+use hotline_persistence::{Change, CompanyId, ContactId, MessageId, SessionId, TicketId};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -27,7 +27,7 @@ use crate::base::Base;
 use crate::clock::now;
 use crate::registry::{ActorHandle, ActorStatus, Dismiss, Envelope, Registered, Registry, Retire};
 use crate::seen::{Membership, SeenSet};
-use crate::services::{Inbound, Tickets};
+use crate::services::{Contacts, Inbound, Tickets};
 use crate::tickets::{AttachedChanges, Execute, Receive};
 use crate::{Conflict, Refusal};
 
@@ -45,6 +45,7 @@ const PRESENCE_STEP: Duration = Duration::from_secs(30);
 /// State shared by the sessions' actors, and the registry of hot sessions.
 pub(crate) struct SessionScope {
     pub(crate) base: Arc<Base>,
+    pub(crate) contacts: Arc<Contacts>,
     pub(crate) inbound: Arc<Inbound>,
     pub(crate) tickets: Arc<Tickets>,
     pub(crate) watchers: Arc<Watchers>,
@@ -53,8 +54,14 @@ pub(crate) struct SessionScope {
 }
 
 impl SessionScope {
-    pub(crate) fn new(base: Arc<Base>, inbound: Arc<Inbound>, tickets: Arc<Tickets>, watchers: Arc<Watchers>) -> Self {
-        Self { base, inbound, tickets, watchers, tokens: VisitorTokens::new(), hot: Registry::default() }
+    pub(crate) fn new(
+        base: Arc<Base>,
+        contacts: Arc<Contacts>,
+        inbound: Arc<Inbound>,
+        tickets: Arc<Tickets>,
+        watchers: Arc<Watchers>,
+    ) -> Self {
+        Self { base, contacts, inbound, tickets, watchers, tokens: VisitorTokens::new(), hot: Registry::default() }
     }
 }
 
@@ -195,6 +202,17 @@ pub struct End {
 #[rtype(result = "Result<(), Refusal>")]
 pub struct MarkPresent;
 
+/// The session's contact was merged into another, or its ticket: the rows in the tables say so already. To be sent while the
+/// contact is marked, so that no change comes before it.
+#[derive(Clone, Copy, Message)]
+#[rtype(result = "()")]
+pub(crate) struct SessionMoved {
+    /// The contact from now on.
+    pub(crate) contact: ContactId,
+    /// The ticket that is gone, and the one that it was merged into.
+    pub(crate) tickets: Option<(TicketId, TicketId)>,
+}
+
 /// Reads the session.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "Result<SessionRow, Refusal>")]
@@ -256,12 +274,23 @@ impl VisitorSession {
         self.append(SessionRow { last_seen_at: at, by: None, ..self.row.clone() }, None)
     }
 
+    /// Refuses changes while the contact is being deleted or merged.
+    fn check_contact(&self) -> Result<(), Refusal> {
+        let contact = (self.row.company_id, self.row.contact_id);
+        // Nothing awaits between this check and the append, as in a ticket's actor.
+        if self.scope.contacts.cache().pending_deletions.is_marked(contact) {
+            return Err(Refusal::ContactLeaving(contact.1));
+        }
+        Ok(())
+    }
+
     /// Sets the session's row, in an entry of its own.
     pub(super) fn append(
         &mut self,
         row: SessionRow,
         attached: Option<AttachedChanges<SessionRow>>,
     ) -> Result<(), Refusal> {
+        self.check_contact()?;
         let reservation = self.scope.base.store.log.reserve(row.company_id)?;
         let mut changes = vec![Change::Session(Box::new(row.clone()))];
         changes.extend(attached.into_iter().flat_map(|attached| attached(&row)));
@@ -332,7 +361,7 @@ async fn receive_message(
     let attached: AttachedChanges<MessageRow> = {
         let seen = seen.clone();
         Arc::new(move |message: &MessageRow| {
-            let row = SessionRow { ticket_id: Some(message.ticket_id), ..seen.clone() };
+            let row = received_in(message, seen.clone());
             let mut changes = vec![Change::Session(Box::new(row))];
             changes.extend(caller_changes.iter().flat_map(|attached| attached(message)));
             changes
@@ -349,8 +378,13 @@ async fn receive_message(
     };
     let execute = Execute { command: receive, attached: Some(attached), only_if: None };
     let message = scope.inbound.receive(seen.company_id, seen.channel_id, seen.contact_id, execute).await?;
-    seen.ticket_id = Some(message.ticket_id);
+    let seen = received_in(&message, seen);
     Ok((message, Some(seen)))
+}
+
+/// The session after its visitor's message. Its contact may have been merged into another since.
+fn received_in(message: &MessageRow, row: SessionRow) -> SessionRow {
+    SessionRow { ticket_id: Some(message.ticket_id), contact_id: message.contact_id, ..row }
 }
 
 impl Handler<Envelope<End>> for VisitorSession {
@@ -400,6 +434,21 @@ impl VisitorSession {
     fn mark_present(&mut self) -> Result<(), Refusal> {
         let now = now();
         if now - self.row.last_seen_at >= self.presence_step() { self.record_presence(now) } else { Ok(()) }
+    }
+}
+
+impl Handler<SessionMoved> for VisitorSession {
+    type Result = ();
+
+    fn handle(&mut self, SessionMoved { contact, tickets }: SessionMoved, _: &mut Self::Context) {
+        self.row.contact_id = contact;
+        if let Some((gone, stays)) = tickets
+            && self.row.ticket_id == Some(gone)
+        {
+            self.row.ticket_id = Some(stays);
+        }
+        // They come again at once, and see the conversation of the contact that stays.
+        self.sockets.disconnect_all(DisconnectReason::Moved);
     }
 }
 

@@ -57,6 +57,7 @@ impl EventCollector<'_> {
                         row: (*row).clone(),
                         contact: contacts.get(&(*company, row.contact_id)).cloned(),
                         last_message: row.last_message_id.and_then(|id| last_messages.get(&(*company, id)).cloned()),
+                        merged_from: None,
                     };
                     (kind, Record::Ticket(Box::new(ticket)), event.was.clone().or_else(|| changed_fields(event)), by)
                 }
@@ -110,7 +111,8 @@ fn kind_of(event: &EventRow) -> Option<EventKind> {
             let moves = queue(event.from.as_ref()) != queue(event.to.as_ref());
             if moves { EventKind::TicketTransferred } else { EventKind::TicketAssigned }
         }
-        EventType::NoteAdded => return None,
+        // A merge is no live change: it writes its event itself.
+        EventType::NoteAdded | EventType::Merged => return None,
     })
 }
 

@@ -6,13 +6,13 @@ use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, PgConnection};
 
-use super::{ContactRow, find_all};
+use super::{ContactRow, find, find_all};
 use crate::clock;
 use crate::error::with_timeout;
 use crate::table::CHANGED_AT;
 use crate::tables::events::{self, EventKind, NewEvent, Record, RecordSnapshot};
 use crate::tables::tags::TagId;
-use crate::{CompanyId, ContactId, Result};
+use crate::{CompanyId, ContactId, Error, Result};
 
 /// Contacts before a change, to derive its events afterwards.
 pub struct ContactTracker {
@@ -56,6 +56,23 @@ pub(crate) async fn write_removal_events(
         add_change_events(&before, &after, EventKind::ContactUpdated, &mut events)?;
     }
     events::draft(db, company, &events).await
+}
+
+/// Writes the event of a contact that another one was merged into, and returns the contact as it is now.
+pub(crate) async fn record_merged(
+    db: &mut PgConnection,
+    company: CompanyId,
+    before: &ContactRow,
+    from: ContactId,
+) -> Result<ContactRow> {
+    let after = find(&mut *db, company, before.id).await?.ok_or(Error::NotFound("contact"))?;
+    let previous = events::previous(&without_last_channel(before), &without_last_channel(&after));
+    let mut view = serde_json::to_value(&after).unwrap_or_default();
+    view["mergedFrom"] = from.0.into();
+    let record = Record::Contact(RecordSnapshot::of(after.id, &view)?);
+    let event = NewEvent::plain(EventKind::ContactMerged, after.updated_at, record, previous);
+    events::draft(db, company, &[event]).await?;
+    Ok(after)
 }
 
 impl ContactTracker {
@@ -113,14 +130,15 @@ impl ContactTracker {
 
 /// Whether a contact has changed visibly. The last channel follows from messages.
 fn is_changed(before: &ContactRow, after: &ContactRow) -> bool {
-    let json = |row: &ContactRow| {
-        let mut json = serde_json::to_value(row).unwrap_or_default();
-        if let Some(fields) = json.as_object_mut() {
-            fields.remove("lastChannel");
-        }
-        json
-    };
-    events::previous(&json(before), &json(after)).is_some()
+    events::previous(&without_last_channel(before), &without_last_channel(after)).is_some()
+}
+
+fn without_last_channel(row: &ContactRow) -> Value {
+    let mut json = serde_json::to_value(row).unwrap_or_default();
+    if let Some(fields) = json.as_object_mut() {
+        fields.remove("lastChannel");
+    }
+    json
 }
 
 fn event(kind: EventKind, at: DateTime<Utc>, row: &ContactRow, previous: Option<Value>) -> Result<NewEvent> {

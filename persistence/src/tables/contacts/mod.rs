@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
-pub(crate) use events::write_removal_events;
 pub use events::{ContactTracker, record_created, watch};
+pub(crate) use events::{record_merged, write_removal_events};
 pub use find_or_create::{ContactByNumber, find_or_create_by_number};
 pub use identities::{address_of, by_address, name_numbered};
 pub use last_channel::ContactChannel;
@@ -30,6 +30,7 @@ pub use opt_out::{OptOut, has_opted_out};
 pub(crate) use referral::set_referral;
 pub use referral::{Referral, ReferralRow};
 pub use remove::{Tie, sessions, tie};
+pub(crate) use visitors::DEFAULT_NAME;
 pub use visitors::{
     Own, SignedIn, Visitor, Vouched, fill, find_or_create_visitor, insert_anonymous, is_verified, set_verified, sign_in,
 };

@@ -12,7 +12,7 @@ use crate::table::map_constraint;
 use crate::{CompanyId, ContactId, Database, Db, Error, Result, phone_numbers};
 
 /// Default name of a contact without a name.
-const DEFAULT_NAME: &str = "Visitor";
+pub(crate) const DEFAULT_NAME: &str = "Visitor";
 
 /// The data given about a visitor.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -104,12 +104,8 @@ pub async fn find_or_create_visitor(
 fn identity_keys(visitor: &Visitor) -> BTreeSet<String> {
     let number = visitor.number.as_deref().map(identities::number_key);
     let email = visitor.email.as_ref().map(|email| format!("email:{}", email.to_lowercase()));
-    let external_id = visitor.external_id.as_deref().map(external_id_key);
+    let external_id = visitor.external_id.as_deref().map(identities::external_id_key);
     [number, email, external_id].into_iter().flatten().collect()
-}
-
-fn external_id_key(external_id: &str) -> String {
-    format!("externalId:{}", external_id.to_lowercase())
 }
 
 /// Adds the website's external id to a contact that was created in another way.
@@ -201,7 +197,7 @@ pub async fn sign_in(
     session_contact: Option<Own<'_>>,
 ) -> Result<SignedIn> {
     let mut transaction = db.begin().await?;
-    identities::lock(transaction.connection()?, company, [external_id_key(external_id)]).await?;
+    identities::lock(transaction.connection()?, company, [identities::external_id_key(external_id)]).await?;
     let tracked: Vec<ContactId> = session_contact.iter().map(|contact| contact.id).collect();
     let tracker = watch(transaction.connection()?, company, &tracked).await?;
     let signed_in = with_timeout(async {

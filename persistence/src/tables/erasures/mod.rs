@@ -81,13 +81,18 @@ impl From<ErasureRow> for Erasure {
     }
 }
 
-/// Requests an erasure, also of a contact that was deleted before: its copies may remain.
+/// Requests an erasure, also of a contact that was deleted before: its copies may remain. Contacts that were merged into it are
+/// the same person.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such company; other errors when the database cannot answer.
 pub async fn request(db: impl Database<'_>, company: CompanyId, contact: ContactId) -> Result<()> {
     let request = sqlx::query(
-        "insert into erasures (company_id, contact_id) select id, $2 from companies where id = $1
+        "insert into erasures (company_id, contact_id)
+         select c.id, x.contact from companies c cross join lateral (
+             select $2::bigint as contact
+             union select id from merges where company_id = $1 and noun = 'contact' and into_id = $2) x
+         where c.id = $1
          on conflict (company_id, contact_id) do update set removed = '{}', failure = null, requested_at = now(),
              done_at = null
          where erasures.done_at is not null",

@@ -52,6 +52,8 @@ text_enum! {
         MessageDeleted = "message.deleted",
         MessageReaction = "message.reaction",
         ChannelTemplateChanged = "channel.template_changed",
+        ContactMerged = "contact.merged",
+        TicketMerged = "ticket.merged",
     }
 }
 

@@ -99,6 +99,9 @@ pub struct TicketSnapshot {
     pub contact: Option<ContactSnapshot>,
     #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
     pub last_message: Option<LastMessageSnapshot>,
+    /// The ticket that was merged into this one.
+    #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
+    pub merged_from: Option<TicketId>,
 }
 
 /// A contact, as embedded in a ticket or a scheduled message.

@@ -4,7 +4,7 @@ mod list;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use sqlx::{AssertSqlSafe, FromRow, PgConnection};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
 use super::source::Source;
 use super::text_enum;
@@ -241,7 +241,7 @@ const JOINS: &str = "cross join lateral (select name, number, verified from cont
         where company_id = t.company_id and id = t.last_message_id offset 0) m on true";
 
 /// One ticket, or `None`.
-pub async fn find(db: impl Database<'_>, company: CompanyId, id: TicketId) -> Result<Option<LoadedTicket>> {
+pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, id: TicketId) -> Result<Option<LoadedTicket>> {
     let sql = AssertSqlSafe(format!("{COLUMNS} from tickets t {JOINS} where t.company_id = $1 and t.id = $2"));
     let found = with_timeout(sqlx::query(sql).bind(company).bind(id).fetch_optional(db)).await?;
     Ok(found.as_ref().map(document::read).transpose()?)
@@ -272,6 +272,40 @@ pub async fn open_of_channel(
         .fetch_all(db),
     )
     .await
+}
+
+/// An open ticket of a contact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
+pub struct OpenTicketOf {
+    pub channel_id: ChannelId,
+    pub contact_id: ContactId,
+    pub id: TicketId,
+    pub user_id: Option<UserId>,
+}
+
+/// The open tickets of these contacts.
+pub async fn open_of_contacts(
+    db: impl Database<'_>,
+    company: CompanyId,
+    contacts: &[ContactId],
+) -> Result<Vec<OpenTicketOf>> {
+    let find = sqlx::query_as(
+        "select channel_id, contact_id, id, user_id from tickets
+         where company_id = $1 and contact_id = any ($2) and status = 'open' order by id",
+    );
+    with_timeout(find.bind(company).bind(contacts).fetch_all(db)).await
+}
+
+/// The channels on which these contacts have or had tickets.
+pub async fn channels_of_contacts(
+    db: impl Database<'_>,
+    company: CompanyId,
+    contacts: &[ContactId],
+) -> Result<Vec<ChannelId>> {
+    let find = sqlx::query_scalar(
+        "select distinct channel_id from tickets where company_id = $1 and contact_id = any ($2) order by channel_id",
+    );
+    with_timeout(find.bind(company).bind(contacts).fetch_all(db)).await
 }
 
 /// The latest ticket of this contact and channel, open or closed.

@@ -47,4 +47,6 @@ export const EVENT_TYPES = [
   "message.deleted",
   "message.reaction",
   "channel.template_changed",
+  "contact.merged",
+  "ticket.merged",
 ] as const;

@@ -7,6 +7,7 @@
 
 mod changed;
 mod found;
+mod moved;
 mod numbered;
 mod view;
 
@@ -23,6 +24,7 @@ use crate::{ChannelId, CompanyId, ContactId, Database, Error, Result, phone_numb
 pub use changed::{IdentityChange, change};
 pub use found::by_number;
 use found::{Matches, find};
+pub(crate) use moved::{lock_contacts, move_to, suggested_to};
 pub use numbered::ids_by_number;
 pub use view::{ContactIdentity, MergeSuggestion};
 
@@ -98,6 +100,16 @@ pub(crate) fn number_key(number: &str) -> String {
     format!("number:{}", phone_numbers::key(number))
 }
 
+/// The key of the lock of a provider's id.
+fn address_key(channel: ChannelId, value: &str) -> String {
+    format!("address:{channel}:{value}")
+}
+
+/// The key of the lock of a website's own id.
+pub(super) fn external_id_key(external_id: &str) -> String {
+    format!("externalId:{}", external_id.to_lowercase())
+}
+
 impl Keys<'_> {
     /// The keys of a contact that is known by a number.
     pub fn of_number(number: &str) -> Keys<'_> {
@@ -105,7 +117,7 @@ impl Keys<'_> {
     }
 
     fn locks(&self) -> BTreeSet<String> {
-        let address = self.address.map(|address| format!("address:{}:{}", address.channel, address.value));
+        let address = self.address.map(|address| address_key(address.channel, address.value));
         self.number.map(number_key).into_iter().chain(address).collect()
     }
 }
@@ -271,10 +283,7 @@ pub async fn hold_number(
 
 /// Deletes what only identities have of a contact that is being deleted.
 pub(crate) async fn remove_of_contact(db: &mut PgConnection, company: CompanyId, id: ContactId) -> Result<()> {
-    let others = sqlx::query_scalar(
-        "select other_id from contact_merge_suggestions where company_id = $1 and contact_id = $2 order by other_id",
-    );
-    let others: Vec<ContactId> = with_timeout(others.bind(company).bind(id).fetch_all(&mut *db)).await?;
+    let others = suggested_to(&mut *db, company, id).await?;
     let tracker = watch(&mut *db, company, &others).await?;
     for statement in [
         "delete from contact_numbers where company_id = $1 and contact_id = $2",
@@ -322,7 +331,8 @@ pub async fn name_numbered(db: impl Database<'_>, company: CompanyId, contact: C
     transaction.commit().await
 }
 
-/// A contact's address on a channel, as the provider used it last; `None` if it never did.
+/// A contact's address on a channel, as the provider used it last; `None` if it never did. A message that was written to a
+/// contact before it was merged finds the addresses with the one that stayed.
 pub async fn address_of(
     db: impl Database<'_>,
     company: CompanyId,
@@ -332,7 +342,8 @@ pub async fn address_of(
     with_timeout(
         sqlx::query_as(
             "select address, coalesce(kind, 'userId') from contact_addresses
-             where company_id = $1 and contact_id = $2 and channel_id = $3
+             where company_id = $1 and channel_id = $3 and contact_id = coalesce((
+                 select into_id from merges where company_id = $1 and noun = 'contact' and id = $2), $2)
              order by until is null desc, created_at desc limit 1",
         )
         .bind(company)

@@ -1,0 +1,151 @@
+//! Merges of contacts and of tickets ([decision
+//! 68](../../../docs/decisions/0068-a-merge-is-one-transaction-behind-marks.md)).
+//!
+//! The contacts are marked while their rows change, like contacts that are being deleted: no decision is made for them until
+//! the outcome is known. Who waits at a mark finds the contact and the ticket that stay.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use hotline_persistence::tables::tickets::{self, OpenTicketOf};
+use hotline_persistence::tables::webchat_sessions;
+use hotline_persistence::{CompanyId, ContactId, Presence, SessionId, TicketId};
+
+use super::schedules::Schedules;
+use super::sessions::Sessions;
+use crate::Refusal;
+use crate::base::Base;
+use crate::base::retry::while_unavailable;
+use crate::contacts::DeletionGuard;
+use crate::services::{Contacts, Tickets};
+use crate::webchat::SessionMoved;
+
+/// Pause before the outcome of a transaction is queried again, after a database outage.
+const RETRY_PAUSE: Duration = Duration::from_millis(250);
+
+/// Merges contacts and tickets.
+pub struct Merging {
+    pub(super) base: Arc<Base>,
+    pub(super) contacts: Arc<Contacts>,
+    pub(super) tickets: Arc<Tickets>,
+    pub(super) sessions: Arc<Sessions>,
+    pub(super) schedules: Arc<Schedules>,
+}
+
+/// Contacts whose rows may be merged: nothing begins or changes for them until this is settled. If it is dropped before, that
+/// follows.
+pub struct MergeHold {
+    merging: Arc<Merging>,
+    held: Option<Held>,
+    /// Whether a transaction may have changed anything.
+    has_changed: AtomicBool,
+}
+
+struct Held {
+    company: CompanyId,
+    contacts: Vec<ContactId>,
+    open: Vec<OpenTicketOf>,
+    /// The contact and the ticket of each session.
+    sessions: HashMap<SessionId, (ContactId, Option<TicketId>)>,
+    /// Removed last.
+    _guards: Vec<DeletionGuard>,
+    _presence: Option<Presence>,
+}
+
+impl Merging {
+    /// Holds contacts for a merge of their rows. On return the tables have every decision about them, and their conversations are
+    /// not in memory.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is unavailable; nothing has changed.
+    pub async fn hold(
+        self: &Arc<Self>,
+        company: CompanyId,
+        contacts: impl IntoIterator<Item = ContactId>,
+    ) -> Result<MergeHold, Refusal> {
+        let mut contacts: Vec<ContactId> = contacts.into_iter().collect();
+        contacts.sort_unstable();
+        contacts.dedup();
+        let guards = self.contacts.mark_all(company, &contacts).await?;
+        // Earlier decisions are in the tables after this, and the marks prevent new ones.
+        self.base.arbiters.pass().await;
+        let db = self.base.reads().tables(company).await?;
+        let channels = tickets::channels_of_contacts(db, company, &contacts).await?;
+        self.tickets.load_channels(company, &channels).await?;
+        let open = tickets::open_of_contacts(db, company, &contacts).await?;
+        let sessions = webchat_sessions::of_contacts(db, company, &contacts).await?;
+        let sessions = sessions.into_iter().map(|(id, contact, ticket)| (id, (contact, ticket))).collect();
+        self.contacts.end_conversations(company, &contacts).await;
+        hotline_persistence::fail_point!("merge_held");
+        let presence = self.base.store.ownership().follow(company);
+        let held = Held { company, contacts, open, sessions, _guards: guards, _presence: presence };
+        Ok(MergeHold { merging: self.clone(), held: Some(held), has_changed: AtomicBool::new(false) })
+    }
+
+    /// Renews everything in memory of the held contacts: the tables decide what has become of them.
+    async fn settle(&self, held: &Held) -> Result<(), Refusal> {
+        let Held { company, contacts, open, sessions, .. } = held;
+        self.contacts.settle_merge(*company, contacts).await?;
+        let db = self.base.reads().tables(*company).await?;
+        let open_now = tickets::open_of_contacts(db, *company, contacts).await?;
+        self.tickets.replace_open(*company, contacts, open, &open_now);
+        for (session, contact, ticket) in webchat_sessions::of_contacts(db, *company, contacts).await? {
+            let Some((contact_before, ticket_before)) = sessions.get(&session) else { continue };
+            let tickets = ticket_before.zip(ticket).filter(|(before, after)| before != after);
+            if *contact_before != contact || tickets.is_some() {
+                self.sessions.tell_moved(*company, &session, SessionMoved { contact, tickets });
+            }
+        }
+        self.schedules.reload(*company).await;
+        self.contacts.cache().record_merge(*company, contacts);
+        Ok(())
+    }
+
+    /// The same, retried until the database answers.
+    async fn settle_eventually(&self, held: &Held) {
+        let settle = || async {
+            // Every refusal is retried, because the conversations must learn of the merge in the end.
+            self.settle(held).await.map_err(|refusal| Refusal::Unavailable(refusal.to_string()))
+        };
+        let _ = while_unavailable(RETRY_PAUSE, settle).await;
+    }
+}
+
+impl MergeHold {
+    /// To be called before the first change.
+    pub fn begin_change(&self) {
+        self.has_changed.store(true, Ordering::Release);
+    }
+
+    /// Whether a contact is held.
+    pub fn holds(&self, contact: ContactId) -> bool {
+        self.held.as_ref().is_some_and(|held| held.contacts.contains(&contact))
+    }
+
+    /// Lets those that wait continue, with what has become of the contacts.
+    pub async fn settle(mut self) {
+        if let Some(held) = &self.held
+            && self.has_changed.load(Ordering::Acquire)
+            && self.merging.settle(held).await.is_ok()
+        {
+            self.held = None;
+        }
+        // On failure the drop continues after the answer: the merge may be committed.
+    }
+}
+
+impl Drop for MergeHold {
+    fn drop(&mut self) {
+        if let Some(held) = self.held.take()
+            && self.has_changed.load(Ordering::Acquire)
+        {
+            let merging = self.merging.clone();
+            self.merging.base.spawn(async move {
+                merging.settle_eventually(&held).await;
+                drop(held);
+            });
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What a merge requires of contacts: that nothing begins or changes for them meanwhile, and that every copy is renewed.
+
+use hotline_persistence::tables::merges::{self, MergedNoun};
+use hotline_persistence::{CompanyId, ContactId};
+
+use super::Contacts;
+use crate::Refusal;
+use crate::contacts::DeletionGuard;
+
+impl Contacts {
+    /// Marks contacts, like those that are being deleted. In the order of their ids: two merges of the same contacts must not
+    /// wait for each other.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when that takes too long.
+    pub(crate) async fn mark_all(
+        &self,
+        company: CompanyId,
+        contacts: &[ContactId],
+    ) -> Result<Vec<DeletionGuard>, Refusal> {
+        let mut guards = Vec::with_capacity(contacts.len());
+        for contact in contacts {
+            guards.push(self.cache.pending_deletions.mark((company, *contact)).await?);
+        }
+        Ok(guards)
+    }
+
+    /// Ends the actors of the tickets of marked contacts: the next caller loads each ticket from the tables.
+    pub(crate) async fn end_conversations(&self, company: CompanyId, contacts: &[ContactId]) {
+        // A reader from before has registered its actor by now.
+        let _lock = self.cache.write_lock(company).await;
+        self.end_tickets(company, contacts.to_vec()).await;
+    }
+
+    /// Renews every copy of marked contacts that were merged, or may have been: the tables decide.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is unavailable.
+    pub(crate) async fn settle_merge(&self, company: CompanyId, contacts: &[ContactId]) -> Result<(), Refusal> {
+        self.settle(company, contacts, true).await?;
+        self.end_conversations(company, contacts).await;
+        contacts.iter().for_each(|contact| self.cache.forget_last_inbound(company, *contact));
+        // One of two recipients of a campaign may be gone.
+        self.in_transit.withdrawals.invalidate(company);
+        Ok(())
+    }
+
+    /// The contact that this one was merged into, or none.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is unavailable.
+    pub async fn successor(&self, company: CompanyId, id: ContactId) -> Result<Option<ContactId>, Refusal> {
+        let found = merges::successor(self.base.db(company), company, MergedNoun::Contact, id.0).await?;
+        Ok(found.map(ContactId::new))
+    }
+}

@@ -1,0 +1,72 @@
+//! Tickets that are merged, by themselves or with their contacts: what was meant for the one that has gone reaches the one
+//! that stays.
+
+use hotline_persistence::tables::merges::{self, MergedNoun};
+use hotline_persistence::tables::tickets::OpenTicketOf;
+use hotline_persistence::{ChannelId, CompanyId, ContactId, TicketId};
+
+use super::tickets::Tickets;
+use crate::Refusal;
+use crate::tickets::{Command, Execute};
+
+impl Tickets {
+    /// Executes a command that follows from an earlier one, such as a message's status: if the ticket was merged into another
+    /// since, on that one.
+    ///
+    /// # Errors
+    /// As [`Tickets::ask`].
+    pub async fn ask_following<C: Command>(
+        &self,
+        company: CompanyId,
+        id: TicketId,
+        execute: impl Into<Execute<C>>,
+    ) -> Result<C::Reply, Refusal> {
+        let execute = execute.into();
+        match self.try_ask(company, id, &execute).await {
+            Err(Refusal::NotFound) => match Box::pin(self.successor(company, id)).await? {
+                Some(successor) => self.try_ask(company, successor, &execute).await,
+                None => Err(Refusal::NotFound),
+            },
+            outcome => outcome,
+        }
+    }
+
+    /// The ticket that this one was merged into, or none.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the database is unavailable.
+    pub async fn successor(&self, company: CompanyId, id: TicketId) -> Result<Option<TicketId>, Refusal> {
+        let found = merges::successor(self.base.db(company), company, MergedNoun::Ticket, id.0).await?;
+        Ok(found.map(TicketId::new))
+    }
+
+    /// Loads the conversations of these channels, so that they can be corrected after a merge.
+    pub(crate) async fn load_channels(&self, company: CompanyId, channels: &[ChannelId]) -> Result<(), Refusal> {
+        for channel in channels {
+            self.conversations(company, *channel).await?;
+        }
+        Ok(())
+    }
+
+    /// Corrects what is in memory of the open tickets of marked contacts: which they were, and which they are.
+    pub(crate) fn replace_open(
+        &self,
+        company: CompanyId,
+        contacts: &[ContactId],
+        before: &[OpenTicketOf],
+        after: &[OpenTicketOf],
+    ) {
+        for entry in self.conversations.iter().filter(|entry| entry.key().0 == company) {
+            let Some(conversations) = entry.value().get() else { continue };
+            for contact in contacts {
+                let is_here = |open: &&OpenTicketOf| (open.channel_id, open.contact_id) == (entry.key().1, *contact);
+                conversations.set(*contact, after.iter().find(is_here).map(|open| open.id));
+            }
+        }
+        let agent = |ticket: TicketId| after.iter().find(|open| open.id == ticket).and_then(|open| open.user_id);
+        for open in before.iter().chain(after) {
+            self.scope.assigners.record(company, open.id, agent(open.id));
+        }
+        self.base.overviews.forget_company(company);
+    }
+}

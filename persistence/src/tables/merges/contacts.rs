@@ -1,0 +1,344 @@
+//! Merges a contact into another: everything that refers to it refers to the other.
+
+use chrono::{DateTime, Utc};
+use sqlx::{FromRow, PgConnection};
+
+use super::schedules::move_schedules;
+use super::tickets::{Absorbed, TicketMerge, absorb, cards_of, hold as hold_tickets};
+use super::{MergeAuthor, MergeConflict, MergeOutcome, MergedNoun, ROWS_MAX, record};
+use crate::error::with_timeout;
+use crate::id_blocks::IdBlocks;
+use crate::table::{Expected, map_constraint};
+use crate::tables::cards::CardId;
+use crate::tables::cards::events::{CardTracker, track};
+use crate::tables::contacts::{self, ContactRow, ContactTracker, identities};
+use crate::{CompanyId, ContactId, Error, Result, TicketId};
+
+/// Two contacts to be merged.
+#[derive(Clone, Debug)]
+pub struct ContactMerge<'a> {
+    pub company: CompanyId,
+    /// The one that stays.
+    pub into: ContactId,
+    /// The one that goes.
+    pub from: ContactId,
+    /// The state in which the one that stays is expected.
+    pub expected: &'a Expected,
+    pub author: MergeAuthor,
+    pub at: DateTime<Utc>,
+    /// Gives the events of tickets their ids.
+    pub ids: &'a IdBlocks,
+}
+
+/// Merges a contact into another. What the other has set stays, and what it lacks is filled. Of two open tickets of a channel,
+/// the older stays. Returns the contact that stays.
+///
+/// # Errors
+/// [`Error::NotFound`] when one of them does not exist; [`Error::Changed`] when the one that stays is in another state.
+pub async fn merge_contacts(db: &mut PgConnection, merge: &ContactMerge<'_>) -> Result<MergeOutcome<ContactRow>> {
+    let ContactMerge { company, into, from, .. } = *merge;
+    identities::lock_contacts(&mut *db, company, &[into, from]).await?;
+    let (into_row, from_row) = hold(&mut *db, merge).await?;
+    if let Some(conflict) = find_conflict(&mut *db, company, &into_row, &from_row).await? {
+        return Ok(Err(conflict));
+    }
+    let pairs = open_pairs(&mut *db, company, into, from).await?;
+    let before = Before::read(&mut *db, merge, &pairs).await?;
+    let mut absorbed = Vec::with_capacity(pairs.len());
+    for (stays, goes) in pairs {
+        let author = merge.author.clone();
+        let (at, ids) = (merge.at, merge.ids);
+        let merge = TicketMerge { company, into: stays, from: goes, contact: into, author, at, ids };
+        let (into, from) = hold_tickets(&mut *db, &merge).await?;
+        absorbed.push(absorb(&mut *db, &merge, into, from).await?);
+    }
+    move_conversations(&mut *db, company, from, into).await?;
+    move_records(&mut *db, company, from, into).await?;
+    move_recipients(&mut *db, company, from, into).await?;
+    identities::move_to(&mut *db, company, (from, into), into_row.adopted_number(&from_row), merge.at).await?;
+    fill(&mut *db, company, &into_row, &from_row).await?;
+    record(&mut *db, company, MergedNoun::Contact, (from.0, into.0), merge.at).await?;
+    before.write_events(db, merge, absorbed).await.map(Ok)
+}
+
+/// What decides whether and how two contacts are merged.
+#[derive(FromRow)]
+struct Held {
+    id: ContactId,
+    number: Option<String>,
+    number_country: Option<String>,
+    external_id: Option<String>,
+    verified: bool,
+    is_group: bool,
+    updated_at: DateTime<Utc>,
+}
+
+impl Held {
+    /// The number that it takes over from the other.
+    fn adopted_number<'a>(&self, from: &'a Self) -> Option<&'a str> {
+        from.number.as_deref().filter(|_| self.number.is_none())
+    }
+
+    /// The website's id of it after it has taken over the other: a verified one comes first.
+    fn united_external_id(&self, from: &Self) -> Option<String> {
+        let is_first = self.verified || !from.verified;
+        let (first, second) = if is_first { (self, from) } else { (from, self) };
+        first.external_id.clone().or_else(|| second.external_id.clone())
+    }
+}
+
+/// Locks both contacts and reads them: the one that stays, then the one that goes. Concurrent changes of them, and of what
+/// refers to them, come first or find them merged.
+async fn hold(db: &mut PgConnection, merge: &ContactMerge<'_>) -> Result<(Held, Held)> {
+    let lock = sqlx::query_as(
+        "select id, number, number_country, external_id, verified, is_group, updated_at from contacts
+         where company_id = $1 and id = any ($2) order by id for update",
+    );
+    let mut rows: Vec<Held> =
+        with_timeout(lock.bind(merge.company).bind(vec![merge.into, merge.from]).fetch_all(db)).await?;
+    let mut take = |id: ContactId| {
+        let index = rows.iter().position(|row| row.id == id).ok_or(Error::NotFound("contact"))?;
+        Ok::<_, Error>(rows.swap_remove(index))
+    };
+    let (into, from) = (take(merge.into)?, take(merge.from)?);
+    if merge.expected.holds(into.updated_at) { Ok((into, from)) } else { Err(Error::Changed) }
+}
+
+async fn find_conflict(
+    db: &mut PgConnection,
+    company: CompanyId,
+    into: &Held,
+    from: &Held,
+) -> Result<Option<MergeConflict>> {
+    let has_id = |row: &Held| row.verified && row.external_id.is_some();
+    if has_id(into) && has_id(from) {
+        return Ok(Some(MergeConflict::TwoExternalIds));
+    }
+    if into.is_group != from.is_group {
+        return Ok(Some(MergeConflict::GroupAndPerson));
+    }
+    let find = sqlx::query_as(
+        "select exists (select from erasures where company_id = $1 and contact_id = any ($2) and done_at is null),
+             exists (select from webchat_sessions where company_id = $1 and contact_id = any ($2)
+                 and status = 'active' and not verified)",
+    );
+    let (is_erased, is_unverified): (bool, bool) =
+        with_timeout(find.bind(company).bind(vec![into.id, from.id]).fetch_one(db)).await?;
+    if is_erased {
+        return Ok(Some(MergeConflict::Erasure));
+    }
+    Ok((is_unverified && (into.verified || from.verified)).then_some(MergeConflict::UnverifiedSession))
+}
+
+/// The open tickets of both on the same channel: of each two, the older one stays and the other goes.
+async fn open_pairs(
+    db: &mut PgConnection,
+    company: CompanyId,
+    into: ContactId,
+    from: ContactId,
+) -> Result<Vec<(TicketId, TicketId)>> {
+    let find = sqlx::query_as(
+        "select case when i.is_older then i.id else f.id end, case when i.is_older then f.id else i.id end
+         from tickets f cross join lateral (
+             select t.id, (t.created_at, t.id) < (f.created_at, f.id) as is_older from tickets t
+             where t.company_id = $1 and t.contact_id = $2 and t.channel_id = f.channel_id and t.status = 'open' offset 0) i
+         where f.company_id = $1 and f.contact_id = $3 and f.status = 'open' order by f.id",
+    );
+    with_timeout(find.bind(company).bind(into).bind(from).fetch_all(db)).await
+}
+
+/// The records that the merge changes, as they are before it.
+struct Before {
+    contact: ContactRow,
+    /// The contact that goes.
+    gone: ContactRow,
+    /// Contacts to which merging with the one that goes was suggested.
+    others: Vec<ContactId>,
+    tracker: ContactTracker,
+    cards: CardTracker,
+}
+
+impl Before {
+    async fn read(db: &mut PgConnection, merge: &ContactMerge<'_>, pairs: &[(TicketId, TicketId)]) -> Result<Self> {
+        let ContactMerge { company, into, from, .. } = *merge;
+        let contact = contacts::find(&mut *db, company, into).await?.ok_or(Error::NotFound("contact"))?;
+        let gone = contacts::find(&mut *db, company, from).await?.ok_or(Error::NotFound("contact"))?;
+        let mut others = identities::suggested_to(&mut *db, company, from).await?;
+        others.retain(|other| *other != into);
+        let tracker = contacts::watch(&mut *db, company, &others).await?;
+        let of_contact =
+            sqlx::query_scalar("select card_id from card_contacts where company_id = $1 and contact_id = $2");
+        let mut cards: Vec<CardId> = with_timeout(of_contact.bind(company).bind(from).fetch_all(&mut *db)).await?;
+        for (_, goes) in pairs {
+            cards.extend(cards_of(&mut *db, company, *goes).await?);
+        }
+        cards.sort_unstable();
+        cards.dedup();
+        let cards = track(db, company, &cards).await?;
+        Ok(Self { contact, gone, others, tracker, cards })
+    }
+
+    /// Writes the event of the contact that stays, then those of other records, and returns the contact.
+    async fn write_events(
+        self,
+        db: &mut PgConnection,
+        merge: &ContactMerge<'_>,
+        absorbed: Vec<Absorbed>,
+    ) -> Result<ContactRow> {
+        let company = merge.company;
+        let Self { contact, gone, others, tracker, cards } = self;
+        let contact = contacts::record_merged(&mut *db, company, &contact, gone.id).await?;
+        for absorbed in absorbed {
+            absorbed.write_event(&mut *db).await?;
+        }
+        move_schedules(&mut *db, company, &gone, &contact, merge.at).await?;
+        tracker.record(&mut *db, &others).await?;
+        cards.write_events(db).await?;
+        Ok(contact)
+    }
+}
+
+/// Tickets with their messages, and sessions.
+async fn move_conversations(db: &mut PgConnection, company: CompanyId, from: ContactId, into: ContactId) -> Result<()> {
+    for statement in [
+        "update tickets set contact_id = $3 where company_id = $1 and contact_id = $2",
+        "update webchat_sessions set contact_id = $3 where company_id = $1 and contact_id = $2",
+        "insert into contact_last_channels as l (company_id, contact_id, channel_id, at)
+         select company_id, $3::bigint, channel_id, at from contact_last_channels where company_id = $1 and contact_id = $2
+         on conflict (company_id, contact_id) do update set channel_id = excluded.channel_id, at = excluded.at
+         where l.at < excluded.at",
+    ] {
+        with_timeout(sqlx::query(statement).bind(company).bind(from).bind(into).execute(&mut *db)).await?;
+    }
+    loop {
+        let update = sqlx::query(
+            "update messages set contact_id = $3 where company_id = $1 and id = any (array(
+                 select id from messages where company_id = $1 and contact_id = $2 order by id limit $4))",
+        );
+        let update = update.bind(company).bind(from).bind(into).bind(ROWS_MAX).execute(&mut *db);
+        if with_timeout(update).await?.rows_affected() < ROWS_MAX.unsigned_abs() {
+            return Ok(());
+        }
+    }
+}
+
+/// Tags, values of custom fields, memberships of lists, and cards.
+async fn move_records(db: &mut PgConnection, company: CompanyId, from: ContactId, into: ContactId) -> Result<()> {
+    for statement in [
+        // Not those that are being deleted.
+        "insert into contact_tags (company_id, contact_id, tag_id)
+         select x.company_id, $3::bigint, x.tag_id from contact_tags x
+         join tags t on t.company_id = x.company_id and t.id = x.tag_id
+         where x.company_id = $1 and x.contact_id = $2 on conflict do nothing",
+        "insert into contact_custom_field_values (company_id, contact_id, custom_field_id, value)
+         select v.company_id, $3::bigint, v.custom_field_id, v.value from contact_custom_field_values v
+         join custom_fields f on f.company_id = v.company_id and f.id = v.custom_field_id
+         where v.company_id = $1 and v.contact_id = $2 on conflict do nothing",
+        "insert into contact_list_contacts (company_id, contact_list_id, contact_id)
+         select company_id, contact_list_id, $3::bigint from contact_list_contacts
+         where company_id = $1 and contact_id = $2 on conflict do nothing",
+        "insert into card_contacts (company_id, card_id, contact_id)
+         select company_id, card_id, $3::bigint from card_contacts where company_id = $1 and contact_id = $2
+         on conflict do nothing",
+    ] {
+        let insert = sqlx::query(statement).bind(company).bind(from).bind(into).execute(&mut *db);
+        // A tag or field may be deleted meanwhile.
+        with_timeout(insert).await.map_err(map_constraint(&[]))?;
+    }
+    for statement in [
+        "delete from contact_list_contacts where company_id = $1 and contact_id = $2",
+        "delete from card_contacts where company_id = $1 and contact_id = $2",
+    ] {
+        with_timeout(sqlx::query(statement).bind(company).bind(from).execute(&mut *db)).await?;
+    }
+    Ok(())
+}
+
+/// Recipients of campaigns. If both are recipients of one, the one that was written to stays.
+async fn move_recipients(db: &mut PgConnection, company: CompanyId, from: ContactId, into: ContactId) -> Result<()> {
+    for statement in [
+        "delete from campaign_recipients i using campaign_recipients f
+         where f.company_id = $1 and f.contact_id = $2 and (f.status <> 'pending' or f.message_id is not null)
+             and i.company_id = f.company_id and i.campaign_id = f.campaign_id and i.contact_id = $3
+             and (i.status = 'pending') is true and i.message_id is null",
+        "update campaign_recipients f set contact_id = $3 where f.company_id = $1 and f.contact_id = $2
+             and not exists (select from campaign_recipients i where i.company_id = f.company_id
+                 and i.campaign_id = f.campaign_id and i.contact_id = $3)",
+    ] {
+        with_timeout(sqlx::query(statement).bind(company).bind(from).bind(into).execute(&mut *db)).await?;
+    }
+    let delete = sqlx::query("delete from campaign_recipients where company_id = $1 and contact_id = $2");
+    with_timeout(delete.bind(company).bind(from).execute(db)).await?;
+    Ok(())
+}
+
+/// Fills what the contact that stays lacks, and deletes the other.
+async fn fill(db: &mut PgConnection, company: CompanyId, into: &Held, from: &Held) -> Result<()> {
+    let fill = sqlx::query(
+        "update contacts c set updated_at = greatest(now(), c.updated_at + interval '1 millisecond'),
+             name = case when c.name in ($4, c.number, c.email)
+                 and f.name not in ($4, coalesce(f.number, ''), coalesce(f.email, '')) then f.name else c.name end,
+             email = coalesce(c.email, f.email), code = coalesce(c.code, f.code),
+             cpf_cnpj = coalesce(c.cpf_cnpj, f.cpf_cnpj), origin = coalesce(c.origin, f.origin),
+             profile_pic_url = coalesce(c.profile_pic_url, f.profile_pic_url),
+             social_username = coalesce(c.social_username, f.social_username), lid = coalesce(c.lid, f.lid),
+             source_url = coalesce(c.source_url, f.source_url), source_id = coalesce(c.source_id, f.source_id),
+             headline = coalesce(c.headline, f.headline), media_type = coalesce(c.media_type, f.media_type),
+             media_url = coalesce(c.media_url, f.media_url), utm_source = coalesce(c.utm_source, f.utm_source),
+             utm_medium = coalesce(c.utm_medium, f.utm_medium), utm_campaign = coalesce(c.utm_campaign, f.utm_campaign),
+             utm_id = coalesce(c.utm_id, f.utm_id), fbclid = coalesce(c.fbclid, f.fbclid),
+             gclid = coalesce(c.gclid, f.gclid), ctwa_clid = coalesce(c.ctwa_clid, f.ctwa_clid),
+             verified = c.verified or f.verified, marketing_opt_out = c.marketing_opt_out or f.marketing_opt_out
+         from contacts f where c.company_id = $1 and c.id = $2 and f.company_id = $1 and f.id = $3",
+    );
+    let fill = fill.bind(company).bind(into.id).bind(from.id).bind(contacts::DEFAULT_NAME);
+    with_timeout(fill.execute(&mut *db)).await?;
+    let delete = sqlx::query("delete from contacts where company_id = $1 and id = $2");
+    with_timeout(delete.bind(company).bind(from.id).execute(&mut *db)).await?;
+    // What is unique is free now.
+    let adopted = into.adopted_number(from);
+    let unique = sqlx::query(
+        "update contacts set external_id = $3, number = coalesce($4, number),
+             number_country = case when $4 is null then number_country else $5 end
+         where company_id = $1 and id = $2",
+    );
+    let unique = unique.bind(company).bind(into.id).bind(into.united_external_id(from)).bind(adopted);
+    let unique = unique.bind(from.number_country.as_deref()).execute(db);
+    with_timeout(unique).await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(number: Option<&str>, external_id: Option<&str>, verified: bool) -> Held {
+        Held {
+            id: ContactId::new(1),
+            number: number.map(str::to_owned),
+            number_country: None,
+            external_id: external_id.map(str::to_owned),
+            verified,
+            is_group: false,
+            updated_at: DateTime::UNIX_EPOCH,
+        }
+    }
+
+    #[test]
+    fn a_number_is_adopted_only_where_there_is_none() {
+        let (with, without) = (held(Some("1"), None, false), held(None, None, false));
+        assert_eq!(without.adopted_number(&with), Some("1"));
+        assert_eq!((with.adopted_number(&held(Some("2"), None, false)), with.adopted_number(&without)), (None, None));
+    }
+
+    #[test]
+    fn a_verified_id_comes_before_one_that_is_not() {
+        let united = |into: (Option<&str>, bool), from: (Option<&str>, bool)| {
+            held(None, into.0, into.1).united_external_id(&held(None, from.0, from.1))
+        };
+        assert_eq!(united((Some("a"), false), (Some("b"), false)).as_deref(), Some("a"));
+        assert_eq!(united((Some("a"), false), (Some("b"), true)).as_deref(), Some("b"));
+        assert_eq!(united((None, true), (Some("b"), false)).as_deref(), Some("b"));
+        assert_eq!(united((None, false), (None, true)), None);
+    }
+}

@@ -1,0 +1,85 @@
+//! Contacts and tickets that are merged into others ([decision
+//! 68](../../../../docs/decisions/0068-a-merge-is-one-transaction-behind-marks.md)).
+//!
+//! The caller must ensure that no live row of the contacts is in flight, as for deleting a contact, and that none begins
+//! until the transaction has ended.
+
+mod contacts;
+mod schedules;
+mod tickets;
+
+use chrono::{DateTime, Utc};
+use sqlx::{PgConnection, PgExecutor};
+
+use super::source::Source;
+use super::text_enum;
+use crate::error::with_timeout;
+use crate::{CompanyId, Result, TokenId, UserId};
+
+pub use contacts::{ContactMerge, merge_contacts};
+pub use tickets::{TicketMerge, merge_tickets};
+
+/// Messages, or events of a ticket, that one statement moves: takes a few tenths of a second.
+const ROWS_MAX: i64 = 5_000;
+
+text_enum! {
+    /// The kind of a record that was merged into another.
+    MergedNoun { Contact = "contact", Ticket = "ticket" }
+}
+
+/// Why two records cannot be merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MergeConflict {
+    /// Both contacts have an id of the company's website that was verified.
+    TwoExternalIds,
+    /// One of the contacts is a group.
+    GroupAndPerson,
+    /// A visitor who is not verified has a session, and would see the conversations of one who is.
+    UnverifiedSession,
+    /// One of the contacts is being erased.
+    Erasure,
+    /// The tickets have different contacts or channels.
+    OtherConversation,
+    /// The ticket that would go is open, and the one that would stay is closed.
+    OpenTicket,
+}
+
+/// The outcome of a merge that found both records.
+pub type MergeOutcome<T> = std::result::Result<T, MergeConflict>;
+
+/// Who merges, for the history of tickets.
+#[derive(Clone, Debug)]
+pub struct MergeAuthor {
+    pub user: Option<(UserId, String)>,
+    pub integration: Option<TokenId>,
+    pub source: Source,
+}
+
+/// The id of the record that the one with this id was merged into, or `None`.
+pub async fn successor(db: impl PgExecutor<'_>, company: CompanyId, noun: MergedNoun, id: i64) -> Result<Option<i64>> {
+    let find = sqlx::query_scalar("select into_id from merges where company_id = $1 and noun = $2 and id = $3");
+    with_timeout(find.bind(company).bind(noun).bind(id).fetch_optional(db)).await
+}
+
+/// Records that a record was merged into another. What was merged into it before is found there, too.
+async fn record(
+    db: &mut PgConnection,
+    company: CompanyId,
+    noun: MergedNoun,
+    (from, into): (i64, i64),
+    at: DateTime<Utc>,
+) -> Result<()> {
+    let redirect = sqlx::query("update merges set into_id = $4 where company_id = $1 and noun = $2 and into_id = $3");
+    with_timeout(redirect.bind(company).bind(noun).bind(from).bind(into).execute(&mut *db)).await?;
+    let insert =
+        sqlx::query("insert into merges (company_id, noun, id, into_id, created_at) values ($1, $2, $3, $4, $5)");
+    with_timeout(insert.bind(company).bind(noun).bind(from).bind(into).bind(at).execute(db)).await?;
+    Ok(())
+}
+
+/// Forgets what was merged into records that are being deleted.
+pub(crate) async fn forget(db: &mut PgConnection, company: CompanyId, noun: MergedNoun, ids: &[i64]) -> Result<()> {
+    let delete = sqlx::query("delete from merges where company_id = $1 and noun = $2 and into_id = any ($3)");
+    with_timeout(delete.bind(company).bind(noun).bind(ids).execute(db)).await?;
+    Ok(())
+}

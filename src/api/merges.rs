@@ -1,0 +1,70 @@
+//! What merges of contacts and of tickets have in common: their author, why they are refused, and that an id that has gone
+//! names the one that stays.
+
+use hotline_persistence::tables::merges::{MergeAuthor, MergeConflict};
+use hotline_persistence::{ContactId, TicketId};
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::web::{ApiError, ApiResult, Caller};
+
+/// A record that may have been merged into another.
+#[derive(Clone, Copy, Debug)]
+pub enum Mergeable {
+    /// A contact.
+    Contact(ContactId),
+    /// A ticket.
+    Ticket(TicketId),
+}
+
+/// The author of a merge, in the history of tickets.
+pub fn author(caller: &Caller) -> MergeAuthor {
+    let author = caller.author();
+    MergeAuthor { user: author.user, integration: author.integration, source: author.source }
+}
+
+/// The outcome of a request about a record. If the record is not there because it was merged into another, the error has that
+/// one's id: `details.mergedInto`.
+pub async fn named<T, E: Into<ApiError>>(
+    caller: &Caller,
+    app: &App,
+    record: Mergeable,
+    outcome: Result<T, E>,
+) -> ApiResult<T> {
+    match outcome.map_err(Into::into) {
+        Err(error) if error.status == 404 => Err(Box::pin(with_successor(caller, app, record, error)).await),
+        outcome => outcome,
+    }
+}
+
+async fn with_successor(caller: &Caller, app: &App, record: Mergeable, error: ApiError) -> ApiError {
+    let company = caller.company;
+    let found = match record {
+        Mergeable::Contact(id) => {
+            app.engine.contacts.successor(company, id).await.map(|found| found.map(|id| json!(id)))
+        }
+        Mergeable::Ticket(id) => app.engine.tickets.successor(company, id).await.map(|found| found.map(|id| json!(id))),
+    };
+    // Even if that cannot be looked up, the record is not there.
+    match found {
+        Ok(Some(id)) => ApiError { details: Some(Box::new(json!({"mergedInto": id}))), ..error },
+        _ => error,
+    }
+}
+
+/// Why two records are not merged.
+pub fn refused(conflict: MergeConflict, field: &str, id: &Value) -> ApiError {
+    let (state, reason) = match conflict {
+        MergeConflict::TwoExternalIds => {
+            ("both contacts have a verified id of the company's website", "two_external_ids")
+        }
+        MergeConflict::GroupAndPerson => ("a group and a person cannot be merged", "group_and_person"),
+        MergeConflict::UnverifiedSession => {
+            ("a visitor who is not verified has an active session with one of the contacts", "unverified_session")
+        }
+        MergeConflict::Erasure => ("one of the contacts is being erased", "erasure"),
+        MergeConflict::OtherConversation => ("the tickets have different contacts or channels", "other_conversation"),
+        MergeConflict::OpenTicket => ("the ticket that would go is open, and the other is closed", "open_ticket"),
+    };
+    ApiError::conflict(state, json!({"state": state, "reason": reason, "field": field, "id": id}))
+}

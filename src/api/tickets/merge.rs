@@ -1,0 +1,73 @@
+//! `POST /tickets/{ticketId}/merge`: two tickets of a contact and channel become one.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use actix_web::web::Data;
+use hotline_actors::tickets as live;
+use hotline_actors::{FieldError, clock};
+use hotline_persistence::tables::merges::{MergeConflict, TicketMerge, merge_tickets};
+use hotline_persistence::{Database, TicketId};
+use serde_json::json;
+
+use super::Ticket;
+use crate::api::merges::{self, Mergeable};
+use crate::app::App;
+use crate::web::{ApiError, ApiResult, Body, Caller, Fields, Idempotency, Input, Json, PathId};
+
+/// The body of `POST /tickets/{ticketId}/merge`.
+pub struct TicketMergeBody {
+    from: TicketId,
+}
+
+impl Input for TicketMergeBody {
+    fn name() -> Cow<'static, str> {
+        "TicketMerge".into()
+    }
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        Some(Self { from: fields.required("fromTicketId")? })
+    }
+}
+
+async fn find(caller: &Caller, app: &App, id: TicketId) -> ApiResult<Arc<live::Ticket>> {
+    let found = app.engine.tickets.get(caller.company, id).await;
+    merges::named(caller, app, Mergeable::Ticket(id), found).await
+}
+
+/// `POST /tickets/{ticketId}/merge`: the ticket of the path stays. Messages that come meanwhile are in the one that stays.
+pub async fn merge(
+    caller: Caller,
+    app: Data<App>,
+    id: PathId<TicketId>,
+    body: Body<TicketMergeBody>,
+    once: Idempotency,
+) -> ApiResult<Json<Ticket>> {
+    let (company, into, from) = (caller.company, id.0, body.0.from);
+    if into == from {
+        let reason = "must be another ticket".to_owned();
+        return Err(ApiError::validation(&[FieldError { field: "fromTicketId".to_owned(), reason }]));
+    }
+    let (stays, goes) = (find(&caller, &app, into).await?, find(&caller, &app, from).await?);
+    if stays.row.contact_id != goes.row.contact_id {
+        return Err(merges::refused(MergeConflict::OtherConversation, "fromTicketId", &json!(from)));
+    }
+    let contact = stays.row.contact_id;
+    let hold = app.engine.merging.hold(company, [contact]).await?;
+    let organization = &caller.organization;
+    let merged = once
+        .transaction(app.db(company).heavy(), async |db| {
+            hold.begin_change();
+            let (author, ids) = (merges::author(&caller), &app.engine.store().ids);
+            let merge = TicketMerge { company, into, from, contact, author, at: clock::now(), ids };
+            let ticket = merge_tickets(db, &merge).await?;
+            hotline_persistence::fail_point!("tickets_merged", |_| std::process::abort());
+            ticket
+                .map(|row| Json::of(Ticket::of(organization, live::Ticket::loaded(row, false).into())))
+                .map_err(|conflict| merges::refused(conflict, "fromTicketId", &json!(from)))
+        })
+        .await;
+    hotline_persistence::fail_point!("ticket_merge_committed", |_| std::process::abort());
+    hold.settle().await;
+    merged
+}

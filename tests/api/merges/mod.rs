@@ -1,0 +1,72 @@
+//! Contacts that are one person, and tickets that are one conversation, become one.
+
+mod contacts;
+mod moved;
+mod races;
+mod replayed;
+mod tickets;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::hooks::Hooked;
+use crate::steps::id;
+use crate::support::provider::hooks::text;
+use crate::support::{Api, Reply};
+
+/// Merges a contact into another.
+async fn merge(api: &Api, into: i64, from: i64) -> Reply {
+    api.post(&format!("/contacts/{into}/merge"), json!({"fromContactId": from})).await
+}
+
+/// Merges a ticket into another.
+async fn merge_tickets(api: &Api, into: i64, from: i64) -> Reply {
+    api.post(&format!("/tickets/{into}/merge"), json!({"fromTicketId": from})).await
+}
+
+async fn contact(api: &Api, body: Value) -> i64 {
+    id(api.post("/contacts", body).await.data(201))
+}
+
+async fn shown(api: &Api, contact: i64) -> Value {
+    api.get(&format!("/contacts/{contact}")).await.data(200).clone()
+}
+
+/// The messages of a ticket, without notes: their texts, in order.
+async fn texts(api: &Api, ticket: i64) -> Vec<String> {
+    let messages = api.all(&format!("/tickets/{ticket}/messages")).await;
+    messages.iter().map(|message| message["body"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// A message of somebody on a hooked phone channel.
+async fn says(api: &Api, channel: &Hooked, number: &str, body: &str) {
+    let call = channel.speaks().message(number, "Somebody", text(&format!("wamid.{number}.{body}"), body));
+    assert_eq!(channel.told(api, &call).await.taken, 1);
+}
+
+/// The id that is gone is answered with the one that stays, everywhere.
+async fn is_gone(api: &Api, channel: i64, contact: i64, into: i64) {
+    let path = format!("/contacts/{contact}");
+    let body = |more: Value| {
+        let mut body = json!({"channelId": channel, "contactId": contact});
+        body.as_object_mut().expect("fields").extend(more.as_object().cloned().expect("more"));
+        body
+    };
+    for (method, path, body) in [
+        (Method::GET, path.clone(), json!({})),
+        (Method::PUT, path.clone(), json!({"name": "x"})),
+        (Method::DELETE, path.clone(), json!({})),
+        (Method::POST, format!("{path}/merge"), json!({"fromContactId": into})),
+        (Method::POST, format!("/contacts/{into}/merge"), json!({"fromContactId": contact})),
+        (Method::GET, format!("/tickets?contactId={contact}"), json!({})),
+        (Method::POST, "/tickets".to_owned(), body(json!({}))),
+        (Method::POST, "/schedules".to_owned(), body(json!({"body": "x", "sendAt": "2099-01-31T12:00:00Z"}))),
+        (Method::POST, "/messages".to_owned(), body(json!({"type": "text", "body": "x"}))),
+    ] {
+        let request = api.request(method.clone(), &path);
+        let request = if method == Method::GET || method == Method::DELETE { request } else { request.json(&body) };
+        let reply = Reply::of(request).await;
+        assert_eq!(reply.status, 404, "{method} {path}: {}", reply.body);
+        assert_eq!(reply.body["error"]["details"], json!({"mergedInto": into}), "{method} {path}");
+    }
+}

@@ -1,0 +1,114 @@
+//! What refers to a contact that was merged refers to the one that stays.
+
+use serde_json::json;
+
+use super::{contact, merge, shown};
+use crate::campaigns::{becomes, does, fast, list, made};
+use crate::outbox::Office;
+use crate::steps::{id, listed};
+use crate::support::{TestApp, check_plain_events};
+
+const ANA: &str = "5511900000001";
+const OTHER: &str = "5511900000002";
+
+#[actix_web::test]
+async fn cards_lists_and_scheduled_messages_go_over() {
+    let app = TestApp::shared().await;
+    let api = &app.api;
+    let into = contact(api, json!({"name": "Ana", "number": ANA})).await;
+    let from = contact(api, json!({"name": "Other", "number": OTHER})).await;
+    let board = id(api.post("/crm/boards", json!({"name": "Sales"})).await.data(201));
+    let card = async |contacts: &[i64]| {
+        let body = json!({"boardId": board, "name": "Deal", "contactIds": contacts});
+        id(api.post("/crm/cards", body).await.data(201))
+    };
+    let (of_from, of_both) = (card(&[from]).await, card(&[into, from]).await);
+    let (one, both) = (list(api, &[from]).await, list(api, &[into, from]).await);
+    let later =
+        json!({"contactId": from, "channelId": app.company.phone, "body": "later", "sendAt": "2099-01-31T12:00:00Z"});
+    let schedule = id(api.post("/schedules", later).await.data(201));
+    merge(api, into, from).await.data(200);
+    for card in [of_from, of_both] {
+        let card = api.get(&format!("/crm/cards/{card}")).await;
+        let contacts = card.data(200)["contacts"].as_array().expect("contacts");
+        assert_eq!(contacts.iter().map(id).collect::<Vec<_>>(), [into]);
+    }
+    for list in [one, both] {
+        assert_eq!(listed(api, &format!("/contact-lists/{list}/contacts")).await, [into]);
+    }
+    let path = format!("/schedules/{schedule}");
+    let moved = api.get(&path).await.data(200).clone();
+    assert_eq!((&moved["contact"]["id"], &moved["status"]), (&json!(into), &json!("pending")));
+    // It is changed and canceled as before, also by who has it in memory.
+    let changed = api.put(&path, json!({"body": "much later"})).await;
+    assert_eq!((&changed.data(200)["contact"]["id"], &changed.data(200)["body"]), (&json!(into), &json!("much later")));
+    assert_eq!(api.delete(&path).await.status, 204);
+    let events = api.get("/events?types=card.updated,schedule.updated,schedule.canceled&limit=100").await;
+    let told: Vec<_> = events
+        .data(200)
+        .as_array()
+        .expect("events")
+        .iter()
+        .map(|event| (&event["type"], &event["data"]["id"]))
+        .collect();
+    assert!(told.contains(&(&json!("schedule.updated"), &json!(schedule))), "{told:?}");
+    for card in [of_from, of_both] {
+        assert!(told.contains(&(&json!("card.updated"), &json!(card))), "{told:?}");
+    }
+    check_plain_events(&app.db, app.company.id).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_visitors_session_goes_on_with_the_contact_that_stays() {
+    let app = TestApp::shared().await;
+    let api = &app.api;
+    let into = contact(api, json!({"name": "Ana", "number": ANA})).await;
+    let (session, visitor) = app.session("visitor").await;
+    let say = async |body: &str| {
+        let path = format!("/webchat/sessions/{session}/messages");
+        api.post(&path, json!({"body": body})).await.data(201).clone()
+    };
+    let first = say("one").await;
+    merge(api, into, visitor.0).await.data(200);
+    assert_eq!(shown(api, into).await["verified"], true);
+    let second = say("two").await;
+    assert_eq!((&second["ticketId"], &second["contactId"]), (&first["ticketId"], &json!(into)));
+    let path = format!("/webchat/sessions/{session}");
+    assert_eq!(api.get(&path).await.data(200)["contact"]["id"], into);
+    // The visitor sees the answer, and is found by the website's id.
+    let body = json!({"ticketId": first["ticketId"], "type": "text", "body": "three"});
+    api.post("/messages", body).await.data(202);
+    assert_eq!(listed(api, &format!("{path}/messages")).await.len(), 3);
+    assert_eq!(app.session("visitor").await.1.0, into);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn who_was_a_recipient_twice_is_written_to_once() {
+    let office = Office::open().await;
+    let (app, api) = (&office.app, &office.app.api);
+    let channel = office.phone("1801").await.0;
+    let into = contact(api, json!({"name": "Ana", "number": ANA})).await;
+    let from = contact(api, json!({"name": "Other", "number": OTHER})).await;
+    let last = contact(api, json!({"name": "Last", "number": "5511900000003"})).await;
+    let everybody = list(api, &[into, from, last]).await;
+    let mut body = fast(everybody, channel, "Hello {{name}}");
+    // The second has to wait for a second.
+    body["ratePerMinute"] = json!(60);
+    let campaign = made(api, body).await;
+    does(api, campaign, "start").await;
+    does(api, campaign, "pause").await;
+    merge(api, into, from).await.data(200);
+    does(api, campaign, "resume").await;
+    becomes(api, campaign, "completed").await;
+    let recipients = api.all(&format!("/campaigns/{campaign}/recipients")).await;
+    let contacts: Vec<_> = recipients.iter().map(|recipient| recipient["contact"]["id"].clone()).collect();
+    assert_eq!(contacts, [json!(into), json!(last)], "{recipients:?}");
+    let calls = office.provider.accepted("1801");
+    let to_last = calls.iter().filter(|call| call.to == "5511900000003").count();
+    // Before the campaign was paused either of the two may have been written to.
+    assert!(to_last == 1 && (2..=3).contains(&calls.len()), "{} calls", calls.len());
+    assert_eq!(app.api.get(&format!("/contacts/{from}")).await.status, 404);
+    office.close().await;
+}

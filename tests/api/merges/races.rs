@@ -1,0 +1,303 @@
+//! Whatever comes while contacts or tickets are merged arrives once, in the conversation that stays.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use hotline_persistence::tables::channels::ChannelType::Whatsapp;
+use serde_json::{Value, json};
+
+use super::{merge, merge_tickets, says};
+use crate::hooks::{Hooked, Setup, messages, tickets};
+use crate::outbox::Office;
+use crate::steps::{close, id, listed, sent};
+use crate::support::{Api, TestApp, check_events, eventually};
+
+/// Merges, each at another moment among what comes.
+const ROUNDS: usize = 16;
+
+/// How much later than everything else a merge may begin.
+const AROUND_US: u64 = 8_000;
+
+/// What is said and done beside a merge. Answers whether a text was taken.
+async fn does(api: &Api, channel: &Hooked, step: usize, body: &str, numbers: [&str; 2], of: [(i64, i64); 2]) -> bool {
+    let (contact, ticket) = of[step % 2];
+    let text = |to: Value| {
+        let mut text = json!({"channelId": channel.id, "type": "text", "body": body, "reopenTicket": false});
+        text.as_object_mut().expect("fields").extend(to.as_object().cloned().expect("a target"));
+        text
+    };
+    let reply = match step / 2 {
+        0 => {
+            says(api, channel, numbers[step % 2], body).await;
+            return true;
+        }
+        1 => api.post("/messages", text(json!({"contactId": contact}))).await,
+        2 => api.post("/messages", text(json!({"number": numbers[step % 2]}))).await,
+        3 => api.post("/messages", text(json!({"ticketId": ticket}))).await,
+        4 => {
+            let reply = api.post(&format!("/tickets/{ticket}/transfer"), json!({"userId": null})).await;
+            assert!([200, 404, 409].contains(&reply.status.as_u16()), "{}", reply.body);
+            return false;
+        }
+        _ => {
+            let reply = api.post(&format!("/tickets/{ticket}/close"), json!({})).await;
+            assert!([200, 404, 409].contains(&reply.status.as_u16()), "{}", reply.body);
+            return false;
+        }
+    };
+    // A send that begins after the merge is refused, with the one that stays; to a ticket that was closed, as ever.
+    match reply.status.as_u16() {
+        202 => true,
+        404 => {
+            assert!(reply.body["error"]["details"]["mergedInto"].is_i64(), "{}", reply.body);
+            false
+        }
+        409 => {
+            assert_eq!(step / 2, 3, "{}", reply.body);
+            false
+        }
+        status => panic!("{status}: {}", reply.body),
+    }
+}
+
+#[actix_web::test]
+async fn what_comes_while_contacts_are_merged_arrives_once() {
+    let office = Office::open().await;
+    let app = &office.app;
+    let setup = Setup { provider_url: Some(&office.provider.url), ..Setup::default() };
+    let channel = Hooked::create(app, &app.company, Whatsapp, setup).await;
+    let api = &app.api;
+    let mut expected = 0;
+    for round in 0..ROUNDS {
+        let numbers = [format!("551191000{round:04}"), format!("551192000{round:04}")];
+        for number in &numbers {
+            says(api, &channel, number, "hello").await;
+        }
+        let of = async |number: &str| {
+            let contact = listed(api, &format!("/contacts?number={number}")).await[0];
+            (contact, listed(api, &format!("/tickets?contactId={contact}")).await[0])
+        };
+        let of = [of(&numbers[0]).await, of(&numbers[1]).await];
+        let pair = [numbers[0].as_str(), numbers[1].as_str()];
+        let after = Duration::from_micros(rand::random_range(0..AROUND_US));
+        let merging = async {
+            // No condition is waited for: whichever moment it meets, everything is to be there once.
+            tokio::time::sleep(after).await;
+            merge(api, of[0].0, of[1].0).await.data(200);
+            false
+        };
+        let steps = (0..10 + 2 * (round % 2)).map(|step| {
+            let (channel, body) = (&channel, format!("{round}.{step}"));
+            async move { does(api, channel, step, &body, pair, of).await }
+        });
+        let (_, taken) = futures_util::future::join(merging, join_all(steps)).await;
+        let taken: Vec<String> =
+            taken.iter().enumerate().filter(|(_, taken)| **taken).map(|(step, _)| format!("{round}.{step}")).collect();
+        expected += 2 + taken.len();
+        let (into, from) = (of[0].0, of[1].0);
+        let all = messages(api, channel.id).await;
+        for body in &taken {
+            let found: Vec<_> = all.iter().filter(|message| message["body"] == body.as_str()).collect();
+            assert_eq!(found.len(), 1, "{body} is there once");
+            assert_eq!(found[0]["contactId"], into, "{body}");
+        }
+        let tickets = tickets(api, channel.id).await;
+        let own: Vec<_> = tickets.iter().filter(|ticket| ticket["contact"]["id"] == into).collect();
+        assert!(tickets.iter().all(|ticket| ticket["contact"]["id"] != from), "nothing is left behind");
+        assert!(own.iter().filter(|ticket| ticket["status"] == "open").count() <= 1, "{own:?}");
+        let known: Vec<_> = own.iter().map(|ticket| &ticket["id"]).collect();
+        let of_contact = all.iter().filter(|message| message["contactId"] == into);
+        for message in of_contact {
+            assert!(known.contains(&&message["ticketId"]), "{message} is in a ticket of the contact");
+        }
+    }
+    assert_eq!(messages(api, channel.id).await.len(), expected);
+    // Every outcome is recorded, also of what was on its way during the merge.
+    eventually("all are sent", || async {
+        let all = messages(api, channel.id).await;
+        all.iter().filter(|message| message["direction"] == "outbound").all(|message| message["status"] == "sent")
+    })
+    .await;
+    check_events(&app.db, app.company.id).await;
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn what_comes_while_tickets_are_merged_arrives_once() {
+    let app = TestApp::shared().await;
+    let api = &app.api;
+    let phone = app.company.phone;
+    for round in 0..ROUNDS {
+        let contact = app.contact(&format!("551190000{round:04}")).await.0;
+        let text = |body: String| json!({"channelId": phone, "contactId": contact, "type": "text", "body": body});
+        let opened = async || sent(api, text("hello".to_owned())).await["ticketId"].as_i64().expect("ticket");
+        let first = opened().await;
+        close(api, first).await;
+        let second = opened().await;
+        let merging = async {
+            tokio::time::sleep(Duration::from_micros(rand::random_range(0..AROUND_US))).await;
+            merge_tickets(api, second, first).await.data(200);
+        };
+        let sends = (0..6).map(|step| {
+            let body = format!("{round}.{step}");
+            let body = match step % 3 {
+                0 => text(body),
+                1 => json!({"ticketId": second, "type": "text", "body": body}),
+                // Reopened, it would have a rival: then it is refused.
+                _ => json!({"ticketId": first, "type": "text", "body": body, "reopenTicket": true}),
+            };
+            async move { api.post("/messages", body).await }
+        });
+        let (_, replies) = futures_util::future::join(merging, join_all(sends)).await;
+        let taken = replies.iter().filter(|reply| reply.status == 202).count();
+        assert!(taken >= 4, "those to the ticket that stays, and to the contact");
+        for reply in replies.iter().filter(|reply| reply.status != 202) {
+            assert!([404, 409].contains(&reply.status.as_u16()), "{}", reply.body);
+        }
+        let all = api.all(&format!("/messages?contactId={contact}")).await;
+        assert_eq!(all.len(), 2 + taken);
+        assert!(all.iter().all(|message| message["ticketId"] == second), "{all:?}");
+        assert_eq!(listed(api, &format!("/tickets?contactId={contact}")).await, [second]);
+    }
+    check_events(&app.db, app.company.id).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn of_two_merges_of_the_same_contacts_one_happens() {
+    let app = TestApp::shared().await;
+    let api = &app.api;
+    for round in 0..ROUNDS {
+        let make = async |name: &str| {
+            let ticket = app.ticket(&format!("55119{name}000{round:04}")).await.0;
+            (id(&api.get(&format!("/tickets/{ticket}")).await.data(200)["contact"]), ticket)
+        };
+        let [one, other, third] = [make("1").await, make("2").await, make("3").await];
+        let merges = [(one.0, other.0), (other.0, one.0), (other.0, third.0)];
+        let replies = join_all(merges.map(|(into, from)| merge(api, into, from))).await;
+        let mut done = 0;
+        for reply in &replies {
+            match reply.status.as_u16() {
+                200 => done += 1,
+                _ => drop(reply.error(404, "ERR_API_NOT_FOUND")),
+            }
+        }
+        // The two in opposite directions exclude each other.
+        assert!(done >= 1 && !(replies[0].status == 200 && replies[1].status == 200), "{done}");
+        let left = [one, other, third];
+        let mut open = 0;
+        for (contact, _) in left {
+            let reply = api.get(&format!("/contacts/{contact}")).await;
+            if reply.status == 200 {
+                let tickets = listed(api, &format!("/tickets?contactId={contact}&status=open")).await;
+                assert_eq!(tickets.len(), 1, "one open ticket on the channel");
+                open += 1;
+            }
+        }
+        assert_eq!(open, 3 - done);
+    }
+    check_events(&app.db, app.company.id).await;
+    app.stop().await;
+}
+
+/// A person with two contacts, each with an open ticket on two channels.
+struct Scene {
+    numbers: [String; 2],
+    contacts: [i64; 2],
+    /// By contact and channel.
+    tickets: [[i64; 2]; 2],
+}
+
+impl Scene {
+    async fn of(api: &Api, channels: &[Hooked; 2], round: usize) -> Self {
+        let numbers = [format!("551193000{round:04}"), format!("551194000{round:04}")];
+        let (mut contacts, mut tickets) = ([0; 2], [[0; 2]; 2]);
+        for (one, number) in numbers.iter().enumerate() {
+            for channel in channels {
+                says(api, channel, number, "hello").await;
+            }
+            contacts[one] = listed(api, &format!("/contacts?number={number}")).await[0];
+            let found = listed(api, &format!("/tickets?contactId={}", contacts[one])).await;
+            tickets[one].copy_from_slice(&found);
+        }
+        Self { numbers, contacts, tickets }
+    }
+
+    /// Does a step; answers the text that was taken, if it is one.
+    async fn step(&self, api: &Api, channels: &[Hooked; 2], step: usize) -> Option<String> {
+        let body = format!("step {step}");
+        let expected: &[u16] = match step {
+            0 | 1 => {
+                let reply = merge(api, self.contacts[step], self.contacts[1 - step]).await;
+                assert!([200, 404].contains(&reply.status.as_u16()), "{}", reply.body);
+                return None;
+            }
+            2 | 3 => {
+                says(api, &channels[step - 2], &self.numbers[step - 2], &body).await;
+                return Some(body);
+            }
+            6 => &[200, 404],
+            7 => &[200, 404, 409],
+            _ => &[202, 404, 409],
+        };
+        let reply = match step {
+            4 => {
+                let text = json!({"ticketId": self.tickets[1][0], "type": "text", "body": body});
+                api.post("/messages", text).await
+            }
+            5 => {
+                let to =
+                    json!({"channelId": channels[1].id, "contactId": self.contacts[0], "type": "text", "body": body});
+                api.post("/messages", to).await
+            }
+            6 => api.post(&format!("/tickets/{}/transfer", self.tickets[0][0]), json!({"userId": null})).await,
+            _ => api.post(&format!("/tickets/{}/close", self.tickets[1][1]), json!({})).await,
+        };
+        assert!(expected.contains(&reply.status.as_u16()), "step {step}: {}", reply.body);
+        (reply.status == 202).then_some(body)
+    }
+}
+
+/// Every set of up to five of the steps, all at once.
+#[actix_web::test]
+async fn every_race_of_up_to_five_steps_on_four_tickets_loses_nothing() {
+    const STEPS: usize = 8;
+    let app = TestApp::shared().await;
+    let channels = [Hooked::phone(&app).await, Hooked::phone(&app).await];
+    let api = &app.api;
+    let sets = (1_usize..1 << STEPS).filter(|set| set.count_ones() <= 5);
+    for (round, set) in sets.enumerate() {
+        let scene = Scene::of(api, &channels, round).await;
+        let steps: Vec<usize> = (0..STEPS).filter(|step| set & (1 << step) != 0).collect();
+        let taken = join_all(steps.iter().map(|step| scene.step(api, &channels, *step))).await;
+        let taken: Vec<String> = taken.into_iter().flatten().collect();
+        let mut messages = Vec::new();
+        let mut left = 0;
+        for contact in scene.contacts {
+            if api.get(&format!("/contacts/{contact}")).await.status == 404 {
+                continue;
+            }
+            left += 1;
+            let tickets = api.all(&format!("/tickets?contactId={contact}")).await;
+            for channel in &channels {
+                let is_open = |ticket: &&Value| ticket["status"] == "open" && ticket["channel"]["id"] == channel.id.0;
+                assert!(tickets.iter().filter(is_open).count() <= 1, "{steps:?}: {tickets:?}");
+            }
+            let own = api.all(&format!("/messages?contactId={contact}")).await;
+            for message in &own {
+                let is_own = |ticket: &Value| ticket["id"] == message["ticketId"];
+                assert!(tickets.iter().any(is_own), "{steps:?}: {message} is in a ticket of its contact");
+            }
+            messages.extend(own);
+        }
+        let merges = steps.iter().any(|step| *step < 2);
+        assert_eq!(left, if merges { 1 } else { 2 }, "{steps:?}");
+        assert_eq!(messages.len(), 4 + taken.len(), "{steps:?}: {messages:?}");
+        for body in taken {
+            let found = messages.iter().filter(|message| message["body"] == body.as_str()).count();
+            assert_eq!(found, 1, "{steps:?}: {body}");
+        }
+    }
+    check_events(&app.db, app.company.id).await;
+    app.stop().await;
+}

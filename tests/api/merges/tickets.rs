@@ -1,0 +1,65 @@
+//! Tickets of one contact and channel become one.
+
+use serde_json::json;
+
+use super::{merge_tickets, texts};
+use crate::steps::{NOBODY, close, history, id, sent, ticket};
+use crate::support::{TestApp, check_events};
+
+const ANA: &str = "5511900000001";
+
+#[actix_web::test]
+async fn a_closed_ticket_goes_into_another_with_its_messages_and_history() {
+    let app = TestApp::shared().await;
+    let api = &app.api;
+    let contact = app.contact(ANA).await;
+    let text = |body: &str| json!({"channelId": app.company.phone, "contactId": contact, "type": "text", "body": body});
+    let first = sent(api, text("one")).await["ticketId"].as_i64().expect("ticket");
+    let board = id(api.post("/crm/boards", json!({"name": "Sales"})).await.data(201));
+    let card = json!({"boardId": board, "name": "Deal", "ticketId": first});
+    let card = id(api.post("/crm/cards", card).await.data(201));
+    close(api, first).await;
+    let second = sent(api, text("two")).await["ticketId"].as_i64().expect("ticket");
+    assert_ne!(first, second);
+    // An open one does not go into a closed one: what comes would be nowhere.
+    let details = merge_tickets(api, first, second).await;
+    assert_eq!(details.error(409, "ERR_API_CONFLICT")["reason"], "open_ticket");
+    let merged = merge_tickets(api, second, first).await;
+    assert_eq!(merged.data(200), &ticket(api, second).await);
+    assert_eq!(merged.data(200)["status"], "open");
+    assert_eq!(texts(api, second).await, ["one", "two"]);
+    let kinds: Vec<String> = history(api, second).await.into_iter().map(|(kind, ..)| kind).collect();
+    assert_eq!(kinds, ["opened", "closed", "opened", "merged"]);
+    assert_eq!(history(api, second).await[3].1, json!({"ticketId": first}));
+    assert_eq!(api.get(&format!("/crm/cards/{card}")).await.data(200)["ticketId"], second);
+    let gone = api.post(&format!("/tickets/{first}/reopen"), json!({})).await;
+    assert_eq!(gone.error(404, "ERR_API_NOT_FOUND"), &json!({"mergedInto": second}));
+    assert_eq!(sent(api, text("three")).await["ticketId"], second);
+    let events = api.get("/events?types=ticket.merged,card.updated").await;
+    let types: Vec<_> = events.data(200).as_array().expect("events").iter().map(|event| &event["type"]).collect();
+    assert_eq!(types, ["ticket.merged", "card.updated"]);
+    check_events(&app.db, app.company.id).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn tickets_of_different_conversations_are_not_merged() {
+    let app = TestApp::shared().await;
+    let api = &app.api;
+    let (one, other) = (app.ticket(ANA).await.0, app.ticket("5511900000002").await.0);
+    assert_eq!(merge_tickets(api, one, one).await.invalid_fields(), ["fromTicketId"]);
+    let details = merge_tickets(api, one, other).await;
+    assert_eq!(details.error(409, "ERR_API_CONFLICT")["reason"], "other_conversation");
+    for (into, from) in [(one, NOBODY), (NOBODY, one)] {
+        merge_tickets(api, into, from).await.error(404, "ERR_API_NOT_FOUND");
+    }
+    let (company, neighbour) = app.another_company().await;
+    let contact = id(neighbour.post("/contacts", json!({"name": "Theirs"})).await.data(201));
+    let open = neighbour.post("/tickets", json!({"channelId": company.webchat, "contactId": contact})).await;
+    let theirs = id(open.data(201));
+    merge_tickets(api, one, theirs).await.error(404, "ERR_API_NOT_FOUND");
+    merge_tickets(&neighbour, theirs, one).await.error(404, "ERR_API_NOT_FOUND");
+    // What was refused has changed nothing.
+    assert_eq!((ticket(api, one).await["status"].clone(), texts(api, one).await.len()), (json!("open"), 0));
+    app.stop().await;
+}
