@@ -876,6 +876,17 @@ export class Contacts extends Resource {
   }
 
   /**
+   * Merge a contact into another. Merges the contact `fromContactId` into the contact of the path, which stays.
+   * What it has set stays, empty fields and missing custom fields are filled, and tags are united.
+   * Conversations, identities, cards, sessions, scheduled messages, campaigns and list memberships go over; of
+   * two open tickets of a channel, the older stays. Afterwards the id that is gone is answered with `404` and
+   * `details.mergedInto`. Requires the permission `contacts` `POST`.
+   */
+  merge(contactId: number, body: t.ContactMerge, options: ConditionalWriteOptions = {}): Promise<t.Contact> {
+    return this.transport.data<t.Contact>({ id: "mergeContacts", method: "POST", path: `/api/v1/contacts/${segment(contactId)}/merge`, body, keyed: true }, options);
+  }
+
+  /**
    * Remove a tag from a contact. Removes a tag from a contact. Repeating it changes nothing. Requires the
    * permission `contacts` `DELETE`.
    */
@@ -1969,6 +1980,16 @@ export class Tickets extends Resource {
    */
   listEvents(ticketId: number, query: ListTicketEventsQuery = {}, options: CallOptions = {}): List<t.TicketEvent> {
     return this.transport.list<t.TicketEvent>({ id: "listTicketEvents", method: "GET", path: `/api/v1/tickets/${segment(ticketId)}/events`, query }, options);
+  }
+
+  /**
+   * Merge a ticket into another. Merges the ticket `fromTicketId` into the ticket of the path, which stays:
+   * messages and history go over. Both have the same contact and channel; an open ticket is not merged into a
+   * closed one. Afterwards the id that is gone is answered with `404` and `details.mergedInto`. Requires the
+   * permission `tickets` `POST`.
+   */
+  merge(ticketId: number, body: t.TicketMerge, options: WriteOptions = {}): Promise<t.Ticket> {
+    return this.transport.data<t.Ticket>({ id: "mergeTickets", method: "POST", path: `/api/v1/tickets/${segment(ticketId)}/merge`, body, keyed: true }, options);
   }
 
   /**

@@ -974,6 +974,12 @@ export interface ContactListAddition {
 /** The id of a contact list. */
 export type ContactListId = number;
 
+/** The contact that goes. */
+export interface ContactMerge {
+  /** The contact that goes. */
+  fromContactId: number;
+}
+
 /** A reference to a record, by id and name. */
 export interface ContactRef {
   /** The id of a contact. */
@@ -1193,7 +1199,7 @@ export interface EventAuthor {
 export type EventId = number;
 
 /** The type of an event. */
-export type EventKind = "ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error" | "contact.identified" | "message.deleted" | "message.reaction";
+export type EventKind = "ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error" | "contact.identified" | "message.deleted" | "message.reaction" | "contact.merged" | "ticket.merged";
 
 /** A message. For `message.received`, also the ticket and the contact at that time, and the chosen option. */
 export interface EventMessage {
@@ -1284,7 +1290,7 @@ export interface EventMeta {
 }
 
 /** The type of a ticket event. */
-export type EventType = "opened" | "transferred" | "closed" | "reopened" | "wrapup_changed" | "note_added" | "read";
+export type EventType = "opened" | "transferred" | "closed" | "reopened" | "wrapup_changed" | "note_added" | "read" | "merged";
 
 /** Who caused an event, with their name at that time. */
 export interface EventUser {
@@ -1558,6 +1564,121 @@ export interface MergeSuggestion {
   since: Timestamp;
   /** The number in digits, or the provider's id, that both have. */
   value: string;
+}
+
+/** A contact that another one was merged into. */
+export interface MergedContact {
+  /** The company's own code for the contact. */
+  code: string | null;
+  /** Tax number: 11 digits for a person, 14 for a company. */
+  cpfCnpj: string | null;
+  /** When it was created. */
+  createdAt: Timestamp;
+  /** Click id of a click-to-chat advertisement. */
+  ctwaClid: string | null;
+  /** Values of custom fields. */
+  customFields: CustomFieldValue[];
+  /** E-mail address. */
+  email: string | null;
+  /** Click id of an advertisement. */
+  fbclid: string | null;
+  /** Click id of an advertisement. */
+  gclid: string | null;
+  /** The advertisement's headline. */
+  headline: string | null;
+  /** The id. */
+  id: ContactId;
+  /**
+   * By what the contact is or was known: its number, and the ids that providers have of it. Former ones still
+   * find it.
+   */
+  identities: ContactIdentity[];
+  /** Whether the contact is a group rather than a person. */
+  isGroup: boolean;
+  /** The channel of the latest message. Changes of it do not change `updatedAt`. */
+  lastChannel: LastChannel | null;
+  /** The provider's id for a contact whose number it hides. */
+  lid: string | null;
+  /** Whether the contact is excluded from campaigns. */
+  marketingOptOut: boolean;
+  /** Type of the advertisement's media. */
+  mediaType: string | null;
+  /** URL of the advertisement's picture or video. */
+  mediaUrl: string | null;
+  /** Other contacts that are the same person, as a provider says. They are never merged by themselves. */
+  mergeSuggestions: MergeSuggestion[];
+  /** The id of the other contact, which is gone. What referred to it refers to this one. */
+  mergedFrom: ContactId;
+  /** Name. */
+  name: string;
+  /** Phone number: digits only, including the country code. */
+  number: string | null;
+  /** Country code derived from the number. */
+  numberCountry: string | null;
+  /** How the contact was acquired. */
+  origin: string | null;
+  /** URL of the contact's picture. */
+  profilePicUrl: string | null;
+  /** User name on a social channel. */
+  socialUsername: string | null;
+  /** The advertisement's id. */
+  sourceId: string | null;
+  /** URL of the page or advertisement. */
+  sourceUrl: string | null;
+  tags: ContactTag[];
+  /** When it was last updated. */
+  updatedAt: Timestamp;
+  /** UTM campaign. */
+  utmCampaign: string | null;
+  /** UTM id. */
+  utmId: string | null;
+  /** UTM medium. */
+  utmMedium: string | null;
+  /** UTM source. */
+  utmSource: string | null;
+  /** Whether a webchat visitor's identity was confirmed by the company or by an identity it signed. */
+  verified: boolean;
+}
+
+/** A ticket that another one was merged into. */
+export interface MergedTicket {
+  /** The assigned agent. */
+  assignedTo: UserRef | null;
+  /** The channel. */
+  channel: NamedChannel | null;
+  closedAt: Timestamp | null;
+  /** The contact. */
+  contact: TicketContact;
+  /** When it was created. */
+  createdAt: Timestamp;
+  /** Who opened it. */
+  creationSource: Source;
+  /** When the first reply since the opening was sent: by a user, an integration or a chatbot. */
+  firstResponseAt: Timestamp | null;
+  /** The id. */
+  id: TicketId;
+  lastMessage: LastMessage | null;
+  /** The id of the other ticket, which is gone. */
+  mergedFrom: TicketId;
+  /** When it was last opened. */
+  openedAt: Timestamp;
+  /** The queue. */
+  queue: QueueRef | null;
+  reopenCount: number;
+  /** The status. */
+  status: TicketStatus;
+  /** Number of unread messages from the contact. */
+  unreadCount: number;
+  /** When it was last updated. */
+  updatedAt: Timestamp;
+  /**
+   * Whether the contact is verified: a webchat visitor's identity was confirmed by the company or by an
+   * identity it signed.
+   */
+  verified: boolean;
+  /** Note about the wrap-up. */
+  wrapupNote: string | null;
+  wrapupType: WrapupTypeRef | null;
 }
 
 /** A message in a ticket: from the contact, from the company, or between agents. */
@@ -2935,6 +3056,12 @@ export interface TicketList {
   meta: PageMeta;
 }
 
+/** The ticket that goes. */
+export interface TicketMerge {
+  /** The ticket that goes. */
+  fromTicketId: number;
+}
+
 /** A new ticket. */
 export interface TicketOpen {
   /** The channel, as `GET /channels` lists it. */
@@ -3281,7 +3408,7 @@ export interface WebhookCreate {
   /** Description. */
   description?: string | null;
   /** The event types to send; empty for all. */
-  types?: ("ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error" | "contact.identified" | "message.deleted" | "message.reaction")[] | null;
+  types?: ("ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error" | "contact.identified" | "message.deleted" | "message.reaction" | "contact.merged" | "ticket.merged")[] | null;
   /** The URL to send events to. */
   url: string;
 }
@@ -3380,7 +3507,7 @@ export interface WebhookUpdate {
   /** Description. */
   description?: string | null;
   /** The event types to send; empty for all. */
-  types?: ("ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error" | "contact.identified" | "message.deleted" | "message.reaction")[];
+  types?: ("ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error" | "contact.identified" | "message.deleted" | "message.reaction" | "contact.merged" | "ticket.merged")[];
   /** The URL to send events to. */
   url?: string;
 }
@@ -3708,6 +3835,13 @@ export interface ContactIdentifiedEvent extends EventBase {
   data: Contact;
 }
 
+/** `contact.merged` */
+export interface ContactMergedEvent extends EventBase {
+  type: "contact.merged";
+  /** The record at that time. */
+  data: MergedContact;
+}
+
 /** `contact.tagged` */
 export interface ContactTaggedEvent extends EventBase {
   type: "contact.tagged";
@@ -3862,6 +3996,13 @@ export interface TicketClosedEvent extends EventBase {
   data: Ticket;
 }
 
+/** `ticket.merged` */
+export interface TicketMergedEvent extends EventBase {
+  type: "ticket.merged";
+  /** The record at that time. */
+  data: MergedTicket;
+}
+
 /** `ticket.opened` */
 export interface TicketOpenedEvent extends EventBase {
   type: "ticket.opened";
@@ -3936,6 +4077,7 @@ export type CompanyEvent =
   | ContactCreatedEvent
   | ContactDeletedEvent
   | ContactIdentifiedEvent
+  | ContactMergedEvent
   | ContactTaggedEvent
   | ContactUntaggedEvent
   | ContactUpdatedEvent
@@ -3958,6 +4100,7 @@ export type CompanyEvent =
   | SessionStartedEvent
   | TicketAssignedEvent
   | TicketClosedEvent
+  | TicketMergedEvent
   | TicketOpenedEvent
   | TicketReadEvent
   | TicketReopenedEvent

@@ -81,6 +81,10 @@ export const EVENTS: INodePropertyOptions[] = [
     "value": "contact.identified"
   },
   {
+    "name": "Contact Merged",
+    "value": "contact.merged"
+  },
+  {
     "name": "Contact Tagged",
     "value": "contact.tagged"
   },
@@ -167,6 +171,10 @@ export const EVENTS: INodePropertyOptions[] = [
   {
     "name": "Ticket Closed",
     "value": "ticket.closed"
+  },
+  {
+    "name": "Ticket Merged",
+    "value": "ticket.merged"
   },
   {
     "name": "Ticket Opened",

@@ -494,6 +494,21 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     "result": "data",
     "isKeyed": true
   },
+  "contact.merge": {
+    "id": "mergeContacts",
+    "method": "POST",
+    "path": "/api/v1/contacts/{contactId}/merge",
+    "required": [
+      "fromContactId"
+    ],
+    "prominent": [],
+    "body": {
+      "fromContactId": "number"
+    },
+    "query": {},
+    "result": "data",
+    "isKeyed": true
+  },
   "contact.removeTag": {
     "id": "removeContactTag",
     "method": "DELETE",
@@ -707,6 +722,21 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     },
     "result": "page",
     "isKeyed": false
+  },
+  "ticket.merge": {
+    "id": "mergeTickets",
+    "method": "POST",
+    "path": "/api/v1/tickets/{ticketId}/merge",
+    "required": [
+      "fromTicketId"
+    ],
+    "prominent": [],
+    "body": {
+      "fromTicketId": "number"
+    },
+    "query": {},
+    "result": "data",
+    "isKeyed": true
   },
   "ticket.listMessages": {
     "id": "listTicketMessages",

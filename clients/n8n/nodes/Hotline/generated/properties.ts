@@ -248,6 +248,12 @@ export const PROPERTIES: INodeProperties[] = [
         "description": "Creates or updates contacts, matched by number, then e-mail, then code. Valid rows are stored even if others fail."
       },
       {
+        "name": "Merge",
+        "value": "merge",
+        "action": "Merge a contact into another",
+        "description": "Merges the contact fromContactId into the contact of the path, which stays. What it has set stays, empty fields and missing custom fields are filled, and tags are united. Conversations, identities, cards, sessions, scheduled messages, campaigns and list memberships go over; of two open tickets of a channel, the older stays. Afterwards the id that is gone is answered with 404 and details.mergedInto."
+      },
+      {
         "name": "Remove Tag",
         "value": "removeTag",
         "action": "Remove a tag from a contact",
@@ -368,6 +374,12 @@ export const PROPERTIES: INodeProperties[] = [
         "value": "markRead",
         "action": "Mark a ticket as read",
         "description": "Marks the contact's messages as read"
+      },
+      {
+        "name": "Merge",
+        "value": "merge",
+        "action": "Merge a ticket into another",
+        "description": "Merges the ticket fromTicketId into the ticket of the path, which stays: messages and history go over. Both have the same contact and channel; an open ticket is not merged into a closed one. Afterwards the id that is gone is answered with 404 and details.mergedInto."
       },
       {
         "name": "Open",
@@ -2958,6 +2970,68 @@ export const PROPERTIES: INodeProperties[] = [
           "contact"
         ],
         "operation": [
+          "merge"
+        ]
+      }
+    }
+  },
+  {
+    "displayName": "From Contact ID",
+    "name": "fromContactId",
+    "type": "number",
+    "required": true,
+    "default": 0,
+    "description": "The contact that goes",
+    "displayOptions": {
+      "show": {
+        "resource": [
+          "contact"
+        ],
+        "operation": [
+          "merge"
+        ]
+      }
+    }
+  },
+  {
+    "displayName": "Options",
+    "name": "options",
+    "type": "collection",
+    "placeholder": "Add Option",
+    "default": {},
+    "displayOptions": {
+      "show": {
+        "resource": [
+          "contact"
+        ],
+        "operation": [
+          "merge"
+        ]
+      }
+    },
+    "options": [
+      {
+        "displayName": "Idempotency Key",
+        "name": "idempotencyKey",
+        "type": "string",
+        "default": "",
+        "description": "Within 24 hours, calls with the same key take effect once. By default, one of the execution, the node and the input: another attempt of the node repeats nothing."
+      }
+    ]
+  },
+  {
+    "displayName": "Contact ID",
+    "name": "contactId",
+    "type": "number",
+    "required": true,
+    "default": 0,
+    "description": "The contact",
+    "displayOptions": {
+      "show": {
+        "resource": [
+          "contact"
+        ],
+        "operation": [
           "removeTag"
         ]
       }
@@ -4092,6 +4166,68 @@ export const PROPERTIES: INodeProperties[] = [
         ],
         "default": "asc",
         "description": "Sort order: asc or desc"
+      }
+    ]
+  },
+  {
+    "displayName": "Ticket ID",
+    "name": "ticketId",
+    "type": "number",
+    "required": true,
+    "default": 0,
+    "description": "The ticket",
+    "displayOptions": {
+      "show": {
+        "resource": [
+          "ticket"
+        ],
+        "operation": [
+          "merge"
+        ]
+      }
+    }
+  },
+  {
+    "displayName": "From Ticket ID",
+    "name": "fromTicketId",
+    "type": "number",
+    "required": true,
+    "default": 0,
+    "description": "The ticket that goes",
+    "displayOptions": {
+      "show": {
+        "resource": [
+          "ticket"
+        ],
+        "operation": [
+          "merge"
+        ]
+      }
+    }
+  },
+  {
+    "displayName": "Options",
+    "name": "options",
+    "type": "collection",
+    "placeholder": "Add Option",
+    "default": {},
+    "displayOptions": {
+      "show": {
+        "resource": [
+          "ticket"
+        ],
+        "operation": [
+          "merge"
+        ]
+      }
+    },
+    "options": [
+      {
+        "displayName": "Idempotency Key",
+        "name": "idempotencyKey",
+        "type": "string",
+        "default": "",
+        "description": "Within 24 hours, calls with the same key take effect once. By default, one of the execution, the node and the input: another attempt of the node repeats nothing."
       }
     ]
   },
