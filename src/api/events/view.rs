@@ -111,7 +111,7 @@ pub struct EventTemplate {
 pub struct MergedTicket {
     #[serde(flatten)]
     pub ticket: Ticket,
-    /// The id of the other ticket, which is gone.
+    /// The id of the other ticket, which no longer exists.
     #[schema(example = 12)]
     pub merged_from: TicketId,
 }
@@ -122,7 +122,7 @@ pub struct MergedTicket {
 pub struct MergedContact {
     #[serde(flatten)]
     pub contact: Contact,
-    /// The id of the other contact, which is gone. What referred to it refers to this one.
+    /// The id of the other contact, which no longer exists. What referred to it refers to this one.
     #[schema(example = 12)]
     pub merged_from: ContactId,
 }

@@ -200,7 +200,7 @@ async fn a_merge_happens_once_and_only_as_it_is_expected() {
     let expecting = |tag: &str| api.request(Method::POST, &path).header("if-match", tag.to_owned()).json(&body);
     let refused = Reply::of(expecting("\"2020-01-01T00:00:00.000Z\"")).await;
     refused.error(412, "ERR_API_PRECONDITION_FAILED");
-    let keyed = || expecting(&etag).header("idempotency-key", "merge once");
+    let keyed = || expecting(&etag).header("idempotency-key", "merge-once");
     let first = Reply::of(keyed()).await;
     let again = Reply::of(keyed()).await;
     assert_eq!((first.data(200), again.is_replay()), (again.data(200), true));

@@ -45,7 +45,8 @@ impl Kept {
             Some("message") => {
                 self.messages.insert(id(data), data["ticketId"].as_i64().expect("a ticket"));
             }
-            _ => panic!("{kind} is not expected"),
+            // Of the company.
+            _ => {}
         }
     }
 }

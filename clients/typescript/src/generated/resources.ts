@@ -879,7 +879,7 @@ export class Contacts extends Resource {
    * Merge a contact into another. Merges the contact `fromContactId` into the contact of the path, which stays.
    * What it has set stays, empty fields and missing custom fields are filled, and tags are united.
    * Conversations, identities, cards, sessions, scheduled messages, campaigns and list memberships go over; of
-   * two open tickets of a channel, the older stays. Afterwards the id that is gone is answered with `404` and
+   * two open tickets of a channel, the older stays. Afterwards the other id is answered with `404` and
    * `details.mergedInto`. Requires the permission `contacts` `POST`.
    */
   merge(contactId: number, body: t.ContactMerge, options: ConditionalWriteOptions = {}): Promise<t.Contact> {
@@ -1985,7 +1985,7 @@ export class Tickets extends Resource {
   /**
    * Merge a ticket into another. Merges the ticket `fromTicketId` into the ticket of the path, which stays:
    * messages and history go over. Both have the same contact and channel; an open ticket is not merged into a
-   * closed one. Afterwards the id that is gone is answered with `404` and `details.mergedInto`. Requires the
+   * closed one. Afterwards the other id is answered with `404` and `details.mergedInto`. Requires the
    * permission `tickets` `POST`.
    */
   merge(ticketId: number, body: t.TicketMerge, options: WriteOptions = {}): Promise<t.Ticket> {

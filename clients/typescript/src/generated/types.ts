@@ -1607,7 +1607,7 @@ export interface MergedContact {
   mediaUrl: string | null;
   /** Other contacts that are the same person, as a provider says. They are never merged by themselves. */
   mergeSuggestions: MergeSuggestion[];
-  /** The id of the other contact, which is gone. What referred to it refers to this one. */
+  /** The id of the other contact, which no longer exists. What referred to it refers to this one. */
   mergedFrom: ContactId;
   /** Name. */
   name: string;
@@ -1658,7 +1658,7 @@ export interface MergedTicket {
   /** The id. */
   id: TicketId;
   lastMessage: LastMessage | null;
-  /** The id of the other ticket, which is gone. */
+  /** The id of the other ticket, which no longer exists. */
   mergedFrom: TicketId;
   /** When it was last opened. */
   openedAt: Timestamp;

@@ -112,6 +112,7 @@ const FORMS: &[(&str, &str)] = &[
     ("fixed", "cannot be changed…"),
     ("wrong_record", "must be the ticket's channel"),
     ("wrong_record", "must be a webchat"),
+    ("wrong_record", "must be another …"),
     ("wrong_record", "must be a board …"),
     ("wrong_record", "must be a stage of the card's board"),
     ("wrong_record", "must be an active …"),

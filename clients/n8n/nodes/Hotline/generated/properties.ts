@@ -251,7 +251,7 @@ export const PROPERTIES: INodeProperties[] = [
         "name": "Merge",
         "value": "merge",
         "action": "Merge a contact into another",
-        "description": "Merges the contact fromContactId into the contact of the path, which stays. What it has set stays, empty fields and missing custom fields are filled, and tags are united. Conversations, identities, cards, sessions, scheduled messages, campaigns and list memberships go over; of two open tickets of a channel, the older stays. Afterwards the id that is gone is answered with 404 and details.mergedInto."
+        "description": "Merges the contact fromContactId into the contact of the path, which stays. What it has set stays, empty fields and missing custom fields are filled, and tags are united. Conversations, identities, cards, sessions, scheduled messages, campaigns and list memberships go over; of two open tickets of a channel, the older stays. Afterwards the other id is answered with 404 and details.mergedInto."
       },
       {
         "name": "Remove Tag",
@@ -379,7 +379,7 @@ export const PROPERTIES: INodeProperties[] = [
         "name": "Merge",
         "value": "merge",
         "action": "Merge a ticket into another",
-        "description": "Merges the ticket fromTicketId into the ticket of the path, which stays: messages and history go over. Both have the same contact and channel; an open ticket is not merged into a closed one. Afterwards the id that is gone is answered with 404 and details.mergedInto."
+        "description": "Merges the ticket fromTicketId into the ticket of the path, which stays: messages and history go over. Both have the same contact and channel; an open ticket is not merged into a closed one. Afterwards the other id is answered with 404 and details.mergedInto."
       },
       {
         "name": "Open",
