@@ -280,6 +280,7 @@ mod tests {
             interactive: None,
             content: None,
             revisions: None,
+            attempts: None,
             quoted_message_id: None,
             status: MessageStatus::Queued,
             error: None,

@@ -413,6 +413,6 @@ impl StatusDecider for Tickets {
         ticket: TicketId,
         outcome: Revise,
     ) -> BoxFuture<'_, Result<(), Refusal>> {
-        self.ask(company, ticket, outcome).boxed()
+        self.ask_following(company, ticket, outcome).boxed()
     }
 }

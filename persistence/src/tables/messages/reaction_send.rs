@@ -54,6 +54,7 @@ impl ReactionSend {
             interactive: None,
             content: Some(json!({"reaction": ReactionTarget { id: of, to }})),
             revisions: None,
+            attempts: None,
             quoted_message_id: None,
             status: MessageStatus::Queued,
             error: None,
