@@ -158,6 +158,7 @@ impl Bench {
             closed_at: None,
             waiting_since: None,
             answer_id: None,
+            handled_by: Default::default(),
             created_at: now,
             updated_at: now,
         };

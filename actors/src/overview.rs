@@ -247,6 +247,7 @@ mod tests {
             closed_at: None,
             waiting_since,
             answer_id: None,
+            handled_by: Default::default(),
             created_at: at,
             updated_at: at,
         }

@@ -105,8 +105,10 @@ pub(super) enum EventKind {
 impl EventKind {
     /// It went to another app, which handles the conversation.
     pub(super) fn set_standby(&mut self) {
-        if let Self::Message(message) = self {
-            message.standby = true;
+        match self {
+            Self::Message(message) => message.standby = true,
+            Self::Echo(echo) => echo.message.standby = true,
+            _ => {}
         }
     }
 }

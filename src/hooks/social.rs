@@ -32,6 +32,7 @@ use hotline_persistence::tables::messages::{
     ChosenOption, DeliveryStatus, Direction, MessageApp, MessageContent, MessageOrigin, Reaction, Reactor, Revision,
     Via,
 };
+use hotline_persistence::tables::tickets::HandledBy;
 use serde_json::{Value, json};
 
 use super::call::{
@@ -45,11 +46,6 @@ const FILE_KINDS: [&str; 5] = ["image", "audio", "video", "file", "sticker"];
 
 /// The kinds of attachment that are stories, which have a picture.
 const STORY_KINDS: [&str; 3] = ["story_mention", "ig_story", "story"];
-
-/// The provider's own inboxes, by the ids with which their messages come back. What comes without an id was written in
-/// the app of the channel.
-/// <https://developers.facebook.com/docs/messenger-platform/handover-protocol/pass-thread-control>
-const NATIVE_APPS: [(&str, &str); 2] = [("263902037430900", "Page Inbox"), ("1217981644879628", "Instagram Inbox")];
 
 /// Maximum number of attachments that are processed: more than an app sends at once.
 const ATTACHMENTS_MAX: usize = 32;
@@ -181,14 +177,14 @@ impl Network {
 
     /// The app in which the company has written a message.
     fn origin_of(self, message: &Value) -> MessageOrigin {
-        let app_id = id(message, "app_id");
-        let native = NATIVE_APPS.iter().find(|(native_id, _)| app_id.as_deref() == Some(*native_id));
-        let (kind, name) = match (&app_id, native) {
+        let app = MessageApp::of_id(id(message, "app_id").as_deref());
+        // What comes without an id was written in the app of the channel.
+        let (kind, name) = match (&app.id, app.name) {
             (None, _) => (Via::NativeApp, Some(self.name.to_owned())),
-            (Some(_), Some((_, name))) => (Via::NativeApp, Some((*name).to_owned())),
+            (Some(_), Some(name)) => (Via::NativeApp, Some(name)),
             (Some(_), None) => (Via::OtherApp, name_at(message, "/app_name")),
         };
-        MessageOrigin { kind, app: MessageApp { id: app_id, name }, late: false }
+        MessageOrigin { kind, app: MessageApp { id: app.id, name }, late: false }
     }
 
     /// A message without content.
@@ -267,11 +263,17 @@ impl Network {
     /// A notice of an event that this release does not know; `None` if it has no content.
     fn parse_notice(self, sender: &str, event: &Value) -> Option<EventKind> {
         let mut parts = event.as_object()?.iter();
-        let (kind, _) = parts.find(|(_, part)| part.is_object() && part.get("id").is_none())?;
+        let (kind, part) = parts.find(|(_, part)| part.is_object() && part.get("id").is_none())?;
         tracing::info!(kind, "provider sent news of a kind without an effect");
         let message_id = synthetic_id("notice", sender, event);
         let from = self.new_message(sender, event, message_id.clone()).from;
-        Some(EventKind::Notice(Box::new(Notice { message_id, from, body: placeholder(kind) })))
+        let handled_by = match kind.as_str() {
+            // Control is passed to the app that gets this event, and was taken from it.
+            "pass_thread_control" => Some(HandledBy::default()),
+            "take_thread_control" => Some(HandledBy::app(id(part, "new_owner_app_id").as_deref())),
+            _ => None,
+        };
+        Some(EventKind::Notice(Box::new(Notice { message_id, from, body: placeholder(kind), handled_by })))
     }
 }
 

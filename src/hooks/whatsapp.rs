@@ -305,7 +305,7 @@ fn parse_news(
             let said = text(part, "body").filter(|_| kind == "system").and_then(body);
             let body = said.unwrap_or_else(|| unknown(kind, message));
             tracing::info!(kind, "provider sent news of a kind without an effect");
-            ParsedMessage::Event(EventKind::Notice(Box::new(Notice { message_id, from, body })))
+            ParsedMessage::Event(EventKind::Notice(Box::new(Notice { message_id, from, body, handled_by: None })))
         }
     }
 }

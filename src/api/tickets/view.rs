@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hotline_actors::Organization;
 use hotline_actors::tickets;
 use hotline_persistence::table::Named;
-use hotline_persistence::tables::messages::Direction;
+use hotline_persistence::tables::messages::{Direction, MessageApp};
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::ticket_events::{EventRow, EventType};
 use hotline_persistence::tables::tickets::TicketStatus;
@@ -66,6 +66,8 @@ struct View<'a> {
     queue: Option<NamedRef<'a, QueueId>>,
     #[schema(value_type = Option<Named<UserId>>)]
     assigned_to: Option<NamedRef<'a, UserId>>,
+    /// The other app of the provider that handles the conversation, if one does: what the company sends may be refused.
+    handled_by: Option<TicketHandler>,
     /// Who opened it.
     creation_source: Source,
     /// Number of unread messages from the contact.
@@ -85,6 +87,12 @@ struct View<'a> {
     closed_at: Option<Timestamp>,
     created_at: Timestamp,
     updated_at: Timestamp,
+}
+
+/// Who handles a conversation in place of Hotline.
+#[derive(Debug, Serialize, ToSchema)]
+struct TicketHandler {
+    app: MessageApp,
 }
 
 /// The contact of a ticket.
@@ -124,6 +132,7 @@ impl<'a> View<'a> {
             verified: ticket.contact.verified,
             queue: references::queue(organization, row.queue_id),
             assigned_to: references::user(organization, row.user_id),
+            handled_by: row.handled_by.as_app().map(|id| TicketHandler { app: MessageApp::of_id(id) }),
             creation_source: row.creation_source,
             unread_count: row.unread_count,
             last_message: row.last_message_id.zip(ticket.last_message.as_ref()).map(|(id, message)| LastMessage {

@@ -287,16 +287,32 @@ async fn what_goes_to_another_app_is_shown_and_waits_for_nobody_here() {
     let opened = tickets(&app.api, channel.id).await.remove(0);
     assert_eq!((&opened["creationSource"], &opened["unreadCount"]), (&json!("automation"), &json!(2)));
     assert_eq!(waiting(&app).await, 0);
+    let handled_by = async || ticket(&app.api, id(&opened)).await["handledBy"].clone();
+    let other = |id: Value, name: Value| json!({"app": {"id": id, "name": name}});
+    assert_eq!(handled_by().await, other(Value::Null, Value::Null));
     // Who handles the conversation is a notice; what concerns no contact is nothing.
-    let control = json!({"pass_thread_control": {"new_owner_app_id": "1", "previous_owner_app_id": "2"}});
-    assert_eq!(channel.told(&app.api, &page.tells(PSID, now, vec![control])).await, taken(1));
-    assert_eq!(messages(&app.api, channel.id).await[2]["body"], "[pass_thread_control]");
+    for (at, kind, expected) in [
+        (1, "pass_thread_control", Value::Null),
+        (2, "take_thread_control", other(json!("263902037430900"), json!("Page Inbox"))),
+    ] {
+        let control = json!({kind: {"new_owner_app_id": "263902037430900", "previous_owner_app_id": "2"}});
+        assert_eq!(channel.told(&app.api, &page.tells(PSID, now + at, vec![control])).await, taken(1));
+        assert_eq!(messages(&app.api, channel.id).await.pop().expect("a notice")["body"], format!("[{kind}]"));
+        assert_eq!(handled_by().await, expected, "{kind}");
+    }
+    let mut call = page.echoes(PSID, now, vec![json!({"mid": "m_bot", "text": "from the bot", "app_id": 7})]);
+    call["entry"][0]["standby"] = call["entry"][0]["messaging"].take();
+    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    assert_eq!(handled_by().await, other(json!("7"), Value::Null));
+    let app = restarted(app).await;
+    let handled_by = async || ticket(&app.api, id(&opened)).await["handledBy"].clone();
+    assert_eq!(handled_by().await, other(json!("7"), Value::Null), "also after a restart");
     let roles = json!({"app_roles": {"1": ["primary_receiver"]}});
     assert_eq!(channel.told(&app.api, &page.tells(PSID, now, vec![roles])).await, ignored(1));
     // What comes here again waits for the company.
     channel.told(&app.api, &page.tells(PSID, now, vec![events::text("m_3", "to you")])).await;
-    assert_eq!(waiting(&app).await, 1);
-    assert_eq!(messages(&app.api, channel.id).await[3]["via"], Value::Null);
+    assert_eq!((waiting(&app).await, handled_by().await), (json!(1), Value::Null));
+    assert_eq!(messages(&app.api, channel.id).await.pop().expect("a message")["via"], Value::Null);
 
     let phone = Hooked::phone(&app).await;
     let mut call = phone.speaks().message(MARIA, "Maria", text("wamid.1", "to the bot"));

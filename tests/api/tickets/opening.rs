@@ -26,7 +26,7 @@ async fn an_opened_ticket_shows_all_its_fields_everywhere() {
             "verified": false,
             "queue": {"id": company.support, "name": "Support"},
             "assignedTo": {"id": company.ana, "name": "Ana"},
-            "creationSource": "api",
+            "handledBy": null, "creationSource": "api",
             "unreadCount": 0,
             "lastMessage": null,
             "wrapupType": null,

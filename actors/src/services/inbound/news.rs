@@ -6,6 +6,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::early_revisions::{self, EarlyRevision};
 use hotline_persistence::tables::messages::{MessageRow, Revision};
+use hotline_persistence::tables::tickets::HandledBy;
 use hotline_persistence::{ChannelId, CompanyId};
 
 use super::{Inbound, Sender};
@@ -36,6 +37,8 @@ pub struct Notice {
     pub from: Sender,
     /// The readable text.
     pub body: String,
+    /// Who handles the conversation from now on, if it says so.
+    pub handled_by: Option<HandledBy>,
 }
 
 /// What became of a revision.
@@ -161,7 +164,7 @@ impl Inbound {
         channel: ChannelId,
         notice: Notice,
     ) -> Result<Option<MessageRow>, Refusal> {
-        let Notice { message_id, from, body } = notice;
+        let Notice { message_id, from, body, handled_by } = notice;
         let Some(contact) = self.find_known_sender(company, channel, &from).await? else { return Ok(None) };
         let Some(Slot::Open(ticket)) = self.tickets.slot(company, channel, contact).await? else { return Ok(None) };
         let inbox = self.inbox(company, channel).await?;
@@ -171,7 +174,7 @@ impl Inbound {
         if is_known {
             return Ok(None);
         }
-        let add = AddNotice { body, provider_message_id: Some(message_id) };
+        let add = AddNotice { body, provider_message_id: Some(message_id), handled_by };
         match self.tickets.ask(company, ticket, add).await {
             Ok(row) => {
                 lock.record_received(row.created_at);

@@ -1,6 +1,7 @@
 use hotline_persistence::Change;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
 use hotline_persistence::tables::source::Source;
+use hotline_persistence::tables::tickets::HandledBy;
 
 use crate::Refusal;
 use crate::tickets::{Author, Command, Context, Ticket};
@@ -13,6 +14,8 @@ pub struct AddNotice {
     pub body: String,
     /// The provider's id of it, if it has one.
     pub provider_message_id: Option<String>,
+    /// Who handles the conversation from now on, if the notice says so.
+    pub handled_by: Option<HandledBy>,
 }
 
 impl Command for AddNotice {
@@ -29,6 +32,10 @@ impl Command for AddNotice {
         notice.status = MessageStatus::Sent;
         notice.sent_at = Some(cx.now);
         notice.provider_message_id = self.provider_message_id;
+        if let Some(handled_by) = self.handled_by {
+            ticket.row.handled_by = handled_by;
+            cx.touch(ticket);
+        }
         cx.record(Change::Message(Box::new(notice.clone())));
         Ok(notice)
     }

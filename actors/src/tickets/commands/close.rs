@@ -70,7 +70,7 @@ impl Close {
         ticket.row.closed_at = Some(cx.now);
         ticket.row.waiting_since = None;
         ticket.row.wrapup_type_id = self.wrapup_type;
-        ticket.row.wrapup_note = self.wrapup_note;
+        ticket.row.wrapup_note = self.wrapup_note.map(Into::into);
         cx.touch(ticket);
         cx.event(ticket, EventType::Closed, &self.author, Some(json!({"status": "open"})), Some(to))
     }

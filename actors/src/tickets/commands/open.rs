@@ -5,7 +5,7 @@ use hotline_persistence::tables::contacts::ContactChannel;
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::ticket_events::EventType;
-use hotline_persistence::tables::tickets::{TicketRow, TicketStatus};
+use hotline_persistence::tables::tickets::{HandledBy, TicketRow, TicketStatus};
 use hotline_persistence::{Change, ChannelId, CompanyId, QueueId, TicketId, UserId};
 use serde_json::json;
 
@@ -71,6 +71,7 @@ impl Open {
                 closed_at: None,
                 waiting_since: None,
                 answer_id: None,
+                handled_by: HandledBy::default(),
                 created_at: cx.now,
                 updated_at: cx.now,
             },

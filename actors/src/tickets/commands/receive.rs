@@ -3,6 +3,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::contacts::OptOut;
 use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus, MessageType};
+use hotline_persistence::tables::tickets::HandledBy;
 use hotline_persistence::{Change, MessageId, SessionId, stop_words};
 use serde_json::Value;
 
@@ -69,6 +70,9 @@ impl Command for Receive {
         ticket.row.unread_count += 1;
         if !self.standby {
             ticket.row.waiting_since.get_or_insert(cx.now);
+            ticket.row.handled_by = HandledBy::default();
+        } else if ticket.row.handled_by.is_none() {
+            ticket.row.handled_by = HandledBy::app(None);
         }
         // Who writes to a phone channel and has no number is known by an id, which an answer can use.
         let channel = cx.organization.channels.get(&ticket.row.channel_id);

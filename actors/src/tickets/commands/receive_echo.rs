@@ -1,6 +1,7 @@
 use chrono::{DateTime, Utc};
 use hotline_persistence::Change;
 use hotline_persistence::tables::messages::{Direction, MessageOrigin, MessageRow, MessageStatus, MessageType};
+use hotline_persistence::tables::tickets::HandledBy;
 
 use super::Receive;
 use super::receive::set_last_message;
@@ -25,6 +26,7 @@ impl Command for ReceiveEcho {
             return Err(Refusal::TicketClosed(ticket.row.id));
         }
         let Self { message: echo, origin } = self;
+        let app_id = origin.app.id.clone();
         let precedes_contact = echo.written_at.is_some_and(|at| precedes_last_inbound(ticket, at));
         let is_late = precedes_contact && echo.written_at.is_some_and(|at| at < ticket.row.opened_at);
         let mut message = cx.message(ticket, Direction::Outbound, &Author::OTHER_APP, "")?;
@@ -41,6 +43,9 @@ impl Command for ReceiveEcho {
             let waiting_since = ticket.row.waiting_since.filter(|_| precedes_contact);
             ticket.record_answer(message.id, message.created_at);
             ticket.row.waiting_since = ticket.row.waiting_since.or(waiting_since);
+        }
+        if echo.standby {
+            ticket.row.handled_by = HandledBy::app(app_id.as_deref());
         }
         set_last_message(ticket, &message);
         cx.touch(ticket);

@@ -29,7 +29,7 @@ impl Command for SetWrapup {
         let from = wrapup(ticket, cx);
         ticket.row.wrapup_type_id = Some(self.wrapup_type);
         if let Some(note) = self.wrapup_note {
-            ticket.row.wrapup_note = note;
+            ticket.row.wrapup_note = note.map(Into::into);
         }
         let to = wrapup(ticket, cx);
         // Without a change there is no event.

@@ -305,6 +305,19 @@ pub struct MessageApp {
     pub name: Option<String>,
 }
 
+/// The provider's own inboxes, by their ids.
+/// <https://developers.facebook.com/docs/messenger-platform/handover-protocol/pass-thread-control>
+const NATIVE_APPS: [(&str, &str); 2] =
+    [("263902037430900", "Page Inbox"), ("1217981644879628", "Instagram Inbox")];
+
+impl MessageApp {
+    /// An app by its id, with its name if it is one of the provider's own.
+    pub fn of_id(id: Option<&str>) -> Self {
+        let native = NATIVE_APPS.iter().find(|(native_id, _)| id == Some(*native_id));
+        Self { id: id.map(str::to_owned), name: native.map(|(_, name)| (*name).to_owned()) }
+    }
+}
+
 /// The app in which the company wrote a message, or which got a contact's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageOrigin {

@@ -1,5 +1,6 @@
 //! Tickets. Live: written only by the persister.
 
+mod handled_by;
 mod list;
 
 use chrono::{DateTime, Utc};
@@ -17,6 +18,7 @@ use crate::{
     ChannelId, CompanyId, ContactId, Database, MessageId, QueueId, Result, TicketId, TokenId, UserId, WrapupTypeId,
 };
 
+pub use handled_by::HandledBy;
 pub use list::{TicketFilter, is_steady, list, list_steady};
 
 text_enum! {
@@ -43,7 +45,7 @@ pub struct TicketRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrapup_type_id: Option<WrapupTypeId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wrapup_note: Option<String>,
+    pub wrapup_note: Option<Box<str>>,
     pub reopen_count: i32,
     #[serde(with = "chrono::serde::ts_microseconds")]
     pub opened_at: DateTime<Utc>,
@@ -57,6 +59,8 @@ pub struct TicketRow {
     /// The first answer to a contact who had opened the ticket. Reopening does not change it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_id: Option<MessageId>,
+    #[serde(default, skip_serializing_if = "HandledBy::is_none")]
+    pub handled_by: HandledBy,
     #[serde(with = "chrono::serde::ts_microseconds")]
     pub created_at: DateTime<Utc>,
     #[serde(with = "chrono::serde::ts_microseconds")]
@@ -90,15 +94,15 @@ pub(crate) async fn update(db: &mut PgConnection, rows: &[&TicketRow]) -> std::r
 pub(crate) async fn copy(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::Result<(), sqlx::Error> {
     const COLUMNS: &str = "copy tickets (company_id, id, channel_id, contact_id, queue_id, user_id, status, creation_source, \
         unread_count, last_message_id, wrapup_type_id, wrapup_note, reopen_count, opened_at, first_response_at, \
-        closed_at, waiting_since, answer_id, created_at, updated_at) from stdin (format binary)";
+        closed_at, waiting_since, answer_id, created_at, updated_at, handled_by) from stdin (format binary)";
     for rows in closed_first(rows) {
-        copy::copy(db, COLUMNS, 20, &rows, |row, to| {
+        copy::copy(db, COLUMNS, 21, &rows, |row, to| {
             to.field(&row.company_id).field(&row.id).field(&row.channel_id).field(&row.contact_id);
             to.field(&row.queue_id).field(&row.user_id).field(row.status.as_str());
             to.field(row.creation_source.as_str()).field(&row.unread_count).field(&row.last_message_id);
-            to.field(&row.wrapup_type_id).field(&row.wrapup_note).field(&row.reopen_count).field(&row.opened_at);
+            to.field(&row.wrapup_type_id).field(&row.wrapup_note.as_deref()).field(&row.reopen_count).field(&row.opened_at);
             to.field(&row.first_response_at).field(&row.closed_at).field(&row.waiting_since).field(&row.answer_id);
-            to.field(&row.created_at).field(&row.updated_at);
+            to.field(&row.created_at).field(&row.updated_at).field(&row.handled_by.as_column());
         })
         .await?;
     }
@@ -155,6 +159,7 @@ async fn upsert_rows(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result:
         .bind(column!(rows, answer_id))
         .bind(column!(rows, created_at))
         .bind(column!(rows, updated_at))
+        .bind(rows.iter().map(|row| row.handled_by.as_column()).collect::<Vec<_>>())
         .execute(db)
         .await?;
     Ok(())
@@ -179,6 +184,7 @@ async fn update_rows(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result:
         .bind(column!(rows, waiting_since))
         .bind(column!(rows, answer_id))
         .bind(column!(rows, updated_at))
+        .bind(rows.iter().map(|row| row.handled_by.as_column()).collect::<Vec<_>>())
         .execute(db)
         .await?;
     Ok(result.rows_affected())

@@ -129,7 +129,7 @@ fn seen(desk: &Desk) -> Model {
         is_open: row.status == TicketStatus::Open,
         queue: row.queue_id.map(|id| id.0),
         user: row.user_id.map(|id| id.0),
-        wrapup: (row.wrapup_type_id.map(|id| id.0), row.wrapup_note.clone()),
+        wrapup: (row.wrapup_type_id.map(|id| id.0), row.wrapup_note.clone().map(Into::into)),
         unread: row.unread_count,
         reopens: row.reopen_count,
         opened: row.opened_at,

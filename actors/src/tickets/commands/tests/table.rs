@@ -232,7 +232,7 @@ fn closing_records_the_wrapup() {
     let result = desk.run(Close { wrapup_type: Some(SOLVED), wrapup_note: note.clone(), author: ana() });
     let row = &desk.ticket.row;
     assert_eq!((row.status, row.closed_at, row.updated_at), (TicketStatus::Closed, Some(desk.now), desk.now));
-    assert_eq!((row.wrapup_type_id, &row.wrapup_note), (Some(SOLVED), &note));
+    assert_eq!((row.wrapup_type_id, row.wrapup_note.as_deref()), (Some(SOLVED), note.as_deref()));
     assert_eq!(result.reply, desk.ticket);
     assert_eq!(result.changes[0], Change::Ticket(row.clone()));
     assert_eq!(result.changes.len(), 2);

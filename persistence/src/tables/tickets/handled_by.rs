@@ -1,0 +1,71 @@
+//! Which app of the provider handles a conversation. A ticket has one pointer for it, because most have none.
+
+use serde::{Deserialize, Serialize};
+use sqlx::postgres::{PgTypeInfo, PgValueRef};
+use sqlx::{Decode, Postgres, Type, ValueRef};
+
+/// The other app that handles a conversation, if there is one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct HandledBy(Option<Box<OtherApp>>);
+
+/// Another app of the provider.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct OtherApp {
+    /// Empty: it is unknown.
+    id: Box<str>,
+}
+
+impl HandledBy {
+    /// Another app, by the provider's id of it.
+    pub fn app(id: Option<&str>) -> Self {
+        Self(Some(Box::new(OtherApp { id: id.unwrap_or_default().into() })))
+    }
+
+    /// Whether no other app handles it.
+    pub fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The other app, by its id if that is known.
+    pub fn as_app(&self) -> Option<Option<&str>> {
+        self.as_column().map(|id| Some(id).filter(|id| !id.is_empty()))
+    }
+
+    /// The column.
+    pub(super) fn as_column(&self) -> Option<&str> {
+        self.0.as_ref().map(|app| &*app.id)
+    }
+}
+
+impl Type<Postgres> for HandledBy {
+    fn type_info() -> PgTypeInfo {
+        <str as Type<Postgres>>::type_info()
+    }
+
+    fn compatible(ty: &PgTypeInfo) -> bool {
+        <str as Type<Postgres>>::compatible(ty)
+    }
+}
+
+impl<'r> Decode<'r, Postgres> for HandledBy {
+    fn decode(value: PgValueRef<'r>) -> Result<Self, sqlx::error::BoxDynError> {
+        if value.is_null() {
+            return Ok(Self::default());
+        }
+        Ok(Self::app(Some(<&str as Decode<'r, Postgres>>::decode(value)?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_app_may_be_known_unknown_or_none_in_one_pointer() {
+        assert_eq!(size_of::<HandledBy>(), size_of::<usize>());
+        assert_eq!(HandledBy::default().as_app(), None);
+        assert_eq!(HandledBy::app(None).as_app(), Some(None));
+        assert_eq!(HandledBy::app(Some("7")).as_app(), Some(Some("7")));
+    }
+}
