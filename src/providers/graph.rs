@@ -23,8 +23,9 @@ use crate::outbound::{self, Outbound, OutboundError, OutboundOptions};
 /// Timeout for connecting. The timeout of a whole call is [`ProviderOptions::call_time_max`].
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// How long an idle connection is kept for reuse.
-const IDLE_CONNECTION_TIME_MAX: Duration = Duration::from_secs(60);
+/// How long an idle connection is kept for reuse: less than providers keep it. One that they close at the moment of a call
+/// leaves its message in doubt.
+const IDLE_CONNECTION_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// Maximum size of a response: a page of templates is some hundred KiB, every other response far less.
 const RESPONSE_BYTES_MAX: usize = 4 << 20;

@@ -99,7 +99,9 @@ impl Provider {
                 .route("/download/{file}", web::get().to(download))
                 .route("/{version}/{file}", web::get().to(file))
         };
-        let server = HttpServer::new(app).workers(1).disable_signals().shutdown_timeout(0);
+        // As long as providers keep idle connections: longer than their clients.
+        let keep_alive = Duration::from_secs(60);
+        let server = HttpServer::new(app).workers(1).keep_alive(keep_alive).disable_signals().shutdown_timeout(0);
         let server = server.bind(("127.0.0.1", 0)).expect("a free port");
         let url = format!("http://{}", server.addrs()[0]);
         let server = server.run();
