@@ -20,8 +20,8 @@ use tokio::time::{Instant, timeout_at};
 pub use enabled::EventsEnabled;
 pub use stream::{EventStream, READERS_PER_COMPANY_MAX, SharedStreams, stream};
 pub use view::{
-    CompanyEvent, EventAuthor, EventData, EventMessage, EventMeta, EventPage, EventTemplate, MergedContact, MergedTicket,
-    SerializedEvent, serialize_events, serialize_page,
+    CompanyEvent, EventAuthor, EventData, EventMessage, EventMeta, EventPage, EventTemplate, MergedContact,
+    MergedTicket, SerializedEvent, serialize_events, serialize_page,
 };
 
 use super::messages::ViewContext;

@@ -58,17 +58,22 @@ impl BackupFolder {
         Ok(Unfinished { folder: self, path, is_complete: false })
     }
 
-    /// Removes the oldest backups until there are `keep`, and returns how many those were.
-    pub fn retain(&self, keep: usize) -> Result<usize, BackupFileError> {
+    /// Removes the oldest backups until there are `keep`, except those that are needed, and returns how many it removed.
+    pub fn retain(&self, keep: usize, is_needed: impl Fn(&Path) -> bool) -> Result<usize, BackupFileError> {
         let complete = complete(&self.path)?;
         let excess = complete.len().saturating_sub(keep);
-        for name in &complete[..excess] {
+        let mut removed = 0;
+        for from in complete[..excess].iter().map(|name| self.path.join(name)) {
+            if is_needed(&from) {
+                continue;
+            }
             // Renamed first: a backup that is partly removed must not look complete.
-            let (from, to) = (self.path.join(name), self.path.join(REMOVED));
+            let to = self.path.join(REMOVED);
             fs::rename(&from, &to).map_err(BackupFileError::new("rename", &from))?;
             remove(&to)?;
+            removed += 1;
         }
-        Ok(excess)
+        Ok(removed)
     }
 }
 

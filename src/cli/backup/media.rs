@@ -2,19 +2,17 @@
 //! complete, and has its own bytes only for new files. A link is verified first: damage would otherwise be in every backup
 //! that follows.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use hotline_persistence::PgPool;
-use hotline_persistence::backup::{files_after, still_used};
 use hotline_persistence::tables::media::FileKey;
 
 use super::files::{self, BackupFileError, FILES_MAX, Sums};
 use super::manifest::{FilesPart, MEDIA};
+use crate::cli::media_files::{find_missing, path_of};
 use crate::cli::{Failure, Refusal};
-
-/// Files per statement.
-const PAGE_FILES: i64 = 1000;
 
 /// The backup before, and the sums of its files.
 pub struct Previous {
@@ -66,24 +64,14 @@ pub fn copy(
     Ok(())
 }
 
-/// The number of files that messages have, and neither the backup nor the folder: those that came or went meanwhile do not
-/// count.
-pub async fn missing(db: &PgPool, folder: &Path, sums: &Sums) -> Result<u64, Failure> {
+/// The names of the files that messages have, and neither the backup nor the folder.
+pub async fn missing(db: &PgPool, folder: &Path, sums: &Sums) -> Result<BTreeSet<String>, Failure> {
     let mut connection = db.acquire().await?;
-    let (mut last, mut missing) = (None, 0);
-    loop {
-        let page = files_after(&mut connection, last.as_ref(), PAGE_FILES).await?;
-        let Some(end) = page.last().cloned() else { return Ok(missing) };
-        let is_absent = |(company, id): &FileKey| {
-            let name = format!("{}/{company}/{id}", id.hour());
-            !sums.contains_key(&format!("{MEDIA}/{name}")) && !folder.join(name).is_file()
-        };
-        let absent: Vec<FileKey> = page.into_iter().filter(is_absent).collect();
-        if !absent.is_empty() {
-            missing += still_used(db, &absent).await?.len() as u64;
-        }
-        last = Some(end);
-    }
+    let mut missing = BTreeSet::new();
+    let name = |file: &FileKey| format!("{MEDIA}/{}", path_of(file));
+    let is_there = |file: &FileKey| sums.contains_key(&name(file)) || folder.join(path_of(file)).is_file();
+    find_missing(&mut connection, db, is_there, |file| drop(missing.insert(name(file)))).await?;
+    Ok(missing)
 }
 
 /// The limit, which a test lowers.

@@ -12,7 +12,7 @@ mod folder;
 mod manifest;
 mod media;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -78,18 +78,36 @@ pub struct Completed {
     pub linked_files: u64,
     /// Number of older backups that were deleted.
     pub deleted_backups: usize,
-    /// The keys that encrypt credentials and are in the key file no more. Then no older backup is deleted, since it may have them.
+    /// The keys that encrypt credentials and are in the key file no more. An older backup that has one is not deleted.
     #[serde(default)]
     pub missing_keys: Vec<String>,
-    /// The number of files that messages have and the folder for files does not. The same holds then.
+    /// The number of files that messages have and the folder for files does not. The same holds of them.
     #[serde(default)]
     pub missing_files: u64,
 }
 
 /// What a restored installation would miss.
 struct Gaps {
+    /// Ids of keys.
     keys: Vec<String>,
-    files: u64,
+    /// Names of files of messages.
+    files: BTreeSet<String>,
+}
+
+impl Gaps {
+    /// Whether an older backup has some of it, or cannot be read.
+    fn are_in(&self, backup: &Path) -> bool {
+        let mut has_key = false;
+        if !self.keys.is_empty() {
+            let keys = Keyring::at(&backup.join(KEY));
+            has_key = keys.load().is_ok() && keys.ids().iter().any(|id| self.keys.contains(id));
+        }
+        let has_file = || match previous(backup.to_owned()) {
+            Some(previous) => self.files.iter().any(|name| previous.sums.contains_key(name)),
+            None => true,
+        };
+        has_key || !self.files.is_empty() && has_file()
+    }
 }
 
 pub async fn run(args: BackupArgs, global: &GlobalArgs) -> Result<(), Failure> {
@@ -157,7 +175,7 @@ impl BackupJob<'_> {
         bytes: u64,
         gaps: Gaps,
     ) -> Result<Completed, Failure> {
-        let keep = self.args.keep.filter(|_| gaps.keys.is_empty() && gaps.files == 0);
+        let retain = |keep: u32| folder.retain(keep as usize, |backup| gaps.are_in(backup));
         let completed = Completed {
             backup: path.canonicalize().unwrap_or(path),
             complete_to: manifest.complete_to,
@@ -165,9 +183,9 @@ impl BackupJob<'_> {
             bytes: bytes + manifest.files.bytes,
             files: manifest.files.count,
             linked_files: manifest.files.linked,
-            deleted_backups: keep.map_or(Ok(0), |keep| folder.retain(keep as usize))?,
+            deleted_backups: self.args.keep.map_or(Ok(0), retain)?,
+            missing_files: gaps.files.len() as u64,
             missing_keys: gaps.keys,
-            missing_files: gaps.files,
         };
         if let Err(error) = self.record(&completed) {
             // The backup is complete all the same.
@@ -273,7 +291,7 @@ impl BackupJob<'_> {
         if !missing.is_empty() {
             eprintln!(
                 "hotline: the backup lacks keys that encrypt credentials ({}), because `{}` lacks them: put the right file \
-                 back, and make another backup. Older backups were kept",
+                 back, and make another backup. Older backups that have them are kept",
                 missing.join(", "),
                 path.display()
             );
@@ -281,16 +299,18 @@ impl BackupJob<'_> {
         Ok(missing)
     }
 
-    /// The number of files that the folder lacks: it may not be mounted, or not be the one that is used.
-    async fn missing_files(&self, sums: &Sums) -> Result<u64, Failure> {
+    /// The names of the files that the folder lacks: it may not be mounted, or not be the one that is used.
+    async fn missing_files(&self, sums: &Sums) -> Result<BTreeSet<String>, Failure> {
         if self.args.place.media_store.is_some() {
-            return Ok(0);
+            return Ok(BTreeSet::new());
         }
         let missing = media::missing(self.db, self.media, sums).await?;
-        if missing > 0 {
+        if !missing.is_empty() {
             eprintln!(
-                "hotline: {missing} files of messages are not in `{}` and not in the backup. If they are elsewhere, mount the \
-                 folder, or name it with --media-shared or --media-store, and make another backup. Older backups were kept",
+                "hotline: {} files of messages are not in `{}` and not in the backup. If they are elsewhere, mount the \
+                 folder, or name it with --media-shared or --media-store, and make another backup. Older backups that have \
+                 them are kept",
+                missing.len(),
                 self.media.display()
             );
         }

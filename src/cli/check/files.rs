@@ -1,14 +1,14 @@
 //! Whether every message has its file, and every file its message.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use hotline_persistence::backup::{files_after, still_used};
 use hotline_persistence::tables::media::{self, FileKey, MediaId, hour_digits, hour_of};
 use hotline_persistence::{PgConnection, PgPool, clock};
 
 use crate::cli::Failure;
 use crate::cli::backup::names;
 use crate::cli::findings::Finding;
+use crate::cli::media_files::{find_missing, path_of};
 
 /// Files per statement.
 const PAGE_FILES: usize = 1000;
@@ -23,30 +23,21 @@ pub async fn check(folder: &Path, db: &PgPool, snapshot: &mut PgConnection) -> R
     Ok(vec![missing(folder, db, snapshot).await?, unused(folder, db).await?])
 }
 
-fn path_of(folder: &Path, (company, id): &FileKey) -> PathBuf {
-    folder.join(id.hour()).join(company.to_string()).join(id.as_str())
-}
-
 async fn missing(folder: &Path, db: &PgPool, snapshot: &mut PgConnection) -> Result<Finding, Failure> {
     const FILES: &str = "files";
-    let (mut last, mut all, mut missing, mut named) = (None, 0, 0, Vec::new());
-    loop {
-        let page = files_after(snapshot, last.as_ref(), PAGE_FILES as i64).await?;
-        let Some(end) = page.last().cloned() else { break };
-        all += page.len();
-        let paths = folder.to_owned();
-        let find = move || page.into_iter().filter(|file| !path_of(&paths, file).is_file()).collect::<Vec<_>>();
-        let absent = tokio::task::spawn_blocking(find).await?;
-        // A running service may have deleted the message meanwhile.
-        let absent = if absent.is_empty() { absent } else { still_used(db, &absent).await? };
-        missing += absent.len();
-        named.extend(absent.iter().take(NAMED_MAX - named.len()).map(|file| path_of(Path::new(""), file)));
-        last = Some(end);
-    }
+    let (mut missing, mut named) = (0, Vec::new());
+    let is_there = |file: &FileKey| folder.join(path_of(file)).is_file();
+    let all = find_missing(snapshot, db, is_there, |file| {
+        missing += 1;
+        if named.len() < NAMED_MAX {
+            named.push(path_of(file));
+        }
+    })
+    .await?;
     if missing == 0 {
         return Ok(Finding::ok(FILES, format!("all {all} files of messages exist")));
     }
-    let named = named.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+    let named = named.join(", ");
     let next = format!("restore them into `{}` from a backup; until then their URLs answer 404", folder.display());
     Ok(Finding::problem(FILES, format!("{missing} of {all} files of messages are missing: {named}"), next))
 }

@@ -99,24 +99,27 @@ async fn the_backup_that_was_made_last_is_the_newest_and_kept_whatever_the_clock
 }
 
 #[actix_web::test]
-async fn a_backup_without_the_keys_that_credentials_need_says_so_and_deletes_none() {
+async fn a_backup_without_the_keys_that_credentials_need_says_so_and_deletes_none_that_has_them() {
     let installation = Installation::new(true).await;
     let (logs, backups) = (empty_folder(), empty_folder());
     let process = installation.serve(logs.path());
     let company = installation.company().await;
     let webhook = json!({"url": "https://example.com/hook"});
     client(&process, &company).await.post("/webhooks", webhook).await.data(201);
-    let backup = || installation.command(&["backup", text(backups.path()), "--keep", "1", "--json"]);
-    let whole = backup_of(&done(installation.command(&["backup", text(backups.path()), "--keep", "1"])).await);
+    let backup = || installation.command(&["backup", text(backups.path()), "--keep", "1"]);
+    let whole = backup_of(&done(backup()).await);
     let key = installation.path().join("secrets.key");
     std::fs::write(&key, "no key").expect("written");
-    let output = finish(backup()).await;
+    let mut command = backup();
+    command.arg("--json");
+    let output = finish(command).await;
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.contains("lacks keys") && said.contains("secrets.key"), "{said}");
     let printed: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(printed["missingKeys"].as_array().map(Vec::len), Some(1));
     assert_eq!(printed["deletedBackups"], 0);
-    assert!(whole.is_dir(), "the backup that has the keys was deleted");
+    assert_eq!(done(backup()).await["deletedBackups"], 1);
+    assert!(whole.is_dir() && !backup_of(&printed).exists(), "the backup that has the keys is kept");
     process.kill();
 }
 

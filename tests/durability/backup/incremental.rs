@@ -55,8 +55,12 @@ async fn damage_in_a_file_of_a_message_is_not_passed_on_and_keeps_nothing_else_f
 
     // The folder is not there, as when it is not mounted.
     std::fs::rename(installation.path().join("media"), installation.path().join("elsewhere")).expect("renamed");
-    let without = done(installation.command(&["backup", text(backups.path()), "--keep", "1"])).await;
+    let keep = || done(installation.command(&["backup", text(backups.path()), "--keep", "1"]));
+    let without = keep().await;
     assert_eq!((&without["missingFiles"], &without["deletedBackups"]), (&json!(1), &json!(0)));
+    let again = keep().await;
+    assert_eq!((&again["missingFiles"], &again["deletedBackups"]), (&json!(1), &json!(1)));
+    assert!(!backup_of(&without).exists() && backup_of(&whole).is_dir(), "the one that has the file is kept");
     process.kill();
 
     let restored = Installation::empty(true).await;

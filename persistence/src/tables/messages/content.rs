@@ -307,8 +307,7 @@ pub struct MessageApp {
 
 /// The provider's own inboxes, by their ids.
 /// <https://developers.facebook.com/docs/messenger-platform/handover-protocol/pass-thread-control>
-const NATIVE_APPS: [(&str, &str); 2] =
-    [("263902037430900", "Page Inbox"), ("1217981644879628", "Instagram Inbox")];
+const NATIVE_APPS: [(&str, &str); 2] = [("263902037430900", "Page Inbox"), ("1217981644879628", "Instagram Inbox")];
 
 impl MessageApp {
     /// An app by its id, with its name if it is one of the provider's own.

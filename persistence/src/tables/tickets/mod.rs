@@ -100,7 +100,10 @@ pub(crate) async fn copy(db: &mut PgConnection, rows: &[&TicketRow]) -> std::res
             to.field(&row.company_id).field(&row.id).field(&row.channel_id).field(&row.contact_id);
             to.field(&row.queue_id).field(&row.user_id).field(row.status.as_str());
             to.field(row.creation_source.as_str()).field(&row.unread_count).field(&row.last_message_id);
-            to.field(&row.wrapup_type_id).field(&row.wrapup_note.as_deref()).field(&row.reopen_count).field(&row.opened_at);
+            to.field(&row.wrapup_type_id)
+                .field(&row.wrapup_note.as_deref())
+                .field(&row.reopen_count)
+                .field(&row.opened_at);
             to.field(&row.first_response_at).field(&row.closed_at).field(&row.waiting_since).field(&row.answer_id);
             to.field(&row.created_at).field(&row.updated_at).field(&row.handled_by.as_column());
         })
