@@ -5,6 +5,7 @@ mod contacts;
 mod inbound;
 mod merged_tickets;
 mod sending;
+mod target;
 mod tickets;
 
 pub use assignment::Assignment;
@@ -12,5 +13,6 @@ pub use contacts::{ContactChanges, Contacts};
 pub use inbound::{
     ChangedSender, EchoMessage, Echoed, Inbound, InboundMessage, MessageRevision, Notice, Number, Revised, Sender,
 };
-pub use sending::{NewContact, Recipient, Sending, Target};
+pub use sending::Sending;
+pub use target::{NewContact, Recipient, Target};
 pub use tickets::Tickets;

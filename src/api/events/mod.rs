@@ -1,5 +1,6 @@
 //! Events: what happened to a company's records, in order. Read-only; changes of other records write them.
 
+mod data;
 mod enabled;
 mod stream;
 mod view;
@@ -17,12 +18,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
+pub use data::{EventData, EventMessage, EventTemplate, MergedContact, MergedTicket};
 pub use enabled::EventsEnabled;
 pub use stream::{EventStream, READERS_PER_COMPANY_MAX, SharedStreams, stream};
-pub use view::{
-    CompanyEvent, EventAuthor, EventData, EventMessage, EventMeta, EventPage, EventTemplate, MergedContact,
-    MergedTicket, SerializedEvent, serialize_events, serialize_page,
-};
+pub use view::{CompanyEvent, EventAuthor, EventMeta, EventPage, SerializedEvent, serialize_events, serialize_page};
 
 use super::messages::ViewContext;
 use crate::app::App;

@@ -1,6 +1,7 @@
 //! Campaigns, from their making to the last delivery.
 
 mod life;
+mod races;
 mod sending;
 mod skipped;
 mod states;

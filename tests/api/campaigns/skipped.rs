@@ -1,21 +1,16 @@
 //! Contacts that are not written to, each with its reason; and those that are not, since the campaign was canceled.
 
-use std::sync::mpsc;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use hotline::providers::ProviderOptions;
 use hotline_actors::channels::SendingOptions;
 use hotline_actors::clock;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::time::time;
 use super::{becomes, check_once, contacts, counts, does, fast, list, made, numbers, office, recipients, shown};
 use crate::outbox::{Office, fast as unpaced};
 use crate::support::provider::Answer;
-use crate::support::service::TestOptions;
 use crate::support::{OwnApp, TestApp, eventually};
 
 /// Recipients of the campaign that goes on while another is paused: their messages are the clock.
@@ -261,7 +256,7 @@ async fn opt_out(office: &Office, [by_change, by_import, by_word]: [i64; 3]) {
 }
 
 /// A contact writes a stop word, on the webchat.
-async fn says_stop(app: &TestApp, contact: i64) {
+pub(super) async fn says_stop(app: &TestApp, contact: i64) {
     let session = json!({"channelId": app.company.webchat, "contactId": contact});
     let session = app.api.post("/webchat/sessions", session).await.data(201)["id"].clone();
     let path = format!("/webchat/sessions/{}/messages", session.as_str().expect("id"));
@@ -334,126 +329,4 @@ async fn who_opts_out_while_at_hand_on_a_webchat_is_skipped_and_who_opts_in_is_w
     }
     assert_eq!([&of(0)["status"], &of(3)["status"]], ["sent", "sent"]);
     app.stop().await;
-}
-
-/// Messages of a paused campaign wait for a provider that would take them; the first of them was looked at and is about
-/// to leave. Then something is answered that keeps all of them from leaving.
-async fn answered_between_a_look_and_its_call(account: &str, change: impl AsyncFnOnce(&TestApp, i64, &[i64])) -> Value {
-    let (office, channel, all, everybody) = office(account, 3).await;
-    office.provider.always(account, Answer::refuse(503, 2, "not now"));
-    let api = office.app.api.clone();
-    let campaign = made(&api, fast(everybody, channel, "hello")).await;
-    does(&api, campaign, "start").await;
-    let all_wait = || async { api.all("/messages?status=queued").await.len() == 3 };
-    eventually("all wait for the provider", all_wait).await;
-    // Nobody tracks the messages of a paused campaign after a restart.
-    does(&api, campaign, "pause").await;
-    let Office { app, provider } = office;
-    let (looked, looks) = mpsc::channel();
-    let (go_on, goes_on) = mpsc::channel::<()>();
-    let goes_on = Mutex::new(goes_on);
-    let stand_still = move || {
-        let _ = looked.send(());
-        // Ends once the other side is dropped.
-        let _ = goes_on.lock().recv();
-    };
-    let app = app
-        .restarted(&TestOptions::default(), async |_| {
-            fail::cfg_callback("campaign_message_looked_at", stand_still).expect("failpoint");
-            provider.always(account, Answer::Accept);
-        })
-        .await;
-    eventually("one was looked at", || async { looks.try_recv().is_ok() }).await;
-    change(&app.app, campaign, &all).await;
-    drop(go_on);
-    let is_settled = || async { app.api.get("/messages?status=queued").await.data(200) == &json!([]) };
-    eventually("nothing waits", is_settled).await;
-    fail::remove("campaign_message_looked_at");
-    assert_eq!(provider.accepted_count(account), 0);
-    let counted = counts(&shown(&app.api, campaign).await);
-    let rows = recipients(&app.api, campaign).await;
-    assert!(rows.iter().all(|row| row["messageId"].is_i64()), "{rows:?}");
-    drop(provider);
-    app.stop().await;
-    json!([counted, rows[0]["error"]["code"]])
-}
-
-#[actix_web::test]
-async fn an_opt_out_that_is_answered_between_a_look_and_its_call_holds() {
-    let opt_out = async |app: &TestApp, _: i64, all: &[i64]| {
-        app.api.put(&format!("/contacts/{}", all[0]), json!({"marketingOptOut": true})).await.data(200);
-        let row = json!({"number": numbers(app, &all[1..2]).await[0], "marketingOptOut": true});
-        app.api.post("/contacts/import", json!({"contacts": [row]})).await.data(200);
-        says_stop(app, all[2]).await;
-    };
-    let outcome = answered_between_a_look_and_its_call("1810", opt_out).await;
-    assert_eq!(outcome, json!([{"skipped": 3}, "ERR_MARKETING_OPT_OUT"]));
-}
-
-#[actix_web::test]
-async fn a_cancellation_that_is_answered_between_a_look_and_its_call_holds() {
-    let cancel = async |app: &TestApp, campaign: i64, _: &[i64]| {
-        does(&app.api, campaign, "cancel").await;
-    };
-    let outcome = answered_between_a_look_and_its_call("1811", cancel).await;
-    assert_eq!(outcome, json!([{"skipped": 3}, "ERR_CAMPAIGN_CANCELED"]));
-}
-
-/// How often a campaign is paused while its messages arrive.
-const PAUSES: usize = 8;
-
-/// Sends a campaign the command `verb` at the moment in which its delayed messages reach the provider.
-async fn asked_amid_arrivals(office: &Office, account: &str, campaign: i64, verb: &str) -> Value {
-    office.provider.always(account, Answer::refuse(503, 2, "not now"));
-    let waiting = || async { office.app.api.all("/messages?status=queued").await.len() >= 20 };
-    eventually("some wait for the provider", waiting).await;
-    office.provider.always(account, Answer::Accept.after(Duration::from_millis(20)));
-    does(&office.app.api, campaign, verb).await
-}
-
-#[actix_web::test]
-async fn messages_that_arrive_while_a_paused_campaign_is_let_go_lead_to_no_other() {
-    let (office, channel, _, everybody) = office("1806", 900).await;
-    let api = &office.app.api;
-    let campaign = made(api, fast(everybody, channel, "hello")).await;
-    does(api, campaign, "start").await;
-    // Between the release and what tells the campaign's actor of it.
-    fail::cfg("campaign_released", "sleep(60)").expect("failpoint");
-    for _ in 0..PAUSES {
-        let paused = asked_amid_arrivals(&office, "1806", campaign, "pause").await;
-        let settled = || async { api.all("/messages?status=queued").await.is_empty() };
-        eventually("what was on its way has arrived", settled).await;
-        let last: DateTime<Utc> = sqlx::query_scalar("select max(created_at) from messages where company_id = $1")
-            .bind(office.app.company.id)
-            .fetch_one(&office.app.db)
-            .await
-            .expect("the last message");
-        assert!(last <= time(&paused["updatedAt"]), "one of {last} was written after {}", paused["updatedAt"]);
-        does(api, campaign, "resume").await;
-    }
-    fail::remove("campaign_released");
-    office.close().await;
-}
-
-#[actix_web::test]
-async fn messages_that_arrive_while_a_canceled_campaign_is_let_go_lead_to_none_without_a_recipient() {
-    let (office, channel, _, everybody) = office("1807", 150).await;
-    let api = &office.app.api;
-    fail::cfg("campaign_released", "sleep(60)").expect("failpoint");
-    for _ in 0..PAUSES {
-        let campaign = made(api, fast(everybody, channel, "hello")).await;
-        let before = api.all(&format!("/messages?channelId={channel}")).await.len();
-        does(api, campaign, "start").await;
-        asked_amid_arrivals(&office, "1807", campaign, "cancel").await;
-        let settled = || async {
-            let shown = shown(api, campaign).await;
-            shown["counts"]["pending"] == 0 && api.all("/messages?status=queued").await.is_empty()
-        };
-        eventually("all are settled", settled).await;
-        let written = api.all(&format!("/messages?channelId={channel}")).await.len() - before;
-        let theirs = recipients(api, campaign).await.iter().filter(|row| row["messageId"].is_i64()).count();
-        assert_eq!(written, theirs, "a message has no recipient");
-    }
-    fail::remove("campaign_released");
-    office.close().await;
 }

@@ -3,6 +3,7 @@
 mod cases;
 mod reasons;
 mod replayed;
+mod samples;
 
 use crate::support::{OwnApp, eventually};
 use serde_json::json;

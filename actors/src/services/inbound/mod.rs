@@ -5,13 +5,14 @@ mod account;
 mod doubts;
 mod echoes;
 mod news;
+mod records;
 mod statuses;
 
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::contacts::identities::{Address, IdentityChange, IdentityKind, Keys, Profile};
-use hotline_persistence::tables::contacts::{self, ContactRef, OptOut, Referral, ReferralRow};
+use hotline_persistence::tables::contacts::{self, ContactRef, Referral, ReferralRow};
 use hotline_persistence::tables::events::{acting, current};
 use hotline_persistence::tables::messages::{
     MessageApp, MessageAuthor, MessageContent, MessageOrigin, MessageRef, MessageRow, Via,
@@ -25,7 +26,7 @@ use super::contacts::Contacts;
 use super::tickets::Tickets;
 use crate::Refusal;
 use crate::base::Base;
-use crate::base::retry::{is_slot_conflict, no_conflict, on_conflict};
+use crate::base::retry::{is_slot_conflict, on_conflict};
 use crate::channels::{Inboxes, MessageLock};
 use crate::clock::now;
 use crate::conversations::Slot;
@@ -351,66 +352,6 @@ impl Inbound {
             }
         };
         self.base.spawn_for(company, acting(current(), rename));
-    }
-
-    /// Records the referral of a contact who came by an advertisement or link without writing a message. Someone who
-    /// never wrote has no contact yet; their referral comes again with their first message.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
-    pub async fn record_referral(
-        &self,
-        company: CompanyId,
-        channel: ChannelId,
-        address: &str,
-        referral: Referral,
-    ) -> Result<(), Refusal> {
-        let attempt = || async {
-            let Some(contact) = self.find_by_address(company, channel, address).await? else { return Ok(()) };
-            let referral = referral.clone();
-            let row = ReferralRow { company_id: company, contact_id: contact, referral, at: now() };
-            self.record_of_contact(company, contact, Change::Referral(Box::new(row))).await
-        };
-        on_conflict(self.contacts.cache(), company, attempt, no_conflict).await
-    }
-
-    /// Records a change of a contact in an entry of its own, unless the contact is being deleted or merged: the caller then
-    /// looks it up again.
-    async fn record_of_contact(&self, company: CompanyId, contact: ContactId, change: Change) -> Result<(), Refusal> {
-        let (cache, key) = (self.contacts.cache(), (company, contact));
-        let version = cache.version(key);
-        if self.contacts.get(company, contact).await?.is_none() {
-            // It was deleted or merged since it was found: the next look-up finds who has its keys.
-            cache.forget(company, contact);
-            return Err(Refusal::Gone);
-        }
-        let (_, durable) = cache.pending_deletions.unless_marked(key, || {
-            if cache.version(key) != version {
-                return Err(Refusal::ContactLeaving(contact));
-            }
-            Ok(self.base.store.log.reserve(company)?.append(vec![change])?)
-        })?;
-        Ok(durable.reached().await?)
-    }
-
-    /// Opts a contact out of campaigns who has stopped the business's marketing messages at the provider. Someone who
-    /// has no contact has nothing to opt out of.
-    ///
-    /// # Errors
-    /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
-    pub async fn record_opt_out(
-        &self,
-        company: CompanyId,
-        channel: ChannelId,
-        from: &Sender,
-        at: DateTime<Utc>,
-    ) -> Result<(), Refusal> {
-        let attempt = || async {
-            let Some(contact_id) = self.find_known_sender(company, channel, from).await? else { return Ok(()) };
-            let row = OptOut { company_id: company, contact_id, at: at.min(now()) };
-            self.record_of_contact(company, contact_id, Change::OptOut(row)).await
-        };
-        on_conflict(self.contacts.cache(), company, attempt, no_conflict).await
     }
 
     /// The contact of a sender, if there is one.

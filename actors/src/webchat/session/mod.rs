@@ -1,11 +1,10 @@
 //! The actor of one visitor's session: it serializes the visitor's messages.
 
+mod client_messages;
 pub mod identity;
 pub mod pushes;
 pub mod sockets;
 
-use std::collections::VecDeque;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,22 +20,16 @@ use hotline_persistence::{Change, CompanyId, ContactId, MessageId, SessionId, Ti
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+pub(crate) use self::client_messages::CLIENT_IDS_MAX;
+use self::client_messages::{ClientIdLookup, ClientMessages};
 use self::sockets::{DisconnectReason, Sockets};
 use super::watch::Watchers;
 use crate::base::Base;
 use crate::clock::now;
 use crate::registry::{ActorHandle, ActorStatus, Dismiss, Envelope, Registered, Registry, Retire};
-use crate::seen::{Membership, SeenSet};
 use crate::services::{Contacts, Inbound, Tickets};
 use crate::tickets::{AttachedChanges, Execute, Receive};
 use crate::{Conflict, Refusal};
-
-/// Messages a session caches to answer retries; older ones are read from the table.
-const NEWEST_MAX: usize = 32;
-
-/// Ids of the visitor's own messages that a session remembers, to recognize new ones without the database: more than
-/// any visitor sends. Beyond that, every id is looked up.
-pub(crate) const CLIENT_IDS_MAX: usize = 20_000;
 
 /// Resolution of `lastSeenAt` while a visitor only reads: polling must not fill the journal. It is a third of the idle
 /// time if that is less, so that a present visitor does not count as idle.
@@ -95,67 +88,6 @@ impl Drop for VisitorSession {
             self.scope.tokens.remove(&hash);
         }
     }
-}
-
-/// The visitor's messages with ids of their own: a retry is answered with the first message.
-struct ClientMessages {
-    /// Hashes of the used ids.
-    used_ids: SeenSet<u64, ()>,
-    /// The newest messages, for retries right after a lost connection.
-    newest: VecDeque<MessageRow>,
-}
-
-impl Default for ClientMessages {
-    fn default() -> Self {
-        Self { used_ids: SeenSet::with_room(CLIENT_IDS_MAX), newest: VecDeque::new() }
-    }
-}
-
-/// The result of looking up an id.
-enum ClientIdLookup {
-    New,
-    Duplicate(Box<MessageRow>),
-    Unknown,
-}
-
-impl ClientMessages {
-    fn of(used_ids: &[String]) -> Self {
-        let mut messages = Self::default();
-        used_ids.iter().for_each(|id| messages.used_ids.insert(hash(id), ()));
-        if used_ids.len() >= CLIENT_IDS_MAX {
-            // The tables may have more.
-            messages.used_ids.mark_missing_up_to(());
-        }
-        messages
-    }
-
-    fn remember(&mut self, message: &MessageRow) {
-        let Some(id) = &message.client_id else { return };
-        self.used_ids.insert(hash(id), ());
-        if !self.newest.iter().any(|other| other.id == message.id) {
-            self.newest.push_back(message.clone());
-        }
-        if self.newest.len() > NEWEST_MAX {
-            self.newest.pop_front();
-        }
-    }
-
-    fn look_up(&self, id: Option<&str>) -> ClientIdLookup {
-        let Some(id) = id else { return ClientIdLookup::New };
-        if let Some(first) = self.newest.iter().find(|message| message.client_id.as_deref() == Some(id)) {
-            return ClientIdLookup::Duplicate(Box::new(first.clone()));
-        }
-        match self.used_ids.look_up(&hash(id), |()| true) {
-            Membership::Absent => ClientIdLookup::New,
-            Membership::Present | Membership::Unknown => ClientIdLookup::Unknown,
-        }
-    }
-}
-
-fn hash(id: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    id.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// A session to begin.

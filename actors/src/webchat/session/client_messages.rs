@@ -1,0 +1,76 @@
+//! The ids that a visitor's page gives its messages: a retry is recognized by them.
+
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use hotline_persistence::tables::messages::MessageRow;
+
+use crate::seen::{Membership, SeenSet};
+
+/// Messages a session caches to answer retries; older ones are read from the table.
+const NEWEST_MAX: usize = 32;
+
+/// Ids of the visitor's own messages that a session remembers, to recognize new ones without the database: more than
+/// any visitor sends. Beyond that, every id is looked up.
+pub(crate) const CLIENT_IDS_MAX: usize = 20_000;
+
+/// The visitor's messages with ids of their own: a retry is answered with the first message.
+pub(super) struct ClientMessages {
+    /// Hashes of the used ids.
+    used_ids: SeenSet<u64, ()>,
+    /// The newest messages, for retries right after a lost connection.
+    newest: VecDeque<MessageRow>,
+}
+
+impl Default for ClientMessages {
+    fn default() -> Self {
+        Self { used_ids: SeenSet::with_room(CLIENT_IDS_MAX), newest: VecDeque::new() }
+    }
+}
+
+/// The result of looking up an id.
+pub(super) enum ClientIdLookup {
+    New,
+    Duplicate(Box<MessageRow>),
+    Unknown,
+}
+
+impl ClientMessages {
+    pub(super) fn of(used_ids: &[String]) -> Self {
+        let mut messages = Self::default();
+        used_ids.iter().for_each(|id| messages.used_ids.insert(hash(id), ()));
+        if used_ids.len() >= CLIENT_IDS_MAX {
+            // The tables may have more.
+            messages.used_ids.mark_missing_up_to(());
+        }
+        messages
+    }
+
+    pub(super) fn remember(&mut self, message: &MessageRow) {
+        let Some(id) = &message.client_id else { return };
+        self.used_ids.insert(hash(id), ());
+        if !self.newest.iter().any(|other| other.id == message.id) {
+            self.newest.push_back(message.clone());
+        }
+        if self.newest.len() > NEWEST_MAX {
+            self.newest.pop_front();
+        }
+    }
+
+    pub(super) fn look_up(&self, id: Option<&str>) -> ClientIdLookup {
+        let Some(id) = id else { return ClientIdLookup::New };
+        if let Some(first) = self.newest.iter().find(|message| message.client_id.as_deref() == Some(id)) {
+            return ClientIdLookup::Duplicate(Box::new(first.clone()));
+        }
+        match self.used_ids.look_up(&hash(id), |()| true) {
+            Membership::Absent => ClientIdLookup::New,
+            Membership::Present | Membership::Unknown => ClientIdLookup::Unknown,
+        }
+    }
+}
+
+fn hash(id: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    hasher.finish()
+}
