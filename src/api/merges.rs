@@ -58,7 +58,7 @@ pub fn refused(conflict: MergeConflict, field: &str, id: &Value) -> ApiError {
         MergeConflict::TwoExternalIds => {
             ("both contacts have a verified id of the company's website", "two_external_ids")
         }
-        MergeConflict::GroupAndPerson => ("a group and a person cannot be merged", "group_and_person"),
+        MergeConflict::Group => ("a group cannot be merged", "group"),
         MergeConflict::UnverifiedSession => {
             ("a visitor who is not verified has an active session with one of the contacts", "unverified_session")
         }

@@ -92,6 +92,8 @@ pub(super) enum EventKind {
         status: DeliveryStatus,
         at: Option<DateTime<Utc>>,
     },
+    /// A reaction of ours, sent with this id, is refused after all.
+    ReactionRefused { id: MessageId, target: MessageId, error: MessageError, at: Option<DateTime<Utc>> },
     /// The status of all our messages to a contact up to a time has changed.
     StatusesUntil { address: String, status: DeliveryStatus, until: DateTime<Utc> },
     /// A contact has stopped the business's marketing messages at the provider.
@@ -262,9 +264,11 @@ pub(super) fn emoji(
     at: Option<DateTime<Utc>>,
 ) -> Revision {
     let emoji = emoji.map(|emoji| truncate(emoji, EMOJI_CHARACTERS_MAX));
-    let at = at.unwrap_or_else(hotline_actors::clock::now);
+    let now = hotline_actors::clock::now();
+    let at = at.map_or(now, |at| at.min(now));
     let (user_id, user_name, integration_id, error) = (None, None, None, None);
-    Revision::Reacted(Reaction { key, by, emoji, name, user_id, user_name, integration_id, error, at })
+    let (sent_as, before) = (None, None);
+    Revision::Reacted(Reaction { key, by, emoji, name, user_id, user_name, integration_id, error, sent_as, before, at })
 }
 
 /// A location as a text with a link.

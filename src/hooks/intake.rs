@@ -95,6 +95,7 @@ fn conversation_key(kind: &EventKind) -> String {
         EventKind::Revision(revision) => format!("message {}", revision.message_id),
         EventKind::StatusesUntil { address, .. } | EventKind::Referral { address, .. } => format!("contact {address}"),
         EventKind::Status { message_id, .. } => format!("message {message_id}"),
+        EventKind::ReactionRefused { target, .. } => format!("message {target}"),
     }
 }
 
@@ -104,8 +105,8 @@ fn sender_key(from: &Sender) -> String {
     format!("contact {}", from.address.as_deref().or(number).unwrap_or_default())
 }
 
-/// The channels of a business account: those that name it and have the secret of the called channel, or, if none does,
-/// the called channel.
+/// The channels of a business account: those that name it and have the secret of the called channel, or, if none does and
+/// the called channel names no other account, that one.
 fn channels_of_account<'a>(
     organization: &'a Organization,
     called_channel: &'a ChannelRow,
@@ -121,7 +122,8 @@ fn channels_of_account<'a>(
             })
     };
     let channels: Vec<&ChannelRow> = organization.channels.values().filter(is_of_account).collect();
-    if channels.is_empty() { vec![called_channel] } else { channels }
+    let may_be_called = account.is_none() || settings.business_account_id.is_none();
+    if channels.is_empty() && may_be_called { vec![called_channel] } else { channels }
 }
 
 /// Processes news of the account of these channels.
@@ -150,7 +152,8 @@ async fn process_news(engine: &Engine, channels: &[&ChannelRow], kind: AccountNe
         AccountNewsKind::Phone { number, news } => {
             let has_number = |channel: &&&ChannelRow| number.is_some() && channel.number == number;
             // A channel need not have its number, so the only one of an account is the one.
-            let only = if let [only] = channels { Some(only) } else { None };
+            let is_open = |channel: &ChannelRow| number.is_none() || channel.number.is_none();
+            let only = if let [only] = channels { Some(only).filter(|only| is_open(only)) } else { None };
             match channels.iter().find(has_number).or(only) {
                 Some(channel) => engine.inbound.record_phone_news(channel, &news).await?,
                 None => tracing::info!("provider has reported the quality of a number without a channel"),
@@ -264,6 +267,11 @@ async fn process_event(
             engine.inbound.record_status(company, channel, &message_id, names, status, at).await?;
             Ok(EventOutcome::Processed)
         }
+        EventKind::ReactionRefused { id, target, error, at } => {
+            let at = at.unwrap_or_else(clock::now);
+            engine.inbound.refuse_reaction(company, channel, target, id, error, at).await?;
+            Ok(EventOutcome::Processed)
+        }
         EventKind::StatusesUntil { address, status, until } => {
             engine.inbound.record_statuses_until(company, channel, &address, status, until).await?;
             Ok(EventOutcome::Processed)
@@ -314,8 +322,8 @@ async fn receive_echo(
     }
 }
 
-/// Maximum messages that one of a provider's becomes: one for each file.
-const PARTS_MAX: usize = 32;
+/// Maximum messages that one of a provider's becomes: one for each file, and one for the picture of its story.
+const PARTS_MAX: usize = 33;
 
 /// Revises a message. The file of a deleted one is removed, and not fetched any more.
 async fn revise_message(
@@ -340,8 +348,8 @@ async fn revise_message(
                 if is_deletion {
                     downloads.withdraw(&before);
                 }
-                // A deletion is of all files of the provider's message.
-                if !has_parts || before.media.is_none() {
+                // A deletion is of all files of the provider's message, also if one could not be fetched.
+                if !has_parts || (before.media.is_none() && before.error.is_none()) {
                     return Ok(EventOutcome::Processed);
                 }
                 outcome = EventOutcome::Processed;

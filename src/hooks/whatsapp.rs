@@ -39,7 +39,7 @@ use hotline_actors::services::{EchoMessage, InboundMessage, MessageRevision, Not
 use hotline_persistence::MessageId;
 use hotline_persistence::tables::messages::{
     ChosenOption, DeliveryStatus, Direction, MessageApp, MessageAuthor, MessageContent, MessageOrigin, Reaction,
-    Reactor, Revision, Via,
+    ReactionTarget, Reactor, Revision, Via,
 };
 use serde_json::Value;
 
@@ -96,14 +96,8 @@ fn add_messages(value: &Value, call: &mut Call) {
             call.unreadable += 1;
             continue;
         };
-        match delivery_status(status) {
-            Some(delivery_status) => {
-                // Only ids of whole messages are numbers.
-                let names = text(status, "biz_opaque_callback_data").and_then(|id| id.parse().ok()).map(MessageId::new);
-                let at = time(status, "timestamp");
-                let kind = EventKind::Status { message_id, names, status: delivery_status, at };
-                call.events.push(CallEvent { account: account.clone(), kind });
-            }
+        match delivery_status(status).and_then(|delivery_status| status_event(status, message_id, delivery_status)) {
+            Some(kind) => call.events.push(CallEvent { account: account.clone(), kind }),
             None => call.ignored += 1,
         }
     }
@@ -112,6 +106,19 @@ fn add_messages(value: &Value, call: &mut Call) {
         tracing::warn!(code, "provider reported an error without a message");
         call.ignored += 1;
     }
+}
+
+/// The event of a status. Of a reaction only a refusal is one.
+fn status_event(status: &Value, message_id: String, delivery_status: DeliveryStatus) -> Option<EventKind> {
+    let at = time(status, "timestamp");
+    let callback_data = text(status, "biz_opaque_callback_data").unwrap_or_default();
+    if let Some((id, target)) = ReactionTarget::of_callback_data(&callback_data) {
+        let DeliveryStatus::Failed(error) = delivery_status else { return None };
+        return Some(EventKind::ReactionRefused { id, target, error, at });
+    }
+    // Only ids of whole messages are numbers.
+    let names = callback_data.parse().ok().map(MessageId::new);
+    Some(EventKind::Status { message_id, names, status: delivery_status, at })
 }
 
 fn add_parsed(parsed: ParsedMessage, account: Option<&str>, call: &mut Call) {

@@ -95,6 +95,13 @@ struct ErrorDetails {
     error_data: Option<Value>,
 }
 
+impl GraphError {
+    /// Whether the provider may have executed the call: there was no answer, or only one of something before the provider.
+    pub fn leaves_doubt(&self) -> bool {
+        matches!(self, Self::Unanswered(_) | Self::Refused { status: 408 | 502 | 504, code: None, .. })
+    }
+}
+
 impl Graph {
     /// Creates the clients; `outbound` restricts the networks of addresses that are not the operator's.
     ///

@@ -72,7 +72,7 @@ async fn post(graph: &Graph, delivery: &Delivery, content: Value) -> Result<Acce
     let sent = graph.post(&delivery.account, "messages", &envelope(delivery, content)).await;
     let response: Option<Value> = sent.map_err(|error| match error {
         // Statuses return nothing of ours.
-        GraphError::Unanswered(_) => {
+        error if error.leaves_doubt() => {
             SendFailure::Unknown { reason: error.to_string(), is_part: false, may_be_named: false }
         }
         error => error.into(),

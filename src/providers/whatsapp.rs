@@ -23,8 +23,12 @@ pub(super) async fn send(
         // Boxed, so that the future of a text does not reserve the space that a file needs.
         return Box::pin(send_file(graph, uploads, delivery)).await;
     }
-    let id = delivery.message.id.to_string();
-    post(graph, delivery, id, Content::of(&delivery.message, None)?).await
+    let id = delivery.message.id;
+    let callback_data = match delivery.message.reacts_to() {
+        Some(target) => target.callback_data(id),
+        None => id.to_string(),
+    };
+    post(graph, delivery, callback_data, Content::of(&delivery.message, None)?).await
 }
 
 /// Sends a file. Audio has no caption: its text is sent as a second message, and if only that fails, a retry sends only
@@ -66,7 +70,7 @@ async fn post(
     let envelope = Envelope::of(delivery, callback_data, content);
     let sent = graph.post(&delivery.account, "messages", &envelope).await;
     let response: Option<SendResponse> = sent.map_err(|error| match error {
-        GraphError::Unanswered(_) => {
+        error if error.leaves_doubt() => {
             SendFailure::Unknown { reason: error.to_string(), is_part: false, may_be_named: true }
         }
         error => error.into(),

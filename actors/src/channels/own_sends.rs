@@ -27,6 +27,12 @@ const CONTACTS_MAX: usize = 20_000;
 /// Maximum parts that are expected of one contact; of more, the newest stay.
 const PARTS_MAX: usize = 16;
 
+/// How long a merge is remembered: as long as a message is tried, by default.
+const MERGED_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Maximum contacts that are remembered of those that were merged into one; of more, the newest stay.
+const MERGED_MAX: usize = 8;
+
 /// Characters by which texts are compared.
 const TEXT_CHARACTERS: usize = 256;
 
@@ -86,12 +92,15 @@ struct RecentSends {
     ids: TtlCache<(ChannelKey, String), IdOwner>,
     /// The parts whose ids are not known yet.
     expected: TtlCache<(ChannelKey, ContactId), Vec<(MessageId, SentPart)>>,
+    /// The contacts that were merged into another one: messages to them may still be on their way.
+    merged: TtlCache<(CompanyId, ContactId), Vec<ContactId>>,
 }
 
 impl Default for OwnSends {
     fn default() -> Self {
         let (ids, expected) = (TtlCache::new(IDS_MAX, EXPECTED_FOR), TtlCache::new(CONTACTS_MAX, EXPECTED_FOR));
-        Self(Mutex::new(RecentSends { ids, expected }))
+        let merged = TtlCache::new(CONTACTS_MAX, MERGED_FOR);
+        Self(Mutex::new(RecentSends { ids, expected, merged }))
     }
 }
 
@@ -133,7 +142,7 @@ impl OwnSends {
                 let has_file = file.is_some();
                 sends.accept(channel, message, first.as_ref(), file);
                 // After a failure without an answer the provider may have it.
-                if !matches!(failure, SendFailure::Retry { .. } | SendFailure::Unknown { .. }) {
+                if !matches!(failure, SendFailure::Unknown { .. }) {
                     parts(message, has_file).for_each(|part| sends.remove(channel, message, &part));
                 }
                 Err(failure)
@@ -171,10 +180,22 @@ impl OwnSends {
         self.0.lock().ids.insert((channel, id.to_owned()), IdOwner::Own);
     }
 
+    /// A contact was merged into another.
+    pub(crate) fn record_merge(&self, company: CompanyId, from: ContactId, into: ContactId) {
+        let sends = self.0.lock();
+        let of = |contact: ContactId| sends.merged.get(&(company, contact)).unwrap_or_default();
+        let mut all = of(into);
+        all.extend(of(from).into_iter().chain([from]).filter(|contact| !all.contains(contact)).collect::<Vec<_>>());
+        let excess = all.len().saturating_sub(MERGED_MAX);
+        all.drain(..excess);
+        sends.merged.insert((company, into), all);
+    }
+
     /// Drops a company's sends.
     pub(super) fn forget_company(&self, company: CompanyId) {
         let sends = self.0.lock();
-        let RecentSends { ids, expected } = &*sends;
+        let RecentSends { ids, expected, merged } = &*sends;
+        merged.remove_where(|(of, _)| *of == company);
         ids.remove_where(|((of, _), _)| *of == company);
         expected.remove_where(|((of, _), _)| *of == company);
     }
@@ -238,16 +259,19 @@ impl RecentSends {
         contact: ContactId,
         is_it: impl Fn(&(MessageId, SentPart)) -> bool,
     ) -> bool {
-        let key = (channel, contact);
-        let Some(mut expected) = self.expected.get(&key) else { return false };
-        let Some(position) = expected.iter().position(is_it) else { return false };
-        expected.remove(position);
-        if expected.is_empty() {
-            self.expected.remove(&key);
-        } else {
-            self.expected.insert(key, expected);
-        }
-        true
+        let merged = self.merged.get(&(channel.0, contact)).unwrap_or_default();
+        std::iter::once(contact).chain(merged).any(|contact| {
+            let key = (channel, contact);
+            let Some(mut expected) = self.expected.get(&key) else { return false };
+            let Some(position) = expected.iter().position(&is_it) else { return false };
+            expected.remove(position);
+            if expected.is_empty() {
+                self.expected.remove(&key);
+            } else {
+                self.expected.insert(key, expected);
+            }
+            true
+        })
     }
 }
 
@@ -329,7 +353,7 @@ mod tests {
         let (sends, hello) = (OwnSends::default(), message(1, MessageType::Text, "hello"));
         for id in ["m_1", "m_2"] {
             sends.begin(PAGE, &hello, false);
-            let lost = SendFailure::Retry { reason: "lost".to_owned(), after: None };
+            let lost = SendFailure::Unknown { reason: "lost".to_owned(), is_part: false, may_be_named: false };
             assert!(id == "m_2" || sends.end(PAGE, &hello, Err(lost), None).is_err());
         }
         assert!(claim(&sends, "m_1", "hello"));
@@ -346,7 +370,7 @@ mod tests {
         let (sends, file) = (OwnSends::default(), message(1, MessageType::Media, "the text"));
         sends.begin(PAGE, &file, false);
         assert!(sends.claim(PAGE, Some(MARIA), "m_file", &SentPart::Attachment, Some(MessageId::new(1))));
-        let lost = SendFailure::Retry { reason: "lost".to_owned(), after: None };
+        let lost = SendFailure::Unknown { reason: "lost".to_owned(), is_part: false, may_be_named: false };
         assert!(sends.end(PAGE, &file, Err(lost), Some(&accepted("m_file"))).is_err());
         sends.begin(PAGE, &file, true);
         let both = Accepted { text_message_id: Some("m_text".to_owned()), ..accepted("m_file") };

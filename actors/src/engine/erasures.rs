@@ -148,6 +148,10 @@ impl Erasures {
         for attempt in 1.. {
             let db = self.base.reads().tables(company).await?;
             if !erasures::collect(db, erasure).await? {
+                // If it was merged since, its data is that of another contact now, who is the same person.
+                if let Some(into) = self.contacts.successor(company, contact).await? {
+                    erasures::request(self.base.db(company), company, into).await?;
+                }
                 return Ok(());
             }
             self.end_conversations(company, contact).await?;

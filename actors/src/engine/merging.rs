@@ -88,6 +88,11 @@ impl Merging {
     async fn settle(&self, held: &Held) -> Result<(), Refusal> {
         let Held { company, contacts, open, sessions, .. } = held;
         self.contacts.settle_merge(*company, contacts).await?;
+        for contact in contacts {
+            if let Some(into) = self.contacts.successor(*company, *contact).await? {
+                self.tickets.record_merged(*company, *contact, into);
+            }
+        }
         let db = self.base.reads().tables(*company).await?;
         let open_now = tickets::open_of_contacts(db, *company, contacts).await?;
         self.tickets.replace_open(*company, contacts, open, &open_now);

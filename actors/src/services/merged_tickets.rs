@@ -7,6 +7,7 @@ use hotline_persistence::{ChannelId, CompanyId, ContactId, TicketId};
 
 use super::tickets::Tickets;
 use crate::Refusal;
+use crate::conversations::Slot;
 use crate::tickets::{Command, Execute};
 
 impl Tickets {
@@ -29,6 +30,28 @@ impl Tickets {
             },
             outcome => outcome,
         }
+    }
+
+    /// Why the open ticket of a contact was not found: the contact is being merged or deleted, which is waited for, or has
+    /// another conversation since.
+    pub(crate) async fn explain_gone(
+        &self,
+        (company, channel, contact): (CompanyId, ChannelId, ContactId),
+        ticket: TicketId,
+    ) -> Refusal {
+        if self.contacts.cache().pending_deletions.is_marked((company, contact)) {
+            return Refusal::ContactLeaving(contact);
+        }
+        match self.slot(company, channel, contact).await {
+            Ok(Some(Slot::Open(open))) if open == ticket => Refusal::NotFound,
+            Ok(_) => Refusal::Gone,
+            Err(refusal) => refusal,
+        }
+    }
+
+    /// Records that a contact was merged into another: what is sent to the one that has gone returns as an echo to the other.
+    pub(crate) fn record_merged(&self, company: CompanyId, from: ContactId, into: ContactId) {
+        self.scope.inboxes.own.record_merge(company, from, into);
     }
 
     /// The ticket that this one was merged into, or none.

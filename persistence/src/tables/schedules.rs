@@ -134,7 +134,10 @@ pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&ScheduleRow]) -> std:
          select * from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[],
              $7::timestamptz[], $8::text[], $9::bigint[], $10::jsonb[], $11::bigint[], $12::bigint[],
              $13::timestamptz[], $14::timestamptz[])
-         on conflict (company_id, id) do update set contact_id = excluded.contact_id,
+         -- Its contact may have been merged since the row was read.
+         on conflict (company_id, id) do update set contact_id = coalesce((select m.into_id from merges m
+                 where m.company_id = excluded.company_id and m.noun = 'contact' and m.id = excluded.contact_id),
+             excluded.contact_id),
              channel_id = excluded.channel_id, body = excluded.body, queue_id = excluded.queue_id,
              send_at = excluded.send_at, status = excluded.status, message_id = excluded.message_id,
              error = excluded.error, updated_at = excluded.updated_at",

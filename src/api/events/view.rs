@@ -7,7 +7,6 @@ use chrono::{DateTime, Utc};
 use hotline_actors::Organization;
 use hotline_actors::tickets::{self, CachedResponse, LastInbound, LastMessage, ReceiptPositions};
 use hotline_persistence::table::Named;
-use hotline_persistence::tables::campaigns::Campaign;
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::events::{
     self, After, By, ByKind, EventKind, MessageSnapshot, Record, RecordSnapshot, ScheduleSnapshot, StoredEvent,
@@ -21,12 +20,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
-use super::data::{
-    EventData, EventMessage, GoneMessage, GoneSession, MergedContact, MergedTicket, ReceivedIn, StoredJson,
-};
-use crate::api::cards::Card;
-use crate::api::channels::Channel;
-use crate::api::contacts::Contact;
+use super::data::{EventData, EventMessage, GoneMessage, GoneSession, MergedTicket, ReceivedIn, StoredJson};
 use crate::api::messages::{Message, ViewContext};
 use crate::api::references;
 use crate::api::schedules::Schedule;

@@ -41,14 +41,15 @@ pub async fn react(
     let context = ViewContext::of(&caller, &app, &request);
     let show = move |message: &MessageRow| Json::of(Message::of(message.clone(), &context));
     let (company, ticket) = (caller.company, command.message.ticket_id);
-    once.command(show, |attached| app.engine.tickets.ask(company, ticket, Execute { command, attached, only_if: None }))
+    let tickets = &app.engine.tickets;
+    once.command(show, |attached| tickets.ask_following(company, ticket, Execute { command, attached, only_if: None }))
         .await
 }
 
 /// `DELETE /messages/{messageId}/reaction`.
 pub async fn withdraw_reaction(caller: Caller, app: Data<App>, id: PathId<MessageId>) -> ApiResult<NoContent> {
     let command = command(&caller, &app, id.0, None).await?;
-    app.engine.tickets.ask(caller.company, command.message.ticket_id, command).await?;
+    app.engine.tickets.ask_following(caller.company, command.message.ticket_id, command).await?;
     Ok(NoContent)
 }
 

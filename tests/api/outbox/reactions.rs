@@ -92,6 +92,22 @@ async fn a_refused_reaction_says_why_and_may_be_tried_again() {
     let told = after(&office.app.api, begin).await;
     assert_eq!(types(&told), ["message.reaction"; 3], "shown, refused, and shown again");
     assert_eq!(told[1]["by"]["type"], "system");
+    // Refused after it was accepted, which a status reports.
+    let callback =
+        office.provider.calls(&channel.account).pop().expect("a call").body["biz_opaque_callback_data"].clone();
+    let status = |mut body: Value| {
+        body["entry"][0]["changes"][0]["value"]["statuses"][0]["biz_opaque_callback_data"] = callback.clone();
+        body
+    };
+    let (speaks, at_s) = (channel.speaks(), chrono::Utc::now().timestamp());
+    channel.told(&office.app.api, &status(speaks.status("wamid.reaction", MARIA, "sent", at_s))).await;
+    assert_eq!(office.reactions(message).await[0]["error"], Value::Null);
+    let refused = speaks.failed("wamid.reaction", MARIA, 131_047, "Re-engagement message", at_s);
+    channel.told(&office.app.api, &status(refused)).await;
+    assert_eq!(office.reactions(message).await[0]["error"]["code"], "131047");
+    // Taken back, although it was refused.
+    assert_eq!(office.app.api.delete(&format!("/messages/{message}/reaction")).await.status, 204);
+    assert_eq!(office.reactions(message).await, json!([]));
     check_events(&office.app.db, office.app.company.id).await;
     office.close().await;
 }

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use hotline_persistence::journal::Seq;
-use hotline_persistence::tables::messages::Revision;
 use hotline_persistence::{Change, ContactId, PgPool};
 use serde_json::{Value, json};
 

@@ -12,7 +12,7 @@ use hotline_persistence::tables::messages::{
 use hotline_persistence::tables::schedules::{ContactWas, ScheduleRow, ScheduleStatus};
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::ticket_events::{EventRow, EventType};
-use hotline_persistence::tables::tickets::{TicketRow, TicketStatus};
+use hotline_persistence::tables::tickets::{HandledBy, TicketRow, TicketStatus};
 use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 use hotline_persistence::{
     CampaignId, Change, ContactId, EventId, MessageId, ScheduleId, SessionId, TicketId, TokenId,

@@ -128,7 +128,7 @@ fn outcome_of_earlier(scope: &SenderScope, account: &Account, outgoing: &Outgoin
     if attempts.is_part {
         outgoing.end_doubt(true);
         // Nothing else sets it between two attempts.
-        let _ = outgoing.file_accepted.set(Accepted { provider_message_id: Some(id) });
+        let _ = outgoing.file_accepted.set(Accepted { provider_message_id: Some(id), text_message_id: None });
         return None;
     }
     Some(AttemptOutcome::Decided(Decision::named(id)))

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use hotline_persistence::tables::messages::{self, Direction, MessageOrigin, MessageRow};
+use hotline_persistence::tables::messages::{self, DeliveryStatus, Direction, MessageOrigin, MessageRow};
+use hotline_persistence::tables::source::Source;
 use hotline_persistence::{ChannelId, CompanyId, ContactId, MessageId};
 
 use super::{Inbound, InboundMessage, is_receive_conflict};
@@ -64,12 +65,32 @@ impl Inbound {
             return Ok(Echoed::Repeated);
         }
         if self.is_own(company, channel, &inbox, &echo).await? {
+            self.end_doubt(company, channel, &echo).await?;
             return Ok(Echoed::Own);
         }
         let row = self.receive_from_app(company, channel, echo, &lock).await?;
         lock.record_received(row.created_at);
         self.inboxes.record_provider_ids((company, channel), vec![(id, (&row).into())]);
         Ok(Echoed::Message(Box::new(row)))
+    }
+
+    /// The echo of a campaign's message whose answer was lost says that it has left.
+    async fn end_doubt(
+        self: &Arc<Self>,
+        company: CompanyId,
+        channel: ChannelId,
+        echo: &EchoMessage,
+    ) -> Result<(), Refusal> {
+        let Some(id) = echo.names else { return Ok(()) };
+        if self.find_message(company, channel, &echo.whole_id).await?.is_some() {
+            return Ok(());
+        }
+        let row = self.base.reads().message(company, id).await?;
+        if !row.is_some_and(|row| row.channel_id == channel && row.source == Source::Campaign) {
+            return Ok(());
+        }
+        let at = echo.message.written_at.unwrap_or_else(now);
+        self.record_status(company, channel, &echo.whole_id, Some(id), DeliveryStatus::Sent, at).await
     }
 
     async fn receive_from_app(

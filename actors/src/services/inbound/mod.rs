@@ -282,7 +282,10 @@ impl Inbound {
     ) -> Result<C::Reply, Refusal> {
         let has_phone = self.has_phone(company, channel)?;
         match self.tickets.slot(company, channel, contact).await? {
-            Some(Slot::Open(ticket)) => self.tickets.attempt(company, ticket, command).await,
+            Some(Slot::Open(ticket)) => match self.tickets.attempt(company, ticket, command).await {
+                Err(Refusal::NotFound) => Err(self.tickets.explain_gone((company, channel, contact), ticket).await),
+                outcome => outcome,
+            },
             _ => {
                 let contact = self.contacts.get(company, contact).await?.ok_or(Refusal::ContactNotFound)?;
                 // Who writes to a phone channel and has no number is known by an id, which an answer can use.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::early_revisions::{self, EarlyRevision};
-use hotline_persistence::tables::messages::{MessageRow, Revision};
+use hotline_persistence::tables::messages::{MessageError, MessageRow, Revision};
 use hotline_persistence::tables::tickets::HandledBy;
-use hotline_persistence::{ChannelId, CompanyId};
+use hotline_persistence::{ChannelId, CompanyId, MessageId};
 
 use super::{Inbound, Sender};
 use crate::Refusal;
@@ -108,6 +108,25 @@ impl Inbound {
         }
     }
 
+    /// Records that a provider has refused a reaction of the company, which it had accepted.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
+    pub async fn refuse_reaction(
+        &self,
+        company: CompanyId,
+        channel: ChannelId,
+        message: MessageId,
+        reaction: MessageId,
+        error: MessageError,
+        at: DateTime<Utc>,
+    ) -> Result<(), Refusal> {
+        let row = self.base.reads().message(company, message).await?;
+        let Some(row) = row.filter(|row| row.channel_id == channel) else { return Ok(()) };
+        let revision = Revision::ReactionSent { id: reaction, error: Some(error) };
+        self.revise_row(company, &row, revision, at).await.map(drop)
+    }
+
     /// Applies the stored revisions of a message that has become known; `false` if there are none. They stay stored for
     /// their time: the provider's one message may be several here.
     pub(super) async fn apply_early_revisions(
@@ -175,7 +194,7 @@ impl Inbound {
             return Ok(None);
         }
         let add = AddNotice { body, provider_message_id: Some(message_id), handled_by };
-        match self.tickets.ask(company, ticket, add).await {
+        match self.tickets.ask_following(company, ticket, add).await {
             Ok(row) => {
                 lock.record_received(row.created_at);
                 Ok(Some(row))

@@ -1,8 +1,8 @@
 use chrono::{DateTime, Utc};
-use hotline_persistence::Change;
 use hotline_persistence::tables::messages::{
-    MessageRow, Reaction, ReactionSend, Reactor, Revision, RevisionRow, Revisions,
+    Direction, MessageRow, Reaction, ReactionSend, Reactor, Revision, RevisionRow, Revisions,
 };
+use hotline_persistence::{Change, MessageId};
 use serde_json::json;
 
 use crate::Refusal;
@@ -26,22 +26,25 @@ impl Command for React {
 
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<MessageRow, Refusal> {
         let Revisions { reactions, deleted_at, .. } = self.message.revisions();
-        let to = self.message.provider_message_id.as_deref().filter(|_| deleted_at.is_none());
+        let is_seen = deleted_at.is_none() && self.message.direction != Direction::Internal;
+        let to = self.message.provider_message_id.as_deref().filter(|_| is_seen);
         let to = to.ok_or_else(|| Refusal::invalid("messageId", "must be a message that the contact can see"))?;
         // A provider's message with several files is several here.
         let to = to.split_once('#').map_or(to, |(whole, _)| whole).to_owned();
         let known = reactions.into_iter().find(|known| known.key == Reaction::OF_COMPANY);
-        let shown = known.filter(|known| known.error.is_none()).and_then(|known| known.emoji);
-        if shown == self.emoji {
+        let is_same =
+            known.as_ref().map_or(self.emoji.is_none(), |known| known.emoji == self.emoji && known.error.is_none());
+        if is_same {
             return Ok(self.message);
         }
+        let seen = known.and_then(|known| if known.error.is_some() { known.before } else { known.emoji });
         let send = ReactionSend { id: cx.message_id()?, emoji: self.emoji.clone(), to, at: cx.now };
         let row = RevisionRow {
             company_id: ticket.row.company_id,
             ticket_id: ticket.row.id,
             contact_id: ticket.row.contact_id,
             message_id: self.message.id,
-            revision: Revision::Reacts { reaction: self.reaction(cx.now), send },
+            revision: Revision::Reacts { reaction: self.reaction(send.id, seen, cx.now), send },
             at: cx.now,
             noted_at: cx.now,
             source: self.author.source,
@@ -49,7 +52,8 @@ impl Command for React {
             user_name: self.author.user.as_ref().map(|(_, name)| name.clone()),
             integration_id: self.author.integration,
         };
-        let mut message = self.message;
+        // It may have been moved by a merge since it was read.
+        let mut message = MessageRow { ticket_id: ticket.row.id, contact_id: ticket.row.contact_id, ..self.message };
         let mut revised = message.revisable();
         if revised.apply(&row).is_some() {
             message.updated_at = Some(cx.now);
@@ -61,7 +65,7 @@ impl Command for React {
 }
 
 impl React {
-    fn reaction(&self, at: DateTime<Utc>) -> Reaction {
+    fn reaction(&self, sent_as: MessageId, before: Option<String>, at: DateTime<Utc>) -> Reaction {
         let (user_id, user_name) = self.author.user.clone().unzip();
         Reaction {
             key: Reaction::OF_COMPANY.to_owned(),
@@ -72,6 +76,8 @@ impl React {
             user_name,
             integration_id: self.author.integration,
             error: None,
+            sent_as: Some(sent_as),
+            before,
             at,
         }
     }

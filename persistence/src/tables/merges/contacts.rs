@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgConnection};
 
 use super::schedules::move_schedules;
-use super::tickets::{Absorbed, TicketMerge, absorb, cards_of, hold as hold_tickets};
+use super::tickets::{Absorbed, TicketMerge, absorb, cards_of, hold as hold_tickets, move_rows};
 use super::{MergeAuthor, MergeConflict, MergeOutcome, MergedNoun, ROWS_MAX, record};
 use crate::error::with_timeout;
 use crate::id_blocks::IdBlocks;
@@ -44,12 +44,19 @@ pub async fn merge_contacts(db: &mut PgConnection, merge: &ContactMerge<'_>) -> 
     }
     let pairs = open_pairs(&mut *db, company, into, from).await?;
     let before = Before::read(&mut *db, merge, &pairs).await?;
-    let mut absorbed = Vec::with_capacity(pairs.len());
+    // What takes long comes before what locks the zones of tickets, for which the persister would wait.
+    move_messages(&mut *db, company, from, into).await?;
+    let mut held = Vec::with_capacity(pairs.len());
     for (stays, goes) in pairs {
         let author = merge.author.clone();
         let (at, ids) = (merge.at, merge.ids);
         let merge = TicketMerge { company, into: stays, from: goes, contact: into, author, at, ids };
         let (into, from) = hold_tickets(&mut *db, &merge).await?;
+        move_rows(&mut *db, company, from.id, into.id).await?;
+        held.push((merge, into, from));
+    }
+    let mut absorbed = Vec::with_capacity(held.len());
+    for (merge, into, from) in held {
         absorbed.push(absorb(&mut *db, &merge, into, from).await?);
     }
     move_conversations(&mut *db, company, from, into).await?;
@@ -114,8 +121,9 @@ async fn find_conflict(
     if has_id(into) && has_id(from) {
         return Ok(Some(MergeConflict::TwoExternalIds));
     }
-    if into.is_group != from.is_group {
-        return Ok(Some(MergeConflict::GroupAndPerson));
+    // A group is nobody else: what is written to one must not reach another.
+    if into.is_group || from.is_group {
+        return Ok(Some(MergeConflict::Group));
     }
     let find = sqlx::query_as(
         "select exists (select from erasures where company_id = $1 and contact_id = any ($2) and done_at is null),
@@ -198,7 +206,20 @@ impl Before {
     }
 }
 
-/// Tickets with their messages, and sessions.
+async fn move_messages(db: &mut PgConnection, company: CompanyId, from: ContactId, into: ContactId) -> Result<()> {
+    loop {
+        let update = sqlx::query(
+            "update messages set contact_id = $3 where company_id = $1 and id = any (array(
+                 select id from messages where company_id = $1 and contact_id = $2 order by id limit $4))",
+        );
+        let update = update.bind(company).bind(from).bind(into).bind(ROWS_MAX).execute(&mut *db);
+        if with_timeout(update).await?.rows_affected() < ROWS_MAX.unsigned_abs() {
+            return Ok(());
+        }
+    }
+}
+
+/// Tickets, and sessions.
 async fn move_conversations(db: &mut PgConnection, company: CompanyId, from: ContactId, into: ContactId) -> Result<()> {
     for statement in [
         "update tickets set contact_id = $3 where company_id = $1 and contact_id = $2",
@@ -210,16 +231,7 @@ async fn move_conversations(db: &mut PgConnection, company: CompanyId, from: Con
     ] {
         with_timeout(sqlx::query(statement).bind(company).bind(from).bind(into).execute(&mut *db)).await?;
     }
-    loop {
-        let update = sqlx::query(
-            "update messages set contact_id = $3 where company_id = $1 and id = any (array(
-                 select id from messages where company_id = $1 and contact_id = $2 order by id limit $4))",
-        );
-        let update = update.bind(company).bind(from).bind(into).bind(ROWS_MAX).execute(&mut *db);
-        if with_timeout(update).await?.rows_affected() < ROWS_MAX.unsigned_abs() {
-            return Ok(());
-        }
-    }
+    Ok(())
 }
 
 /// Tags, values of custom fields, memberships of lists, and cards.
@@ -254,13 +266,16 @@ async fn move_records(db: &mut PgConnection, company: CompanyId, from: ContactId
     Ok(())
 }
 
-/// Recipients of campaigns. If both are recipients of one, the one that was written to stays.
+/// Recipients of campaigns. If both are recipients of one, the one that was written to stays; of two, the one whose message
+/// has not ended.
 async fn move_recipients(db: &mut PgConnection, company: CompanyId, from: ContactId, into: ContactId) -> Result<()> {
     for statement in [
         "delete from campaign_recipients i using campaign_recipients f
          where f.company_id = $1 and f.contact_id = $2 and (f.status <> 'pending' or f.message_id is not null)
              and i.company_id = f.company_id and i.campaign_id = f.campaign_id and i.contact_id = $3
-             and (i.status = 'pending') is true and i.message_id is null",
+             and ((i.status = 'pending' and i.message_id is null)
+                 or (f.message_id is not null and f.status in ('pending', 'unknown')
+                     and i.status not in ('pending', 'unknown')))",
         "update campaign_recipients f set contact_id = $3 where f.company_id = $1 and f.contact_id = $2
              and not exists (select from campaign_recipients i where i.company_id = f.company_id
                  and i.campaign_id = f.campaign_id and i.contact_id = $3)",

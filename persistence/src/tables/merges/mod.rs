@@ -33,7 +33,7 @@ pub enum MergeConflict {
     /// Both contacts have an id of the company's website that was verified.
     TwoExternalIds,
     /// One of the contacts is a group.
-    GroupAndPerson,
+    Group,
     /// A visitor who is not verified has a session, and would see the conversations of one who is.
     UnverifiedSession,
     /// One of the contacts is being erased.

@@ -47,6 +47,7 @@ pub async fn merge_tickets(db: &mut PgConnection, merge: &TicketMerge<'_>) -> Re
     }
     let cards = cards_of(&mut *db, merge.company, merge.from).await?;
     let tracker = cards::events::track(&mut *db, merge.company, &cards).await?;
+    move_rows(&mut *db, merge.company, merge.from, merge.into).await?;
     let absorbed = absorb(&mut *db, merge, into, from).await?;
     let loaded = absorbed.write_event(&mut *db).await?;
     tracker.write_events(db).await?;
@@ -77,7 +78,7 @@ pub(super) async fn cards_of(db: &mut PgConnection, company: CompanyId, ticket: 
     with_timeout(find.bind(company).bind(ticket).fetch_all(db)).await
 }
 
-/// Moves what a ticket has to another, and deletes it.
+/// Gives a ticket what another one has set, and deletes that. Its rows were moved before.
 pub(super) async fn absorb(
     db: &mut PgConnection,
     merge: &TicketMerge<'_>,
@@ -100,7 +101,6 @@ pub(super) async fn absorb(
         created_at: at,
         was: None,
     };
-    move_rows(&mut *db, company, from.id, into.id).await?;
     let delete = sqlx::query("delete from tickets where company_id = $1 and id = $2");
     with_timeout(delete.bind(company).bind(from.id).execute(&mut *db)).await?;
     let (into_id, from_id) = (into.id, from.id);
@@ -111,7 +111,7 @@ pub(super) async fn absorb(
 }
 
 /// What refers to a ticket refers to the other.
-async fn move_rows(db: &mut PgConnection, company: CompanyId, from: TicketId, into: TicketId) -> Result<()> {
+pub(super) async fn move_rows(db: &mut PgConnection, company: CompanyId, from: TicketId, into: TicketId) -> Result<()> {
     for statement in [
         "update messages set ticket_id = $3 where company_id = $1 and id = any (array(
              select id from messages where company_id = $1 and ticket_id = $2 order by id limit $4))",
@@ -156,6 +156,7 @@ fn united(into: TicketRow, from: TicketRow, at: DateTime<Utc>) -> TicketRow {
         first_response_at: into.first_response_at.or(from.first_response_at.filter(|_| of_opening)),
         answer_id: into.answer_id.or(from.answer_id.filter(|_| of_opening)),
         waiting_since,
+        handled_by: if both_open && into.handled_by.is_none() { from.handled_by } else { into.handled_by },
         updated_at: at.max(into.updated_at),
         ..into
     }

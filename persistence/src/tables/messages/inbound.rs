@@ -115,8 +115,8 @@ impl From<&MessageRow> for MessageRef {
 }
 
 /// Whether a message to a contact has this text, or, without a text, a file, and may have been sent through Hotline at this
-/// time, without its provider's id being known: it is still queued, or was written in the ten minutes before. The text
-/// has single spaces, and 256 characters at most.
+/// time: it is still queued, or was written in the ten minutes before. Its provider's id may be that of an earlier attempt.
+/// The text has single spaces, and 256 characters at most.
 pub async fn was_sent(
     db: impl Database<'_>,
     company: CompanyId,

@@ -30,6 +30,19 @@ pub struct ReactionTarget {
     pub to: String,
 }
 
+impl ReactionTarget {
+    /// What the provider returns with the statuses of the reaction that is sent with this id.
+    pub fn callback_data(&self, reaction: MessageId) -> String {
+        format!("{reaction} reaction {}", self.id)
+    }
+
+    /// A reaction and its message, of [`Self::callback_data`].
+    pub fn of_callback_data(data: &str) -> Option<(MessageId, MessageId)> {
+        let (reaction, target) = data.split_once(" reaction ")?;
+        Some((MessageId::new(reaction.parse().ok()?), MessageId::new(target.parse().ok()?)))
+    }
+}
+
 impl ReactionSend {
     /// What the outbox sends: a message that exists only there.
     pub fn into_message(

@@ -92,6 +92,12 @@ pub struct Reaction {
     /// Why the provider has not taken it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<MessageError>,
+    /// Of the company: the id with which it was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_as: Option<MessageId>,
+    /// Of the company: what the contact has seen before, and still sees if the provider does not take it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
     pub at: DateTime<Utc>,
 }
 
@@ -183,13 +189,19 @@ impl Revisable {
         }
     }
 
-    /// A failure is visible, success is what everybody expects. A later reaction has replaced this one otherwise.
+    /// A failure is visible, also one that follows the acceptance; success is what everybody expects. A later reaction has
+    /// replaced this one otherwise.
     fn end_sending(&mut self, id: MessageId, error: Option<&MessageError>) -> Option<Value> {
-        self.revisions.sending.take_if(|sending| sending.id == id)?;
+        let is_sending = self.revisions.sending.take_if(|sending| sending.id == id).is_some();
         let failure = error?;
         let previous = self.shown_reactions();
-        let of_company = |reaction: &&mut Reaction| reaction.key == Reaction::OF_COMPANY;
-        self.revisions.reactions.iter_mut().find(of_company)?.error = Some(failure.clone());
+        let is_it = |reaction: &&mut Reaction| {
+            reaction.key == Reaction::OF_COMPANY && (is_sending || reaction.sent_as == Some(id))
+        };
+        let reaction = self.revisions.reactions.iter_mut().find(is_it).filter(|reaction| reaction.error.is_none())?;
+        reaction.error = Some(failure.clone());
+        // A withdrawal that is refused leaves what was there.
+        reaction.emoji = reaction.emoji.take().or_else(|| reaction.before.clone());
         Some(previous)
     }
 
@@ -352,7 +364,9 @@ mod tests {
         let (name, user_id, user_name, integration_id) = (None, None, None, None);
         let by = Reactor::Contact;
         let error = None;
-        let reaction = Reaction { key, by, emoji, name, user_id, user_name, integration_id, error, at: at(second) };
+        let (sent_as, before, at) = (None, None, at(second));
+        let reaction =
+            Reaction { key, by, emoji, name, user_id, user_name, integration_id, error, sent_as, before, at };
         row(second, Revision::Reacted(reaction))
     }
 
@@ -423,6 +437,7 @@ mod tests {
             let RevisionRow { revision: Revision::Reacted(reaction), .. } = reaction(id, "company", Some(emoji)) else {
                 panic!("a reaction")
             };
+            let reaction = Reaction { sent_as: Some(MessageId::new(id)), ..reaction };
             let send = ReactionSend {
                 id: MessageId::new(id),
                 emoji: Some(emoji.to_owned()),
@@ -440,11 +455,19 @@ mod tests {
         assert_eq!(message.apply(&sent(1, Some(failure.clone()))), None, "it was replaced");
         assert_eq!(message.apply(&sent(2, None)), None);
         assert_eq!(message.revisions.sending, None);
+        assert!(message.apply(&sent(2, Some(failure.clone()))).is_some(), "refused after it was accepted");
         assert!(message.apply(&send(3, "c")).is_some());
         assert!(message.apply(&sent(3, Some(failure.clone()))).is_some());
         assert_eq!(message.apply(&sent(3, Some(failure.clone()))), None);
         assert_eq!(message.revisions.reactions[0].error, Some(failure));
         assert!(message.apply(&send(4, "c")).is_some(), "tried again");
         assert_eq!(message.revisions.reactions[0].error, None);
+        let mut withdrawal = send(5, "c");
+        if let Revision::Reacts { reaction, send } = &mut withdrawal.revision {
+            (reaction.before, reaction.emoji, send.emoji) = (reaction.emoji.take(), None, None);
+        }
+        assert!(message.apply(&withdrawal).is_some());
+        assert!(message.apply(&sent(5, Some(failure))).is_some());
+        assert_eq!(message.revisions.reactions[0].emoji.as_deref(), Some("c"), "the contact still sees it");
     }
 }
