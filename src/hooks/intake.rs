@@ -60,16 +60,17 @@ pub(super) async fn process_call(
             None => ignored += 1,
         }
     }
-    for news in news {
-        let channels = channels_of_account(&organization, channel, &settings, news.account.as_deref());
-        process_news(engine, &channels, news.kind).await?;
-        counts.processed.fetch_add(1, Ordering::Relaxed);
-    }
     let conversations = stream::iter(conversations)
         .map(|((channel, _), events)| process_conversation(context, channel, events, &counts));
     let outcomes: Vec<Result<(), Refusal>> = conversations.buffer_unordered(AT_ONCE).collect().await;
     if let Some(refusal) = outcomes.into_iter().find_map(Result::err) {
         return Err(refusal);
+    }
+    // Last: they would be written again with a repetition of the call.
+    for news in news {
+        let channels = channels_of_account(&organization, channel, &settings, news.account.as_deref());
+        process_news(engine, &channels, news.kind).await?;
+        counts.processed.fetch_add(1, Ordering::Relaxed);
     }
     let tally = Tally {
         taken: counts.processed.into_inner(),
