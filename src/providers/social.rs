@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::graph::Graph;
 use super::media::{ProviderUploads, UploadedFile};
-use super::{FileKind, GraphError, unsupported};
+use super::{FileKind, unsupported};
 
 /// Maximum number of quick replies in a message.
 /// <https://developers.facebook.com/docs/messenger-platform/send-messages/quick-replies>

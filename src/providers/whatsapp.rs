@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::graph::Graph;
 use super::media::{ProviderUploads, UploadedFile};
-use super::{FileKind, GraphError, unsupported};
+use super::{FileKind, unsupported};
 
 const PRODUCT: &str = "whatsapp";
 

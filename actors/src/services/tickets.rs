@@ -49,7 +49,7 @@ struct TicketBatch {
 /// Access to all tickets.
 pub struct Tickets {
     pub(super) base: Arc<Base>,
-    contacts: Arc<Contacts>,
+    pub(super) contacts: Arc<Contacts>,
     assignment: Arc<Assignment>,
     pub(super) scope: Arc<TicketScope>,
     pub(super) conversations: DashMap<(CompanyId, ChannelId), ConversationsCell>,

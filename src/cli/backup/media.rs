@@ -70,7 +70,7 @@ pub async fn missing(db: &PgPool, folder: &Path, sums: &Sums) -> Result<BTreeSet
     let mut missing = BTreeSet::new();
     let name = |file: &FileKey| format!("{MEDIA}/{}", path_of(file));
     let is_there = |file: &FileKey| sums.contains_key(&name(file)) || folder.join(path_of(file)).is_file();
-    find_missing(&mut connection, db, is_there, |file| drop(missing.insert(name(file)))).await?;
+    find_missing(&mut connection, db, is_there, |file| missing.extend([name(file)])).await?;
     Ok(missing)
 }
 

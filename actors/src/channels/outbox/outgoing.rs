@@ -25,7 +25,7 @@ pub(crate) struct Outgoing {
     /// The acceptance of its file, while the text that is sent after it is not accepted yet. Shared by all clones.
     pub(super) file_accepted: Arc<OnceLock<Accepted>>,
     /// How often it was handed over. Shared by all clones.
-    attempts: Arc<Mutex<Attempts>>,
+    pub(super) attempts: Arc<Mutex<Attempts>>,
     /// Approximate bytes in memory.
     pub(super) bytes: usize,
 }

@@ -278,6 +278,8 @@ export interface Campaign {
   message: string | null;
   /** Name. */
   name: string;
+  /** Why it is paused, unless a user has paused it. */
+  pausedReason: PausedReason | null;
   /** Messages per minute, evenly spread. */
   ratePerMinute: number;
   /** When it starts automatically, unless it is started earlier. */
@@ -305,7 +307,7 @@ export interface CampaignCounts {
   /** No message was sent; the recipient's `error` says why. */
   skipped: number;
   /**
-   * Nobody knows whether the message has left, because the provider's answer was lost. It is not sent again; a
+   * It is unknown whether the message has left, because the provider's answer was lost. It is not sent again; a
    * status settles it, or it fails after 24 hours.
    */
   unknown: number;
@@ -718,6 +720,22 @@ export interface CardWin {
   statusReason?: string | null;
 }
 
+/** What a provider has changed of a template. */
+export interface ChangedTemplate {
+  /** The new category. */
+  category: string | null;
+  /** The language, in the provider's format. */
+  language: string | null;
+  /** The name. */
+  name: string;
+  /** The new quality, as the provider names it. */
+  quality: string | null;
+  /** The provider's reason. */
+  reason: string | null;
+  /** The new state, as the provider names it; `null` if something else has changed. */
+  status: string | null;
+}
+
 /** A channel: a phone number, a social account or a webchat. */
 export interface Channel {
   /** When it was created. */
@@ -726,10 +744,14 @@ export interface Channel {
   id: ChannelId;
   /** The last error. */
   lastError: string | null;
+  /** How many conversations the number may begin in a day, as its provider names that limit. */
+  messagingLimit: string | null;
   /** The channel's name. */
   name: string;
   /** The number of a phone channel, in digits. */
   number: string | null;
+  /** The quality of the number's messages, as its provider last reported it. */
+  quality: ChannelQuality | null;
   /** The queue of new tickets. */
   queue: QueueRef | null;
   /** Whether the channel delivers messages; see `lastError` for `error`. */
@@ -750,6 +772,9 @@ export interface ChannelList {
   /** Pagination. */
   meta: PageMeta;
 }
+
+/** The quality of a phone number's messages, as its recipients rate them at the provider. */
+export type ChannelQuality = "normal" | "low";
 
 /** The response. */
 export interface ChannelResponse {
@@ -1199,7 +1224,7 @@ export interface EventAuthor {
 export type EventId = number;
 
 /** The type of an event. */
-export type EventKind = "ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error" | "contact.identified" | "message.deleted" | "message.reaction" | "contact.merged" | "ticket.merged";
+export type EventKind = "ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error" | "contact.identified" | "message.deleted" | "message.reaction" | "channel.template_changed" | "contact.merged" | "ticket.merged";
 
 /** A message. For `message.received`, also the ticket and the contact at that time, and the chosen option. */
 export interface EventMessage {
@@ -1287,6 +1312,34 @@ export interface EventMeta {
   lastId: LoggedEventId;
   /** The oldest event kept; `null` if there is none. */
   oldestId: LoggedEventId | null;
+}
+
+/** A channel of which a template has changed. */
+export interface EventTemplate {
+  /** When it was created. */
+  createdAt: Timestamp;
+  /** The id. */
+  id: ChannelId;
+  /** The last error. */
+  lastError: string | null;
+  /** How many conversations the number may begin in a day, as its provider names that limit. */
+  messagingLimit: string | null;
+  /** Name. */
+  name: string;
+  /** Phone number: digits only, including the country code. */
+  number: string | null;
+  /** The quality of the number's messages, as its provider last reported it. */
+  quality: ChannelQuality | null;
+  /** The queue of new tickets. */
+  queue: QueueRef | null;
+  /** The status. */
+  status: ChannelStatus;
+  /** What the provider has changed of the template. */
+  template: ChangedTemplate;
+  /** The type. */
+  type: ChannelType;
+  /** When it was last updated. */
+  updatedAt: Timestamp;
 }
 
 /** The type of a ticket event. */
@@ -1490,7 +1543,7 @@ export interface Job {
   jobId: string;
   /** The first message of the send. */
   messageId: MessageId;
-  /** `unknown` while nobody knows whether a queued message has left. */
+  /** `unknown` while it is unknown whether a queued message has left. */
   outcome: JobOutcome | null;
   /** The status. */
   status: MessageStatus;
@@ -1655,6 +1708,11 @@ export interface MergedTicket {
   creationSource: Source;
   /** When the first reply since the opening was sent: by a user, an integration or a chatbot. */
   firstResponseAt: Timestamp | null;
+  /**
+   * The other app of the provider that handles the conversation, if one does: what the company sends may be
+   * refused.
+   */
+  handledBy: TicketHandler | null;
   /** The id. */
   id: TicketId;
   lastMessage: LastMessage | null;
@@ -2043,6 +2101,9 @@ export interface PageMeta {
   /** Maximum page size. */
   perPage: number;
 }
+
+/** Why a campaign is paused that no user has paused. */
+export type PausedReason = "template_paused" | "template_disabled" | "template_rejected" | "template_deleted";
 
 /** An order from a catalogue. */
 export interface PlacedOrder {
@@ -2972,6 +3033,11 @@ export interface Ticket {
   creationSource: Source;
   /** When the first reply since the opening was sent: by a user, an integration or a chatbot. */
   firstResponseAt: Timestamp | null;
+  /**
+   * The other app of the provider that handles the conversation, if one does: what the company sends may be
+   * refused.
+   */
+  handledBy: TicketHandler | null;
   /** The id. */
   id: TicketId;
   /** The latest message. */
@@ -3043,6 +3109,11 @@ export interface TicketEventList {
   data: TicketEvent[];
   /** Pagination. */
   meta: PageMeta;
+}
+
+/** Who handles a conversation in place of Hotline. */
+export interface TicketHandler {
+  app: MessageApp;
 }
 
 /** The id of a ticket. */
@@ -3408,7 +3479,7 @@ export interface WebhookCreate {
   /** Description. */
   description?: string | null;
   /** The event types to send; empty for all. */
-  types?: ("ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error" | "contact.identified" | "message.deleted" | "message.reaction" | "contact.merged" | "ticket.merged")[] | null;
+  types?: ("ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error" | "contact.identified" | "message.deleted" | "message.reaction" | "channel.template_changed" | "contact.merged" | "ticket.merged")[] | null;
   /** The URL to send events to. */
   url: string;
 }
@@ -3507,7 +3578,7 @@ export interface WebhookUpdate {
   /** Description. */
   description?: string | null;
   /** The event types to send; empty for all. */
-  types?: ("ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error" | "contact.identified" | "message.deleted" | "message.reaction" | "contact.merged" | "ticket.merged")[];
+  types?: ("ticket.opened" | "ticket.assigned" | "ticket.transferred" | "ticket.closed" | "ticket.reopened" | "ticket.wrapup_changed" | "ticket.read" | "message.received" | "message.created" | "message.sent" | "message.delivered" | "message.read" | "message.failed" | "message.updated" | "note.added" | "session.started" | "session.ended" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.tagged" | "contact.untagged" | "card.created" | "card.updated" | "card.moved" | "card.won" | "card.lost" | "card.reopened" | "card.deleted" | "schedule.created" | "schedule.updated" | "schedule.sent" | "schedule.failed" | "schedule.canceled" | "campaign.started" | "campaign.paused" | "campaign.resumed" | "campaign.completed" | "campaign.canceled" | "channel.connected" | "channel.disconnected" | "channel.error" | "contact.identified" | "message.deleted" | "message.reaction" | "channel.template_changed" | "contact.merged" | "ticket.merged")[];
   /** The URL to send events to. */
   url?: string;
 }
@@ -3814,6 +3885,13 @@ export interface ChannelErrorEvent extends EventBase {
   data: Channel;
 }
 
+/** `channel.template_changed` */
+export interface ChannelTemplateChangedEvent extends EventBase {
+  type: "channel.template_changed";
+  /** The record at that time. */
+  data: EventTemplate;
+}
+
 /** `contact.created` */
 export interface ContactCreatedEvent extends EventBase {
   type: "contact.created";
@@ -4074,6 +4152,7 @@ export type CompanyEvent =
   | ChannelConnectedEvent
   | ChannelDisconnectedEvent
   | ChannelErrorEvent
+  | ChannelTemplateChangedEvent
   | ContactCreatedEvent
   | ContactDeletedEvent
   | ContactIdentifiedEvent

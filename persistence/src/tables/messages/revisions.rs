@@ -459,7 +459,7 @@ mod tests {
         assert!(message.apply(&send(3, "c")).is_some());
         assert!(message.apply(&sent(3, Some(failure.clone()))).is_some());
         assert_eq!(message.apply(&sent(3, Some(failure.clone()))), None);
-        assert_eq!(message.revisions.reactions[0].error, Some(failure));
+        assert_eq!(message.revisions.reactions[0].error.as_ref(), Some(&failure));
         assert!(message.apply(&send(4, "c")).is_some(), "tried again");
         assert_eq!(message.revisions.reactions[0].error, None);
         let mut withdrawal = send(5, "c");

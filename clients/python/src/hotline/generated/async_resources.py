@@ -886,6 +886,19 @@ class AsyncContacts(AsyncResource):
         result: t.Contact = await self._transport.data(request, Options(timeout=timeout, max_retries=max_retries, idempotency_key=idempotency_key, if_match=if_match))
         return result
 
+    async def merge(self, contact_id: int, *, from_contact_id: int, idempotency_key: str | None = None, if_match: str | None = None, timeout: float | None = None, max_retries: int | None = None) -> t.Contact:
+        """Merge a contact into another. Merges the contact `fromContactId` into the contact of the path, which
+        stays. What it has set stays, empty fields and missing custom fields are filled, and tags are united.
+        Conversations, identities, cards, sessions, scheduled messages, campaigns and list memberships go
+        over; of two open tickets of a channel, the older stays. Afterwards the other id is answered with
+        `404` and `details.mergedInto`. Requires the permission `contacts` `POST`.
+
+        :param from_contact_id: The contact that goes.
+        """
+        request = Request("mergeContacts", "POST", f"/api/v1/contacts/{segment(contact_id)}/merge", body={"fromContactId": from_contact_id}, keyed=True)
+        result: t.Contact = await self._transport.data(request, Options(timeout=timeout, max_retries=max_retries, idempotency_key=idempotency_key, if_match=if_match))
+        return result
+
     async def remove_tag(self, contact_id: int, tag_id: int, *, timeout: float | None = None, max_retries: int | None = None) -> None:
         """Remove a tag from a contact. Removes a tag from a contact. Repeating it changes nothing. Requires the
         permission `contacts` `DELETE`.
@@ -1883,6 +1896,18 @@ class AsyncTickets(AsyncResource):
         request = Request("listTicketEvents", "GET", f"/api/v1/tickets/{segment(ticket_id)}/events", query={"perPage": per_page, "order": order, "cursor": cursor, "createdFrom": created_from, "createdTo": created_to})
         return self._transport.pages(request, Options(timeout=timeout, max_retries=max_retries))
 
+    async def merge(self, ticket_id: int, *, from_ticket_id: int, idempotency_key: str | None = None, timeout: float | None = None, max_retries: int | None = None) -> t.Ticket:
+        """Merge a ticket into another. Merges the ticket `fromTicketId` into the ticket of the path, which
+        stays: messages and history go over. Both have the same contact and channel; an open ticket is not
+        merged into a closed one. Afterwards the other id is answered with `404` and `details.mergedInto`.
+        Requires the permission `tickets` `POST`.
+
+        :param from_ticket_id: The ticket that goes.
+        """
+        request = Request("mergeTickets", "POST", f"/api/v1/tickets/{segment(ticket_id)}/merge", body={"fromTicketId": from_ticket_id}, keyed=True)
+        result: t.Ticket = await self._transport.data(request, Options(timeout=timeout, max_retries=max_retries, idempotency_key=idempotency_key))
+        return result
+
     def list_messages(self, ticket_id: int, *, per_page: int | None = None, order: Literal["asc", "desc"] | None = None, cursor: str | None = None, created_from: Union[str, datetime] | None = None, created_to: Union[str, datetime] | None = None, updated_from: Union[str, datetime] | None = None, updated_to: Union[str, datetime] | None = None, timeout: float | None = None, max_retries: int | None = None) -> AsyncPages[t.Message]:
         """List the messages of a ticket. Lists the messages of a ticket, including notes, oldest first. Requires
         the permission `tickets` `GET`.
@@ -2087,7 +2112,7 @@ class AsyncWebhooks(AsyncResource):
         request = Request("listWebhooks", "GET", "/api/v1/webhooks", query={"perPage": per_page, "order": order, "cursor": cursor, "search": search, "active": active, "createdFrom": created_from, "createdTo": created_to, "updatedFrom": updated_from, "updatedTo": updated_to})
         return self._transport.pages(request, Options(timeout=timeout, max_retries=max_retries))
 
-    async def create(self, *, url: str, active: Given[Union[bool, None]] = NOT_GIVEN, description: Given[Union[str, None]] = NOT_GIVEN, types: Given[Union[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified", "message.deleted", "message.reaction", "channel.template_changed"]], None]] = NOT_GIVEN, idempotency_key: str | None = None, timeout: float | None = None, max_retries: int | None = None) -> t.WebhookWithSecret:
+    async def create(self, *, url: str, active: Given[Union[bool, None]] = NOT_GIVEN, description: Given[Union[str, None]] = NOT_GIVEN, types: Given[Union[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified", "message.deleted", "message.reaction", "channel.template_changed", "contact.merged", "ticket.merged"]], None]] = NOT_GIVEN, idempotency_key: str | None = None, timeout: float | None = None, max_retries: int | None = None) -> t.WebhookWithSecret:
         """Create a webhook. Creates a webhook that receives future events, and returns its secret, which is
         shown only once. A company can have 20 webhooks. Returns `404` if events are disabled. Requires the
         permission `webhooks` `POST`.
@@ -2115,7 +2140,7 @@ class AsyncWebhooks(AsyncResource):
         result: t.Webhook = await self._transport.data(request, Options(timeout=timeout, max_retries=max_retries))
         return result
 
-    async def update(self, webhook_id: int, *, active: Given[bool] = NOT_GIVEN, description: Given[Union[str, None]] = NOT_GIVEN, types: Given[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified", "message.deleted", "message.reaction", "channel.template_changed"]]] = NOT_GIVEN, url: Given[str] = NOT_GIVEN, idempotency_key: str | None = None, timeout: float | None = None, max_retries: int | None = None) -> t.Webhook:
+    async def update(self, webhook_id: int, *, active: Given[bool] = NOT_GIVEN, description: Given[Union[str, None]] = NOT_GIVEN, types: Given[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified", "message.deleted", "message.reaction", "channel.template_changed", "contact.merged", "ticket.merged"]]] = NOT_GIVEN, url: Given[str] = NOT_GIVEN, idempotency_key: str | None = None, timeout: float | None = None, max_retries: int | None = None) -> t.Webhook:
         """Update a webhook. Updates the given fields. A webhook that is enabled again resumes where it stopped,
         as far back as events are kept. Requires the permission `webhooks` `PUT`.
 

@@ -113,11 +113,11 @@ EventId = int
 """The id of a ticket event."""
 
 
-EventKind = Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified", "message.deleted", "message.reaction", "channel.template_changed"]
+EventKind = Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified", "message.deleted", "message.reaction", "channel.template_changed", "contact.merged", "ticket.merged"]
 """The type of an event."""
 
 
-EventType = Literal["opened", "transferred", "closed", "reopened", "wrapup_changed", "note_added", "read"]
+EventType = Literal["opened", "transferred", "closed", "reopened", "wrapup_changed", "note_added", "read", "merged"]
 """The type of a ticket event."""
 
 
@@ -1613,6 +1613,13 @@ class ContactListAddition(TypedDict):
     tagId: NotRequired[Union[int, None]]
 
 
+class ContactMerge(TypedDict):
+    """The contact that goes."""
+
+    # The contact that goes.
+    fromContactId: int
+
+
 class ContactRef(TypedDict):
     """A reference to a record, by id and name."""
 
@@ -2201,6 +2208,122 @@ class MergeSuggestion(TypedDict):
     since: Timestamp
     # The number in digits, or the provider's id, that both have.
     value: str
+
+
+class MergedContact(TypedDict):
+    """A contact that another one was merged into."""
+
+    # The company's own code for the contact.
+    code: Union[str, None]
+    # Tax number: 11 digits for a person, 14 for a company.
+    cpfCnpj: Union[str, None]
+    # When it was created.
+    createdAt: Timestamp
+    # Click id of a click-to-chat advertisement.
+    ctwaClid: Union[str, None]
+    # Values of custom fields.
+    customFields: List[CustomFieldValue]
+    # E-mail address.
+    email: Union[str, None]
+    # Click id of an advertisement.
+    fbclid: Union[str, None]
+    # Click id of an advertisement.
+    gclid: Union[str, None]
+    # The advertisement's headline.
+    headline: Union[str, None]
+    # The id.
+    id: ContactId
+    # By what the contact is or was known: its number, and the ids that providers have of it. Former ones still find
+    # it.
+    identities: List[ContactIdentity]
+    # Whether the contact is a group rather than a person.
+    isGroup: bool
+    # The channel of the latest message. Changes of it do not change `updatedAt`.
+    lastChannel: Union[LastChannel, None]
+    # The provider's id for a contact whose number it hides.
+    lid: Union[str, None]
+    # Whether the contact is excluded from campaigns.
+    marketingOptOut: bool
+    # Type of the advertisement's media.
+    mediaType: Union[str, None]
+    # URL of the advertisement's picture or video.
+    mediaUrl: Union[str, None]
+    # Other contacts that are the same person, as a provider says. They are never merged by themselves.
+    mergeSuggestions: List[MergeSuggestion]
+    # The id of the other contact, which no longer exists. What referred to it refers to this one.
+    mergedFrom: ContactId
+    # Name.
+    name: str
+    # Phone number: digits only, including the country code.
+    number: Union[str, None]
+    # Country code derived from the number.
+    numberCountry: Union[str, None]
+    # How the contact was acquired.
+    origin: Union[str, None]
+    # URL of the contact's picture.
+    profilePicUrl: Union[str, None]
+    # User name on a social channel.
+    socialUsername: Union[str, None]
+    # The advertisement's id.
+    sourceId: Union[str, None]
+    # URL of the page or advertisement.
+    sourceUrl: Union[str, None]
+    tags: List[ContactTag]
+    # When it was last updated.
+    updatedAt: Timestamp
+    # UTM campaign.
+    utmCampaign: Union[str, None]
+    # UTM id.
+    utmId: Union[str, None]
+    # UTM medium.
+    utmMedium: Union[str, None]
+    # UTM source.
+    utmSource: Union[str, None]
+    # Whether a webchat visitor's identity was confirmed by the company or by an identity it signed.
+    verified: bool
+
+
+class MergedTicket(TypedDict):
+    """A ticket that another one was merged into."""
+
+    # The assigned agent.
+    assignedTo: Union[UserRef, None]
+    # The channel.
+    channel: Union[NamedChannel, None]
+    closedAt: Union[Timestamp, None]
+    # The contact.
+    contact: TicketContact
+    # When it was created.
+    createdAt: Timestamp
+    # Who opened it.
+    creationSource: Source
+    # When the first reply since the opening was sent: by a user, an integration or a chatbot.
+    firstResponseAt: Union[Timestamp, None]
+    # The other app of the provider that handles the conversation, if one does: what the company sends may be
+    # refused.
+    handledBy: Union[TicketHandler, None]
+    # The id.
+    id: TicketId
+    lastMessage: Union[LastMessage, None]
+    # The id of the other ticket, which no longer exists.
+    mergedFrom: TicketId
+    # When it was last opened.
+    openedAt: Timestamp
+    # The queue.
+    queue: Union[QueueRef, None]
+    reopenCount: int
+    # The status.
+    status: TicketStatus
+    # Number of unread messages from the contact.
+    unreadCount: int
+    # When it was last updated.
+    updatedAt: Timestamp
+    # Whether the contact is verified: a webchat visitor's identity was confirmed by the company or by an identity
+    # it signed.
+    verified: bool
+    # Note about the wrap-up.
+    wrapupNote: Union[str, None]
+    wrapupType: Union[WrapupTypeRef, None]
 
 
 class Message(TypedDict):
@@ -3508,6 +3631,9 @@ class Ticket(TypedDict):
     creationSource: Source
     # When the first reply since the opening was sent: by a user, an integration or a chatbot.
     firstResponseAt: Union[Timestamp, None]
+    # The other app of the provider that handles the conversation, if one does: what the company sends may be
+    # refused.
+    handledBy: Union[TicketHandler, None]
     # The id.
     id: TicketId
     # The latest message.
@@ -3578,6 +3704,12 @@ class TicketEventList(TypedDict):
     meta: PageMeta
 
 
+class TicketHandler(TypedDict):
+    """Who handles a conversation in place of Hotline."""
+
+    app: MessageApp
+
+
 class TicketList(TypedDict):
     """A page of results."""
 
@@ -3585,6 +3717,13 @@ class TicketList(TypedDict):
     data: List[Ticket]
     # Pagination.
     meta: PageMeta
+
+
+class TicketMerge(TypedDict):
+    """The ticket that goes."""
+
+    # The ticket that goes.
+    fromTicketId: int
 
 
 class TicketOpen(TypedDict):
@@ -3947,7 +4086,7 @@ class WebhookCreate(TypedDict):
     # Description.
     description: NotRequired[Union[str, None]]
     # The event types to send; empty for all.
-    types: NotRequired[Union[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified", "message.deleted", "message.reaction", "channel.template_changed"]], None]]
+    types: NotRequired[Union[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified", "message.deleted", "message.reaction", "channel.template_changed", "contact.merged", "ticket.merged"]], None]]
     # The URL to send events to.
     url: str
 
@@ -4053,7 +4192,7 @@ class WebhookUpdate(TypedDict):
     # Description.
     description: NotRequired[Union[str, None]]
     # The event types to send; empty for all.
-    types: NotRequired[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified", "message.deleted", "message.reaction", "channel.template_changed"]]]
+    types: NotRequired[Sequence[Literal["ticket.opened", "ticket.assigned", "ticket.transferred", "ticket.closed", "ticket.reopened", "ticket.wrapup_changed", "ticket.read", "message.received", "message.created", "message.sent", "message.delivered", "message.read", "message.failed", "message.updated", "note.added", "session.started", "session.ended", "contact.created", "contact.updated", "contact.deleted", "contact.tagged", "contact.untagged", "card.created", "card.updated", "card.moved", "card.won", "card.lost", "card.reopened", "card.deleted", "schedule.created", "schedule.updated", "schedule.sent", "schedule.failed", "schedule.canceled", "campaign.started", "campaign.paused", "campaign.resumed", "campaign.completed", "campaign.canceled", "channel.connected", "channel.disconnected", "channel.error", "contact.identified", "message.deleted", "message.reaction", "channel.template_changed", "contact.merged", "ticket.merged"]]]
     # The URL to send events to.
     url: NotRequired[str]
 
@@ -4475,6 +4614,17 @@ class ContactIdentifiedEvent(TypedDict):
     type: Literal["contact.identified"]
 
 
+class ContactMergedEvent(TypedDict):
+    """`contact.merged`"""
+
+    by: EventAuthor
+    createdAt: Timestamp
+    data: MergedContact
+    id: LoggedEventId
+    previous: Union[Dict[str, Any], None]
+    type: Literal["contact.merged"]
+
+
 class ContactTaggedEvent(TypedDict):
     """`contact.tagged`"""
 
@@ -4717,6 +4867,17 @@ class TicketClosedEvent(TypedDict):
     type: Literal["ticket.closed"]
 
 
+class TicketMergedEvent(TypedDict):
+    """`ticket.merged`"""
+
+    by: EventAuthor
+    createdAt: Timestamp
+    data: MergedTicket
+    id: LoggedEventId
+    previous: Union[Dict[str, Any], None]
+    type: Literal["ticket.merged"]
+
+
 class TicketOpenedEvent(TypedDict):
     """`ticket.opened`"""
 
@@ -4783,7 +4944,7 @@ class WebhookTestEvent(TypedDict):
     type: Literal["webhook.test"]
 
 
-CompanyEvent = Union["CampaignCanceledEvent", "CampaignCompletedEvent", "CampaignPausedEvent", "CampaignResumedEvent", "CampaignStartedEvent", "CardCreatedEvent", "CardDeletedEvent", "CardLostEvent", "CardMovedEvent", "CardReopenedEvent", "CardUpdatedEvent", "CardWonEvent", "ChannelConnectedEvent", "ChannelDisconnectedEvent", "ChannelErrorEvent", "ChannelTemplateChangedEvent", "ContactCreatedEvent", "ContactDeletedEvent", "ContactIdentifiedEvent", "ContactTaggedEvent", "ContactUntaggedEvent", "ContactUpdatedEvent", "MessageCreatedEvent", "MessageDeletedEvent", "MessageDeliveredEvent", "MessageFailedEvent", "MessageReactionEvent", "MessageReadEvent", "MessageReceivedEvent", "MessageSentEvent", "MessageUpdatedEvent", "NoteAddedEvent", "ScheduleCanceledEvent", "ScheduleCreatedEvent", "ScheduleFailedEvent", "ScheduleSentEvent", "ScheduleUpdatedEvent", "SessionEndedEvent", "SessionStartedEvent", "TicketAssignedEvent", "TicketClosedEvent", "TicketOpenedEvent", "TicketReadEvent", "TicketReopenedEvent", "TicketTransferredEvent", "TicketWrapupChangedEvent", "WebhookTestEvent"]
+CompanyEvent = Union["CampaignCanceledEvent", "CampaignCompletedEvent", "CampaignPausedEvent", "CampaignResumedEvent", "CampaignStartedEvent", "CardCreatedEvent", "CardDeletedEvent", "CardLostEvent", "CardMovedEvent", "CardReopenedEvent", "CardUpdatedEvent", "CardWonEvent", "ChannelConnectedEvent", "ChannelDisconnectedEvent", "ChannelErrorEvent", "ChannelTemplateChangedEvent", "ContactCreatedEvent", "ContactDeletedEvent", "ContactIdentifiedEvent", "ContactMergedEvent", "ContactTaggedEvent", "ContactUntaggedEvent", "ContactUpdatedEvent", "MessageCreatedEvent", "MessageDeletedEvent", "MessageDeliveredEvent", "MessageFailedEvent", "MessageReactionEvent", "MessageReadEvent", "MessageReceivedEvent", "MessageSentEvent", "MessageUpdatedEvent", "NoteAddedEvent", "ScheduleCanceledEvent", "ScheduleCreatedEvent", "ScheduleFailedEvent", "ScheduleSentEvent", "ScheduleUpdatedEvent", "SessionEndedEvent", "SessionStartedEvent", "TicketAssignedEvent", "TicketClosedEvent", "TicketMergedEvent", "TicketOpenedEvent", "TicketReadEvent", "TicketReopenedEvent", "TicketTransferredEvent", "TicketWrapupChangedEvent", "WebhookTestEvent"]
 """A change of a record: `type` determines the type of `data`."""
 
 
