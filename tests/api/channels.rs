@@ -28,7 +28,7 @@ async fn a_channel_shows_its_fields_and_none_of_its_secrets() {
         shown,
         &json!({
             "id": phone, "name": "Phone", "type": "whatsapp", "status": "error", "number": "551130000000",
-            "queue": null, "lastError": "refused", "createdAt": shown["createdAt"], "updatedAt": shown["updatedAt"],
+            "queue": null, "lastError": "refused", "quality": null, "messagingLimit": null, "createdAt": shown["createdAt"], "updatedAt": shown["updatedAt"],
         })
     );
     let webchat = app.api.get(&format!("/channels/{}", company.webchat)).await;

@@ -48,7 +48,15 @@ impl Doors {
         let folder = prepared_folder();
         let provider = endless_provider().await;
         let metrics = free_address();
-        let options = ["--fetch-allow-network", "127.0.0.0/8", "--metrics-listen", &metrics.to_string()];
+        let metrics_listen = metrics.to_string();
+        let options = [
+            "--fetch-allow-network",
+            "127.0.0.0/8",
+            "--metrics-listen",
+            &metrics_listen,
+            "--media-fetch-max-size",
+            "16MiB",
+        ];
         let url = format!("http://{provider}");
         let keys = keys_of(folder.path());
         let (company, webchat, phone, page) = with_database(folder.path(), async |db| {

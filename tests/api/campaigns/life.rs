@@ -23,11 +23,11 @@ async fn a_campaign_is_made_changed_and_deleted() {
     let reply = api.post("/campaigns", body).await;
     let campaign = reply.data(201);
     assert_timestamp(&campaign["createdAt"]);
-    let none = json!({"pending": 0, "sent": 0, "delivered": 0, "read": 0, "failed": 0, "skipped": 0});
+    let none = json!({"pending": 0, "sent": 0, "delivered": 0, "read": 0, "failed": 0, "skipped": 0, "unknown": 0});
     let expected = json!({
         "id": campaign["id"], "name": "Spring sale", "status": "scheduled", "scheduledAt": LATER, "completedAt": null,
         "contactListId": first, "channelId": app.company.phone, "message": "Hello {{name}}", "template": null,
-        "ratePerMinute": 600, "keepClosed": true, "counts": none,
+        "ratePerMinute": 600, "keepClosed": true, "counts": none, "pausedReason": null,
         "createdAt": campaign["createdAt"], "updatedAt": campaign["createdAt"],
     });
     assert_eq!(reply.body, json!({"data": expected}));

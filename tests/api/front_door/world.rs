@@ -182,15 +182,15 @@ impl<'a> World<'a> {
         .expect("a delivery");
     }
 
-    /// A question with the option `yes` in a conversation.
+    /// A question with the option `yes` in a conversation, which its provider has.
     pub async fn question(&self, talk: &Conversation) -> i64 {
         // What was said before is in the tables once a list was shown.
         self.api.get("/messages").await.data(200);
         let question = 1_000_000_000 + i64::try_from(next()).expect("few");
         sqlx::query(
             "insert into messages (company_id, id, ticket_id, contact_id, channel_id, direction, type, interactive,
-                 status, source, created_at)
-             values ($1, $2, $3, $4, $5, 'outbound', 'interactive', $6, 'sent', 'api', now())",
+                 status, source, provider_message_id, created_at)
+             values ($1, $2, $3, $4, $5, 'outbound', 'interactive', $6, 'sent', 'api', $7, now())",
         )
         .bind(self.company.id)
         .bind(question)
@@ -201,6 +201,7 @@ impl<'a> World<'a> {
             "type": "button", "body": {"text": "Sure?"},
             "action": {"buttons": [{"type": "reply", "reply": {"id": "yes", "title": "Yes"}}]},
         }))
+        .bind(format!("wamid.{question}"))
         .execute(&self.app.db)
         .await
         .expect("a question");
@@ -261,6 +262,7 @@ impl<'a> World<'a> {
                     ticket.to_string()
                 }
                 "sessionId" => self.conversation().await.session,
+                "messageId" => self.question(&self.conversation().await).await.to_string(),
                 "cardId" if operation.path.ends_with("/reopen") => {
                     let card = self.created(&noun, &targets).await.expect("a card");
                     let lost =
