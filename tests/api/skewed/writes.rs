@@ -160,6 +160,19 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
             world.judge(asker, Method::DELETE, &link, None, asker.reads_max).await;
             removed.insert(documented.to_owned());
         }
+        let known: i64 = sqlx::query_scalar(
+            "update messages set provider_message_id = 'wamid.known' where company_id = $1 and id = (
+                 select min(id) from messages where company_id = $1 and direction <> 'internal') returning id",
+        )
+        .bind(asker.company.id)
+        .fetch_one(&world.app.db)
+        .await
+        .expect("a message");
+        let reaction = format!("/messages/{known}/reaction");
+        let emoji = json!({"emoji": "\u{1F44D}"});
+        world.judge(asker, Method::PUT, &reaction, Some(&emoji), asker.reads_max).await.data(200);
+        world.judge(asker, Method::DELETE, &reaction, None, asker.reads_max).await;
+        removed.insert("/messages/{messageId}/reaction".to_owned());
         let from = asker.api.post("/contacts", json!({"name": "The same person"})).await.data(201)["id"].clone();
         let merge = format!("/contacts/{contact}/merge");
         let from = json!({"fromContactId": from});
