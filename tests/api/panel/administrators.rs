@@ -132,7 +132,7 @@ async fn channels_are_set_up_and_their_secrets_are_never_shown() {
     assert_eq!(
         channel,
         json!({"id": channel["id"], "name": "Phone 2", "type": "whatsapp", "status": "disconnected", "lastError": null,
-            "number": "5511987654321", "queue": {"id": app.company.support, "name": "Support"}, "publicKey": key,
+            "quality": null, "messagingLimit": null, "number": "5511987654321", "queue": {"id": app.company.support, "name": "Support"}, "publicKey": key,
             "embed": null, "hookUrl": format!("{base}/hooks/{key}"),
             "settings": {"phoneNumberId": "106", "businessAccountId": null, "pageId": null, "providerUrl": null,
                 "sendsPerSecond": null, "recipientIntervalMs": null, "recipientBurst": null, "allowedOrigins": [],
