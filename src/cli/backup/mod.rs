@@ -99,7 +99,7 @@ impl Gaps {
     fn are_in(&self, backup: &Path) -> bool {
         let mut has_key = false;
         if !self.keys.is_empty() {
-            let keys = Keyring::at(&backup.join(KEY));
+            let keys = Keyring::at(backup.join(KEY));
             has_key = keys.load().is_ok() && keys.ids().iter().any(|id| self.keys.contains(id));
         }
         let has_file = || match previous(backup.to_owned()) {

@@ -279,7 +279,8 @@ pub(super) async fn record(scope: Arc<SenderScope>, outgoing: Outgoing, decision
             DeliveryStatus::Sent | DeliveryStatus::Delivered | DeliveryStatus::Read => None,
         };
         let revision = Revision::ReactionSent { id: message.id, error };
-        let outcome = TicketOutcome::Reaction(Revise { message: target.id, revision, at, author: Author::AUTOMATION });
+        let revise = Revise { message: target.id, revision, at, author: Author::AUTOMATION };
+        let outcome = TicketOutcome::Reaction(Box::new(revise));
         return background.spawn(record_in_ticket(scope, outgoing, outcome)).await.ok().flatten();
     }
     let has_failed = matches!(delivery_status, DeliveryStatus::Failed(_));
@@ -308,7 +309,7 @@ pub(super) async fn record(scope: Arc<SenderScope>, outgoing: Outgoing, decision
 /// An outcome that its ticket records.
 enum TicketOutcome {
     Status(UpdateDeliveryStatus),
-    Reaction(Revise),
+    Reaction(Box<Revise>),
 }
 
 /// Asks the ticket until it succeeds: a message that was sent must not be sent again.
@@ -319,7 +320,7 @@ async fn record_in_ticket(scope: Arc<SenderScope>, outgoing: Outgoing, outcome: 
         let (tickets, ticket) = (&scope.tickets, outgoing.ticket());
         let recorded = match &outcome {
             TicketOutcome::Status(progress) => tickets.record_status(company, ticket, progress.clone()),
-            TicketOutcome::Reaction(revise) => tickets.record_reaction(company, ticket, revise.clone()),
+            TicketOutcome::Reaction(revise) => tickets.record_reaction(company, ticket, Revise::clone(revise)),
         };
         match recorded.await {
             // The message was deleted with its contact: there is nothing to record.

@@ -1678,6 +1678,7 @@ export interface MergedContact {
   sourceId: string | null;
   /** URL of the page or advertisement. */
   sourceUrl: string | null;
+  /** The contact's tags. */
   tags: ContactTag[];
   /** When it was last updated. */
   updatedAt: Timestamp;
@@ -1699,6 +1700,7 @@ export interface MergedTicket {
   assignedTo: UserRef | null;
   /** The channel. */
   channel: NamedChannel | null;
+  /** When it was closed; `null` while it is open. */
   closedAt: Timestamp | null;
   /** The contact. */
   contact: TicketContact;
@@ -1715,6 +1717,7 @@ export interface MergedTicket {
   handledBy: TicketHandler | null;
   /** The id. */
   id: TicketId;
+  /** The latest message. */
   lastMessage: LastMessage | null;
   /** The id of the other ticket, which no longer exists. */
   mergedFrom: TicketId;
@@ -1722,6 +1725,7 @@ export interface MergedTicket {
   openedAt: Timestamp;
   /** The queue. */
   queue: QueueRef | null;
+  /** How many times it was reopened. */
   reopenCount: number;
   /** The status. */
   status: TicketStatus;
@@ -1736,6 +1740,7 @@ export interface MergedTicket {
   verified: boolean;
   /** Note about the wrap-up. */
   wrapupNote: string | null;
+  /** The wrap-up type. */
   wrapupType: WrapupTypeRef | null;
 }
 
@@ -1888,6 +1893,7 @@ export interface MessageList {
 
 /** A reaction of the company: an emoji. */
 export interface MessageReact {
+  /** One emoji. */
   emoji: string;
 }
 
@@ -2085,6 +2091,7 @@ export interface OrderItem {
   currency: string | null;
   /** The price of one, as the provider writes it. */
   price: string | null;
+  /** How many are ordered. */
   quantity: number | null;
   /** The product's id in the catalogue. */
   retailerId: string | null;
@@ -2824,11 +2831,15 @@ export type SessionStatus = "active" | "ended";
 
 /** A place. */
 export interface SharedLocation {
+  /** The address. */
   address: string | null;
+  /** The latitude in degrees. */
   latitude: number | null;
+  /** The longitude in degrees. */
   longitude: number | null;
   /** Name. */
   name: string | null;
+  /** The address of a web page on it. */
   url: string | null;
 }
 
@@ -3113,6 +3124,7 @@ export interface TicketEventList {
 
 /** Who handles a conversation in place of Hotline. */
 export interface TicketHandler {
+  /** The app. */
   app: MessageApp;
 }
 

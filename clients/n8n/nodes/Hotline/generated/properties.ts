@@ -3636,6 +3636,7 @@ export const PROPERTIES: INodeProperties[] = [
     "type": "string",
     "required": true,
     "default": "",
+    "description": "One emoji",
     "displayOptions": {
       "show": {
         "resource": [

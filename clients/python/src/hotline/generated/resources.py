@@ -1197,6 +1197,8 @@ class Messages(Resource):
         """React to a message. Reacts to a message on behalf of the company, which has one reaction of each
         message: it replaces an earlier one. It is sent to the channel's provider; if that refuses it, the
         reaction has an `error`. Requires the permission `messages` `PUT`.
+
+        :param emoji: One emoji.
         """
         request = Request("reactToMessage", "PUT", f"/api/v1/messages/{segment(message_id)}/reaction", body={"emoji": emoji}, keyed=True)
         result: t.Message = self._transport.data(request, Options(timeout=timeout, max_retries=max_retries, idempotency_key=idempotency_key))

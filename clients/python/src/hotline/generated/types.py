@@ -2268,6 +2268,7 @@ class MergedContact(TypedDict):
     sourceId: Union[str, None]
     # URL of the page or advertisement.
     sourceUrl: Union[str, None]
+    # The contact's tags.
     tags: List[ContactTag]
     # When it was last updated.
     updatedAt: Timestamp
@@ -2290,6 +2291,7 @@ class MergedTicket(TypedDict):
     assignedTo: Union[UserRef, None]
     # The channel.
     channel: Union[NamedChannel, None]
+    # When it was closed; `null` while it is open.
     closedAt: Union[Timestamp, None]
     # The contact.
     contact: TicketContact
@@ -2304,6 +2306,7 @@ class MergedTicket(TypedDict):
     handledBy: Union[TicketHandler, None]
     # The id.
     id: TicketId
+    # The latest message.
     lastMessage: Union[LastMessage, None]
     # The id of the other ticket, which no longer exists.
     mergedFrom: TicketId
@@ -2311,6 +2314,7 @@ class MergedTicket(TypedDict):
     openedAt: Timestamp
     # The queue.
     queue: Union[QueueRef, None]
+    # How many times it was reopened.
     reopenCount: int
     # The status.
     status: TicketStatus
@@ -2323,6 +2327,7 @@ class MergedTicket(TypedDict):
     verified: bool
     # Note about the wrap-up.
     wrapupNote: Union[str, None]
+    # The wrap-up type.
     wrapupType: Union[WrapupTypeRef, None]
 
 
@@ -2477,6 +2482,7 @@ class MessageList(TypedDict):
 class MessageReact(TypedDict):
     """A reaction of the company: an emoji."""
 
+    # One emoji.
     emoji: str
 
 
@@ -2665,6 +2671,7 @@ class OrderItem(TypedDict):
     currency: Union[str, None]
     # The price of one, as the provider writes it.
     price: Union[str, None]
+    # How many are ordered.
     quantity: Union[float, None]
     # The product's id in the catalogue.
     retailerId: Union[str, None]
@@ -3412,11 +3419,15 @@ class SessionResponse(TypedDict):
 class SharedLocation(TypedDict):
     """A place."""
 
+    # The address.
     address: Union[str, None]
+    # The latitude in degrees.
     latitude: Union[float, None]
+    # The longitude in degrees.
     longitude: Union[float, None]
     # Name.
     name: Union[str, None]
+    # The address of a web page on it.
     url: Union[str, None]
 
 
@@ -3707,6 +3718,7 @@ class TicketEventList(TypedDict):
 class TicketHandler(TypedDict):
     """Who handles a conversation in place of Hotline."""
 
+    # The app.
     app: MessageApp
 
 
