@@ -26,17 +26,17 @@ impl Command for React {
 
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<MessageRow, Refusal> {
         let Revisions { reactions, deleted_at, .. } = self.message.revisions();
-        let is_seen = deleted_at.is_none() && self.message.direction != Direction::Internal;
-        let to = self.message.provider_message_id.as_deref().filter(|_| is_seen);
-        let to = to.ok_or_else(|| Refusal::invalid("messageId", "must be a message that the contact can see"))?;
-        // A provider's message with several files is several here.
-        let to = to.split_once('#').map_or(to, |(whole, _)| whole).to_owned();
         let known = reactions.into_iter().find(|known| known.key == Reaction::OF_COMPANY);
         let is_same =
             known.as_ref().map_or(self.emoji.is_none(), |known| known.emoji == self.emoji && known.error.is_none());
         if is_same {
             return Ok(self.message);
         }
+        let is_seen = deleted_at.is_none() && self.message.direction != Direction::Internal;
+        let to = self.message.provider_message_id.as_deref().filter(|_| is_seen);
+        let to = to.ok_or_else(|| Refusal::invalid("messageId", "must be a message that the contact can see"))?;
+        // A provider's message with several files is several here.
+        let to = to.split_once('#').map_or(to, |(whole, _)| whole).to_owned();
         let seen = known.and_then(|known| if known.error.is_some() { known.before } else { known.emoji });
         let send = ReactionSend { id: cx.message_id()?, emoji: self.emoji.clone(), to, at: cx.now };
         let row = RevisionRow {

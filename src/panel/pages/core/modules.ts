@@ -24,7 +24,7 @@ export interface Module {
 export const MODULES: readonly Module[] = [
   { name: "contacts", label: ["Contacts", "Contatos", "Contactos"], methods: every },
   { name: "tickets", label: ["Conversations", "Conversas", "Conversaciones"], methods: ["GET", "POST", "PUT"] },
-  { name: "messages", label: ["Messages", "Mensagens", "Mensajes"], methods: ["GET", "POST"] },
+  { name: "messages", label: ["Messages", "Mensagens", "Mensajes"], methods: ["GET", "POST", "PUT", "DELETE"] },
   { name: "channels", label: ["Channels", "Canais", "Canales"], methods: ["GET"] },
   { name: "webchat", label: ["Webchat", "Webchat", "Webchat"], methods: ["GET", "POST"] },
   { name: "tags", label: ["Tags", "Etiquetas", "Etiquetas"], methods: every },
