@@ -74,8 +74,11 @@ pub struct ChannelRow {
     pub number: Option<String>,
     pub queue_id: Option<QueueId>,
     pub last_error: Option<String>,
+    // Commands also read the schema of the release before, which lacks this and the next one.
+    #[sqlx(default)]
     pub quality: Option<ChannelQuality>,
     /// As the provider names it.
+    #[sqlx(default)]
     pub messaging_limit: Option<String>,
     pub public_key: String,
     /// As stored, with sealed secrets until [`ChannelRow::open`]; [`ChannelRow::settings`] decodes it.

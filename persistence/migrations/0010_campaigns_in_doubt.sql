@@ -1,17 +1,7 @@
--- Locks: messages, campaigns, channels (access exclusive, catalog only), early_statuses (access exclusive), which is small
--- How often a message was handed to its provider, and since when it is unknown whether it has left.
-alter table messages add column attempts jsonb;
-
--- Our own id of the message, if the provider has returned it.
-alter table early_statuses add column names bigint;
-create index early_statuses_names on early_statuses (company_id, channel_id, names) where names is not null;
-
+-- Locks: campaigns (access exclusive, catalog only)
 -- Recipients of whom nobody knows whether their message has left, and why a campaign is paused if nobody has paused it.
 alter table campaigns add column unknown bigint not null default 0, add column paused_reason text;
 create index campaigns_in_doubt on campaigns (company_id, id) where unknown > 0;
-
--- What a phone channel's provider has reported of its quality and of its limit.
-alter table channels add column quality text, add column messaging_limit text;
 
 create or replace function hotline_count_recipients() returns trigger language plpgsql
     set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
