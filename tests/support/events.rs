@@ -86,7 +86,7 @@ const PLAIN_QUESTIONS: [(&str, &str); 3] = [
          group by r.noun, r.id having count(t.id) <> 1",
     ),
     (
-        "a contact or card that is gone is told of as gone, once, and none that is there; a merged one is named by the other",
+        "each deleted contact or card has one event of its deletion, no other has one; a merged one is named by the other",
         "select t.record, count(*) filter (where t.kind = t.noun || '.deleted'), count(r.id) from told t
          left join records r on r.noun = t.noun and r.id = t.record where t.noun in ('contact', 'card')
          group by t.noun, t.record

@@ -98,7 +98,7 @@ pub fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         read_at: Some(at),
         updated_at: Some(at),
     };
-    // What is told of a message changes one that is there.
+    // What is reported of a message changes one that exists.
     let told_of = |change: Change| {
         let bare = MessageRow {
             status: MessageStatus::Queued,
