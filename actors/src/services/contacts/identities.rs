@@ -10,6 +10,7 @@ use hotline_persistence::{ChannelId, CompanyId, ContactId};
 
 use super::Contacts;
 use crate::Refusal;
+use crate::clock::now;
 use crate::tickets::Author;
 
 /// How long a message waits for what is new of its sender, who is known by another key: a database outage must not delay it.
@@ -30,6 +31,7 @@ impl Contacts {
             country: new.country,
             social_username: None,
             origin: Author::API.source.as_str(),
+            since: now(),
         };
         self.identify(company, &Keys::of_number(new.number), &profile).await
     }

@@ -101,9 +101,10 @@ impl Inbound {
         lock: &MessageLock,
     ) -> Result<MessageRow, Refusal> {
         let (contact, message) = self.receive_command(company, channel, echo.message).await;
+        let written_at = message.written_at;
         let command = Execute::from(ReceiveEcho { message, origin: echo.origin });
         let attempt = || async {
-            let contact = self.find_sender(company, channel, &contact).await?;
+            let contact = self.find_sender(company, channel, &contact, written_at).await?;
             self.attempt_with(company, channel, contact.id, &command, Author::OTHER_APP).await
         };
         let received = on_conflict(self.contacts.cache(), company, attempt, is_receive_conflict).await;

@@ -181,9 +181,10 @@ impl Inbound {
         let referral = message.referral.clone();
         let attached = (!referral.is_empty()).then(|| referral_change(referral));
         let (from, receive) = self.receive_command(company, channel, message).await;
+        let written_at = receive.written_at;
         let command = Execute { command: receive, attached, only_if: None };
         let attempt = || async {
-            let contact = self.find_sender(company, channel, &from).await?;
+            let contact = self.find_sender(company, channel, &from, written_at).await?;
             self.attempt(company, channel, contact.id, &command).await
         };
         let received = on_conflict(self.contacts.cache(), company, attempt, is_receive_conflict).await;
@@ -301,12 +302,13 @@ impl Inbound {
         Ok(organization.channels.get(&channel).is_some_and(|channel| channel.kind.has_phone()))
     }
 
-    /// The contact of a sender: found, or created.
+    /// The contact of a sender at a time: found, or created.
     async fn find_sender(
         self: &Arc<Self>,
         company: CompanyId,
         channel: ChannelId,
         from: &Sender,
+        written_at: Option<DateTime<Utc>>,
     ) -> Result<Arc<ContactRef>, Refusal> {
         let number = from.number.as_ref();
         if number.is_none() && from.address.is_none() {
@@ -317,6 +319,7 @@ impl Inbound {
             country: number.and_then(|number| number.country.as_deref()),
             social_username: from.social_username.as_deref(),
             origin: from.origin,
+            since: written_at.map_or_else(now, |at| at.min(now())),
         };
         let contact = self.contacts.identify(company, &from.keys(channel), &profile).await?;
         if let Some(name) = &from.name

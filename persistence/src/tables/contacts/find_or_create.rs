@@ -27,6 +27,7 @@ pub async fn find_or_create_by_number(
         country: new.country,
         social_username: None,
         origin: origin.as_str(),
+        since: crate::clock::now(),
     };
     Ok(identify(db, company, &Keys::of_number(new.number), &profile).await?.contact)
 }

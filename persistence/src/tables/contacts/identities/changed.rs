@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use super::found::find;
-use super::{Address, ContactRef, IdentityKind, Keys, add_address, lock, suggest, watch};
+use super::found::{Matches, find};
+use super::{Address, ContactRef, Keys, add_address, lock, suggest, watch};
 use crate::error::with_timeout;
 use crate::{CompanyId, ContactId, Database, Result, phone_numbers};
 
@@ -19,77 +19,84 @@ pub struct IdentityChange<'a> {
     pub at: DateTime<Utc>,
 }
 
-/// Applies a change to the contact of its keys, and returns it; `None` when nobody has any of them. If two contacts have them,
-/// both get a suggestion to merge them.
+/// Applies a change to the contact of its keys, and returns it; `None` when nobody has any of them. If other contacts have some of
+/// them, it does not take these, and merging each of them with it is suggested.
 pub async fn change(
     db: impl Database<'_>,
     company: CompanyId,
     change: &IdentityChange<'_>,
 ) -> Result<Option<ContactId>> {
-    let IdentityChange { old, new, country, at } = *change;
+    let IdentityChange { old, new, at, .. } = *change;
     let mut transaction = db.transaction().await?;
     let connection = transaction.connection()?;
     let mut keys = old.locks();
     keys.extend(new.locks());
     lock(connection, company, keys).await?;
     let (of_old, of_new) = (find(&mut *connection, company, &old).await?, find(&mut *connection, company, &new).await?);
-    // A number that somebody had before is free for its next owner.
-    let owner = of_new.by_address.as_ref().or(of_new.by_number.as_ref());
-    let contact = match (of_old.any(), owner) {
-        (None, None) => return Ok(None),
-        (Some(one), Some(other)) if one.id != other.id => {
-            let key = match (new.number, new.address) {
-                (Some(number), _) => (IdentityKind::Number, number),
-                (None, Some(address)) => (address.kind, address.value),
-                (None, None) => return Ok(None),
-            };
-            suggest(connection, company, [one.id, other.id], key).await?;
-            let id = one.id;
-            transaction.commit().await?;
-            return Ok(Some(id));
-        }
-        (Some(contact), _) | (None, Some(contact)) => contact.clone(),
-    };
+    // A number that somebody had before the change is free for its next owner.
+    let owner = of_new.by_address.as_ref().or(of_new.by_number.as_ref()).or(of_new.former(at));
+    let Some(contact) = of_old.any().or(owner).cloned() else { return Ok(None) };
+    for (other, key) in of_old.owners(&old, at).chain(of_new.owners(&new, at)).filter(|(id, _)| *id != contact.id) {
+        suggest(&mut *connection, company, [contact.id, other], key).await?;
+    }
     let tracker = watch(&mut *connection, company, &[contact.id]).await?.identified();
-    end_old(connection, company, contact.id, &old, &new, at).await?;
-    if let Some(address) = new.address {
-        add_address(&mut *connection, company, contact.id, address, at).await?;
-    }
-    if let Some(number) = new.number {
-        set_number(&mut *connection, company, &contact, (number, country), at).await?;
-    }
+    apply(&mut *connection, company, &contact, change, (&of_old, &of_new)).await?;
     tracker.record(connection, &[contact.id]).await?;
     transaction.commit().await?;
     Ok(Some(contact.id))
 }
 
-/// Ends the old keys that have a successor: they find the contact still.
-async fn end_old(
+/// Gives a contact the new keys, but for those that another one has. The old keys find it still.
+async fn apply(
+    db: &mut PgConnection,
+    company: CompanyId,
+    contact: &ContactRef,
+    change: &IdentityChange<'_>,
+    (of_old, of_new): (&Matches, &Matches),
+) -> Result<()> {
+    let IdentityChange { old, new, country, at } = *change;
+    let is_other = |owner: Option<&ContactRef>| owner.is_some_and(|owner| owner.id != contact.id);
+    let is_replaced = |ended: &Address<'_>| new.address.is_some_and(|address| address.value != ended.value);
+    let ended = old.address.filter(is_replaced).filter(|_| !is_other(of_old.by_address.as_ref()));
+    if let Some(ended) = ended {
+        end_address(&mut *db, company, contact.id, ended, at).await?;
+    }
+    if let Some(address) = new.address.filter(|_| !is_other(of_new.by_address.as_ref())) {
+        add_address(&mut *db, company, contact.id, address, at).await?;
+    }
+    let is_free = !is_other(of_new.by_number.as_ref()) && !is_other(of_new.former(at));
+    // Without another number it keeps the one that it has.
+    let is_kept =
+        |ended: &str| !is_free && contact.number.as_deref().is_some_and(|own| phone_numbers::is_same(own, ended));
+    let ended = old.number.zip(new.number).filter(|(ended, number)| !phone_numbers::is_same(ended, number));
+    if let Some((ended, _)) = ended.filter(|(ended, _)| !is_kept(ended) && !is_other(of_old.by_number.as_ref())) {
+        end_number(&mut *db, company, contact.id, ended, at).await?;
+    }
+    if let Some(number) = new.number.filter(|_| is_free) {
+        set_number(&mut *db, company, contact, (number, country), at).await?;
+    }
+    Ok(())
+}
+
+/// A contact had this id until then. It finds the contact still.
+async fn end_address(
     db: &mut PgConnection,
     company: CompanyId,
     contact: ContactId,
-    old: &Keys<'_>,
-    new: &Keys<'_>,
+    Address { channel, value, kind }: Address<'_>,
     at: DateTime<Utc>,
 ) -> Result<()> {
-    if let Some((Address { channel, value, kind }, _)) =
-        old.address.zip(new.address).filter(|(old, new)| old.value != new.value)
-    {
-        let end = sqlx::query(
-            "insert into contact_addresses as a (company_id, channel_id, address, contact_id, kind, created_at, until)
-             values ($1, $2, $3, $4, $5, $6, $6)
-             on conflict (company_id, channel_id, address) do update set until = excluded.until
-             where a.contact_id = excluded.contact_id and a.until is null
-               -- The provider's clock may be behind.
-               and a.created_at <= excluded.until + interval '10 minutes'",
-        );
-        let end = end.bind(company).bind(channel).bind(value).bind(contact).bind(kind).bind(at);
-        with_timeout(end.execute(&mut *db)).await.map_err(crate::table::map_constraint(&[]))?;
-    }
-    match old.number.zip(new.number).filter(|(old, new)| !phone_numbers::is_same(old, new)) {
-        Some((number, _)) => end_number(db, company, contact, number, at).await,
-        None => Ok(()),
-    }
+    let end = sqlx::query(
+        "insert into contact_addresses as a (company_id, channel_id, address, contact_id, kind, created_at, until)
+         values ($1, $2, $3, $4, $5, $6, $6)
+         on conflict (company_id, channel_id, address) do update set until = excluded.until
+         where a.contact_id = excluded.contact_id and a.until is null
+           -- The provider's clock may be behind.
+           and a.created_at <= excluded.until + interval '10 minutes'",
+    );
+    let end = end.bind(company).bind(channel).bind(value).bind(contact).bind(kind).bind(at);
+    with_timeout(end.execute(db)).await.map_err(crate::table::map_constraint(&[]))?;
+    Ok(())
 }
 
 /// A contact had this number until then.

@@ -1,14 +1,15 @@
 //! The contacts that keys find.
 
+use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
 use sqlx::{FromRow, PgExecutor};
 
-use super::{ContactRef, Keys};
+use super::{ContactRef, IdentityKind, Keys};
 use crate::error::with_timeout;
 use crate::{CompanyId, ContactId, Readers, Result, phone_numbers};
 
 /// The contacts of some keys, nearest first: by the address, by the number, by its other spelling, by a number that they had.
-const FIND: &str = "select c.id, c.name, c.number, c.verified, f.nearness, f.is_suggested from (
+const FIND: &str = "select c.id, c.name, c.number, c.verified, f.nearness, f.until, f.is_suggested from (
         select a.contact_id as id, 0 as nearness, null::timestamptz as until, exists (
                 select from contact_merge_suggestions s join contacts o on o.company_id = s.company_id and o.id = s.other_id
                 where s.company_id = $1 and s.contact_id = a.contact_id and o.number = any ($5)) as is_suggested
@@ -24,6 +25,7 @@ struct Match {
     #[sqlx(flatten)]
     contact: ContactRef,
     nearness: i32,
+    until: Option<DateTime<Utc>>,
     is_suggested: bool,
 }
 
@@ -35,6 +37,8 @@ pub(super) struct Matches {
     pub by_number: Option<ContactRef>,
     /// By a number that they had, and nobody has now.
     by_former_number: Option<ContactRef>,
+    /// Until when they had it.
+    former_until: Option<DateTime<Utc>>,
     /// Whether merging the two is suggested.
     is_suggested: bool,
 }
@@ -52,12 +56,15 @@ pub(super) async fn find(db: impl PgExecutor<'_>, company: CompanyId, keys: &Key
 impl Matches {
     fn of(found: Vec<Match>) -> Self {
         let mut matches = Self::default();
-        for Match { contact, nearness, is_suggested } in found {
+        for Match { contact, nearness, until, is_suggested } in found {
             matches.is_suggested |= is_suggested;
             let place = match nearness {
                 0 => &mut matches.by_address,
                 1 | 2 => &mut matches.by_number,
-                _ => &mut matches.by_former_number,
+                _ => {
+                    matches.former_until = matches.former_until.or(until);
+                    &mut matches.by_former_number
+                }
             };
             if place.is_none() {
                 *place = Some(contact);
@@ -69,6 +76,24 @@ impl Matches {
     /// The contact that the keys are of.
     pub(super) fn any(&self) -> Option<&ContactRef> {
         self.by_address.as_ref().or(self.by_number.as_ref()).or(self.by_former_number.as_ref())
+    }
+
+    /// The contact that had the number at this time, and has another one now. Since then it may be somebody else's.
+    pub(super) fn former(&self, at: DateTime<Utc>) -> Option<&ContactRef> {
+        self.by_former_number.as_ref().filter(|_| self.former_until.is_some_and(|until| until >= at))
+    }
+
+    /// The contacts that the keys were of at this time, each with the key that finds it.
+    pub(super) fn owners<'a>(
+        &self,
+        keys: &Keys<'a>,
+        at: DateTime<Utc>,
+    ) -> impl Iterator<Item = (ContactId, (IdentityKind, &'a str))> + use<'a> {
+        let number = keys.number.map(|number| (IdentityKind::Number, number));
+        let address = keys.address.map(|address| (address.kind, address.value));
+        let owners =
+            [(self.by_number.as_ref(), number), (self.former(at), number), (self.by_address.as_ref(), address)];
+        owners.map(|(owner, key)| Some((owner?.id, key?))).into_iter().flatten()
     }
 
     /// Another contact, which has the number.

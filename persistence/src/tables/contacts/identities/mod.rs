@@ -66,6 +66,8 @@ pub struct Profile<'a> {
     pub social_username: Option<&'a str>,
     /// How the contact came: the kind of channel, or the API.
     pub origin: &'a str,
+    /// Since when they are known by the keys: what a provider reports may be older than what is known.
+    pub since: DateTime<Utc>,
 }
 
 /// The contact of some keys.
@@ -165,9 +167,13 @@ async fn add(
     keys: &Keys<'_>,
     profile: &Profile<'_>,
 ) -> Result<()> {
-    let at = crate::clock::now();
+    let at = profile.since;
     if let Some((other, number)) = matches.conflict().zip(keys.number) {
         return suggest(db, company, [contact.id, other.id], (IdentityKind::Number, number)).await;
+    }
+    let former = matches.former(at).filter(|former| former.id != contact.id);
+    if let Some((other, number)) = former.zip(keys.number) {
+        suggest(&mut *db, company, [contact.id, other.id], (IdentityKind::Number, number)).await?;
     }
     let tracker = watch(&mut *db, company, &[contact.id]).await?.identified();
     if let Some(address) = keys.address.filter(|_| matches.by_address.is_none()) {
@@ -203,7 +209,7 @@ async fn create(
     .await
     .map_err(crate::table::map_constraint(super::write::UNIQUE))?;
     if let Some(address) = keys.address {
-        add_address(&mut *db, company, contact.id, address, crate::clock::now()).await?;
+        add_address(&mut *db, company, contact.id, address, profile.since).await?;
     }
     record_created(db, company, &[contact.id]).await?;
     Ok(contact)
