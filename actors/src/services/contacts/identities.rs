@@ -6,14 +6,21 @@ use std::time::Duration;
 
 use hotline_persistence::tables::contacts::identities::{self, Address, IdentityChange, Keys, Profile};
 use hotline_persistence::tables::contacts::{ContactByNumber, ContactRef};
+use hotline_persistence::tables::events::{acting, current};
 use hotline_persistence::{ChannelId, CompanyId, ContactId};
+use tokio::sync::oneshot;
 
 use super::Contacts;
 use crate::Refusal;
+use crate::base::retry::while_unavailable;
 use crate::clock::now;
 use crate::tickets::Author;
 
-/// How long a message waits for what is new of its sender, who is known by another key: a database outage must not delay it.
+/// Pause before what is new of a sender is saved again, after a database outage.
+const RETRY_PAUSE: Duration = Duration::from_millis(250);
+
+/// How long a message waits until what is new of its sender is saved, who is known by another key: a database outage must not delay
+/// it.
 const NEWS_TIME_MAX: Duration = Duration::from_secs(2);
 
 impl Contacts {
@@ -54,17 +61,49 @@ impl Contacts {
             (Some(one), Some(other)) if one.id == other.id => return Ok(one),
             (by_number, by_address) => by_address.or(by_number),
         };
-        let look_up = self.look_up(company, keys, profile);
-        match cached {
-            None => look_up.await,
-            Some(contact) => match tokio::time::timeout(NEWS_TIME_MAX, look_up).await {
-                Ok(Err(Refusal::Unavailable(_))) | Err(_) => {
-                    tracing::debug!(contact.id = %contact.id, company.id = %company, "could not save what is new of a contact; the next message will retry");
-                    Ok(contact)
-                }
-                Ok(found) => found,
-            },
+        let Some(contact) = cached else { return self.look_up(company, keys, profile).await };
+        let look_up = self.look_up_apart(company, keys, profile);
+        match tokio::time::timeout(NEWS_TIME_MAX, look_up).await {
+            Ok(Ok(Err(Refusal::Unavailable(_))) | Err(_)) | Err(_) => {
+                tracing::debug!(contact.id = %contact.id, company.id = %company, "what is new of a contact is not saved in time");
+                Ok(contact)
+            }
+            Ok(Ok(found)) => found,
         }
+    }
+
+    /// Looks up the contact on its own, and again after a database outage, also if nobody waits for it any more: a provider may
+    /// never report again what is new.
+    fn look_up_apart(
+        self: &Arc<Self>,
+        company: CompanyId,
+        keys: &Keys<'_>,
+        profile: &Profile<'_>,
+    ) -> oneshot::Receiver<Result<Arc<ContactRef>, Refusal>> {
+        let (contacts, (sender, receiver)) = (self.clone(), oneshot::channel());
+        let number = keys.number.map(str::to_owned);
+        let address = keys.address.map(|at| (at.channel, at.value.to_owned(), at.kind));
+        let [name, origin] = [profile.name, profile.origin].map(str::to_owned);
+        let [country, social_username] = [profile.country, profile.social_username].map(|text| text.map(str::to_owned));
+        let since = profile.since;
+        self.base.spawn_for(
+            company,
+            acting(current(), async move {
+                let address =
+                    address.as_ref().map(|(channel, value, kind)| Address { channel: *channel, value, kind: *kind });
+                let keys = Keys { number: number.as_deref(), address };
+                let (country, social_username) = (country.as_deref(), social_username.as_deref());
+                let profile = Profile { name: &name, country, social_username, origin: &origin, since };
+                let outcome = contacts.look_up(company, &keys, &profile).await;
+                let is_late = matches!(outcome, Err(Refusal::Unavailable(_)));
+                // Nobody may wait for it any more.
+                let _ = sender.send(outcome);
+                if is_late && let Ok(_permit) = contacts.late_news.try_acquire() {
+                    let _ = while_unavailable(RETRY_PAUSE, || contacts.look_up(company, &keys, &profile)).await;
+                }
+            }),
+        );
+        receiver
     }
 
     /// Boxed: a large future, which is rarely needed.

@@ -14,6 +14,7 @@ use hotline_persistence::tables::custom_fields::CustomFieldType;
 use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::{messages, webchat_sessions};
 use hotline_persistence::{ChannelId, CompanyId, ContactId};
+use tokio::sync::Semaphore;
 
 pub use changes::ContactChanges;
 
@@ -28,6 +29,9 @@ use crate::variables::{ContactValues, names};
 /// How long an opening waits for the contact's values of variables: a database outage must not delay a contact.
 const VALUES_TIME_MAX: Duration = Duration::from_secs(2);
 
+/// Maximum senders whose news wait for the database, some KiB each. What is new of others is saved with their next message.
+const LATE_NEWS_MAX: usize = 10_000;
+
 /// Access to all contacts.
 pub struct Contacts {
     base: Arc<Base>,
@@ -36,6 +40,8 @@ pub struct Contacts {
     tickets: Arc<TicketScope>,
     /// The campaign messages in transit to them.
     in_transit: Arc<InTransit>,
+    /// News of senders that wait for the database.
+    late_news: Arc<Semaphore>,
 }
 
 impl Contacts {
@@ -45,7 +51,7 @@ impl Contacts {
         tickets: Arc<TicketScope>,
         in_transit: Arc<InTransit>,
     ) -> Self {
-        Self { base, cache, tickets, in_transit }
+        Self { base, cache, tickets, in_transit, late_news: Arc::new(Semaphore::new(LATE_NEWS_MAX)) }
     }
 
     /// The cached contacts, which need no read of the tables.
@@ -55,7 +61,7 @@ impl Contacts {
 
     /// Drops the cached contacts of a company.
     pub(crate) fn forget_company(&self, company: CompanyId) {
-        let Self { base: _, cache, tickets: _, in_transit: _ } = self;
+        let Self { base: _, cache, tickets: _, in_transit: _, late_news: _ } = self;
         cache.forget_company(company);
     }
 
