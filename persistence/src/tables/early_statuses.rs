@@ -151,10 +151,13 @@ pub async fn of_channel(
     .await
 }
 
-/// The channels with stored statuses. Serves no request.
+/// The channels with stored statuses, or revisions: a kill may have come before these were applied. Serves no request.
 pub async fn channels(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<(CompanyId, ChannelId)>> {
     let holds = OfSlots::holds("company_id", 1);
-    let channels = format!("select distinct company_id, channel_id from early_statuses where {holds}");
+    let channels = format!(
+        "select company_id, channel_id from early_statuses where {holds}
+         union select company_id, channel_id from early_revisions where {holds}"
+    );
     with_timeout(sqlx::query_as(AssertSqlSafe(channels)).bind(slots.numbers()).fetch_all(db)).await
 }
 

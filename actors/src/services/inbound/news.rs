@@ -11,6 +11,7 @@ use hotline_persistence::{ChannelId, CompanyId, MessageId};
 
 use super::{Inbound, Sender};
 use crate::Refusal;
+use crate::base::retry::{no_conflict, on_conflict};
 use crate::clock::now;
 use crate::conversations::Slot;
 use crate::seen::Membership;
@@ -183,17 +184,37 @@ impl Inbound {
         channel: ChannelId,
         notice: Notice,
     ) -> Result<Option<MessageRow>, Refusal> {
-        let Notice { message_id, from, body, handled_by } = notice;
-        let Some(contact) = self.find_known_sender(company, channel, &from).await? else { return Ok(None) };
-        let Some(Slot::Open(ticket)) = self.tickets.slot(company, channel, contact).await? else { return Ok(None) };
+        let attempt = || self.attempt_notice(company, channel, &notice);
+        on_conflict(self.contacts.cache(), company, attempt, no_conflict).await
+    }
+
+    async fn attempt_notice(
+        self: &Arc<Self>,
+        company: CompanyId,
+        channel: ChannelId,
+        Notice { message_id, from, body, handled_by }: &Notice,
+    ) -> Result<Option<MessageRow>, Refusal> {
+        let Some(contact) = self.find_known_sender(company, channel, from).await? else { return Ok(None) };
+        let Some(Slot::Open(ticket)) = self.tickets.slot(company, channel, contact).await? else {
+            if self.contacts.get(company, contact).await?.is_some() {
+                return Ok(None);
+            }
+            // It was merged since it was found: the next look-up finds the one that stays.
+            self.contacts.cache().forget(company, contact);
+            return Err(Refusal::Gone);
+        };
         let inbox = self.inbox(company, channel).await?;
-        let lock = inbox.lock(&message_id).await;
+        let lock = inbox.lock(message_id).await;
         let is_known = lock.membership(None) == Membership::Present
-            || self.base.reads().message_by_provider_id(company, channel, &message_id).await?.is_some();
+            || self.base.reads().message_by_provider_id(company, channel, message_id).await?.is_some();
         if is_known {
             return Ok(None);
         }
-        let add = AddNotice { body, provider_message_id: Some(message_id), handled_by };
+        let add = AddNotice {
+            body: body.clone(),
+            provider_message_id: Some(message_id.clone()),
+            handled_by: handled_by.clone(),
+        };
         match self.tickets.ask_following(company, ticket, add).await {
             Ok(row) => {
                 lock.record_received(row.created_at);
