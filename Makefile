@@ -20,7 +20,7 @@ STOP := $(TARGET)/debug/examples/stop_test_services
 RELEASE := $(TARGET)/release/hotline
 LOAD := $(shell git ls-files benches/load 2>/dev/null)
 # Tests that kill the service, or take its database away, at moments of their own.
-KILLS := test(/^(kill|outage|outbox::kill)::/)
+KILLS := test(/^(kill|histories|outage|outbox::kill)::/)
 # Where Debian keeps the tools of the compiler's own LLVM.
 LLVM := $(shell rustc -vV 2>/dev/null | sed -n 's/^LLVM version: \([0-9]*\)\..*/\1/p')
 LLVM_BIN := /usr/lib/llvm-$(LLVM)/bin
@@ -113,7 +113,8 @@ measured: postgres nextest
 	$(STOP) || status=1; \
 	exit $$status
 
-# Twenty kills at random moments, ten thousand messages that survive some, and a longer outage, under load.
+# Twenty kills at random moments, ten thousand messages that survive some, ten thousand random histories of people, and a longer
+# outage, under load.
 kills: postgres nextest
 	KILLS_LONG=1 cargo nextest run --profile proofs $(TESTED) --test durability -E '$(KILLS)' $(ARGS)
 

@@ -15,6 +15,7 @@ mod database;
 mod doctor;
 mod doors;
 mod events;
+mod histories;
 mod hooks;
 mod idempotency;
 mod journal_full;

@@ -8,6 +8,7 @@ pub mod database;
 pub mod events;
 pub mod figures;
 pub mod form;
+pub mod kept;
 pub mod person;
 pub mod process;
 pub mod provider;

@@ -8,7 +8,7 @@ use super::{Hooked, MARIA, Setup, messages, taken, tickets};
 use crate::steps::{close, history, restarted, ticket};
 use crate::support::events::check_events;
 use crate::support::provider::Provider;
-use crate::support::provider::hooks::{Message, events, image, reaction, text};
+use crate::support::provider::hooks::{Message, edit, events, image, reaction, revoke, text};
 use crate::support::{OwnApp, TestApp, eventually};
 
 const PSID: &str = "6548123456784821";
@@ -16,15 +16,6 @@ const PNG: &[u8] = &[
     0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0x00, 0x00, 0x00, 0x0D, 0x49, 0x48, 0x44, 0x52, 0x00, 0x00, 0x00,
     0x01, 0x00, 0x00, 0x00, 0x01, 0x08, 0x06, 0x00, 0x00, 0x00, 0x1F, 0x15, 0xC4, 0x89,
 ];
-
-fn edit(id: &str, of: &str, body: &str) -> Message {
-    let edited = json!({"type": "text", "text": {"body": body}});
-    Message(json!({"id": id, "type": "edit", "edit": {"original_message_id": of, "message": edited}}))
-}
-
-fn revoke(id: &str, of: &str) -> Message {
-    Message(json!({"id": id, "type": "revoke", "revoke": {"original_message_id": of}}))
-}
 
 fn other(id: &str, kind: &str, part: Value) -> Message {
     Message(json!({"id": id, "type": kind, kind: part}))

@@ -222,6 +222,17 @@ pub fn reaction(id: &str, message_id: &str, emoji: Option<&str>) -> Message {
     Message::of(id, "reaction", content)
 }
 
+/// A message has this text from now on.
+pub fn edit(id: &str, message_id: &str, body: &str) -> Message {
+    let edited = json!({"type": "text", "text": {"body": body}});
+    Message::of(id, "edit", json!({"original_message_id": message_id, "message": edited}))
+}
+
+/// A message is taken back by its author.
+pub fn revoke(id: &str, message_id: &str) -> Message {
+    Message::of(id, "revoke", json!({"original_message_id": message_id}))
+}
+
 /// Something the API does not pass on.
 pub fn unsupported(id: &str) -> Message {
     let error = json!({"code": 131_051, "title": "Message type unknown", "message": "Message type unknown"});

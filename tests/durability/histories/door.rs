@@ -1,0 +1,162 @@
+//! The provider and the company at the doors of a service that may be killed: each repeats what was not answered.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+
+use futures_util::future::join_all;
+use futures_util::{StreamExt, stream};
+use hotline_persistence::PgPool;
+use hotline_persistence::sealed::Keyring;
+use hotline_persistence::tables::channels::{self, ChannelSettings, ChannelType, NewChannel, Secret};
+use reqwest::{Method, RequestBuilder};
+use serde_json::{Value, json};
+
+use super::history::{Act, History};
+use super::person::Key;
+use crate::support::provider::hooks::{Phone, signature};
+use crate::support::service::refresh;
+use crate::support::{Api, Company, Reply, eventually};
+
+const SECRET: &str = "app secret";
+
+/// Merges at once.
+const MERGES_AT_ONCE: usize = 8;
+
+/// The doors to a company with one phone channel, which only receives.
+pub struct Door {
+    api: RefCell<Api>,
+    hook: String,
+    phone: Phone,
+    /// Calls of the provider that were answered.
+    answered: Cell<usize>,
+    pub company: Company,
+}
+
+impl Door {
+    /// Opens one, to a new company.
+    pub async fn open(api: Api, db: &PgPool, keys: &Keyring) -> Self {
+        let company = Company::create(db, "Acme").await;
+        let api = api.with_key(&company.key);
+        eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
+        let phone = Phone { id: "106540352242922".to_owned(), number: "15550783881".to_owned() };
+        let settings = ChannelSettings {
+            phone_number_id: Some(phone.id.clone()),
+            app_secret: Some(Secret(SECRET.to_owned())),
+            ..ChannelSettings::default()
+        };
+        let kind = ChannelType::Whatsapp;
+        let new = NewChannel { name: "Phone", kind, number: None, queue_id: None, settings };
+        let channel = channels::insert(db, keys, company.id, new).await.expect("channel");
+        refresh(&api, &company).await;
+        let hook = format!("/hooks/{}", channel.public_key);
+        Self { api: RefCell::new(api), hook, phone, answered: Cell::new(0), company }
+    }
+
+    /// The service is another process now.
+    pub fn move_to(&self, api: &Api) {
+        self.api.replace(api.with_key(&self.company.key));
+    }
+
+    pub fn api(&self) -> Api {
+        self.api.borrow().clone()
+    }
+
+    pub fn answered(&self) -> usize {
+        self.answered.get()
+    }
+
+    /// A whole history, wave by wave.
+    pub async fn live(&self, history: &History) {
+        for wave in &history.waves {
+            join_all(wave.iter().map(|step| self.step(history, *step))).await;
+        }
+    }
+
+    async fn step(&self, history: &History, step: usize) {
+        match history.call(&self.phone, step) {
+            Some(call) => self.call(&call, history.person.seed).await,
+            None => self.merge_known(history).await,
+        }
+    }
+
+    /// The provider calls until it is answered.
+    async fn call(&self, body: &Value, seed: u64) {
+        let bytes = body.to_string();
+        let signature = signature(SECRET, bytes.as_bytes());
+        let request = |api: &Api| {
+            let request = api.anonymous(Method::POST, &self.hook).header("content-type", "application/json");
+            request.header("x-hub-signature-256", signature.clone()).body(bytes.clone())
+        };
+        let reply = self.answer(request).await;
+        let unreadable = reply.data(200)["unreadable"].clone();
+        assert_eq!(unreadable, 0, "history {seed}: {bytes}");
+        self.answered.set(self.answered.get() + 1);
+    }
+
+    /// The answer to a request that is repeated until there is one: the service may be gone, or busy.
+    async fn answer(&self, request: impl Fn(&Api) -> RequestBuilder) -> Reply {
+        let answer = RefCell::new(None);
+        eventually("it is answered", || async {
+            let asked = request(&self.api());
+            let reply = Reply::try_of(asked).await.filter(|reply| reply.status != 503);
+            let is_answered = reply.is_some();
+            answer.replace(reply);
+            is_answered
+        })
+        .await;
+        answer.into_inner().expect("an answer")
+    }
+
+    /// Takes the suggestions to merge the contacts that somebody's numbers find.
+    async fn merge_known(&self, history: &History) {
+        let numbers = history.steps.iter().flat_map(Act::linked).filter(|key| matches!(key, Key::Number(_)));
+        for number in numbers.collect::<BTreeSet<_>>() {
+            let spelling = history.person.spellings(number).pop_first().expect("a spelling");
+            let path = format!("/contacts?number={spelling}");
+            let found = self.answer(|api| api.request(Method::GET, &path)).await;
+            for (one, other) in suggested(found.data(200).as_array().expect("contacts")) {
+                self.merge(one, other).await;
+            }
+        }
+    }
+
+    /// Takes all suggestions, until there are none.
+    pub async fn merge_all(&self) {
+        loop {
+            let suggested = suggested(&self.api().all("/contacts").await);
+            if suggested.is_empty() {
+                return;
+            }
+            let merges = stream::iter(suggested).map(|(one, other)| self.merge(one, other));
+            merges.buffer_unordered(MERGES_AT_ONCE).collect::<()>().await;
+        }
+    }
+
+    /// Merges two contacts; which of them stays makes no difference, so it is now the older and now the newer.
+    async fn merge(&self, one: i64, other: i64) {
+        let (into, from) = if (one + other) % 2 == 0 { (one, other) } else { (other, one) };
+        let (path, body) = (format!("/contacts/{into}/merge"), json!({"fromContactId": from}));
+        let reply = self.answer(|api| api.request(Method::POST, &path).json(&body)).await;
+        // Not there any more: it was merged before, perhaps by this call, whose answer was lost.
+        if reply.status != 404 {
+            reply.data(200);
+        }
+    }
+}
+
+/// Pairs of contacts that are to be merged, each contact once.
+fn suggested(contacts: &[Value]) -> Vec<(i64, i64)> {
+    let mut taken = BTreeSet::new();
+    let mut pairs = Vec::new();
+    for contact in contacts {
+        let one = contact["id"].as_i64().expect("an id");
+        let suggestions = contact["mergeSuggestions"].as_array().expect("suggestions").iter();
+        for other in suggestions.map(|suggestion| suggestion["contactId"].as_i64().expect("an id")) {
+            if !taken.contains(&one) && !taken.contains(&other) {
+                taken.extend([one, other]);
+                pairs.push((one.min(other), one.max(other)));
+            }
+        }
+    }
+    pairs
+}

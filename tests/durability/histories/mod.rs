@@ -1,0 +1,149 @@
+//! Random histories of people who write, are answered, change their numbers, edit, take back and react, as a provider reports
+//! them: twice, late, at once, and again after the service was killed. A plain model says what is to become of each.
+//!
+//! A history is that of its seed: `HISTORIES_SEED=1200` begins with that of a seed that a failure names. The same happens and
+//! comes then; how what comes at once meets is up to the machine.
+
+mod agreement;
+mod calls;
+mod door;
+mod history;
+mod model;
+mod person;
+
+use std::time::{Duration, Instant};
+
+use chrono::Utc;
+use futures_util::future::join;
+use futures_util::{StreamExt, stream};
+use hotline_persistence::sealed::Keyring;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use self::agreement::{Agreement, Records};
+use self::door::Door;
+use self::history::{History, LONGEST_S};
+use self::person::OF_GROUP;
+use crate::process::keys_of;
+use crate::scene::Scene;
+use crate::support::{PATIENCE, check_events, check_plain_events, eventually, patience};
+
+/// Histories of one company, one after the other: those of a group of people are all of one.
+const OF_COMPANY: u64 = 120;
+
+/// Histories at once: enough to meet each other, and with a few calls each fewer than a channel has calls at once.
+const AT_ONCE: usize = 16;
+
+/// Kills in the histories of one company.
+const KILLS: usize = 2;
+
+/// After so much more time at most, so that the moment is anywhere between two answers.
+const BETWEEN_ANSWERS: Duration = Duration::from_millis(30);
+
+/// Between two looks at the records.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+
+/// Differences that a failure shows.
+const SHOWN: usize = 5;
+
+/// Companies without and with kills: with KILLS_LONG ten thousand histories, as `make kills` has it.
+fn companies() -> (u64, u64) {
+    if std::env::var_os("KILLS_LONG").is_some() { (67, 17) } else { (2, 1) }
+}
+
+/// The first seed, if none is said.
+fn first_seed(otherwise: u64) -> u64 {
+    let seed = std::env::var("HISTORIES_SEED").ok();
+    let parsed = seed.map(|seed| seed.parse().unwrap_or_else(|_| panic!("HISTORIES_SEED is no number: {seed}")));
+    let seed: u64 = parsed.unwrap_or(otherwise);
+    // A whole group.
+    seed - seed % OF_GROUP
+}
+
+#[actix_web::test]
+async fn whatever_people_do_each_is_one_contact_with_one_open_ticket_as_a_plain_model_says() {
+    let (without_kills, _) = companies();
+    run(first_seed(0), without_kills, 0).await;
+}
+
+#[actix_web::test]
+async fn the_same_holds_through_kills_at_random_moments() {
+    let (without_kills, with_kills) = companies();
+    run(first_seed(without_kills * OF_COMPANY), with_kills, KILLS).await;
+}
+
+/// Lives the histories of so many companies, one after the other.
+async fn run(first_seed: u64, companies: u64, kills: usize) {
+    let (mut scene, keys) = Scene::open(&["--rate-per-minute=0"], async |_, _, folder| keys_of(folder)).await;
+    let begun = Instant::now();
+    for company in 0..companies {
+        live(&mut scene, &keys, first_seed + company * OF_COMPANY, kills).await;
+    }
+    let histories = companies * OF_COMPANY;
+    let took = begun.elapsed();
+    println!("{histories} histories in {took:?}: {:.1} a second", histories as f64 / took.as_secs_f64());
+    scene.close().await;
+}
+
+/// Lives the histories of one company, and compares what has become of them with their models.
+async fn live(scene: &mut Scene, keys: &Keyring, first_seed: u64, kills: usize) {
+    let db = scene.database();
+    let door = Door::open(scene.api(), &db, keys).await;
+    let since_s = Utc::now().timestamp() - LONGEST_S;
+    let histories: Vec<History> =
+        (first_seed..first_seed + OF_COMPANY).map(|seed| History::of(seed, since_s)).collect();
+    let agreement = Agreement::on(&histories);
+    let living = stream::iter(&histories).map(|history| door.live(history)).buffer_unordered(AT_ONCE).collect::<()>();
+    let calls = histories.iter().map(History::calls).sum();
+    join(living, kill_at_random(scene, &door, (calls, kills), first_seed)).await;
+    if kills > 0 {
+        restart(scene, &door);
+    }
+    door.merge_all().await;
+    let records = agree(&agreement, &door, first_seed).await;
+    if kills > 0 {
+        // What was answered is there again, from the tables and the log, and nothing else.
+        restart(scene, &door);
+        let again = agree(&agreement, &door, first_seed).await;
+        let changed = records.shown().zip(again.shown()).find(|(before, after)| before != after);
+        assert_eq!(changed, None, "histories from {first_seed} on are others after a restart");
+    }
+    check_events(&db, door.company.id).await;
+    check_plain_events(&db, door.company.id).await;
+    db.close().await;
+}
+
+fn restart(scene: &mut Scene, door: &Door) {
+    scene.kill();
+    scene.start();
+    door.move_to(&scene.api());
+}
+
+/// Kills the service so often while the provider calls, each time in another part of the calls.
+async fn kill_at_random(scene: &mut Scene, door: &Door, (calls, kills): (usize, usize), seed: u64) {
+    let mut random = StdRng::seed_from_u64(seed);
+    for kill in 0..kills {
+        let part = calls / kills;
+        let answered = kill * part + random.random_range(0..part);
+        let moment = BETWEEN_ANSWERS.mul_f64(random.random());
+        eventually("so much is answered", || async { door.answered() >= answered }).await;
+        tokio::time::sleep(moment).await;
+        restart(scene, door);
+    }
+}
+
+/// The records, once they are what the models say: what comes before its message may be applied after the answer.
+async fn agree(agreement: &Agreement, door: &Door, first_seed: u64) -> Records {
+    let deadline = Instant::now() + patience(PATIENCE);
+    loop {
+        let api = door.api();
+        let records = Records::read(&api).await;
+        let differences = agreement.differences(&api, &records).await;
+        if differences.is_empty() {
+            return records;
+        }
+        let (count, shown) = (differences.len(), differences[..differences.len().min(SHOWN)].join("\n"));
+        assert!(Instant::now() < deadline, "histories from {first_seed} on, {count} differences:\n{shown}");
+        tokio::time::sleep(BETWEEN_LOOKS).await;
+    }
+}

@@ -1,0 +1,111 @@
+//! The records of a company as an integration keeps them that reads its events from the first one, and as the API shows them.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::Api;
+
+/// The records, by their ids.
+#[derive(Debug, Default, PartialEq)]
+pub struct Kept {
+    pub contacts: BTreeMap<i64, Value>,
+    /// The contact, status and agent of each.
+    pub tickets: BTreeMap<i64, (i64, String, Value)>,
+    /// The ticket of each, and what is shown of it: nothing once it is deleted.
+    pub messages: BTreeMap<i64, (i64, Value)>,
+}
+
+/// What is shown of a message, without what follows from other records and when it changed.
+const OF_MESSAGE: [&str; 11] =
+    ["direction", "type", "body", "author", "via", "status", "editedAt", "edits", "reactions", "sentAt", "deliveredAt"];
+
+impl Kept {
+    /// The records that these events make.
+    pub fn of(events: &[Value]) -> Self {
+        let mut kept = Self::default();
+        events.iter().for_each(|event| kept.apply(event));
+        kept
+    }
+
+    fn apply(&mut self, event: &Value) {
+        let (kind, data) = (event["type"].as_str().expect("a type"), &event["data"]);
+        let merged_from = data["mergedFrom"].as_i64();
+        match kind.split('.').next() {
+            Some("contact") => {
+                if let Some(from) = merged_from {
+                    self.contacts.remove(&from);
+                    let tickets = self.tickets.values_mut().filter(|(contact, ..)| *contact == from);
+                    tickets.for_each(|(contact, ..)| *contact = id(data));
+                }
+                self.contacts.insert(id(data), shown_contact(data));
+            }
+            Some("ticket") => {
+                if let Some(from) = merged_from {
+                    self.tickets.remove(&from);
+                    let messages = self.messages.values_mut().filter(|(ticket, _)| *ticket == from);
+                    messages.for_each(|(ticket, _)| *ticket = id(data));
+                }
+                self.tickets.insert(id(data), shown_ticket(data));
+            }
+            Some("message") => {
+                self.messages.insert(id(data), shown_message(data));
+            }
+            // Of the company.
+            _ => {}
+        }
+    }
+
+    /// The records that the API shows.
+    pub async fn shown(api: &Api) -> Self {
+        let mut shown = Self::default();
+        shown.contacts.extend(api.all("/contacts").await.iter().map(|row| (id(row), shown_contact(row))));
+        shown.tickets.extend(api.all("/tickets").await.iter().map(|row| (id(row), shown_ticket(row))));
+        shown.messages.extend(api.all("/messages").await.iter().map(|row| (id(row), shown_message(row))));
+        shown
+    }
+}
+
+/// Every event of a company.
+pub async fn events(api: &Api) -> Vec<Value> {
+    let mut events = Vec::new();
+    let mut after = 0;
+    loop {
+        let page = api.get(&format!("/events?after={after}&limit=1000")).await;
+        events.extend(page.data(200).as_array().expect("events").iter().cloned());
+        after = page.body["meta"]["lastId"].as_i64().expect("an id");
+        if page.body["meta"]["hasMore"] == false {
+            return events;
+        }
+    }
+}
+
+fn id(record: &Value) -> i64 {
+    record["id"].as_i64().expect("an id")
+}
+
+fn shown_contact(contact: &Value) -> Value {
+    let mut contact = contact.clone();
+    let fields = contact.as_object_mut().expect("a contact");
+    fields.remove("mergedFrom");
+    // Follows from another event.
+    fields.remove("lastChannel");
+    contact
+}
+
+fn shown_ticket(ticket: &Value) -> (i64, String, Value) {
+    let status = ticket["status"].as_str().expect("a status").to_owned();
+    (id(&ticket["contact"]), status, ticket["assignedTo"].clone())
+}
+
+fn shown_message(message: &Value) -> (i64, Value) {
+    let ticket = message["ticketId"].as_i64().expect("a ticket");
+    if message["deleted"] == true || !message["deletedAt"].is_null() {
+        return (ticket, Value::Null);
+    }
+    let mut shown = json!({});
+    for field in OF_MESSAGE {
+        shown[field] = message[field].clone();
+    }
+    (ticket, shown)
+}
