@@ -61,15 +61,17 @@ async fn apply(
     if let Some(ended) = ended {
         end_address(&mut *db, company, contact.id, ended, at).await?;
     }
-    if let Some(address) = new.address.filter(|_| !is_other(of_new.by_address.as_ref())) {
+    // An id that stays is named once.
+    let kept = old.address.filter(|_| new.address.is_none() && of_old.by_address.is_none());
+    let begun = new.address.filter(|_| !is_other(of_new.by_address.as_ref()));
+    for address in kept.into_iter().chain(begun) {
         add_address(&mut *db, company, contact.id, address, at).await?;
     }
     let is_free = !is_other(of_new.by_number.as_ref()) && !is_other(of_new.former(at));
-    // Without another number it keeps the one that it has.
-    let is_kept =
-        |ended: &str| !is_free && contact.number.as_deref().is_some_and(|own| phone_numbers::is_same(own, ended));
+    // Its own number ends when it has another one.
+    let is_own = |ended: &str| contact.number.as_deref().is_some_and(|own| phone_numbers::is_same(own, ended));
     let ended = old.number.zip(new.number).filter(|(ended, number)| !phone_numbers::is_same(ended, number));
-    if let Some((ended, _)) = ended.filter(|(ended, _)| !is_kept(ended) && !is_other(of_old.by_number.as_ref())) {
+    if let Some((ended, _)) = ended.filter(|(ended, _)| !is_own(ended) && !is_other(of_old.by_number.as_ref())) {
         end_number(&mut *db, company, contact.id, ended, at).await?;
     }
     if let Some(number) = new.number.filter(|_| is_free) {
