@@ -45,10 +45,14 @@ impl Command for Revise {
 }
 
 impl Revise {
-    /// Whether it changes this message.
+    /// Whether it changes what is stored of this message: a reaction that is withdrawn before it comes is not shown later.
     pub fn changes(&self, message: &MessageRow) -> bool {
         let row = self.clone().into_row(message.company_id, message.ticket_id, message.contact_id, self.at);
-        message.revisable().apply(&row).is_some()
+        let before = message.revisable();
+        let mut revised = before.clone();
+        // What it returns is only of what is shown.
+        let _ = revised.apply(&row);
+        revised != before
     }
 
     fn into_row(self, company: CompanyId, ticket: TicketId, contact: ContactId, now: DateTime<Utc>) -> RevisionRow {
