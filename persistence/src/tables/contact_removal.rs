@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::cascades::{self, Cascade};
-use super::contacts::{Tie, find, identities, tie, watch};
+use super::contacts::{Tie, find, identities, lock_rows, tie, watch};
 use super::merges::{self, MergedNoun};
 use super::{campaigns, schedules};
 use crate::error::with_timeout;
@@ -19,6 +19,10 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Ex
     // It may delete the conversations of years.
     let mut transaction = db.heavy().begin().await?;
     let connection = transaction.connection()?;
+    // Those to which merging with it is suggested change too.
+    let mut changed = identities::suggested_to(&mut *connection, company, id).await?;
+    changed.push(id);
+    lock_rows(&mut *connection, company, &changed).await?;
     // Concurrent writes of the contact's values or tags come first, or find it deleted.
     let updated_at = sqlx::query_scalar("select updated_at from contacts where company_id = $1 and id = $2 for update");
     let updated_at = with_timeout(updated_at.bind(company).bind(id).fetch_optional(&mut *connection)).await?;

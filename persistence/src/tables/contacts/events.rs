@@ -22,14 +22,26 @@ pub struct ContactTracker {
     changed: EventKind,
 }
 
-/// Reads contacts that are about to be changed, created or deleted, within the transaction of the change.
+/// Reads contacts that are about to be changed, created or deleted, within the transaction of the change. They are locked until
+/// its end, so that the events of a contact are in the order of its changes, and the last one has all of them.
 pub async fn watch(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<ContactTracker> {
+    lock_rows(&mut *db, company, ids).await?;
     let rows = if ids.is_empty() { Vec::new() } else { find_all(db, company, ids).await? };
     Ok(ContactTracker {
         company,
         before: rows.into_iter().map(|row| (row.id, row)).collect(),
         changed: EventKind::ContactUpdated,
     })
+}
+
+/// Locks contacts against other changes until the transaction ends. A transaction that changes several locks all of them first:
+/// then no two of them wait for each other.
+pub(crate) async fn lock_rows(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<()> {
+    if !ids.is_empty() {
+        let lock = "select from contacts where company_id = $1 and id = any ($2) order by id for no key update";
+        with_timeout(sqlx::query(lock).bind(company).bind(ids).execute(db)).await?;
+    }
+    Ok(())
 }
 
 /// Writes the events of created contacts.
