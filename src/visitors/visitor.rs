@@ -16,7 +16,7 @@ use hotline_persistence::key::{self, KEY_CHARACTERS};
 use hotline_persistence::tables::contacts::ContactRow;
 use hotline_persistence::tables::events::By;
 use hotline_persistence::tables::messages::{self, MessageFilter, MessageRow};
-use hotline_persistence::tables::webchat_sessions::SessionRow;
+use hotline_persistence::tables::webchat_sessions::{SessionRow, SessionStatus};
 use serde_json::{Value, json};
 
 use super::Webchat;
@@ -91,12 +91,21 @@ pub async fn authenticate<B: MessageBody + 'static>(
     }
 }
 
-/// The visitor with this token. The token is hashed and looked up, so it is never compared byte by byte.
+/// The visitor with this token. The token is hashed and looked up, so it is never compared byte by byte. One of a session that
+/// ended unverified is void once its contact is verified, also by a merge: its visitor may be someone else.
 pub(super) async fn find(app: &App, webchat: &Webchat, token: Option<&str>) -> ApiResult<Visitor> {
     let is_valid = |token: &&str| token.len() == TOKEN_PREFIX.len() + KEY_CHARACTERS && token.starts_with(TOKEN_PREFIX);
     let token = token.filter(is_valid).ok_or_else(ApiError::unauthorized)?;
     let row = app.engine.sessions.by_token(webchat.company(), webchat.channel, &key::hash(token)).await?;
-    row.map(Visitor).ok_or_else(ApiError::unauthorized)
+    let row = row.ok_or_else(ApiError::unauthorized)?;
+    // Active sessions end when their contact becomes verified; of those that have ended, only the token is left.
+    if row.status == SessionStatus::Ended && !row.verified {
+        let contact = app.engine.contacts.get(row.company_id, row.contact_id).await?;
+        if contact.is_some_and(|contact| contact.verified) {
+            return Err(ApiError::unauthorized());
+        }
+    }
+    Ok(Visitor(row))
 }
 
 /// The token of an earlier session, which a browser may send; it is not verified yet.

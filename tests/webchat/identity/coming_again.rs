@@ -130,7 +130,8 @@ async fn whoever_is_in_a_contact_the_company_names_later_is_out_of_it() {
     assert_eq!(opened["contact"]["id"], contact, "the company's token vouches for what it says");
     assert_eq!((&opened["verified"], &opened["contact"]["verified"]), (&json!(true), &json!(true)));
     assert_eq!(shown(&app, &attacker).await["status"], "ended");
-    browser.post(&attacker, "/messages", json!({"body": "as Vera"})).await.error(409, "ERR_API_CONFLICT");
+    browser.post(&attacker, "/messages", json!({"body": "as Vera"})).await.error(401, "ERR_API_UNAUTHORIZED");
+    browser.get(&attacker, "/messages").await.error(401, "ERR_API_UNAUTHORIZED");
     let continued = browser.with(&attacker, Method::POST, "/sessions").json(&json!({}));
     let continued = Session::of(Reply::of(continued).await.data(201));
     assert_ne!(shown(&app, &continued).await["contact"]["id"], contact);
@@ -140,6 +141,30 @@ async fn whoever_is_in_a_contact_the_company_names_later_is_out_of_it() {
     let open = json!({"channelId": app.company.webchat, "contactId": contact});
     assert_eq!(app.api.post("/webchat/sessions", open).await.data(201)["verified"], true);
     assert_eq!(shown(&app, &other).await["status"], "ended");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn who_was_never_verified_does_not_read_what_a_verified_person_writes_after_a_merge() {
+    let app = TestApp::shared().await;
+    let browser = Browser::of(&app).await;
+    let stranger = browser.open_unknown(json!({})).await;
+    browser.say(&stranger, "hello").await;
+    let contact = shown(&app, &stranger).await["contact"]["id"].clone();
+    browser.post(&stranger, "/end", json!({})).await.data(200);
+    assert_eq!(bodies(&said_in(&browser, &stranger).await), ["hello"]);
+    let vera = browser.open("v-1").await;
+    let into = shown(&app, &vera).await["contact"]["id"].clone();
+    app.api.post(&format!("/contacts/{into}/merge"), json!({"fromContactId": contact})).await.data(200);
+    browser.say(&vera, "in confidence").await;
+    for path in ["/messages", "/session"] {
+        browser.get(&stranger, path).await.error(401, "ERR_API_UNAUTHORIZED");
+    }
+    // They are somebody new, and who is verified reads on.
+    let next = browser.with(&stranger, Method::POST, "/sessions").json(&json!({}));
+    let next = Session::of(Reply::of(next).await.data(201));
+    assert_ne!(shown(&app, &next).await["contact"]["id"], into);
+    assert!(bodies(&said_in(&browser, &vera).await).contains(&"in confidence"));
     app.stop().await;
 }
 
