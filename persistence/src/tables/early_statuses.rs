@@ -161,23 +161,20 @@ pub async fn channels(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<(Com
     with_timeout(sqlx::query_as(AssertSqlSafe(channels)).bind(slots.numbers()).fetch_all(db)).await
 }
 
-/// Deletes the stored statuses of a message, once they were applied to it.
+/// Deletes those of the stored statuses of a message that were applied to it.
 pub async fn remove(
     db: impl Database<'_>,
     company: CompanyId,
     channel: ChannelId,
     provider_message_id: &str,
+    applied: &[&str],
 ) -> Result<()> {
-    with_timeout(
-        sqlx::query(
-            "delete from early_statuses where company_id = $1 and channel_id = $2 and provider_message_id = $3",
-        )
-        .bind(company)
-        .bind(channel)
-        .bind(provider_message_id)
-        .execute(db),
-    )
-    .await?;
+    let delete = sqlx::query(
+        "delete from early_statuses
+         where company_id = $1 and channel_id = $2 and provider_message_id = $3 and status = any ($4)",
+    );
+    let delete = delete.bind(company).bind(channel).bind(provider_message_id).bind(applied);
+    with_timeout(delete.execute(db)).await?;
     Ok(())
 }
 

@@ -187,15 +187,31 @@ impl Inbound {
         }
         // The status stays stored: another program sent the message, or its id is not recorded yet.
         let Some(message) = self.find_message(company, channel, id).await? else { return Ok(()) };
+        // What is stored from here on is in the index again.
+        inbox.early_statuses.remove(id);
+        let is_left = self.apply_stored(company, channel, id, message).await;
+        if !matches!(is_left, Ok(false)) {
+            inbox.early_statuses.add(id, now());
+        }
+        is_left.map(drop)
+    }
+
+    /// Applies what is stored of a message, and deletes it. Returns whether something stays stored.
+    async fn apply_stored(
+        self: &Arc<Self>,
+        company: CompanyId,
+        channel: ChannelId,
+        id: &str,
+        message: MessageRef,
+    ) -> Result<bool, Refusal> {
         let db = self.base.db(company);
+        let mut applied = Vec::new();
         for early in early_statuses::of_message(db, company, channel, id).await? {
+            applied.push(early.delivery_status.status().as_str());
             self.update_status(company, message, early.delivery_status, early.at).await?;
         }
-        early_statuses::remove(db, company, channel, id).await?;
-        if !self.apply_early_revisions(company, channel, id).await? {
-            inbox.early_statuses.remove(id);
-        }
-        Ok(())
+        early_statuses::remove(db, company, channel, id, &applied).await?;
+        self.apply_early_revisions(company, channel, id).await
     }
 
     /// Applies early statuses from before a restart, and deletes expired ones, for the life of the process.
