@@ -267,13 +267,14 @@ impl Retention {
         }
         let tickets: Vec<TicketId> =
             due.iter().filter(|due| guards.contains_key(&due.contact_id)).map(|due| due.id).collect();
+        let marked: Vec<ContactId> = guards.keys().copied().collect();
         // Earlier decisions are in the tables after this, and the marks prevent new ones.
         self.base.arbiters.pass().await;
         let db = self.base.reads().tables(company).await?;
         // From here on the tickets are read from the tables, which delete all rows of one at once.
         self.end_actors(company, &tickets).await;
         let mut transaction = db.heavy().begin().await?;
-        let Some(removed) = retentions::remove(transaction.connection()?, rule, &tickets).await? else {
+        let Some(removed) = retentions::remove(transaction.connection()?, rule, (&tickets, &marked)).await? else {
             return Ok(None);
         };
         hotline_persistence::fail_point!("retention_removed", |_| std::process::abort());

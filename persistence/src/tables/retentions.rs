@@ -133,20 +133,20 @@ pub async fn due(
 
 /// Deletes the expired ones of these conversations with everything that belongs to them. Returns `None` if the
 /// company's retention has changed meanwhile. A conversation with a queued message or an active visitor's session
-/// stays.
+/// stays, and one whose contact the caller has not marked: it was merged into another.
 ///
 /// # Errors
 /// When the database cannot answer; then the transaction must be rolled back.
 pub async fn remove(
     db: &mut PgConnection,
     rule: &RetentionRule,
-    tickets: &[TicketId],
+    (tickets, marked): (&[TicketId], &[ContactId]),
 ) -> Result<Option<RemovedConversations>> {
     let company = rule.company_id;
     if !lock_rule(db, rule).await? {
         return Ok(None);
     }
-    let conversations = remove_tickets(db, rule, tickets).await?;
+    let conversations = remove_tickets(db, rule, tickets, marked).await?;
     let Some(last_close) = conversations.iter().map(|conversation| conversation.closed_at).max() else {
         return Ok(Some(RemovedConversations::default()));
     };
@@ -178,12 +178,13 @@ async fn remove_tickets(
     db: &mut PgConnection,
     rule: &RetentionRule,
     tickets: &[TicketId],
+    marked: &[ContactId],
 ) -> Result<Vec<ExpiredConversation>> {
     // Without `offset 0` the planner would scan all active or queued rows for each ticket, because their indexes are
     // small.
     let delete = sqlx::query_as(
         "delete from tickets t
-         where t.company_id = $1 and t.id = any ($2) and t.status = 'closed'
+         where t.company_id = $1 and t.id = any ($2) and t.contact_id = any ($4) and t.status = 'closed'
              and t.closed_at < now() - make_interval(hours => 24 * $3)
              and not exists (select from (
                  select s.ticket_id, s.status from webchat_sessions s
@@ -194,7 +195,7 @@ async fn remove_tickets(
                  offset 0) m where m.status = 'queued')
          returning t.id, t.contact_id, t.closed_at",
     );
-    with_timeout(delete.bind(rule.company_id).bind(tickets).bind(rule.days).fetch_all(db)).await
+    with_timeout(delete.bind(rule.company_id).bind(tickets).bind(rule.days).bind(marked).fetch_all(db)).await
 }
 
 /// Removes the content of the tickets' sessions. That a session existed proves that the webchat reaches the contact,
