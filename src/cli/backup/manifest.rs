@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::files::{self, BackupFileError, FILES_MAX, Sum, Sums};
-use crate::cli::Refusal;
+use crate::cli::{Refusal, failure};
 use crate::exit_code::Exit;
 
 pub const MANIFEST: &str = "manifest.json";
@@ -159,12 +159,15 @@ impl Manifest {
             }
             match verify_file(&backup.join(&name), &sum) {
                 Ok(()) => drop(verified.sums.insert(name, sum)),
-                Err(ManifestError::Invalid(refusal)) if is_of_message(&name) => {
-                    if damaged_files == DamagedFiles::Refuse {
-                        let hint = "`--skip-damaged-files` restores everything else";
-                        return Err(ManifestError::Invalid(Refusal::new(Exit::Data, format!("{refusal}. {hint}"))));
-                    }
-                    eprintln!("hotline: skipped: {refusal}");
+                Err(ManifestError::Invalid(refusal))
+                    if is_of_message(&name) && damaged_files == DamagedFiles::Refuse =>
+                {
+                    let hint = "`--skip-damaged-files` restores everything else";
+                    return Err(ManifestError::Invalid(Refusal::new(Exit::Data, format!("{refusal}. {hint}"))));
+                }
+                // A damaged disk may refuse to read it.
+                Err(error) if is_of_message(&name) && damaged_files == DamagedFiles::Skip => {
+                    eprintln!("hotline: skipped: {}", failure::chain(&error));
                     verified.damaged += 1;
                 }
                 Err(error) => return Err(error),

@@ -69,6 +69,11 @@ async fn damage_in_a_file_of_a_message_is_not_passed_on_and_keeps_nothing_else_f
     assert!(said.contains(&name) && said.contains("--skip-damaged-files"), "{said}");
     let skipped = done(restored.command(&["restore", text(&damaged), "--skip-damaged-files"])).await;
     assert_eq!((&skipped["files"], &skipped["damagedFiles"]), (&json!(0), &json!(1)));
+    // The same of one that cannot be read at all, as on a damaged disk.
+    std::fs::remove_file(&path).and_then(|()| std::fs::create_dir(&path)).expect("a folder in its place");
+    let unreadable = Installation::empty(true).await;
+    let skipped = done(unreadable.command(&["restore", text(&damaged), "--skip-damaged-files"])).await;
+    assert_eq!((&skipped["files"], &skipped["damagedFiles"]), (&json!(0), &json!(1)));
     let process = restored.serve(logs.path());
     assert_eq!(client(&process, &company).await.all("/messages?type=media").await.len(), 1);
     process.kill();
