@@ -1,6 +1,7 @@
 //! The records of a company as an integration keeps them that reads its events from the first one, and as the API shows them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
 
 use serde_json::{Value, json};
 
@@ -56,6 +57,14 @@ impl Kept {
         }
     }
 
+    /// The first record that the others have otherwise, as it is here and there.
+    pub fn difference(&self, others: &Self) -> Option<String> {
+        let Self { contacts, tickets, messages } = self;
+        first_difference(contacts, &others.contacts)
+            .or_else(|| first_difference(tickets, &others.tickets))
+            .or_else(|| first_difference(messages, &others.messages))
+    }
+
     /// The records that the API shows.
     pub async fn shown(api: &Api) -> Self {
         let mut shown = Self::default();
@@ -64,6 +73,12 @@ impl Kept {
         shown.messages.extend(api.all("/messages").await.iter().map(|row| (id(row), shown_message(row))));
         shown
     }
+}
+
+fn first_difference<T: Debug + PartialEq>(ours: &BTreeMap<i64, T>, theirs: &BTreeMap<i64, T>) -> Option<String> {
+    let ids: BTreeSet<i64> = ours.keys().chain(theirs.keys()).copied().collect();
+    let differing = ids.into_iter().find(|id| ours.get(id) != theirs.get(id))?;
+    Some(format!("{differing}: {:?} and {:?}", ours.get(&differing), theirs.get(&differing)))
 }
 
 /// Every event of a company.

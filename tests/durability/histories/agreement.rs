@@ -93,8 +93,10 @@ impl Agreement {
         if records.messages.len() != expected {
             found.push(format!("there are {} messages, and {expected} were written", records.messages.len()));
         }
-        if found.is_empty() && records.kept != Kept::shown(api).await {
-            found.push("the events do not make the records".to_owned());
+        if found.is_empty()
+            && let Some(difference) = records.kept.difference(&Kept::shown(api).await)
+        {
+            found.push(format!("the events do not make the records: {difference}"));
         }
         found
     }

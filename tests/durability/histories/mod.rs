@@ -29,7 +29,7 @@ use crate::scene::Scene;
 use crate::support::{PATIENCE, check_events, check_plain_events, eventually, patience};
 
 /// Histories of one company, one after the other: those of a group of people are all of one.
-const OF_COMPANY: u64 = 120;
+const OF_COMPANY: u64 = 60;
 
 /// Histories at once: enough to meet each other, and with a few calls each fewer than a channel has calls at once.
 const AT_ONCE: usize = 16;
@@ -48,7 +48,7 @@ const SHOWN: usize = 5;
 
 /// Companies without and with kills: with KILLS_LONG ten thousand histories, as `make kills` has it.
 fn companies() -> (u64, u64) {
-    if std::env::var_os("KILLS_LONG").is_some() { (67, 17) } else { (2, 1) }
+    if std::env::var_os("KILLS_LONG").is_some() { (134, 34) } else { (1, 1) }
 }
 
 /// The first seed, if none is said.
