@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use dashmap::DashMap;
 use hotline_persistence::tables::messages::MessageRef;
-use hotline_persistence::{Change, CompanyId};
+use hotline_persistence::{Change, CompanyId, ContactId};
 use tokio::sync::OnceCell;
 
 use super::ChannelKey;
@@ -19,6 +19,9 @@ use crate::ttl_cache::TtlCache;
 /// Maximum cached messages by provider's id: statuses and replies arrive soon after a message. Some 150 bytes each.
 const MESSAGES_MAX: usize = 100_000;
 
+/// Maximum cached ids of contacts, some 100 bytes each.
+const ADDRESSES_MAX: usize = 100_000;
+
 /// The inboxes of all channels.
 pub(crate) struct Inboxes {
     inboxes: DashMap<ChannelKey, Arc<OnceCell<Arc<Inbox>>>>,
@@ -27,6 +30,8 @@ pub(crate) struct Inboxes {
     pub(crate) named: NamedMessages,
     /// What was just sent, by which own echoes are recognized.
     pub(crate) own: OwnSends,
+    /// The provider's ids by which contacts are answered: those from which they wrote last.
+    addresses: TtlCache<(ChannelKey, ContactId), String>,
     /// Applies to a message the statuses that arrived before it was known.
     apply_early: OnceLock<ApplyEarlyStatuses>,
 }
@@ -42,6 +47,7 @@ impl Default for Inboxes {
             messages: TtlCache::new(MESSAGES_MAX, Duration::MAX),
             named: NamedMessages::default(),
             own: OwnSends::default(),
+            addresses: TtlCache::new(ADDRESSES_MAX, Duration::MAX),
             apply_early: OnceLock::new(),
         }
     }
@@ -58,11 +64,44 @@ impl Inboxes {
 
     /// Drops the inboxes of a company's channels.
     pub(crate) fn forget_company(&self, company: CompanyId) {
-        let Self { inboxes, messages, named, own, apply_early: _ } = self;
+        let Self { inboxes, messages, named, own, addresses, apply_early: _ } = self;
         inboxes.retain(|(of, _), _| *of != company);
         messages.remove_where(|((of, _), _)| *of == company);
         named.forget_company(company);
         own.forget_company(company);
+        addresses.remove_where(|((of, _), _)| *of == company);
+    }
+
+    /// The provider's id by which a contact is answered, if it is cached.
+    pub(crate) fn address(&self, channel: ChannelKey, contact: ContactId) -> Option<String> {
+        self.addresses.get(&(channel, contact))
+    }
+
+    /// Caches what the tables have, unless the contact has written meanwhile. Returns what is cached now.
+    pub(crate) fn cache_address(&self, channel: ChannelKey, contact: ContactId, address: String) -> String {
+        self.addresses.get_or_insert_with(&(channel, contact), || address)
+    }
+
+    /// A contact has written from this id. Returns whether they are answered by another one so far, or by one that is not cached.
+    pub(crate) fn record_address(&self, channel: ChannelKey, contact: ContactId, address: &str) -> bool {
+        let key = (channel, contact);
+        let is_other = self.addresses.get(&key).is_none_or(|cached| cached != address);
+        if is_other {
+            self.addresses.insert(key, address.to_owned());
+        }
+        is_other
+    }
+
+    /// Drops the cached id of a contact.
+    pub(crate) fn forget_address(&self, channel: ChannelKey, contact: ContactId) {
+        self.addresses.remove(&(channel, contact));
+    }
+
+    /// A contact was merged into another: what was sent to the one that has gone returns as an echo to the other, which has the
+    /// ids of both.
+    pub(crate) fn record_merge(&self, company: CompanyId, from: ContactId, into: ContactId) {
+        self.own.record_merge(company, from, into);
+        self.addresses.remove_where(|((of, _), contact)| *of == company && [from, into].contains(contact));
     }
 
     /// Drops index entries of early statuses from before this time.

@@ -49,9 +49,9 @@ impl Tickets {
         }
     }
 
-    /// Records that a contact was merged into another: what is sent to the one that has gone returns as an echo to the other.
+    /// Records that a contact was merged into another, for its messages on their way.
     pub(crate) fn record_merged(&self, company: CompanyId, from: ContactId, into: ContactId) {
-        self.scope.inboxes.own.record_merge(company, from, into);
+        self.scope.inboxes.record_merge(company, from, into);
     }
 
     /// The ticket that this one was merged into, or none.

@@ -1,5 +1,6 @@
 //! Contacts that are one person, and tickets that are one conversation, become one.
 
+mod answered;
 mod contacts;
 mod moved;
 mod races;

@@ -252,19 +252,19 @@ async fn address(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<(Str
     if let Some(number) = outgoing.number.as_ref().filter(|_| has_phone == Some(true)) {
         return Ok(Some((number.clone(), IdentityKind::Number)));
     }
-    let key = (channel, contact);
-    if let Some(address) = scope.addresses.get(&key) {
+    // The ids of a phone channel change, and may be those of groups.
+    let is_cached = has_phone == Some(false);
+    if is_cached && let Some(address) = scope.inboxes.address(channel, contact) {
         return Ok(Some((address, IdentityKind::UserId)));
     }
     let base = scope.base.clone();
     let query = async move { contacts::address_of(base.db(channel.0), channel.0, channel.1, contact).await };
     let found = scope.base.background.spawn(query).await.map_err(|error| error.to_string())?;
     let address = found.map_err(|error| error.to_string())?;
-    // The ids of a phone channel change.
-    if let Some((address, _)) = address.as_ref().filter(|_| has_phone == Some(false)) {
-        scope.addresses.insert(key, address.clone());
-    }
-    Ok(address)
+    Ok(match address {
+        Some((address, kind)) if is_cached => Some((scope.inboxes.cache_address(channel, contact, address), kind)),
+        address => address,
+    })
 }
 
 /// Records the outcome of a message in the log. Returns a place in the log at or after that entry, once the entry is

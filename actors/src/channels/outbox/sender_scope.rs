@@ -1,11 +1,10 @@
 //! State shared by the senders of all channels.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix::{Arbiter, ArbiterHandle};
 use futures_util::future::BoxFuture;
-use hotline_persistence::{ChannelId, CompanyId, ContactId, TicketId};
+use hotline_persistence::{CompanyId, TicketId};
 use tokio::sync::watch;
 
 use super::figures::Attempts;
@@ -14,10 +13,6 @@ use crate::Refusal;
 use crate::base::Base;
 use crate::channels::{InTransit, Inboxes, Provider};
 use crate::tickets::{Revise, UpdateDeliveryStatus};
-use crate::ttl_cache::TtlCache;
-
-/// Maximum cached addresses of contacts without a number.
-const ADDRESSES_MAX: usize = 100_000;
 
 /// Decides in a ticket what follows when the status of a message is known, and records what became of reactions.
 pub(crate) trait StatusDecider: Send + Sync {
@@ -43,7 +38,6 @@ pub(super) struct SenderScope {
     pub(super) base: Arc<Base>,
     pub(super) tickets: Arc<dyn StatusDecider>,
     pub(super) provider: Arc<dyn Provider>,
-    pub(super) addresses: TtlCache<((CompanyId, ChannelId), ContactId), String>,
     pub(super) inboxes: Arc<Inboxes>,
     /// The messages of campaigns, which may be withdrawn.
     pub(super) in_transit: Arc<InTransit>,
@@ -72,7 +66,6 @@ impl SenderScope {
             base,
             tickets,
             provider,
-            addresses: TtlCache::new(ADDRESSES_MAX, Duration::MAX),
             inboxes: inboxes.clone(),
             in_transit,
             status_recorder,
@@ -89,7 +82,6 @@ impl SenderScope {
             base: _,
             tickets: _,
             provider,
-            addresses,
             inboxes: _,
             in_transit: _,
             status_recorder: _,
@@ -98,7 +90,6 @@ impl SenderScope {
             stopping: _,
             senders: _,
         } = self;
-        addresses.remove_where(|((of, _), _)| *of == company);
         provider.forget_company(company);
     }
 

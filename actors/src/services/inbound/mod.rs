@@ -188,8 +188,9 @@ impl Inbound {
             self.attempt(company, channel, contact.id, &command).await
         };
         let received = on_conflict(self.contacts.cache(), company, attempt, is_receive_conflict).await;
-        if received.is_err() {
-            lock.record_uncertain(now());
+        match &received {
+            Ok(row) => self.record_address(company, channel, row.contact_id, &from),
+            Err(_) => lock.record_uncertain(now()),
         }
         received
     }
@@ -328,6 +329,25 @@ impl Inbound {
             self.rename_contact(company, contact.id, name.clone());
         }
         Ok(contact)
+    }
+
+    /// A contact is answered by the id from which they have written last. Saved after the answer.
+    fn record_address(self: &Arc<Self>, company: CompanyId, channel: ChannelId, contact: ContactId, from: &Sender) {
+        let (Some(address), None) = (&from.address, &from.number) else { return };
+        if !self.inboxes.record_address((company, channel), contact, address) {
+            return;
+        }
+        let (inbound, address) = (self.clone(), address.clone());
+        let save = async move {
+            if let Err(error) =
+                contacts::identities::record_use(inbound.base.db(company), company, channel, &address).await
+            {
+                // The next message tries it again.
+                inbound.inboxes.forget_address((company, channel), contact);
+                tracing::debug!(%error, "could not save by which id a contact is answered");
+            }
+        };
+        self.base.spawn_for(company, save);
     }
 
     /// A provider says that somebody has another number or id from now on. It is no message.

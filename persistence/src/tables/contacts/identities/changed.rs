@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
 use super::found::{Matches, find};
-use super::{Address, ContactRef, Keys, add_address, lock, suggest, watch};
+use super::{Address, ContactRef, Keys, add_address, lock, lock_rows, suggest, watch};
 use crate::error::with_timeout;
 use crate::{CompanyId, ContactId, Database, Result, phone_numbers};
 
@@ -36,7 +36,11 @@ pub async fn change(
     // A number that somebody had before the change is free for its next owner.
     let owner = of_new.by_address.as_ref().or(of_new.by_number.as_ref()).or(of_new.former(at));
     let Some(contact) = of_old.any().or(owner).cloned() else { return Ok(None) };
-    for (other, key) in of_old.owners(&old, at).chain(of_new.owners(&new, at)).filter(|(id, _)| *id != contact.id) {
+    let others = of_old.owners(&old, at).chain(of_new.owners(&new, at)).filter(|(id, _)| *id != contact.id);
+    let others: Vec<_> = others.collect();
+    let changed: Vec<ContactId> = others.iter().map(|(id, _)| *id).chain([contact.id]).collect();
+    lock_rows(&mut *connection, company, &changed).await?;
+    for (other, key) in others {
         suggest(&mut *connection, company, [contact.id, other], key).await?;
     }
     let tracker = watch(&mut *connection, company, &[contact.id]).await?.identified();
@@ -92,9 +96,7 @@ async fn end_address(
         "insert into contact_addresses as a (company_id, channel_id, address, contact_id, kind, created_at, until)
          values ($1, $2, $3, $4, $5, $6, $6)
          on conflict (company_id, channel_id, address) do update set until = excluded.until
-         where a.contact_id = excluded.contact_id and a.until is null
-           -- The provider's clock may be behind.
-           and a.created_at <= excluded.until + interval '10 minutes'",
+         where a.contact_id = excluded.contact_id and a.until is null and a.created_at <= excluded.until",
     );
     let end = end.bind(company).bind(channel).bind(value).bind(contact).bind(kind).bind(at);
     with_timeout(end.execute(db)).await.map_err(crate::table::map_constraint(&[]))?;
@@ -112,9 +114,25 @@ async fn end_number(
     let end = sqlx::query(
         "insert into contact_numbers as n (company_id, number, contact_id, until) values ($1, $2, $3, $4)
          on conflict (company_id, number, contact_id) do update set until = excluded.until
-         where n.until is null and coalesce(n.since, excluded.until) <= excluded.until + interval '10 minutes'",
+         where n.until is null and coalesce(n.since, excluded.until) <= excluded.until",
     );
     with_timeout(end.bind(company).bind(number).bind(contact).bind(at).execute(db)).await?;
+    Ok(())
+}
+
+/// A contact writes from a number that a merge has made a former one: they are answered there from now on. The other number is
+/// theirs as well.
+pub(super) async fn use_merged_number(
+    db: &mut PgConnection,
+    company: CompanyId,
+    contact: &ContactRef,
+    number: (&str, Option<&str>),
+) -> Result<()> {
+    set_number(&mut *db, company, contact, number, crate::clock::now()).await?;
+    let merged = sqlx::query(
+        "update contact_numbers set merged = true where company_id = $1 and contact_id = $2 and number = $3 and not merged",
+    );
+    with_timeout(merged.bind(company).bind(contact.id).bind(contact.number.as_deref()).execute(db)).await?;
     Ok(())
 }
 
@@ -134,7 +152,7 @@ pub(super) async fn set_number(
     // A later change is known: of the contact's current number, or away from this one.
     let later = sqlx::query_scalar(
         "select exists (select from contact_numbers where company_id = $1 and contact_id = $2
-             and (number = any ($3) and until >= $4 or number = $5 and until is null and since > $4 + interval '10 minutes'))",
+             and (number = any ($3) and until >= $4 or number = $5 and until is null and since > $4))",
     );
     let is_outdated: bool =
         with_timeout(later.bind(company).bind(contact.id).bind(&spellings).bind(at).bind(current).fetch_one(&mut *db))

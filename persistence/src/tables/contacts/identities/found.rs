@@ -9,14 +9,15 @@ use crate::error::with_timeout;
 use crate::{CompanyId, ContactId, Readers, Result, phone_numbers};
 
 /// The contacts of some keys, nearest first: by the address, by the number, by its other spelling, by a number that they had.
-const FIND: &str = "select c.id, c.name, c.number, c.verified, f.nearness, f.until, f.is_suggested from (
-        select a.contact_id as id, 0 as nearness, null::timestamptz as until, exists (
+const FIND: &str = "select c.id, c.name, c.number, c.verified, f.nearness, f.until, f.is_merged, f.is_suggested
+    from (
+        select a.contact_id as id, 0 as nearness, null::timestamptz as until, false as is_merged, exists (
                 select from contact_merge_suggestions s join contacts o on o.company_id = s.company_id and o.id = s.other_id
                 where s.company_id = $1 and s.contact_id = a.contact_id and o.number = any ($5)) as is_suggested
             from contact_addresses a where a.company_id = $1 and a.channel_id = $2 and a.address = $3
-        union all select id, case when number = $4 then 1 else 2 end, null, false
+        union all select id, case when number = $4 then 1 else 2 end, null, false, false
             from contacts where company_id = $1 and number = any ($5)
-        union all select contact_id, 3, until, false
+        union all select contact_id, 3, until, merged, false
             from contact_numbers where company_id = $1 and number = any ($5) and until is not null) f
     join contacts c on c.company_id = $1 and c.id = f.id order by f.nearness, f.until desc, c.id";
 
@@ -26,6 +27,7 @@ struct Match {
     contact: ContactRef,
     nearness: i32,
     until: Option<DateTime<Utc>>,
+    is_merged: bool,
     is_suggested: bool,
 }
 
@@ -39,6 +41,8 @@ pub(super) struct Matches {
     by_former_number: Option<ContactRef>,
     /// Until when they had it.
     former_until: Option<DateTime<Utc>>,
+    /// Whether they have another one only because of a merge.
+    is_merged: bool,
     /// Whether merging the two is suggested.
     is_suggested: bool,
 }
@@ -56,13 +60,15 @@ pub(super) async fn find(db: impl PgExecutor<'_>, company: CompanyId, keys: &Key
 impl Matches {
     fn of(found: Vec<Match>) -> Self {
         let mut matches = Self::default();
-        for Match { contact, nearness, until, is_suggested } in found {
+        for Match { contact, nearness, until, is_merged, is_suggested } in found {
             matches.is_suggested |= is_suggested;
             let place = match nearness {
                 0 => &mut matches.by_address,
                 1 | 2 => &mut matches.by_number,
                 _ => {
-                    matches.former_until = matches.former_until.or(until);
+                    if matches.by_former_number.is_none() {
+                        (matches.former_until, matches.is_merged) = (until, is_merged);
+                    }
                     &mut matches.by_former_number
                 }
             };
@@ -108,14 +114,20 @@ impl Matches {
         [&self.by_number, &self.by_former_number].into_iter().flatten().all(|found| found.id != contact.id)
     }
 
+    /// Whether the number is one of several that the contact has since a merge, and not the one by which they are answered.
+    pub(super) fn is_merged_number(&self) -> bool {
+        let is_theirs = |former: &ContactRef| self.any().is_some_and(|contact| contact.id == former.id);
+        self.is_merged && self.by_number.is_none() && self.by_former_number.as_ref().is_some_and(is_theirs)
+    }
+
     /// The contact, if nothing is left to be done: it has all of the keys.
     pub(super) fn settled(&self, keys: &Keys<'_>) -> Option<ContactRef> {
         let is_settled = match (keys.number.is_some(), keys.address.is_some()) {
             (false, false) => false,
-            (true, false) => true,
+            (true, false) => !self.is_merged_number(),
             (false, true) => self.by_address.is_some(),
             (true, true) if self.conflict().is_some() => self.is_suggested,
-            (true, true) => self.by_address.is_some() && !self.lacks_number(),
+            (true, true) => self.by_address.is_some() && !self.lacks_number() && !self.is_merged_number(),
         };
         self.any().filter(|_| is_settled).cloned()
     }

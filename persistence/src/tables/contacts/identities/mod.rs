@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
 
-use super::{ContactRef, record_created, watch};
+use super::{ContactRef, lock_rows, record_created, watch};
 use crate::error::{Holder, TakenValue, with_timeout};
 use crate::tables::text_enum;
 use crate::{ChannelId, CompanyId, ContactId, Database, Error, Result, phone_numbers};
@@ -182,6 +182,9 @@ async fn add(
     if let Some(number) = keys.number.filter(|_| matches.lacks_number()) {
         changed::set_number(&mut *db, company, contact, (number, profile.country), at).await?;
     }
+    if let Some(number) = keys.number.filter(|_| matches.is_merged_number()) {
+        changed::use_merged_number(&mut *db, company, contact, (number, profile.country)).await?;
+    }
     tracker.record(db, &[contact.id]).await
 }
 
@@ -325,6 +328,19 @@ pub async fn by_address(
     .await
 }
 
+/// A contact has written from an address. If they have several on the channel, they are answered there from now on.
+pub async fn record_use(db: impl Database<'_>, company: CompanyId, channel: ChannelId, address: &str) -> Result<()> {
+    let update = sqlx::query(
+        "update contact_addresses a set used_at = $4 where a.company_id = $1 and a.channel_id = $2 and a.address = $3
+             and exists (select from contact_addresses o where o.company_id = $1 and o.contact_id = a.contact_id
+                 and o.channel_id = $2 and o.address <> $3 and o.until is null
+                 and coalesce(o.used_at, o.created_at) >= coalesce(a.used_at, a.created_at))",
+    );
+    let update = update.bind(company).bind(channel).bind(address).bind(crate::clock::now());
+    with_timeout(update.execute(db)).await?;
+    Ok(())
+}
+
 /// Sets the name of a contact that was named by its number.
 pub async fn name_numbered(db: impl Database<'_>, company: CompanyId, contact: ContactId, name: &str) -> Result<()> {
     let update =
@@ -337,7 +353,7 @@ pub async fn name_numbered(db: impl Database<'_>, company: CompanyId, contact: C
     transaction.commit().await
 }
 
-/// A contact's address on a channel, as the provider used it last; `None` if it never did. A message that was written to a
+/// A contact's address on a channel, the one that was used last; `None` if they have none. A message that was written to a
 /// contact before it was merged finds the addresses with the one that stayed.
 pub async fn address_of(
     db: impl Database<'_>,
@@ -350,7 +366,7 @@ pub async fn address_of(
             "select address, coalesce(kind, 'userId') from contact_addresses
              where company_id = $1 and channel_id = $3 and contact_id = coalesce((
                  select into_id from merges where company_id = $1 and noun = 'contact' and id = $2), $2)
-             order by until is null desc, created_at desc limit 1",
+             order by until is null desc, coalesce(used_at, created_at) desc limit 1",
         )
         .bind(company)
         .bind(contact)

@@ -86,8 +86,9 @@ async fn move_numbers(
     let (of_from, of_into): (Option<String>, Option<String>) =
         with_timeout(current.bind(company).bind(from).bind(into).fetch_one(&mut *db)).await?;
     let moved = sqlx::query(
-        "insert into contact_numbers (company_id, number, contact_id, since, until)
-         select company_id, number, $3::bigint, since, case when number = $4 then until else coalesce(until, $5) end
+        "insert into contact_numbers (company_id, number, contact_id, since, until, merged)
+         select company_id, number, $3::bigint, since, case when number = $4 then until else coalesce(until, $5) end,
+             merged or until is null
          from contact_numbers where company_id = $1 and contact_id = $2
          on conflict (company_id, number, contact_id) do nothing",
     );
@@ -96,7 +97,7 @@ async fn move_numbers(
     let former = of_from.zip(of_into).filter(|(number, current)| !phone_numbers::is_same(number, current));
     if let Some((number, _)) = former {
         let end = sqlx::query(
-            "insert into contact_numbers (company_id, number, contact_id, until) values ($1, $2, $3, $4)
+            "insert into contact_numbers (company_id, number, contact_id, until, merged) values ($1, $2, $3, $4, true)
              on conflict (company_id, number, contact_id) do nothing",
         );
         with_timeout(end.bind(company).bind(number).bind(into).bind(at).execute(&mut *db)).await?;
