@@ -37,6 +37,20 @@ pub async fn named<T, E: Into<ApiError>>(
     }
 }
 
+/// The outcome of a merge of two records. Another merge may have come first: then the error has the id of the record that stays.
+pub async fn merged<T>(caller: &Caller, app: &App, records: [Mergeable; 2], outcome: ApiResult<T>) -> ApiResult<T> {
+    let mut outcome = outcome;
+    for record in records {
+        match outcome {
+            Err(error) if error.status == 404 && error.details.is_none() => {
+                outcome = Err(Box::pin(with_successor(caller, app, record, error)).await);
+            }
+            outcome => return outcome,
+        }
+    }
+    outcome
+}
+
 async fn with_successor(caller: &Caller, app: &App, record: Mergeable, error: ApiError) -> ApiError {
     let company = caller.company;
     let found = match record {
@@ -63,6 +77,9 @@ pub fn refused(conflict: MergeConflict, field: &str, id: &Value) -> ApiError {
             ("a visitor who is not verified has an active session with one of the contacts", "unverified_session")
         }
         MergeConflict::Erasure => ("one of the contacts is being erased", "erasure"),
+        MergeConflict::Campaign => {
+            ("a campaign has written to both contacts, and the outcome of neither message is known yet", "campaign")
+        }
         MergeConflict::OtherConversation => ("the tickets have different contacts or channels", "other_conversation"),
         MergeConflict::OpenTicket => ("the ticket that would go is open, and the other is closed", "open_ticket"),
     };

@@ -64,5 +64,5 @@ pub async fn merge(
         .await;
     hotline_persistence::fail_point!("contact_merge_committed", |_| std::process::abort());
     hold.settle().await;
-    merged
+    merges::merged(&caller, &app, [into, from].map(Mergeable::Contact), merged).await
 }

@@ -69,5 +69,5 @@ pub async fn merge(
         .await;
     hotline_persistence::fail_point!("ticket_merge_committed", |_| std::process::abort());
     hold.settle().await;
-    merged
+    merges::merged(&caller, &app, [into, from].map(Mergeable::Ticket), merged).await
 }

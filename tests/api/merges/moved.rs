@@ -6,7 +6,7 @@ use super::{contact, merge, shown};
 use crate::campaigns::{becomes, does, fast, list, made};
 use crate::outbox::Office;
 use crate::steps::{id, listed};
-use crate::support::{TestApp, check_plain_events};
+use crate::support::{TestApp, check_plain_events, eventually};
 
 const ANA: &str = "5511900000001";
 const OTHER: &str = "5511900000002";
@@ -99,7 +99,8 @@ async fn who_was_a_recipient_twice_is_written_to_once() {
     let campaign = made(api, body).await;
     does(api, campaign, "start").await;
     does(api, campaign, "pause").await;
-    merge(api, into, from).await.data(200);
+    // A message to one of them may be on its way.
+    eventually("what was sent is known", || async { merge(api, into, from).await.status == 200 }).await;
     does(api, campaign, "resume").await;
     becomes(api, campaign, "completed").await;
     let recipients = api.all(&format!("/campaigns/{campaign}/recipients")).await;
@@ -111,4 +112,60 @@ async fn who_was_a_recipient_twice_is_written_to_once() {
     assert!(to_last == 1 && (2..=3).contains(&calls.len()), "{} calls", calls.len());
     assert_eq!(app.api.get(&format!("/contacts/{from}")).await.status, 404);
     office.close().await;
+}
+
+#[actix_web::test]
+async fn of_two_recipients_the_one_that_was_written_to_stays() {
+    let app = TestApp::shared().await;
+    let api = &app.api;
+    let channel = app.company.phone;
+    // The status of each recipient, and whether a message was made for it; then the reason of a refusal, or who stays.
+    let cases = [
+        (("pending", true), ("unknown", true), Err("campaign")),
+        (("unknown", true), ("unknown", true), Err("campaign")),
+        (("skipped", false), ("sent", true), Ok("sent")),
+        (("failed", false), ("unknown", true), Ok("unknown")),
+        (("read", true), ("unknown", true), Ok("unknown")),
+        (("sent", true), ("pending", false), Ok("sent")),
+        (("pending", false), ("delivered", true), Ok("delivered")),
+        // Still to be written to.
+        (("pending", false), ("skipped", false), Ok("pending")),
+    ];
+    for (case, (into_is, from_is, outcome)) in cases.into_iter().enumerate() {
+        let into = contact(api, json!({"name": "Ana"})).await;
+        let from = contact(api, json!({"name": "Other"})).await;
+        let both = list(api, &[into, from]).await;
+        let campaign = made(api, fast(both, channel.0, "Hello")).await;
+        for (contact, (status, has_message)) in [(into, into_is), (from, from_is)] {
+            // Of a message that is not there: only the recipients matter.
+            let message = has_message.then_some(contact);
+            let insert = sqlx::query(
+                "insert into campaign_recipients (company_id, campaign_id, contact_id, status, message_id)
+                 values ($1, $2, $3, $4, $5)",
+            );
+            let insert = insert.bind(app.company.id).bind(campaign).bind(contact).bind(status).bind(message);
+            insert.execute(&app.db).await.expect("a recipient");
+        }
+        let reply = merge(api, into, from).await;
+        let recipients = async || -> Vec<(i64, String, Option<i64>)> {
+            let select = sqlx::query_as(
+                "select contact_id, status, message_id from campaign_recipients
+                 where company_id = $1 and campaign_id = $2 order by contact_id",
+            );
+            select.bind(app.company.id).bind(campaign).fetch_all(&app.db).await.expect("recipients")
+        };
+        match outcome {
+            Err(reason) => {
+                assert_eq!(reply.error(409, "ERR_API_CONFLICT")["reason"], reason, "{case}");
+                assert_eq!(recipients().await.len(), 2, "{case}");
+            }
+            Ok(status) => {
+                reply.data(200);
+                let written_to = [(into, into_is), (from, from_is)].into_iter().find(|(_, is)| *is == (status, true));
+                let message = written_to.map(|(contact, _)| contact);
+                assert_eq!(recipients().await, [(into, status.to_owned(), message)], "{case}");
+            }
+        }
+    }
+    app.stop().await;
 }

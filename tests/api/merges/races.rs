@@ -301,3 +301,22 @@ async fn every_race_of_up_to_five_steps_on_four_tickets_loses_nothing() {
     check_events(&app.db, app.company.id).await;
     app.stop().await;
 }
+
+#[actix_web::test]
+async fn of_merges_at_once_each_is_done_or_names_the_one_that_stays() {
+    let app = TestApp::shared().await;
+    let api = &app.api;
+    for _ in 0..ROUNDS {
+        let contact = async || id(api.post("/contacts", json!({"name": "Somebody"})).await.data(201));
+        let (into, from) = (contact().await, contact().await);
+        let replies =
+            join_all([(into, from), (into, from), (from, into)].map(|(one, other)| merge(api, one, other))).await;
+        let done: Vec<i64> =
+            replies.iter().filter(|reply| reply.status == 200).map(|reply| id(reply.data(200))).collect();
+        let [stays] = done[..] else { panic!("{done:?} stay") };
+        for refused in replies.iter().filter(|reply| reply.status != 200) {
+            assert_eq!(refused.error(404, "ERR_API_NOT_FOUND"), &json!({"mergedInto": stays}));
+        }
+    }
+    app.stop().await;
+}

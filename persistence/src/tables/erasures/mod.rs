@@ -87,6 +87,11 @@ impl From<ErasureRow> for Erasure {
 /// # Errors
 /// [`Error::NotFound`] when there is no such company; other errors when the database cannot answer.
 pub async fn request(db: impl Database<'_>, company: CompanyId, contact: ContactId) -> Result<()> {
+    let mut transaction = db.transaction().await?;
+    let connection = transaction.connection()?;
+    // A merge of the contact ends first, or finds that the contact is being erased.
+    let hold = sqlx::query("select from contacts where company_id = $1 and id = $2 for key share");
+    with_timeout(hold.bind(company).bind(contact).execute(&mut *connection)).await?;
     let request = sqlx::query(
         "insert into erasures (company_id, contact_id)
          select c.id, x.contact from companies c cross join lateral (
@@ -97,7 +102,8 @@ pub async fn request(db: impl Database<'_>, company: CompanyId, contact: Contact
              done_at = null
          where erasures.done_at is not null",
     );
-    let requested = with_timeout(request.bind(company).bind(contact).execute(db)).await?.rows_affected();
+    let requested = with_timeout(request.bind(company).bind(contact).execute(connection)).await?.rows_affected();
+    transaction.commit().await?;
     if requested == 0 && find(db, company, contact).await?.is_none() { Err(Error::NotFound("company")) } else { Ok(()) }
 }
 

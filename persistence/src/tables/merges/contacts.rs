@@ -38,12 +38,13 @@ pub struct ContactMerge<'a> {
 pub async fn merge_contacts(db: &mut PgConnection, merge: &ContactMerge<'_>) -> Result<MergeOutcome<ContactRow>> {
     let ContactMerge { company, into, from, .. } = *merge;
     identities::lock_contacts(&mut *db, company, &[into, from]).await?;
-    let (into_row, from_row) = hold(&mut *db, merge).await?;
+    let others = identities::suggested_to(&mut *db, company, from).await?;
+    let (into_row, from_row) = hold(&mut *db, merge, &others).await?;
     if let Some(conflict) = find_conflict(&mut *db, company, &into_row, &from_row).await? {
         return Ok(Err(conflict));
     }
     let pairs = open_pairs(&mut *db, company, into, from).await?;
-    let before = Before::read(&mut *db, merge, &pairs).await?;
+    let before = Before::read(&mut *db, merge, others, &pairs).await?;
     // What takes long comes before what locks the zones of tickets, for which the persister would wait.
     move_messages(&mut *db, company, from, into).await?;
     let mut held = Vec::with_capacity(pairs.len());
@@ -95,14 +96,14 @@ impl Held {
 }
 
 /// Locks both contacts and reads them: the one that stays, then the one that goes. Concurrent changes of them, and of what
-/// refers to them, come first or find them merged.
-async fn hold(db: &mut PgConnection, merge: &ContactMerge<'_>) -> Result<(Held, Held)> {
+/// refers to them, come first or find them merged. Others that change with them are locked too.
+async fn hold(db: &mut PgConnection, merge: &ContactMerge<'_>, others: &[ContactId]) -> Result<(Held, Held)> {
     let lock = sqlx::query_as(
         "select id, number, number_country, external_id, verified, is_group, updated_at from contacts
          where company_id = $1 and id = any ($2) order by id for update",
     );
-    let mut rows: Vec<Held> =
-        with_timeout(lock.bind(merge.company).bind(vec![merge.into, merge.from]).fetch_all(db)).await?;
+    let ids = [&[merge.into, merge.from], others].concat();
+    let mut rows: Vec<Held> = with_timeout(lock.bind(merge.company).bind(ids).fetch_all(db)).await?;
     let mut take = |id: ContactId| {
         let index = rows.iter().position(|row| row.id == id).ok_or(Error::NotFound("contact"))?;
         Ok::<_, Error>(rows.swap_remove(index))
@@ -128,12 +129,19 @@ async fn find_conflict(
     let find = sqlx::query_as(
         "select exists (select from erasures where company_id = $1 and contact_id = any ($2) and done_at is null),
              exists (select from webchat_sessions where company_id = $1 and contact_id = any ($2)
-                 and status = 'active' and not verified)",
+                 and status = 'active' and not verified),
+             exists (select from campaign_recipients where company_id = $1 and contact_id = any ($2)
+                 and message_id is not null and status in ('pending', 'unknown')
+                 group by campaign_id having count(*) > 1)",
     );
-    let (is_erased, is_unverified): (bool, bool) =
+    let (is_erased, is_unverified, is_written_to): (bool, bool, bool) =
         with_timeout(find.bind(company).bind(vec![into.id, from.id]).fetch_one(db)).await?;
     if is_erased {
         return Ok(Some(MergeConflict::Erasure));
+    }
+    // One recipient has one message, by which its outcome becomes known.
+    if is_written_to {
+        return Ok(Some(MergeConflict::Campaign));
     }
     Ok((is_unverified && (into.verified || from.verified)).then_some(MergeConflict::UnverifiedSession))
 }
@@ -167,11 +175,15 @@ struct Before {
 }
 
 impl Before {
-    async fn read(db: &mut PgConnection, merge: &ContactMerge<'_>, pairs: &[(TicketId, TicketId)]) -> Result<Self> {
+    async fn read(
+        db: &mut PgConnection,
+        merge: &ContactMerge<'_>,
+        mut others: Vec<ContactId>,
+        pairs: &[(TicketId, TicketId)],
+    ) -> Result<Self> {
         let ContactMerge { company, into, from, .. } = *merge;
         let contact = contacts::find(&mut *db, company, into).await?.ok_or(Error::NotFound("contact"))?;
         let gone = contacts::find(&mut *db, company, from).await?.ok_or(Error::NotFound("contact"))?;
-        let mut others = identities::suggested_to(&mut *db, company, from).await?;
         others.retain(|other| *other != into);
         let tracker = contacts::watch(&mut *db, company, &others).await?;
         let of_contact =
@@ -271,11 +283,9 @@ async fn move_records(db: &mut PgConnection, company: CompanyId, from: ContactId
 async fn move_recipients(db: &mut PgConnection, company: CompanyId, from: ContactId, into: ContactId) -> Result<()> {
     for statement in [
         "delete from campaign_recipients i using campaign_recipients f
-         where f.company_id = $1 and f.contact_id = $2 and (f.status <> 'pending' or f.message_id is not null)
+         where f.company_id = $1 and f.contact_id = $2 and f.message_id is not null
              and i.company_id = f.company_id and i.campaign_id = f.campaign_id and i.contact_id = $3
-             and ((i.status = 'pending' and i.message_id is null)
-                 or (f.message_id is not null and f.status in ('pending', 'unknown')
-                     and i.status not in ('pending', 'unknown')))",
+             and (i.message_id is null or (f.status in ('pending', 'unknown') and i.status not in ('pending', 'unknown')))",
         "update campaign_recipients f set contact_id = $3 where f.company_id = $1 and f.contact_id = $2
              and not exists (select from campaign_recipients i where i.company_id = f.company_id
                  and i.campaign_id = f.campaign_id and i.contact_id = $3)",

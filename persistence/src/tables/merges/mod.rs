@@ -38,6 +38,8 @@ pub enum MergeConflict {
     UnverifiedSession,
     /// One of the contacts is being erased.
     Erasure,
+    /// A campaign has written to both contacts, and the outcome of neither message is known.
+    Campaign,
     /// The tickets have different contacts or channels.
     OtherConversation,
     /// The ticket that would go is open, and the one that would stay is closed.

@@ -35,6 +35,9 @@ pub struct TicketMerge<'a> {
 /// # Errors
 /// [`Error::NotFound`] when one of them does not exist; [`Error::Unavailable`] when their contact is not the held one any more.
 pub async fn merge_tickets(db: &mut PgConnection, merge: &TicketMerge<'_>) -> Result<MergeOutcome<LoadedTicket>> {
+    // Who renews what is in memory waits for this transaction's end at the contact, as after a merge of contacts.
+    let contact = sqlx::query("select from contacts where company_id = $1 and id = $2 for no key update");
+    with_timeout(contact.bind(merge.company).bind(merge.contact).execute(&mut *db)).await?;
     let (into, from) = hold(&mut *db, merge).await?;
     if (into.contact_id, into.channel_id) != (from.contact_id, from.channel_id) {
         return Ok(Err(MergeConflict::OtherConversation));
