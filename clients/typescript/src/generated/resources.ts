@@ -879,8 +879,9 @@ export class Contacts extends Resource {
    * Merge a contact into another. Merges the contact `fromContactId` into the contact of the path, which stays.
    * What it has set stays, empty fields and missing custom fields are filled, and tags are united.
    * Conversations, identities, cards, sessions, scheduled messages, campaigns and list memberships go over; of
-   * two open tickets of a channel, the older stays. Afterwards the other id is answered with `404` and
-   * `details.mergedInto`. Requires the permission `contacts` `POST`.
+   * two open tickets of a channel, the older stays. A contact with several numbers or ids is answered where
+   * they have written last. Afterwards the other id is answered with `404` and `details.mergedInto`. Requires
+   * the permission `contacts` `POST`.
    */
   merge(contactId: number, body: t.ContactMerge, options: ConditionalWriteOptions = {}): Promise<t.Contact> {
     return this.transport.data<t.Contact>({ id: "mergeContacts", method: "POST", path: `/api/v1/contacts/${segment(contactId)}/merge`, body, keyed: true }, options);

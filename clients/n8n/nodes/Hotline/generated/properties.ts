@@ -251,7 +251,7 @@ export const PROPERTIES: INodeProperties[] = [
         "name": "Merge",
         "value": "merge",
         "action": "Merge a contact into another",
-        "description": "Merges the contact fromContactId into the contact of the path, which stays. What it has set stays, empty fields and missing custom fields are filled, and tags are united. Conversations, identities, cards, sessions, scheduled messages, campaigns and list memberships go over; of two open tickets of a channel, the older stays. Afterwards the other id is answered with 404 and details.mergedInto."
+        "description": "Merges the contact fromContactId into the contact of the path, which stays. What it has set stays, empty fields and missing custom fields are filled, and tags are united. Conversations, identities, cards, sessions, scheduled messages, campaigns and list memberships go over; of two open tickets of a channel, the older stays. A contact with several numbers or ids is answered where they have written last. Afterwards the other id is answered with 404 and details.mergedInto."
       },
       {
         "name": "Remove Tag",
