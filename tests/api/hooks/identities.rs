@@ -163,8 +163,10 @@ async fn who_hides_their_number_is_answered_by_id_until_the_number_is_known() {
 async fn a_changed_number_or_id_is_the_same_contact_and_the_old_one_still_finds_it() {
     let app = TestApp::shared().await;
     let channel = Hooked::phone(&app).await;
-    let (new, newer, start) = ("5511900000077", "5511900000078", now_s());
-    channel.told(&app.api, &said(&channel, "wamid.1", "hi", Some(MARIA), Some(B1))).await;
+    let (new, newer, start) = ("5511900000077", "5511900000078", now_s() - 100);
+    let mut hello = said(&channel, "wamid.1", "hi", Some(MARIA), Some(B1));
+    hello["entry"][0]["changes"][0]["value"]["messages"][0]["timestamp"] = start.to_string().into();
+    channel.told(&app.api, &hello).await;
     let first = messages(&app.api, channel.id).await.remove(0);
     let changed = |mid: &str, at_s: i64, from: &str, to: &str| {
         let part = json!({"type": "user_changed_number", "wa_id": to, "user_id": B2, "previous_user_id": B1, "body": "changed"});

@@ -90,6 +90,7 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
         }
         Err(reason) => return AttemptOutcome::Retry(SendFailure::Retry { reason, after: None }),
     };
+    wait_until_unmarked(scope, &outgoing).await;
     let channel = outgoing.message.channel_id;
     if let Some(row) = outgoing.begin_attempt(now())
         && scope.status_recorder.record_attempt(channel, row).await.is_none()
@@ -267,9 +268,19 @@ async fn address(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<(Str
     })
 }
 
+/// Waits while the recipient is being merged or deleted: all their rows are locked until then, and whatever is written with a
+/// record of one of them, of any company, would wait in the database.
+async fn wait_until_unmarked(scope: &SenderScope, outgoing: &Outgoing) {
+    let (company, contact) = (outgoing.message.company_id, outgoing.contact());
+    while scope.tickets.is_marked(company, contact) {
+        scope.tickets.wait_until_unmarked(company, contact).await;
+    }
+}
+
 /// Records the outcome of a message in the log. Returns a place in the log at or after that entry, once the entry is
 /// durable. None: it cannot be recorded, and the message must not be sent again in this run.
 pub(super) async fn record(scope: Arc<SenderScope>, outgoing: Outgoing, decision: Decision) -> Option<Seq> {
+    wait_until_unmarked(&scope, &outgoing).await;
     let message = &outgoing.message;
     let Decision { delivery_status, at, provider_message_id, is_named } = decision;
     let background = scope.base.background.clone();

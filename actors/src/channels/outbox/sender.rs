@@ -84,6 +84,8 @@ pub struct ChannelSender {
     is_paused: bool,
     /// Notified once a pause has begun and nothing is pending.
     paused: Option<oneshot::Sender<()>>,
+    /// Messages whose doubt has ended since: their outcome is recorded after the pause.
+    ended_doubts: Vec<Event>,
     _registration: watch::Receiver<()>,
 }
 
@@ -200,6 +202,9 @@ impl Handler<Resume> for ChannelSender {
     fn handle(&mut self, _: Resume, _: &mut Self::Context) {
         self.is_paused = false;
         self.paused = None;
+        for event in std::mem::take(&mut self.ended_doubts) {
+            self.handle_event(event);
+        }
     }
 }
 
@@ -253,6 +258,7 @@ impl ChannelSender {
             idle_until: None,
             is_paused: false,
             paused: None,
+            ended_doubts: Vec::new(),
             _registration: scope.register(),
         };
         Self::start_in_arbiter(scope.arbiter(), |_| sender)
@@ -267,6 +273,7 @@ impl ChannelSender {
         let (company, channel) = self.channel;
         tracing::error!(channel.id = %channel, company.id = %company, "channel sender failed unexpectedly; restarting it");
         self.state = SenderState::new(self.options());
+        self.ended_doubts.clear();
         self.outbox.restart(self.scope.base.store.log.last_of(company));
         self.idle_until = Some(Instant::now() + DEFECT_PAUSE);
     }
@@ -320,7 +327,10 @@ impl ChannelSender {
     fn handle_ready_events(&mut self, task: &mut Context<'_>) -> bool {
         let mut has_handled = false;
         while let Poll::Ready(Some(event)) = self.state.pending_events.poll_next_unpin(task) {
-            self.handle_event(event);
+            match event {
+                Event::DoubtEnded { .. } if self.is_paused => self.ended_doubts.push(event),
+                event => self.handle_event(event),
+            }
             has_handled = true;
         }
         has_handled

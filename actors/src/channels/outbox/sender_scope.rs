@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use actix::{Arbiter, ArbiterHandle};
 use futures_util::future::BoxFuture;
-use hotline_persistence::{CompanyId, TicketId};
+use hotline_persistence::{CompanyId, ContactId, TicketId};
 use tokio::sync::watch;
 
 use super::figures::Attempts;
@@ -16,6 +16,12 @@ use crate::tickets::{Revise, UpdateDeliveryStatus};
 
 /// Decides in a ticket what follows when the status of a message is known, and records what became of reactions.
 pub(crate) trait StatusDecider: Send + Sync {
+    /// Whether the contact is being merged or deleted.
+    fn is_marked(&self, company: CompanyId, contact: ContactId) -> bool;
+
+    /// Waits until the contact is merged or deleted, or for some seconds.
+    fn wait_until_unmarked(&self, company: CompanyId, contact: ContactId) -> BoxFuture<'_, ()>;
+
     /// Records the status of a message in its ticket.
     fn record_status(
         &self,
