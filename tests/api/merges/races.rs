@@ -10,6 +10,7 @@ use super::{merge, merge_tickets, says};
 use crate::hooks::{Hooked, Setup, messages, tickets};
 use crate::outbox::Office;
 use crate::steps::{close, id, listed, sent};
+use crate::support::provider::Answer;
 use crate::support::{Api, TestApp, check_events, eventually};
 
 /// Merges, each at another moment among what comes.
@@ -319,4 +320,46 @@ async fn of_merges_at_once_each_is_done_or_names_the_one_that_stays() {
         }
     }
     app.stop().await;
+}
+
+#[actix_web::test]
+async fn what_becomes_of_a_message_meanwhile_holds_up_no_other_company() {
+    let office = Office::open().await;
+    let (app, api) = (&office.app, &office.app.api);
+    let setup = Setup { provider_url: Some(&office.provider.url), ..Setup::default() };
+    let channel = Hooked::create(app, &app.company, Whatsapp, setup).await;
+    let (company, neighbour) = app.another_company().await;
+    let tag = id(api.post("/tags", json!({"name": "VIP"})).await.data(201));
+    let contact = async |body: Value| id(api.post("/contacts", body).await.data(201));
+    let into = contact(json!({"name": "Ana"})).await;
+    let from = contact(json!({"name": "Ana", "number": "5511900000001", "tagIds": [tag]})).await;
+    office.provider.next(&channel.account, [Answer::Held(Box::new(Answer::Accept))]);
+    let message = json!({"channelId": channel.id, "contactId": from, "type": "text", "body": "on its way"});
+    let message = id(&sent(api, message).await);
+    office.provider.called_times(&channel.account, 1).await;
+    // The merge has locked the messages when it waits for the tag.
+    let mut held = app.db.begin().await.expect("a transaction");
+    let hold = "select from tags where company_id = $1 and id = $2 for update";
+    sqlx::query(hold).bind(app.company.id).bind(tag).execute(&mut *held).await.expect("a lock");
+    let merging = merge(api, into, from);
+    let meanwhile = async {
+        let waits = "select exists (select from pg_stat_activity where datname = current_database()
+            and wait_event_type = 'Lock' and query like '%contact_tags%')";
+        let is_waiting = async || -> bool { sqlx::query_scalar(waits).fetch_one(&app.db).await.expect("an answer") };
+        eventually("the merge waits", is_waiting).await;
+        office.provider.release();
+        office.provider.accepts(&channel.account, 1).await;
+        // What a neighbour writes reaches the tables.
+        let body = json!({"channelId": company.phone, "number": "5511900000009", "type": "text", "body": "hello"});
+        let theirs = sent(&neighbour, body).await;
+        let listed = neighbour.get(&format!("/messages?ticketId={}", theirs["ticketId"])).await;
+        assert_eq!(listed.data(200).as_array().map(Vec::len), Some(1));
+        assert!(is_waiting().await, "the merge was held too briefly to show anything");
+        held.rollback().await.expect("the lock is released");
+    };
+    let (merged, ()) = futures_util::future::join(merging, meanwhile).await;
+    merged.data(200);
+    let is_sent = async || api.get(&format!("/messages/{message}")).await.data(200)["status"] == "sent";
+    eventually("its status is recorded", is_sent).await;
+    office.close().await;
 }
