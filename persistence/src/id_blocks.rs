@@ -40,8 +40,8 @@ struct Block {
 impl IdBlocks {
     /// Reserves a block of each kind.
     ///
-    /// Only the database's single writer may call this, under its `epoch` and after recovery: it reclaims ids that an
-    /// earlier process reserved and did not use.
+    /// Only the database's single writer may call this, under its `epoch` and after recovery. Of an earlier process that was
+    /// killed, the rest of its blocks stays unused.
     pub async fn reserve(db: &PgPool, epoch: i64) -> Result<Self> {
         let mut blocks = Vec::new();
         for (kind, highest) in [
@@ -57,7 +57,7 @@ impl IdBlocks {
                     "select max(x.id) from companies c, lateral (select id from messages where company_id = c.id order by id desc limit 1) x",
                 ),
             ),
-            // Unused event ids are not reclaimed; finding the highest would read all events.
+            // Finding the highest would read all events.
             ("event", None),
             (
                 "schedule",
@@ -79,7 +79,9 @@ impl IdBlocks {
                 None => None,
             };
             let next: i64 = sqlx::query_scalar(
-                "update id_blocks set next = coalesce($2::bigint + 1, next) + $3 where kind = $1 returning next",
+                // Never lower: the newest records may have been deleted, and whoever knows of them must not meet others under
+                // their ids.
+                "update id_blocks set next = greatest($2::bigint + 1, next) + $3 where kind = $1 returning next",
             )
             .bind(kind)
             .bind(used)
@@ -186,7 +188,7 @@ impl IdBlocks {
     /// Returns unused ids: at a clean shutdown, after the last flush.
     ///
     /// # Errors
-    /// When the database cannot answer; the next start reclaims the ids, except for events.
+    /// When the database cannot answer; then the ids are never used.
     pub async fn give_back(&self, db: &PgPool) -> Result<()> {
         let BlockOwner::Alone(epoch) = self.owner else { return Ok(()) };
         for block in self.inner.iter() {

@@ -301,3 +301,20 @@ async fn an_update_whose_answer_was_lost_is_seen_by_conversations() {
     eventually("the ticket shows the change", || async { shown().await["name"] == "Ana" }).await;
     app.stop().await;
 }
+
+#[actix_web::test]
+async fn their_ids_are_not_used_again_after_a_restart() {
+    let app = OwnApp::start().await;
+    let say = async |app: &OwnApp, number: &str| {
+        let body = json!({"channelId": app.company.phone, "number": number, "type": "text", "body": "x"});
+        sent(&app.api, body).await
+    };
+    say(&app, "5511900000001").await;
+    let newest = say(&app, "5511900000002").await;
+    close(&app.api, newest["ticketId"].as_i64().expect("a ticket")).await;
+    deleted(&app.api, &format!("{PATH}/{}", newest["contactId"])).await;
+    let app = restarted(app).await;
+    let next = say(&app, "5511900000003").await;
+    assert!(id(&next) > id(&newest) && next["ticketId"].as_i64() > newest["ticketId"].as_i64(), "{next}");
+    app.stop().await;
+}
