@@ -186,6 +186,10 @@ impl<'a> EventCollector<'a> {
             let ids = self.schedules.iter().map(|(_, row)| (row.company_id, row.id));
             previous.schedules = schedules::find_all(db, ids).await?;
         }
+        // Other changes of them come before, or after what is written here.
+        for (company, ids) in by_company(self.contacts.keys().copied()) {
+            contacts::lock_rows(&mut *db, company, &ids).await.map_err(as_sqlx)?;
+        }
         previous.contacts = self.load_contacts(db).await?;
         Ok(previous)
     }
@@ -244,6 +248,5 @@ impl<'a> EventCollector<'a> {
 }
 
 fn changed_fields(before: &ContactRow, after: &ContactRow) -> Option<Value> {
-    let json = |row| serde_json::to_value(row).unwrap_or_default();
-    events::previous(&json(before), &json(after))
+    events::previous(&contacts::without_last_channel(before), &contacts::without_last_channel(after))
 }

@@ -19,7 +19,7 @@ use sqlx::types::Json;
 use sqlx::{AssertSqlSafe, FromRow, PgConnection, PgExecutor};
 
 pub use events::{ContactTracker, record_created, watch};
-pub(crate) use events::{lock_rows, record_merged, write_removal_events};
+pub(crate) use events::{lock_rows, record_merged, without_last_channel, write_removal_events};
 pub use find_or_create::{ContactByNumber, find_or_create_by_number};
 pub use identities::{address_of, by_address, name_numbered};
 pub use last_channel::ContactChannel;

@@ -105,7 +105,11 @@ pub(crate) async fn set_referral(db: &mut PgConnection, rows: &[&ReferralRow]) -
              media_type = coalesce(held.media_type, c.media_type),
              media_url = coalesce(held.media_url, c.media_url),
              updated_at = greatest(c.updated_at, held.at)
-         from held where c.company_id = held.company_id and c.id = held.id",
+         from held where c.company_id = held.company_id and c.id = held.id and (
+             coalesce(held.ctwa_clid, c.ctwa_clid), coalesce(held.source_url, c.source_url),
+             coalesce(held.source_id, c.source_id), coalesce(held.headline, c.headline),
+             coalesce(held.media_type, c.media_type), coalesce(held.media_url, c.media_url)
+         ) is distinct from (c.ctwa_clid, c.source_url, c.source_id, c.headline, c.media_type, c.media_url)",
     )
     .bind(rows.iter().map(|row| row.company_id).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.contact_id).collect::<Vec<_>>())
