@@ -98,12 +98,15 @@ impl Held {
 /// Locks both contacts and reads them: the one that stays, then the one that goes. Concurrent changes of them, and of what
 /// refers to them, come first or find them merged. Others that change with them are locked too.
 async fn hold(db: &mut PgConnection, merge: &ContactMerge<'_>, others: &[ContactId]) -> Result<(Held, Held)> {
+    // The others live on meanwhile: rows that refer to them can be written.
+    let all = [&[merge.into, merge.from], others].concat();
+    contacts::lock_rows(&mut *db, merge.company, &all).await?;
     let lock = sqlx::query_as(
         "select id, number, number_country, external_id, verified, is_group, updated_at from contacts
          where company_id = $1 and id = any ($2) order by id for update",
     );
-    let ids = [&[merge.into, merge.from], others].concat();
-    let mut rows: Vec<Held> = with_timeout(lock.bind(merge.company).bind(ids).fetch_all(db)).await?;
+    let mut rows: Vec<Held> =
+        with_timeout(lock.bind(merge.company).bind(vec![merge.into, merge.from]).fetch_all(db)).await?;
     let mut take = |id: ContactId| {
         let index = rows.iter().position(|row| row.id == id).ok_or(Error::NotFound("contact"))?;
         Ok::<_, Error>(rows.swap_remove(index))
