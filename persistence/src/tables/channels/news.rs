@@ -77,9 +77,11 @@ pub async fn set_phone_news(db: impl Database<'_>, company: CompanyId, id: Chann
 pub async fn add_alert(db: impl Database<'_>, company: CompanyId, id: ChannelId, alert: &str) -> Result<()> {
     let mut transaction = db.transaction().await?;
     let update = sqlx::query(
-        "update channels c set last_error = $3, updated_at = now() from channels before
-         where c.company_id = $1 and c.id = $2 and before.company_id = $1 and before.id = $2
-           and c.status = 'connected' and c.last_error is distinct from $3
+        "with before as (
+             select last_error from channels where company_id = $1 and id = $2 for no key update
+         )
+         update channels c set last_error = $3, updated_at = now() from before
+         where c.company_id = $1 and c.id = $2 and c.status = 'connected' and c.last_error is distinct from $3
          returning c.*, before.last_error as previous_error",
     );
     let update = update.bind(company).bind(id).bind(alert).fetch_optional(transaction.connection()?);
