@@ -354,7 +354,11 @@ async fn sweep(shared: &Shared, company: CompanyId) -> Result<()> {
     // Read first: events added meanwhile have higher ids.
     let last = events::last_id(db(), company).await?;
     let first = events::first_id(db(), company).await?.map_or(last.0 + 1, |first| first.0);
-    for webhook in webhooks::ids(db(), company).await? {
+    let webhooks = webhooks::ids(db(), company).await?;
+    if webhooks.is_empty() {
+        return Ok(());
+    }
+    for webhook in webhooks {
         loop {
             let Some(_presence) = store.ownership().try_enter(company) else { return Ok(()) };
             let dropped = deliveries::drop_to(db(), company, webhook, first - 1).await?;
@@ -366,5 +370,6 @@ async fn sweep(shared: &Shared, company: CompanyId) -> Result<()> {
             }
         }
     }
-    Ok(())
+    let Some(_presence) = store.ownership().try_enter(company) else { return Ok(()) };
+    deliveries::drop_zones_to(db(), company, first - 1).await
 }

@@ -385,6 +385,13 @@ pub struct DropOutcome {
     pub are_due: bool,
 }
 
+/// Deletes the zones of deliveries up to a given event, once no webhook of the company has one.
+pub async fn drop_zones_to(db: impl PgExecutor<'_>, company: CompanyId, event: i64) -> Result<()> {
+    let delete = sqlx::query("delete from zones where company_id = $1 and noun = 'delivery' and zone < $2 >> 10");
+    with_timeout(delete.bind(company).bind(event).execute(db)).await?;
+    Ok(())
+}
+
 /// Deletes deliveries of expired events up to a given one; at most [`REMOVED_AT_ONCE`]. Deliveries that waited for one
 /// of them become due: the caller must notify the service ([`wake`]).
 pub async fn drop_to(
@@ -411,8 +418,6 @@ pub async fn drop_to(
                      where w.company_id = $1 and w.webhook_id = $2 and w.lane = d.lane and w.status = 'pending'
                          and w.event_id > (select last from bound))
              returning d.event_id
-         ), unzoned as (
-             delete from zones where company_id = $1 and noun = 'delivery' and zone < $3 >> 10
          )
          select (select count(*) from gone), (select count(*) from freed)",
     );
