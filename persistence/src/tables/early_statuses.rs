@@ -27,6 +27,10 @@ pub struct EarlyStatus {
     pub names: Option<MessageId>,
 }
 
+/// Maximum statuses of unknown messages that a channel keeps: as many as are indexed in memory. Another program that sends with the
+/// same account must not fill the table. Further ones are dropped.
+const STORED_MAX: i64 = 50_000;
+
 #[derive(FromRow)]
 struct Row {
     status: MessageStatus,
@@ -57,7 +61,10 @@ async fn insert(db: impl Database<'_>, status: &EarlyStatus) -> Result<()> {
     with_timeout(
         sqlx::query(
             "insert into early_statuses (company_id, channel_id, provider_message_id, status, error, at, names)
-             values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing",
+             select $1, $2, $3, $4, $5, $6, $7
+             where (select count(*) from (select from early_statuses
+                 where company_id = $1 and channel_id = $2 limit $8) stored) < $8
+             on conflict do nothing",
         )
         .bind(status.company_id)
         .bind(status.channel_id)
@@ -66,6 +73,7 @@ async fn insert(db: impl Database<'_>, status: &EarlyStatus) -> Result<()> {
         .bind(error)
         .bind(status.at)
         .bind(status.names)
+        .bind(STORED_MAX)
         .execute(db),
     )
     .await?;
