@@ -113,6 +113,8 @@ pub async fn confirm(
     code: &str,
     now: DateTime<Utc>,
 ) -> Result<Option<Vec<String>>> {
+    // A session that begins at the same moment without the second factor is seen, and ended.
+    super::lock(&mut *db, person).await?;
     if !use_code(&mut *db, keys, person, code, (now, false)).await? {
         return Ok(None);
     }

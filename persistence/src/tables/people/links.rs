@@ -126,10 +126,7 @@ pub async fn find(db: impl PgExecutor<'_>, token: &str) -> Result<Option<Link>> 
 pub async fn spend(db: &mut PgConnection, token: &str, password_hash: &str) -> Result<Option<Link>> {
     let Some(link) = find(&mut *db, token).await? else { return Ok(None) };
     let person = link.person();
-    // The person is locked first, as by every change of credentials, so that two of them cannot deadlock.
-    let lock = format!("select from {} where {} for no key update", person.table(), person.condition());
-    let lock = sqlx::query(sqlx::AssertSqlSafe(lock)).bind(person.company()).bind(person.id());
-    with_timeout(lock.execute(&mut *db)).await?;
+    super::lock(&mut *db, person).await?;
     let spend = sqlx::query("delete from person_links where company_id = $1 and person_id = $2 and hash = $3");
     let spend = spend.bind(link.company_id).bind(link.person_id).bind(hash(token));
     // If it is redeemed twice at once, only the first one succeeds.

@@ -174,6 +174,15 @@ pub async fn shut_out(db: &mut PgConnection, person: PersonId) -> Result<()> {
     links::void(db, person).await
 }
 
+/// Locks a person until the transaction ends. Every change of credentials locks them first, so that no two wait for each other,
+/// and a session that begins meanwhile is seen, or sees the change.
+pub(super) async fn lock(db: &mut PgConnection, person: PersonId) -> Result<()> {
+    let lock = format!("select from {} where {} for no key update", person.table(), person.condition());
+    let lock = sqlx::query(sqlx::AssertSqlSafe(lock)).bind(person.company()).bind(person.id());
+    with_timeout(lock.execute(db)).await?;
+    Ok(())
+}
+
 /// Whether a person may still sign in with this e-mail and password hash. Locks the person until the transaction ends, so
 /// that a later change of the credentials also ends a session that begins in it.
 pub async fn lets_in(db: &mut PgConnection, person: PersonId, email: &str, hash: Option<&str>) -> Result<bool> {
