@@ -1,9 +1,9 @@
 //! A cache of the channels' templates, which their providers define.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use dashmap::DashMap;
 use hotline_actors::channels::Account;
 use hotline_actors::keyed_locks::KeyedLocks;
 use hotline_actors::ttl_cache::{TtlCache, WeightFn};
@@ -61,8 +61,9 @@ pub struct Templates {
     fetch_locks: KeyedLocks<CacheKey>,
     /// The last failure by channel.
     failures: TtlCache<CacheKey, Instant>,
-    /// Raised when templates are dropped: a fetch that began before must not be cached.
-    version: AtomicU64,
+    /// By company, a number for each that has dropped its templates. It is raised then: a fetch that began before must not be
+    /// cached.
+    versions: DashMap<CompanyId, u64>,
 }
 
 /// The cached templates of a channel.
@@ -80,13 +81,13 @@ impl Templates {
         let bytes: TemplateWeight = |_, cached| cached.bytes;
         let cached = TtlCache::weighted(ACCOUNTS_EXPECTED, CACHE_BYTES_MAX, STALE_FOR, bytes);
         let failures = TtlCache::new(FAILED_MAX, FAILED_FOR);
-        Self { graph, options, cached, fetch_locks: KeyedLocks::default(), failures, version: AtomicU64::new(0) }
+        Self { graph, options, cached, fetch_locks: KeyedLocks::default(), failures, versions: DashMap::new() }
     }
 
     /// Drops the templates of a company's channels: its provider has changed some, or the company is dropped.
     pub fn forget(&self, company: CompanyId) {
-        let Self { graph: _, options: _, cached, fetch_locks: _, failures, version } = self;
-        version.fetch_add(1, Ordering::AcqRel);
+        let Self { graph: _, options: _, cached, fetch_locks: _, failures, versions } = self;
+        *versions.entry(company).or_default() += 1;
         cached.remove_where(|(id, _)| *id == company);
         failures.remove_where(|(id, _)| *id == company);
     }
@@ -123,7 +124,8 @@ impl Templates {
         }
         let has_just_failed = self.failures.get(&key).is_some_and(|failed_at| failed_at.elapsed() < FAILED_FOR);
         if !has_just_failed {
-            let version = self.version.load(Ordering::Acquire);
+            let version = || self.versions.get(&channel.company_id).map_or(0, |version| *version);
+            let before = version();
             if let Some((templates, bytes)) = fetch(&self.graph, &account).await {
                 self.failures.remove(&key);
                 let entry = CachedTemplates {
@@ -132,7 +134,7 @@ impl Templates {
                     templates: templates.clone(),
                     bytes,
                 };
-                if self.version.load(Ordering::Acquire) == version {
+                if version() == before {
                     self.cached.insert(key, Arc::new(entry));
                 }
                 return Ok(templates);
