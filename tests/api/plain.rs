@@ -296,3 +296,20 @@ async fn check_changed_once(app: &TestApp, noun: &Noun<'_>) {
     assert_eq!((twin.status, &twin.bytes, twin.is_replay()), (first.status, &first.bytes, true), "{path}");
     assert_eq!(read(app, noun, one).await, between, "{path}");
 }
+
+#[actix_web::test]
+async fn what_every_company_has_in_memory_is_limited() {
+    let app = TestApp::shared().await;
+    let fill = "insert into global_variables (company_id, key, value)
+        select $1, 'key' || number, 'x' from generate_series(1, 999) number";
+    sqlx::query(fill).bind(app.company.id).execute(&app.db).await.expect("variables");
+    let add = async |key: &str| app.api.post("/global-variables", json!({"key": key, "value": "x"})).await;
+    add("last").await.data(201);
+    let many = add("more").await;
+    let details = many.error(409, "ERR_API_CONFLICT");
+    assert_eq!((&details["reason"], &details["by"][0]["count"]), (&json!("limit"), &json!(1000)));
+    // Another company has its own.
+    let (_, neighbour) = app.another_company().await;
+    neighbour.post("/global-variables", json!({"key": "first", "value": "x"})).await.data(201);
+    app.stop().await;
+}

@@ -164,6 +164,12 @@ pub async fn touch<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T:
     Ok(())
 }
 
+/// Whether a company has at least so many rows.
+pub async fn has_count<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, count: i64) -> Result<bool> {
+    let exists = format!("select exists (select from {} where company_id = $1 offset $2 - 1)", T::NAME);
+    with_timeout(sqlx::query_scalar(AssertSqlSafe(exists)).bind(company).bind(count).fetch_one(db)).await
+}
+
 /// Records that block a change are counted up to this number: a larger count is of no use.
 pub const COUNTED_MAX: i64 = 10_000;
 

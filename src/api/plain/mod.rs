@@ -9,7 +9,7 @@ mod filters;
 
 use actix_web::web::Data;
 use futures_util::future::Either;
-use hotline_actors::FieldError;
+use hotline_actors::{Conflict, FieldError, Refusal};
 use hotline_persistence::table::{self, Columns, Table};
 use hotline_persistence::tables::cascades::{self, Cascade};
 use hotline_persistence::{CompanyId, Db};
@@ -30,6 +30,9 @@ use crate::web::{ApiError, ApiResult, Body, Caller, Created, Idempotency, Json, 
 pub trait Plain: Table<Id: PathValue> + Serialize + ToSchema + 'static {
     /// Whether the directory contains it: then the response to a change waits until the directory has it.
     const IS_IN_DIRECTORY: bool = false;
+
+    /// Maximum records of a company that the directory contains: it is in memory, and read whole after each change.
+    const IN_DIRECTORY_MAX: i64 = 1_000;
 
     /// The fields of both bodies; errors are reported in this order. Empty for a noun that is read-only or reads its
     /// bodies itself.
@@ -71,9 +74,22 @@ pub async fn create<T: Plain>(
 ) -> ApiResult<Created<T>> {
     let columns = body.0.columns;
     let insert = once.transaction(app.db(caller.company), async |db| {
+        check_count::<T>(&mut *db, caller.company).await?;
         Ok(Created::of(table::insert::<T>(db, caller.company, &columns).await?))
     });
     settle::<T, _>(&app, &caller, insert).await
+}
+
+/// Checks that one more record can be in the directory.
+///
+/// # Errors
+/// `409` with the limit.
+pub async fn check_count<T: Plain>(db: &mut PgConnection, company: CompanyId) -> ApiResult<()> {
+    if !T::IS_IN_DIRECTORY || !table::has_count::<T>(db, company, T::IN_DIRECTORY_MAX).await? {
+        return Ok(());
+    }
+    let state = "the company has reached its maximum number of these records";
+    Err(Refusal::Conflict(Conflict::used_by(state, "limit", [(T::NOUN, T::IN_DIRECTORY_MAX)])).into())
 }
 
 /// `PUT`.
