@@ -156,7 +156,7 @@ pub async fn change_password(
     let (signed, PasswordChange { current, new }) = (&session.0, body.0);
     check_password(&app, &panel, signed, current, "currentPassword").await?;
     passwords::check_owner(&new, "password", &signed.email, &signed.name)?;
-    let hash = passwords::hash(new).await?;
+    let hash = passwords::hash(signed.company_id, new).await?;
     let mut transaction = app.db(signed.company_id).begin().await?;
     let db = transaction.connection()?;
     people::set_password(&mut *db, signed.person(), &hash).await?;

@@ -117,7 +117,7 @@ pub async fn spend(
     // Looked up before the password is hashed, so that an invalid token costs only a look-up.
     let link = links::find(app.db(STRANGERS), &token).await?.ok_or_else(ApiError::link_spent)?;
     passwords::check_owner(&password, "password", &link.email, &link.name)?;
-    let hash = passwords::hash(password).await?;
+    let hash = passwords::hash(company, password).await?;
     let (audit, person) = (SignInAudit::of(&app, &request, "useLink"), link.person());
     let entry = audit.begin(person, display_name(&link.name, &link.email)).await?;
     let mut transaction = app.db(company).begin().await?;

@@ -16,7 +16,7 @@ use sqlx::PgConnection;
 use super::rank::UserChange;
 use super::{administrators, rank};
 use crate::api::directory::refresh_after;
-use crate::api::plain::{BodyColumns, Filters, Plain};
+use crate::api::plain::{BodyColumns, Filters, Plain, check_count};
 use crate::api::references::LINKS_MAX;
 use crate::app::App;
 use crate::web::admission::passwords;
@@ -25,6 +25,7 @@ use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency
 
 impl Plain for User {
     const IS_IN_DIRECTORY: bool = true;
+    const IN_DIRECTORY_MAX: i64 = 20_000;
 
     fn filters(list: &mut Filters<'_>) {
         list.equals::<bool>("active");
@@ -53,14 +54,14 @@ impl UserInput {
 
     /// The columns, including the password's hash. The password must not contain its owner's e-mail or name: those
     /// in the body, or else those of `current`.
-    async fn with_hash(self, current: Option<&User>) -> ApiResult<(Columns, Option<Vec<QueueId>>)> {
+    async fn with_hash(self, company: CompanyId, current: Option<&User>) -> ApiResult<(Columns, Option<Vec<QueueId>>)> {
         let Self { mut columns, password, queues } = self;
         if let Patch::Value(password) = &password {
             let (email, name) = current.map_or(("", ""), |user| (user.email.as_str(), user.name.as_str()));
             let (email, name) = (columns.text("email").unwrap_or(email), columns.text("name").unwrap_or(name));
             passwords::check_owner(password, "password", email, name)?;
         }
-        if let Some(hash) = hash_of(password).await? {
+        if let Some(hash) = hash_of(company, password).await? {
             columns.set("passwordHash", hash);
         }
         Ok((columns, queues))
@@ -68,13 +69,13 @@ impl UserInput {
 }
 
 /// The change of the stored hash.
-async fn hash_of(password: Patch<Password>) -> ApiResult<Option<Option<String>>> {
+async fn hash_of(company: CompanyId, password: Patch<Password>) -> ApiResult<Option<Option<String>>> {
     let password = match password {
         Patch::Absent => return Ok(None),
         Patch::Null => return Ok(Some(None)),
         Patch::Value(password) => password,
     };
-    Ok(Some(Some(passwords::hash(password).await?)))
+    Ok(Some(Some(passwords::hash(company, password).await?)))
 }
 
 /// The body of `POST /users`.
@@ -100,8 +101,9 @@ pub async fn create(
 ) -> ApiResult<Created<User>> {
     let company = caller.company;
     rank::check_assigned_profile(&caller, &app, &body.0.0.columns, true).await?;
-    let (columns, queues) = body.0.0.with_hash(None).await?;
+    let (columns, queues) = body.0.0.with_hash(caller.company, None).await?;
     let insert = once.transaction(app.db(company), async |db| {
+        check_count::<User>(&mut *db, company).await?;
         let user = users::insert(&mut *db, company, columns).await?;
         users::QUEUES.set(&mut *db, company, user.id, &queues.unwrap_or_default()).await?;
         Ok(Created::of(find(db, company, user.id).await?))
@@ -140,7 +142,7 @@ pub async fn update(
         Patch::Value(_) => table::find(app.db(company), company, id.0).await?,
         Patch::Absent | Patch::Null => None,
     };
-    let (columns, queues) = body.0.0.with_hash(current.as_ref()).await?;
+    let (columns, queues) = body.0.0.with_hash(caller.company, current.as_ref()).await?;
     let is_token = caller.token().is_some();
     let author = caller.author();
     let must_keep_administrator =

@@ -6,15 +6,32 @@ use std::thread;
 use std::time::Duration;
 
 use hotline_actors::FieldError;
+use hotline_persistence::CompanyId;
+use hotline_persistence::limits::{KeyedPermits, PermitLimits};
 use hotline_persistence::password::{self, Password};
-use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
-use tokio::time::timeout;
+use tokio::sync::oneshot;
 
 use crate::web::response::error::{ApiError, ApiResult};
 
 /// Passwords that are hashed at the same time: each takes 19 MiB and a core for tens of milliseconds. At most half of
-/// the cores, and at least one, so that signing in leaves the others to conversations.
-static HASHING: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(at_once(thread::available_parallelism().ok())));
+/// the cores, and at least one, so that signing in leaves the others to conversations. Companies and sign-ins take turns:
+/// no company's new passwords delay anybody else for long.
+static HASHING: LazyLock<KeyedPermits<HashedFor>> = LazyLock::new(|| {
+    let at_once = at_once(thread::available_parallelism().ok());
+    KeyedPermits::new(PermitLimits::new(at_once, at_once).wait(WAITING_MAX, PERMIT_WAIT_MAX))
+});
+
+/// What a password is hashed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum HashedFor {
+    /// To compare it. Whose it is may not be known yet.
+    SignIn,
+    /// To store it for a person of the company, or of the installation.
+    Company(CompanyId),
+}
+
+/// Maximum passwords that wait for one company's turn, or to be compared: as many as are hashed in [`PERMIT_WAIT_MAX`].
+const WAITING_MAX: usize = 200;
 
 fn at_once(cores: Option<NonZeroUsize>) -> usize {
     (cores.map_or(1, usize::from) / 2).max(1)
@@ -27,15 +44,13 @@ const NICE: i32 = 10;
 /// How long a password waits for a permit. Later ones are refused, so that a flood builds no queue.
 const PERMIT_WAIT_MAX: Duration = Duration::from_secs(10);
 
-async fn acquire_permit() -> ApiResult<SemaphorePermit<'static>> {
-    let permit = timeout(PERMIT_WAIT_MAX, HASHING.acquire()).await.map_err(|_| ApiError::unavailable())?;
-    permit.map_err(ApiError::internal)
-}
-
 /// Runs work at low priority once there is a permit. It starts a thread per call: that takes a thousandth of the time
 /// of the work, and a thread cannot raise its priority again.
-async fn run_low_priority<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> ApiResult<T> {
-    let permit = acquire_permit().await?;
+async fn run_low_priority<T: Send + 'static>(
+    hashed_for: HashedFor,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> ApiResult<T> {
+    let permit = HASHING.acquire(hashed_for).await.map_err(|_| ApiError::unavailable())?;
     let (sender, result) = oneshot::channel();
     let work = move || {
         // The caller may have disconnected: the permit stays taken until the work is done.
@@ -65,12 +80,12 @@ pub fn check_owner(password: &Password, field: &str, email: &str, name: &str) ->
         .map_err(|reason| ApiError::validation(&[FieldError { field: field.to_owned(), reason }]))
 }
 
-/// The hash of a password, as it is stored.
+/// The hash of a password of a person of this company, as it is stored.
 ///
 /// # Errors
 /// `503` when too many others wait.
-pub async fn hash(password: Password) -> ApiResult<String> {
-    run_low_priority(move || password.hash()).await?.map_err(ApiError::internal)
+pub async fn hash(company: CompanyId, password: Password) -> ApiResult<String> {
+    run_low_priority(HashedFor::Company(company), move || password.hash()).await?.map_err(ApiError::internal)
 }
 
 /// The indexes of the hashes that the text matches. An empty list takes as long as a single hash, so timing does not
@@ -79,7 +94,7 @@ pub async fn hash(password: Password) -> ApiResult<String> {
 /// # Errors
 /// `503` when too many others wait.
 pub async fn find_matching(text: String, hashes: Vec<Option<String>>) -> ApiResult<Vec<usize>> {
-    run_low_priority(move || {
+    run_low_priority(HashedFor::SignIn, move || {
         let is_right = |hash: &Option<String>| match hash {
             Some(hash) => password::is_right(&text, hash),
             None => password::is_nobodys(&text),
@@ -110,7 +125,7 @@ mod tests {
         let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let works = (0..4 * at_once(thread::available_parallelism().ok())).map(|_| {
             let (now, most) = (now.clone(), most.clone());
-            run_low_priority(move || {
+            run_low_priority(HashedFor::SignIn, move || {
                 most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                 password::is_nobodys("whatever it is");
                 now.fetch_sub(1, Ordering::SeqCst);
@@ -128,7 +143,7 @@ mod tests {
     async fn the_thread_steps_back_and_no_other() {
         let priority = || rustix::process::getpriority_process(None).expect("a priority");
         let before = priority();
-        let lowered = run_low_priority(priority).await.expect("worked out");
+        let lowered = run_low_priority(HashedFor::SignIn, priority).await.expect("worked out");
         assert!(lowered >= NICE, "{lowered}");
         assert_eq!(priority(), before);
     }
