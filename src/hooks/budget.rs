@@ -28,6 +28,10 @@ pub(super) const CALL_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The minimum pace of a call. Providers call from data centres, and wait some 10 seconds for the response.
 const MIN_RATE: MinRate = MinRate { grace: Duration::from_secs(5), bytes_per_s: 64 * 1024 };
 
+/// Memory of a value in a list or object once it is parsed. Calls of providers have some 20 values, of 20 bytes each, for a
+/// message.
+const VALUE_BYTES: usize = 100;
+
 /// How long a call waits for memory.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
@@ -41,6 +45,8 @@ pub(super) struct CallLimits {
     pub bytes: usize,
     /// Bytes per channel: four calls of maximum size.
     pub of_channel_bytes: usize,
+    /// Bytes per company, however many channels it has: less than half of the total.
+    pub of_company_bytes: usize,
     /// Additional bytes for channels that use at most `small_bytes`: when others have used up the total, a normal call
     /// of some KiB need not wait.
     pub reserved_bytes: usize,
@@ -55,6 +61,7 @@ impl Default for CallLimits {
         Self {
             bytes: 64 << 20,
             of_channel_bytes: 16 << 20,
+            of_company_bytes: 24 << 20,
             reserved_bytes: 16 << 20,
             small_bytes: 256 << 10,
             of_channel_calls: 256,
@@ -64,6 +71,13 @@ impl Default for CallLimits {
 
 pub(super) type ChannelKey = (CompanyId, ChannelId);
 
+/// Whose memory a call uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum MemoryOf {
+    Company(CompanyId),
+    Channel(ChannelKey),
+}
+
 /// All calls that are read or processed. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct CallBudget(Arc<Inner>);
@@ -71,7 +85,7 @@ pub(super) struct CallBudget(Arc<Inner>);
 struct Inner {
     limits: CallLimits,
     permits: KeyedPermits<ChannelKey>,
-    memory: KeyedBudget<ChannelKey>,
+    memory: KeyedBudget<MemoryOf>,
     calls: Mutex<Calls>,
 }
 
@@ -83,7 +97,7 @@ struct Calls {
 }
 
 struct ReservedCall {
-    memory: ReservedBytes<ChannelKey>,
+    memory: ReservedBytes<MemoryOf>,
     permit: KeyedPermit<ChannelKey>,
     since: Instant,
     /// Whether the signature is not verified yet.
@@ -116,9 +130,12 @@ impl Default for CallBudget {
 
 impl CallBudget {
     fn with(limits: CallLimits) -> Self {
-        let CallLimits { bytes: all, of_channel_bytes, reserved_bytes: reserved, small_bytes: small, .. } = limits;
+        let CallLimits { bytes: all, reserved_bytes: reserved, small_bytes: small, .. } = limits;
         let permits = KeyedPermits::new(PermitLimits::of_key(limits.of_channel_calls));
-        let memory = KeyedBudget::new(BudgetLimits { all, reserved, small }, move |_| of_channel_bytes);
+        let memory = KeyedBudget::new(BudgetLimits { all, reserved, small }, move |key| match key {
+            MemoryOf::Company(_) => limits.of_company_bytes,
+            MemoryOf::Channel(_) => limits.of_channel_bytes,
+        });
         Self(Arc::new(Inner { limits, permits, memory, calls: Mutex::default() }))
     }
 
@@ -137,7 +154,8 @@ impl CallBudget {
         let permit = permit.ok_or_else(ApiError::unavailable)?;
         let id = calls.started;
         calls.started += 1;
-        let (memory, cancel) = (self.0.memory.start(vec![channel]), Arc::new(Notify::new()));
+        let memory = self.0.memory.start(vec![MemoryOf::Channel(channel), MemoryOf::Company(channel.0)]);
+        let cancel = Arc::new(Notify::new());
         let call = ReservedCall { memory, permit, since: Instant::now(), is_incomplete: true, cancel: cancel.clone() };
         calls.by_id.insert(id, call);
         Ok(CallPermit { budget: self.clone(), id, cancel })
@@ -153,8 +171,13 @@ impl CallBudget {
                 return Allocation::Granted;
             }
             let channel = *call.permit.key();
-            let is_channel_full = memory.used_by(&channel) + bytes > limits.of_channel_bytes;
-            let fullest = if is_channel_full { Some(channel) } else { calls.fullest() };
+            let is_channel_full = memory.used_by(&MemoryOf::Channel(channel)) + bytes > limits.of_channel_bytes;
+            let is_company_full = memory.used_by(&MemoryOf::Company(channel.0)) + bytes > limits.of_company_bytes;
+            let fullest = match () {
+                () if is_channel_full => Some(channel),
+                () if is_company_full => calls.fullest(Some(channel.0)),
+                () => calls.fullest(None),
+            };
             let oldest =
                 fullest.and_then(|fullest| calls.incomplete(fullest).find(|(_, call)| call.memory.bytes() > 0));
             match oldest.map(|(oldest, call)| (oldest, call.since + CANCEL_AFTER)) {
@@ -173,10 +196,12 @@ impl Calls {
         self.by_id.iter().filter(move |(_, call)| matches(call)).map(|(id, call)| (*id, call))
     }
 
-    /// The channel whose incomplete calls use most memory.
-    fn fullest(&self) -> Option<ChannelKey> {
+    /// The channel whose incomplete calls use most memory: of a company, or of all.
+    fn fullest(&self, company: Option<CompanyId>) -> Option<ChannelKey> {
         let mut by_channel: HashMap<ChannelKey, usize> = HashMap::new();
-        for call in self.by_id.values().filter(|call| call.is_incomplete && call.memory.bytes() > 0) {
+        let is_of_company = |call: &ReservedCall| company.is_none_or(|company| call.permit.key().0 == company);
+        let calls = self.by_id.values().filter(|call| call.is_incomplete && call.memory.bytes() > 0);
+        for call in calls.filter(|call| is_of_company(call)) {
             *by_channel.entry(*call.permit.key()).or_default() += call.memory.bytes();
         }
         by_channel.into_iter().max_by_key(|(_, bytes)| *bytes).map(|(channel, _)| channel)
@@ -217,8 +242,19 @@ impl CallPermit {
         }
     }
 
-    /// The signature is verified: the call can no longer be cancelled.
-    pub(super) fn mark_verified(&self) {
+    /// The signature is verified: the call can no longer be cancelled. Its content is about to be parsed, which takes memory for
+    /// each value, however short it is.
+    ///
+    /// # Errors
+    /// `503` when there is no memory for that.
+    pub(super) async fn verify(&self, body: &[u8]) -> ApiResult<()> {
+        let values = body.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
+        self.grow(values * VALUE_BYTES).await?;
+        self.mark_verified();
+        Ok(())
+    }
+
+    fn mark_verified(&self) {
         if let Some(call) = self.budget.0.calls.lock().by_id.get_mut(&self.id) {
             call.is_incomplete = false;
         }
@@ -278,6 +314,7 @@ mod tests {
         CallBudget::with(CallLimits {
             bytes: 10,
             of_channel_bytes: 4,
+            of_company_bytes: 6,
             reserved_bytes: 2,
             small_bytes: 1,
             of_channel_calls: 3,
@@ -325,6 +362,30 @@ mod tests {
         assert_eq!(budget.allocate(more.id, 1, later(CANCEL_AFTER)), Allocation::Granted);
         assert_eq!(budget.allocate(slow.id, 1, now), Allocation::Cancelled);
         assert_eq!(budget.0.memory.used(), 5);
+    }
+
+    #[actix_web::test]
+    async fn a_company_is_limited_to_its_share_with_all_of_its_channels() {
+        let (budget, now) = (budget(), Instant::now());
+        let [first, second] = [A, (A.0, ChannelId::new(3))].map(|channel| budget.admit(channel).expect("a permit"));
+        assert_eq!(budget.allocate(first.id, 4, now), Allocation::Granted);
+        assert_eq!(budget.allocate(second.id, 2, now), Allocation::Granted);
+        assert!(matches!(budget.allocate(second.id, 1, now), Allocation::Full(Some(_))));
+        let other = budget.admit(B).expect("a permit");
+        assert_eq!(budget.allocate(other.id, 4, now), Allocation::Granted);
+        // Its own oldest call ends.
+        assert_eq!(budget.allocate(second.id, 1, later(CANCEL_AFTER)), Allocation::Granted);
+        assert_eq!(budget.allocate(first.id, 1, now), Allocation::Cancelled);
+    }
+
+    #[actix_web::test]
+    async fn a_call_of_very_many_values_is_refused() {
+        let budget = CallBudget::default();
+        let call = budget.admit(A).expect("a permit");
+        assert!(call.verify(&[b','; 100_000]).await.is_ok());
+        let call = budget.admit(A).expect("a permit");
+        tokio::time::pause();
+        assert!(call.verify(&[b','; 1_000_000]).await.is_err());
     }
 
     #[actix_web::test]

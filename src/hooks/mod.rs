@@ -154,7 +154,7 @@ async fn execute(request: &HttpRequest, app: &Data<App>, hooks: &Hooks, payload:
         let refused = ApiError { message, ..ApiError::unauthorized() };
         return Err(hooks.guard.refuse(address, Guess::Signature(key), refused));
     }
-    permit.mark_verified();
+    permit.verify(&bytes).await?;
     let organization = app.engine.directory().company(key.0).ok_or_else(ApiError::not_found)?;
     if !organization.company.active {
         return Err(ApiError::company_inactive());
