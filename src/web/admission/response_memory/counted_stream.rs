@@ -84,7 +84,7 @@ mod tests {
     use super::super::ledger::MemoryLimits;
     use super::*;
 
-    const READER: Reader = Reader { address: None, company: None };
+    const READER: Reader = Reader { address: None, company: None, is_visitor: false };
 
     fn pieces(sizes: &'static [usize], ledger: &Ledger) -> CountedStream {
         let pieces = sizes.iter().map(|size| Ok::<_, Infallible>(Bytes::from(vec![b'a'; *size])));

@@ -16,8 +16,10 @@ pub(super) struct MemoryLimits {
     pub(super) reserved: usize,
     /// The maximum of a small usage, of an address and of a company.
     pub(super) small: usize,
-    /// Of the responses to one company's callers, people and visitors.
+    /// Of the responses to one company's callers and people.
     pub(super) company: usize,
+    /// Of the responses to one company's visitors: strangers, who must not use up the company's own share.
+    pub(super) visitors: usize,
     /// Of the responses to one address: a page of a hundred messages of 60,000 characters.
     pub(super) address: usize,
     /// Of responses that are complete and wait for a reservation.
@@ -33,6 +35,7 @@ impl Default for MemoryLimits {
             reserved: 4 << 20,
             small: 1 << 20,
             company: 12 << 20,
+            visitors: 4 << 20,
             address: 6 << 20,
             waiting: 4 << 20,
             wait: Duration::from_secs(2),
@@ -47,6 +50,8 @@ pub(super) struct Reader {
     pub(super) address: Option<Address>,
     /// `None`: the response belongs to no company.
     pub(super) company: Option<CompanyId>,
+    /// Whether it is a visitor of the company's website.
+    pub(super) is_visitor: bool,
 }
 
 /// Whose share a response uses.
@@ -54,6 +59,7 @@ pub(super) struct Reader {
 pub(super) enum Holder {
     Address(Address),
     Company(CompanyId),
+    Visitors(CompanyId),
 }
 
 /// The bytes in use. Clones share the same state.
@@ -76,10 +82,11 @@ impl Default for Ledger {
 
 impl Ledger {
     pub(super) fn with(limits: MemoryLimits) -> Self {
-        let MemoryLimits { all, reserved, small, company, address, waiting, wait } = limits;
+        let MemoryLimits { all, reserved, small, company, visitors, address, waiting, wait } = limits;
         let share = move |holder: &Holder| match holder {
             Holder::Address(_) => address,
             Holder::Company(_) => company,
+            Holder::Visitors(_) => visitors,
         };
         let memory = KeyedBudget::new(BudgetLimits { all, reserved, small }, share);
         Self { memory, waiting: KeyedBudget::new(BudgetLimits::new(waiting), move |()| waiting), wait }
@@ -109,7 +116,8 @@ impl Ledger {
 impl Reader {
     fn holders(self) -> Vec<Holder> {
         let address = self.address.map(Holder::Address);
-        address.into_iter().chain(self.company.map(Holder::Company)).collect()
+        let of_company = if self.is_visitor { Holder::Visitors } else { Holder::Company };
+        address.into_iter().chain(self.company.map(of_company)).collect()
     }
 }
 
@@ -125,13 +133,15 @@ mod tests {
         reserved: 20,
         small: 10,
         company: 60,
+        visitors: 25,
         address: 40,
         waiting: 30,
         wait: Duration::from_secs(2),
     };
 
     fn reader(address: u8, company: i64) -> Reader {
-        Reader { address: Some(Address::of([192, 0, 2, address].into())), company: Some(CompanyId::new(company)) }
+        let address = Some(Address::of([192, 0, 2, address].into()));
+        Reader { address, company: Some(CompanyId::new(company)), is_visitor: false }
     }
 
     #[test]
@@ -149,6 +159,17 @@ mod tests {
         drop((first, second, third, small));
         assert_eq!(ledger.memory.keys(), 0, "holders without bytes are removed");
         assert_eq!((ledger.memory.used(), ledger.waiting.used()), (0, 0));
+    }
+
+    #[test]
+    fn visitors_do_not_use_the_share_of_their_company() {
+        let ledger = Ledger::with(LIMITS);
+        let visitor = |address| Reader { is_visitor: true, ..reader(address, 1) };
+        let page = ledger.try_reserve(visitor(1), 60).expect("a page that cannot be shorter");
+        assert!(ledger.try_reserve(visitor(2), 1).is_none());
+        assert!(ledger.try_reserve(reader(3, 1), 40).is_some());
+        drop(page);
+        assert_eq!(ledger.memory.keys(), 0);
     }
 
     #[test]

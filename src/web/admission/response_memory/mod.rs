@@ -32,6 +32,7 @@ use self::counted_stream::CountedStream;
 use self::ledger::{Ledger, Reader, Reservation};
 use super::auth::Admission;
 use crate::web::connections::origin::{self, Address};
+use crate::web::request::body::FromVisitor;
 use crate::web::response::error::{ApiError, OutcomeUnknown};
 use crate::web::response::head::is_head_request;
 use crate::web::tenant::Tenant;
@@ -79,9 +80,9 @@ impl ResponseMemory {
         self.ledger.reserve(reader, bytes).await.map(Some).ok_or_else(too_many_unread)
     }
 
-    /// Reserves memory for rows that are sent at the reader's own rate, if it is available now.
+    /// Reserves memory for rows that are sent to a visitor at their own rate, if it is available now.
     pub fn hold(&self, address: Option<Address>, company: CompanyId, bytes: usize) -> Option<HeldBytes> {
-        self.ledger.try_reserve(Reader { address, company: Some(company) }, bytes).map(HeldBytes)
+        self.ledger.try_reserve(Reader { address, company: Some(company), is_visitor: true }, bytes).map(HeldBytes)
     }
 }
 
@@ -129,12 +130,13 @@ pub async fn count<B: MessageBody + 'static>(
     // The rows that a response is built from are dropped once it is built.
     let response = until_built(next.call(request)).await?;
     let company = response.request().extensions().get::<Tenant>().map(|Tenant(company)| *company);
+    let is_visitor = response.request().extensions().contains::<FromVisitor>();
     if is_head_request(response.request()) {
         return Ok(response.map_into_boxed_body());
     }
     let (request, response) = response.into_parts();
     let (mut head, body) = response.into_parts();
-    let reader = Reader { address, company };
+    let reader = Reader { address, company, is_visitor };
     let bytes = match body.boxed().try_into_bytes() {
         // Shared bytes use no memory of their own.
         Ok(bytes) if bytes.len() > SMALL_BYTES && bytes.is_unique() => bytes,
