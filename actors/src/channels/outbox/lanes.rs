@@ -17,6 +17,9 @@ pub(super) struct Lanes {
     ready: BTreeSet<(MessageId, ContactId)>,
     /// Lanes that wait, by the end of their wait. A lane is here at most once.
     waiting: BinaryHeap<Reverse<(Instant, ContactId)>>,
+    /// Contacts whose messages are added to the lane of one that was merged into them, as long as that has any: the messages of a
+    /// ticket stay in order.
+    joined: HashMap<ContactId, ContactId>,
 }
 
 #[derive(Default)]
@@ -29,13 +32,31 @@ struct Lane {
 impl Lanes {
     /// Adds a message after the others of its recipient. True: it is the first, and the caller must schedule the lane.
     pub(super) fn add(&mut self, outgoing: Outgoing) -> bool {
-        let lane = self.lanes.entry(outgoing.contact()).or_default();
+        let lane = self.lanes.entry(self.lane_of(outgoing.contact())).or_default();
         lane.messages.push_back(outgoing);
         lane.messages.len() == 1
     }
 
+    fn lane_of(&self, contact: ContactId) -> ContactId {
+        self.joined.get(&contact).copied().unwrap_or(contact)
+    }
+
+    /// A contact was merged into another, which has its tickets now. If both have messages, each keeps its lane.
+    pub(super) fn merge(&mut self, from: ContactId, into: ContactId) {
+        if !self.lanes.contains_key(&self.lane_of(into)) {
+            self.joined.insert(into, self.lane_of(from));
+        }
+    }
+
+    /// Forgets the merges into lanes without messages.
+    pub(super) fn forget_ended_merges(&mut self) {
+        let lanes = &self.lanes;
+        self.joined.retain(|_, lane| lanes.contains_key(lane));
+    }
+
     /// Schedules the lane's first message to be sent from `at` on.
     pub(super) fn schedule(&mut self, contact: ContactId, at: Instant, now: Instant) {
+        let contact = self.lane_of(contact);
         if at <= now {
             self.make_ready(contact);
         } else {
@@ -74,7 +95,7 @@ impl Lanes {
 
     /// Notes a failure of the lane's first message; returns the number of consecutive failures.
     pub(super) fn failed(&mut self, contact: ContactId) -> u32 {
-        self.lanes.get_mut(&contact).map_or(1, |lane| {
+        self.lanes.get_mut(&self.lane_of(contact)).map_or(1, |lane| {
             lane.failures = lane.failures.saturating_add(1);
             lane.failures
         })
@@ -82,11 +103,13 @@ impl Lanes {
 
     /// Removes the lane's first message. True: there is another, and the caller must schedule the lane.
     pub(super) fn remove_first(&mut self, contact: ContactId) -> bool {
+        let contact = self.lane_of(contact);
         let Some(lane) = self.lanes.get_mut(&contact) else { return false };
         lane.messages.pop_front();
         lane.failures = 0;
         if lane.messages.is_empty() {
             self.lanes.remove(&contact);
+            self.joined.retain(|_, lane| *lane != contact);
             return false;
         }
         true
@@ -134,6 +157,32 @@ mod tests {
         lanes.schedule(ANA, later, later);
         assert_eq!(id(lanes.next(later)), Some(2));
         assert!(!lanes.remove_first(ANA) && !lanes.remove_first(BEN) && lanes.ids().is_empty());
+    }
+
+    #[test]
+    fn messages_after_a_merge_wait_for_those_before_it() {
+        let (mut lanes, now) = (Lanes::default(), Instant::now());
+        assert!(lanes.add(outgoing(1, ANA.0)));
+        lanes.schedule(ANA, now, now);
+        assert_eq!(id(lanes.next(now)), Some(1));
+        lanes.merge(ANA, BEN);
+        assert!(!lanes.add(outgoing(2, BEN.0)), "2 waits for 1");
+        // 1 is retried, and then it has left.
+        let later = now + Duration::from_secs(1);
+        lanes.schedule(ANA, later, now);
+        assert_eq!((id(lanes.next(now)), id(lanes.next(later))), (None, Some(1)));
+        assert!(lanes.remove_first(ANA));
+        lanes.schedule(BEN, later, later);
+        assert_eq!(id(lanes.next(later)), Some(2));
+        assert!(!lanes.remove_first(BEN) && lanes.joined.is_empty() && lanes.lanes.is_empty());
+        // Without messages of the one that has gone, nothing is left of the merge.
+        lanes.merge(ANA, BEN);
+        lanes.forget_ended_merges();
+        assert!(lanes.add(outgoing(3, BEN.0)) && lanes.lanes.contains_key(&BEN) && lanes.joined.is_empty());
+        // Of two that have messages, each keeps its lane.
+        assert!(lanes.add(outgoing(4, ANA.0)));
+        lanes.merge(ANA, BEN);
+        assert!(!lanes.add(outgoing(5, BEN.0)) && lanes.joined.is_empty());
     }
 
     #[test]

@@ -37,14 +37,14 @@ use dashmap::DashMap;
 use hotline_persistence::journal::Seq;
 use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::messages;
-use hotline_persistence::{Change, ChannelId, CompanyId};
+use hotline_persistence::{Change, ChannelId, CompanyId, ContactId};
 use tokio::sync::oneshot;
 
 use self::channel_outbox::Outbox;
 pub use self::figures::{AttemptCount, SendingFigures};
 pub(crate) use self::outgoing::Outgoing;
 pub use self::sender::ChannelSender;
-use self::sender::{MessageQueued, Pause, Resume, Stop, Terminate};
+use self::sender::{ContactsMerged, MessageQueued, Pause, Resume, Stop, Terminate};
 use self::sender_scope::SenderScope;
 pub(crate) use self::sender_scope::StatusDecider;
 use super::{ChannelKey, InTransit, Inboxes, Provider};
@@ -101,6 +101,13 @@ impl Outboxes {
             if sender.outbox.put(entry) {
                 sender.addr.do_send(MessageQueued);
             }
+        }
+    }
+
+    /// Notes that a contact was merged into another, whose tickets have messages of both on their way.
+    pub(crate) fn record_merge(&self, company: CompanyId, from: ContactId, into: ContactId) {
+        for entry in self.channels.iter().filter(|entry| entry.key().0 == company) {
+            entry.addr.do_send(ContactsMerged { from, into });
         }
     }
 

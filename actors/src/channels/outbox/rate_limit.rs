@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use hotline_persistence::ContactId;
+use hotline_persistence::tables::channels::ChannelSettings;
 use tokio::time::Instant;
+
+use crate::base::SendingOptions;
 
 /// A rate: one event in each interval on average, and a burst after a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +16,25 @@ pub(super) struct RateLimit {
     /// Zero: without limit.
     pub(super) interval: Duration,
     pub(super) burst: u32,
+}
+
+/// The rates of a channel, and of each of its recipients.
+pub(super) struct RateLimits {
+    pub(super) channel: RateLimit,
+    pub(super) recipient: RateLimit,
+}
+
+impl RateLimits {
+    pub(super) fn of(options: &SendingOptions, settings: &ChannelSettings) -> Self {
+        let interval = settings.recipient_interval_ms.map(|ms| Duration::from_millis(ms.into()));
+        Self {
+            channel: RateLimit::per_second(settings.sends_per_second.unwrap_or(options.per_second)),
+            recipient: RateLimit {
+                interval: interval.unwrap_or(options.recipient_interval),
+                burst: settings.recipient_burst.unwrap_or(options.recipient_burst).max(1),
+            },
+        }
+    }
 }
 
 impl RateLimit {

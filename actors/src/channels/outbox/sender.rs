@@ -28,7 +28,7 @@ use super::channel_outbox::Outbox;
 use super::event::Event;
 use super::lanes::Lanes;
 use super::outgoing::Outgoing;
-use super::rate_limit::{RateLimit, RateUsage, RecipientUsage};
+use super::rate_limit::{RateLimits, RateUsage, RecipientUsage};
 use super::recent_outcomes::RecentOutcomes;
 use super::sender_scope::SenderScope;
 use crate::base::SendingOptions;
@@ -63,6 +63,14 @@ pub(super) struct Pause {
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Resume;
+
+/// A contact was merged into another.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct ContactsMerged {
+    pub(super) from: ContactId,
+    pub(super) into: ContactId,
+}
 
 /// Ends the paused sender: its company is dropped from memory.
 #[derive(Message)]
@@ -121,24 +129,6 @@ pub(super) struct SenderState {
 pub(super) struct ConnectedAccount {
     pub(super) version: DateTime<Utc>,
     pub(super) account: Arc<Account>,
-}
-
-pub(super) struct RateLimits {
-    channel: RateLimit,
-    pub(super) recipient: RateLimit,
-}
-
-impl RateLimits {
-    fn of(options: &SendingOptions, settings: &ChannelSettings) -> Self {
-        let interval = settings.recipient_interval_ms.map(|ms| Duration::from_millis(ms.into()));
-        Self {
-            channel: RateLimit::per_second(settings.sends_per_second.unwrap_or(options.per_second)),
-            recipient: RateLimit {
-                interval: interval.unwrap_or(options.recipient_interval),
-                burst: settings.recipient_burst.unwrap_or(options.recipient_burst).max(1),
-            },
-        }
-    }
 }
 
 impl SenderState {
@@ -205,6 +195,16 @@ impl Handler<Resume> for ChannelSender {
         for event in std::mem::take(&mut self.ended_doubts) {
             self.handle_event(event);
         }
+    }
+}
+
+impl Handler<ContactsMerged> for ChannelSender {
+    type Result = ();
+
+    fn handle(&mut self, ContactsMerged { from, into }: ContactsMerged, _: &mut Self::Context) {
+        self.state.lanes.merge(from, into);
+        self.add_arrivals();
+        self.state.lanes.forget_ended_merges();
     }
 }
 
@@ -308,9 +308,7 @@ impl ChannelSender {
         }
         // Marked before the settings are loaded, so that a later change is noticed.
         self.directory.mark_unchanged();
-        for outgoing in self.outbox.take() {
-            self.add(outgoing);
-        }
+        self.add_arrivals();
         self.load_settings();
         let due_at = if is_paused { None } else { self.start_attempts() };
         self.begin_read();
@@ -363,6 +361,12 @@ impl ChannelSender {
                 Event::DirectoryChanged
             };
             self.state.pending_events.push(changed.boxed());
+        }
+    }
+
+    fn add_arrivals(&mut self) {
+        for outgoing in self.outbox.take() {
+            self.add(outgoing);
         }
     }
 
