@@ -349,11 +349,13 @@ async fn what_becomes_of_a_message_meanwhile_holds_up_no_other_company() {
         eventually("the merge waits", is_waiting).await;
         office.provider.release();
         office.provider.accepts(&channel.account, 1).await;
-        // What a neighbour writes reaches the tables.
-        let body = json!({"channelId": company.phone, "number": "5511900000009", "type": "text", "body": "hello"});
-        let theirs = sent(&neighbour, body).await;
-        let listed = neighbour.get(&format!("/messages?ticketId={}", theirs["ticketId"])).await;
-        assert_eq!(listed.data(200).as_array().map(Vec::len), Some(1));
+        // What a neighbour writes reaches the tables, also after the service has the provider's answer.
+        for count in 1..=ROUNDS {
+            let body = json!({"channelId": company.phone, "number": "5511900000009", "type": "text", "body": "hello"});
+            let theirs = sent(&neighbour, body).await;
+            let listed = neighbour.get(&format!("/messages?ticketId={}", theirs["ticketId"])).await;
+            assert_eq!(listed.data(200).as_array().map(Vec::len), Some(count));
+        }
         assert!(is_waiting().await, "the merge was held too briefly to show anything");
         held.rollback().await.expect("the lock is released");
     };
@@ -361,5 +363,34 @@ async fn what_becomes_of_a_message_meanwhile_holds_up_no_other_company() {
     merged.data(200);
     let is_sent = async || api.get(&format!("/messages/{message}")).await.data(200)["status"] == "sent";
     eventually("its status is recorded", is_sent).await;
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn the_messages_of_a_ticket_leave_in_order_across_a_merge() {
+    let office = Office::open().await;
+    let (app, api) = (&office.app, &office.app.api);
+    let setup = Setup { provider_url: Some(&office.provider.url), ..Setup::default() };
+    let channel = Hooked::create(app, &app.company, Whatsapp, setup).await;
+    let contact = async |number: &str| id(api.post("/contacts", json!({"number": number})).await.data(201));
+    let (into, from) = (contact("5511900000001").await, contact("5511900000002").await);
+    office.provider.next(&channel.account, [Answer::Held(Box::new(Answer::Accept))]);
+    let text = |to: Value, body: &str| {
+        let mut text = json!({"channelId": channel.id, "type": "text", "body": body});
+        text.as_object_mut().expect("fields").extend(to.as_object().cloned().expect("a recipient"));
+        text
+    };
+    let first = sent(api, text(json!({"contactId": from}), "one")).await;
+    office.provider.called_times(&channel.account, 1).await;
+    merge(api, into, from).await.data(200);
+    let second = sent(api, text(json!({"ticketId": first["ticketId"]}), "two")).await;
+    assert_eq!(second["contactId"], into);
+    // Another recipient's message leaves meanwhile.
+    let other = contact("5511900000003").await;
+    sent(api, text(json!({"contactId": other}), "beside")).await;
+    office.provider.accepts(&channel.account, 1).await;
+    office.provider.release();
+    let accepted = office.provider.accepts(&channel.account, 3).await;
+    assert_eq!(accepted.iter().map(|call| call.text()).collect::<Vec<_>>(), ["one", "beside", "two"]);
     office.close().await;
 }

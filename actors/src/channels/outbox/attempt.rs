@@ -9,7 +9,9 @@ use hotline_persistence::journal::Seq;
 use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::contacts::{self, identities::IdentityKind};
 use hotline_persistence::tables::early_statuses;
-use hotline_persistence::tables::messages::{self, DeliveryStatus, DeliveryStatusRow, MessageError, Revision};
+use hotline_persistence::tables::messages::{
+    self, AttemptRow, DeliveryStatus, DeliveryStatusRow, MessageError, Revision,
+};
 
 use super::ChannelKey;
 use super::outgoing::Outgoing;
@@ -90,10 +92,8 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
         }
         Err(reason) => return AttemptOutcome::Retry(SendFailure::Retry { reason, after: None }),
     };
-    wait_until_unmarked(scope, &outgoing).await;
-    let channel = outgoing.message.channel_id;
     if let Some(row) = outgoing.begin_attempt(now())
-        && scope.status_recorder.record_attempt(channel, row).await.is_none()
+        && record_attempt(scope, &outgoing, row).await.is_none()
     {
         outgoing.withdraw_attempt();
         let reason = "the attempt could not be recorded".to_owned();
@@ -105,7 +105,7 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
         matches!(&outcome, AttemptOutcome::Retry(failure) if !matches!(failure, SendFailure::Unknown { .. }));
     if has_not_left && let Some(row) = outgoing.withdraw_attempt() {
         // If this cannot be recorded, the message is in doubt after a restart.
-        let _ = scope.status_recorder.record_attempt(channel, row).await;
+        let _ = record_attempt(scope, &outgoing, row).await;
     }
     outcome
 }
@@ -275,6 +275,12 @@ async fn wait_until_unmarked(scope: &SenderScope, outgoing: &Outgoing) {
     while scope.tickets.is_marked(company, contact) {
         scope.tickets.wait_until_unmarked(company, contact).await;
     }
+}
+
+/// Records the attempts of a message in the log. Returns a place in the log once they are durable, as [`record`].
+pub(super) async fn record_attempt(scope: &SenderScope, outgoing: &Outgoing, row: AttemptRow) -> Option<Seq> {
+    wait_until_unmarked(scope, outgoing).await;
+    scope.status_recorder.record_attempt(outgoing.message.channel_id, row).await
 }
 
 /// Records the outcome of a message in the log. Returns a place in the log at or after that entry, once the entry is

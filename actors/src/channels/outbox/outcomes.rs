@@ -184,7 +184,7 @@ impl ChannelSender {
         self.state.pending_events.push(
             async move {
                 let seq = match row {
-                    Some(row) => scope.status_recorder.record_attempt(channel.1, row).await,
+                    Some(row) => attempt::record_attempt(&scope, &outgoing, row).await,
                     None => None,
                 };
                 Event::DoubtRecorded { outgoing, doubt, seq }
