@@ -140,6 +140,7 @@ impl Import {
             "channels" => self.adapt_channel(&mut fields).await?,
             "webhooks" => self.adapt_webhook(&mut fields).await?,
             "messages" => adapt_message(&mut fields),
+            "campaigns" => adapt_campaign(&mut fields),
             "webchat_sessions" => adapt_session(&mut fields),
             _ => {}
         }
@@ -177,6 +178,11 @@ impl Import {
     /// When the database cannot answer; then nothing was changed.
     pub async fn finish(mut self) -> Result<CompanyId> {
         let db = &mut *self.transaction;
+        // Their messages were not sent, and are not sent from here.
+        let settle = "update campaign_recipients r set status = 'failed', error = m.error from messages m
+             where r.company_id = $1 and r.status in ('pending', 'unknown') and m.company_id = r.company_id
+                 and m.id = r.message_id and m.status = 'failed'";
+        sqlx::query(settle).bind(self.company).execute(&mut *db).await?;
         sqlx::query("select hotline_fill_zones($1)").bind(self.company).execute(&mut *db).await?;
         for table in every_table().filter(|table| table.table != "companies") {
             advance_sequence(&mut *db, table.table, self.company).await?;
@@ -367,6 +373,13 @@ fn adapt_message(fields: &mut Fields) {
         fields.insert("error".to_owned(), raw(&error));
     }
     fields.insert("after_send".to_owned(), RawValue::NULL.to_owned());
+}
+
+/// A running campaign is paused: the other installation may still run it.
+fn adapt_campaign(fields: &mut Fields) {
+    if get::<String>(fields, "status").is_some_and(|status| status == "processing") {
+        fields.insert("status".to_owned(), raw(&"paused"));
+    }
 }
 
 /// Which token wrote a row is not known here: tokens are not archived, and a token of this installation may have its id.

@@ -253,6 +253,50 @@ async fn a_company_is_the_same_in_another_installation() {
 }
 
 #[actix_web::test]
+async fn a_campaign_that_runs_is_paused_and_its_messages_on_their_way_have_failed() {
+    let (folder, other) = (prepared_folder(), prepared_folder());
+    let (path, there) = (folder.path(), other.path());
+    let company = with_database(path, async |db| Company::create(db, "Acme").await).await;
+    let process = Process::serve(path);
+    let api = Api::new(process.address, &company.key);
+    fill(&api, &company).await;
+    // A campaign's message waits until its channel is connected.
+    let waiting = json!({"channelId": company.phone, "number": "5511900000001", "type": "text", "body": "Hello Maria"});
+    let job = api.post("/messages", waiting).await.data(202)["jobId"].as_str().expect("a job").to_owned();
+    let message = api.get(&format!("/messages/jobs/{job}")).await.data(200)["messageId"].as_i64().expect("a message");
+    stop(process);
+    with_database(path, async |db| {
+        for statement in [
+            "insert into campaign_recipients (company_id, campaign_id, contact_id, message_id)
+             select k.company_id, k.id, m.contact_id, m.id from campaigns k, messages m where m.id = $1",
+            "update campaigns set status = 'processing' where $1 > 0",
+        ] {
+            sqlx::query(statement).bind(message).execute(db).await.expect("a running campaign");
+        }
+    })
+    .await;
+    let dir = folder.path().join("acme").display().to_string();
+    printed(path, &["export", &dir, "--company", &company.id.to_string()]);
+    let new = printed(there, &["import", &dir])["companyId"].to_string();
+    let token = printed(there, &["token", "create", "crm", "--company", &new, "--all"])["key"].clone();
+    printed(there, &["company", "update", &new, "--active"]);
+    let process = Process::serve(there);
+    let moved = Api::new(process.address, token.as_str().expect("key"));
+    let campaigns = moved.all("/campaigns").await;
+    assert_eq!(
+        (&campaigns[0]["status"], &campaigns[0]["counts"]["failed"]),
+        (&json!("paused"), &json!(1)),
+        "{campaigns:?}"
+    );
+    let recipients = moved.all(&format!("/campaigns/{}/recipients", campaigns[0]["id"])).await;
+    assert_eq!(recipients[0]["status"], "failed");
+    moved.post(&format!("/campaigns/{}/resume", campaigns[0]["id"]), json!({})).await.data(200);
+    let path = format!("/campaigns/{}", campaigns[0]["id"]);
+    eventually("it ends", || async { moved.get(&path).await.data(200)["status"] == "completed" }).await;
+    stop(process);
+}
+
+#[actix_web::test]
 async fn a_channel_is_given_an_id_that_no_other_channel_of_the_export_has() {
     let (folder, other) = (prepared_folder(), prepared_folder());
     let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
