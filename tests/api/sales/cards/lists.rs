@@ -162,10 +162,15 @@ async fn a_page_of_cards_takes_the_same_statements_however_many_there_are() {
     let mut counted = Vec::new();
     for rows in [1, 2, 30] {
         for path in [format!("{CARDS}?"), format!("/crm/boards/{}/cards?", board.id)] {
-            let before = statements.0.load(Ordering::Relaxed);
-            let page = app.api.get(&format!("{path}perPage={rows}&crmBoardListId={}", board.todo)).await;
-            assert_eq!(page.data(200).as_array().map(Vec::len), Some(rows));
-            counted.push(statements.0.load(Ordering::Relaxed) - before);
+            let mut least = usize::MAX;
+            // What the service does by the clock may fall into one of them.
+            for _ in 0..3 {
+                let before = statements.0.load(Ordering::Relaxed);
+                let page = app.api.get(&format!("{path}perPage={rows}&crmBoardListId={}", board.todo)).await;
+                assert_eq!(page.data(200).as_array().map(Vec::len), Some(rows));
+                least = least.min(statements.0.load(Ordering::Relaxed) - before);
+            }
+            counted.push(least);
         }
     }
     // What is named, the cards with all they have, and their contacts.
