@@ -1,11 +1,13 @@
 //! PostgreSQL with a synchronous standby, as a cluster needs it: what an operator has Patroni for, the run does by hand.
 
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use hotline_persistence::PgPool;
@@ -182,10 +184,19 @@ pub fn url(address: SocketAddr) -> String {
     format!("postgres://{USER}@{address}/hotline")
 }
 
-/// A port nobody listens at; for who must be told before it listens.
+/// Ports that the system gives to nobody who asks for any: those begin at 32768.
+const OWN_PORTS: std::ops::Range<u16> = 12_000..32_000;
+
+/// A port at which nobody listens, and nobody will who asks for any: for a process that gets its port before it listens.
 pub fn free_port() -> SocketAddr {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address")
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    let mut given = GIVEN.lock().expect("the ports");
+    loop {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, rand::random_range(OWN_PORTS)));
+        if std::net::TcpListener::bind(address).is_ok() && given.insert(address.port()) {
+            return address;
+        }
+    }
 }
 
 /// Where a person watches, a terminal's Ctrl-C comes to the run alone, which then ends what it has started in its order.

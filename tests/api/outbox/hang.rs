@@ -112,9 +112,14 @@ async fn a_provider_that_hangs_does_not_slow_another_channel_measured() {
 
     office.provider.always("1301", Answer::Hang);
     let hangs_since = Instant::now();
-    for message in 0..STUCK {
-        office.text(stuck, &number(1000 + message % STUCK_RECIPIENTS), &format!("{message}")).await;
-    }
+    // To all at once: no call may have ended when they are counted, however slow the machine is.
+    let office_of = &office;
+    let stuck_messages = (0..STUCK_RECIPIENTS).map(|recipient| async move {
+        for message in (recipient..STUCK).step_by(STUCK_RECIPIENTS) {
+            office_of.text(stuck, &number(1000 + recipient), &format!("{message}")).await;
+        }
+    });
+    futures_util::future::join_all(stuck_messages).await;
     let mut during = watch.latencies(WATCHED_BEFORE).await;
     // No call has ended yet: what hangs is what may be under way at once.
     let hanging = office.provider.in_flight_max("1301");
