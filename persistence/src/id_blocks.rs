@@ -79,8 +79,8 @@ impl IdBlocks {
                 None => None,
             };
             let next: i64 = sqlx::query_scalar(
-                // Never lower: the newest records may have been deleted, and whoever knows of them must not meet others under
-                // their ids.
+                // Never lower: the newest records may have been deleted, and events, jobs and clients still
+                // name them by their ids.
                 "update id_blocks set next = greatest($2::bigint + 1, next) + $3 where kind = $1 returning next",
             )
             .bind(kind)
