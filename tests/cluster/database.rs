@@ -7,12 +7,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 use std::time::Duration;
 
 use hotline_persistence::PgPool;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, User, geteuid};
+use parking_lot::Mutex;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::task::block_in_place;
@@ -190,7 +190,7 @@ const OWN_PORTS: std::ops::Range<u16> = 12_000..32_000;
 /// A port at which nobody listens, and nobody will who asks for any: for a process that gets its port before it listens.
 pub fn free_port() -> SocketAddr {
     static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
-    let mut given = GIVEN.lock().expect("the ports");
+    let mut given = GIVEN.lock();
     loop {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, rand::random_range(OWN_PORTS)));
         if std::net::TcpListener::bind(address).is_ok() && given.insert(address.port()) {
