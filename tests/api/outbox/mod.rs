@@ -14,6 +14,7 @@ mod social;
 pub mod statuses;
 mod unknown;
 mod unreadable;
+mod upgraded;
 
 use std::time::Duration;
 

@@ -171,6 +171,14 @@ impl Provider {
         self.account(account, |account| account.calls.iter().filter(|call| call.accepted.is_some()).cloned().collect())
     }
 
+    /// The messages an account has taken, from this number on, up to the first call that is not answered yet.
+    pub fn accepted_from(&self, account: &str, number: usize) -> Vec<Call> {
+        let taken = |account: &mut Account| {
+            account.calls.iter().skip(number).take_while(|call| call.accepted.is_some()).cloned().collect()
+        };
+        self.account(account, taken)
+    }
+
     /// How many an account has taken.
     pub fn accepted_count(&self, account: &str) -> usize {
         self.account(account, |account| account.calls.iter().filter(|call| call.accepted.is_some()).count())
