@@ -62,7 +62,7 @@ async fn a_scan_finds_what_the_slots_of_its_process_have_and_nothing_else() {
             at: Utc::now(),
             names: None,
         };
-        early_statuses::store(db, &early).await.expect("an early status");
+        early_statuses::store(db, &early, false).await.expect("an early status");
     }
     let log = &app.service.app.engine.store().log;
     log.reached(log.appended()).await.expect("the tables have all of it");

@@ -4,10 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, Utc};
 use dashmap::DashMap;
+use hotline_persistence::tables::early_statuses::STORED_MAX;
 
 /// Maximum messages in memory, some 150 bytes each. There are more only if another system sends much through the same
 /// account; then the table is queried for every message.
 pub(crate) const EARLY_STATUSES_MAX: usize = 50_000;
+
+/// Messages from which on the table may have as many statuses as it keeps of a channel: a message has four at most.
+const CROWDED_FROM: usize = STORED_MAX as usize / 4;
 
 /// The early statuses of one channel.
 #[derive(Default)]
@@ -15,13 +19,25 @@ pub(crate) struct EarlyStatusIndex {
     stored_at: DashMap<String, DateTime<Utc>>,
     /// Whether some are only in the table.
     has_more: AtomicBool,
+    /// Whether statuses are being dropped, because the table has no room.
+    is_full: AtomicBool,
 }
 
 impl EarlyStatusIndex {
     /// Loads the index from the table. Fewer than [`EARLY_STATUSES_MAX`] rows mean that the table has no more.
     pub(crate) fn of(message_ids: &[String], now: DateTime<Utc>) -> Self {
         let has_more = AtomicBool::new(message_ids.len() >= EARLY_STATUSES_MAX);
-        Self { stored_at: message_ids.iter().map(|id| (id.clone(), now)).collect(), has_more }
+        Self { stored_at: message_ids.iter().map(|id| (id.clone(), now)).collect(), has_more, ..Self::default() }
+    }
+
+    /// Whether the table may have no room for further statuses.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.has_more.load(Ordering::Acquire) || self.stored_at.len() >= CROWDED_FROM
+    }
+
+    /// A status was stored, or dropped for lack of room. Returns whether it is the first that was dropped since one was stored.
+    pub(crate) fn record_room(&self, has_room: bool) -> bool {
+        !self.is_full.swap(!has_room, Ordering::AcqRel) && !has_room
     }
 
     /// A status of this message was stored.
@@ -70,5 +86,16 @@ mod tests {
         assert!(index.may_contain("b"), "nobody can be sure any more");
         index.sweep(later);
         assert_eq!(index.stored_at.len(), 1);
+    }
+
+    #[test]
+    fn a_full_table_is_reported_once() {
+        let index = EarlyStatusIndex::default();
+        (1..CROWDED_FROM).for_each(|number| index.add(&number.to_string(), DateTime::UNIX_EPOCH));
+        assert!(!index.is_crowded());
+        index.add("0", DateTime::UNIX_EPOCH);
+        assert!(index.is_crowded());
+        let dropped = [true, false, false, true, false].map(|has_room| index.record_room(has_room));
+        assert_eq!(dropped, [false, true, false, false, true]);
     }
 }

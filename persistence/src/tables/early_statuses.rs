@@ -29,7 +29,7 @@ pub struct EarlyStatus {
 
 /// Maximum statuses of unknown messages that a channel keeps: as many as are indexed in memory. Another program that sends with the
 /// same account must not fill the table. Further ones are dropped.
-const STORED_MAX: i64 = 50_000;
+pub const STORED_MAX: i64 = 50_000;
 
 #[derive(FromRow)]
 struct Row {
@@ -40,31 +40,36 @@ struct Row {
     names: Option<MessageId>,
 }
 
-/// Stores a status, unless it is stored already. If the database refuses it, it is stored in `rejected_changes`: the
+/// Stores a status, unless it is stored already. Returns whether there was room for it: if the channel `is_crowded`, those that
+/// it keeps are counted, which takes milliseconds. If the database refuses the status, it is stored in `rejected_changes`: the
 /// provider's retries would be refused too, and its call contains other statuses.
-pub async fn store(db: impl Database<'_>, status: &EarlyStatus) -> Result<()> {
-    match insert(db, status).await {
+pub async fn store(db: impl Database<'_>, status: &EarlyStatus, is_crowded: bool) -> Result<bool> {
+    match insert(db, status, is_crowded).await {
         Err(Error::Database(error)) if is_of_values(&error) => {
             let row = serde_json::to_value(status).unwrap_or_default();
             let rejected = RejectedRow { company: status.company_id, kind: "early_status", id: None, row };
-            rejected::store_as_text(db, rejected, &error).await
+            rejected::store_as_text(db, rejected, &error).await?;
+            Ok(true)
         }
         result => result,
     }
 }
 
-async fn insert(db: impl Database<'_>, status: &EarlyStatus) -> Result<()> {
+async fn insert(db: impl Database<'_>, status: &EarlyStatus, is_crowded: bool) -> Result<bool> {
     let error = match &status.delivery_status {
         DeliveryStatus::Failed(error) => Some(Json(error)),
         _ => None,
     };
     with_timeout(
-        sqlx::query(
-            "insert into early_statuses (company_id, channel_id, provider_message_id, status, error, at, names)
-             select $1, $2, $3, $4, $5, $6, $7
-             where (select count(*) from (select from early_statuses
-                 where company_id = $1 and channel_id = $2 limit $8) stored) < $8
-             on conflict do nothing",
+        sqlx::query_scalar(
+            "with room as (
+                 select not $9 or (select count(*) from (select from early_statuses
+                     where company_id = $1 and channel_id = $2 limit $8) stored) < $8 as has_room),
+             inserted as (
+                 insert into early_statuses (company_id, channel_id, provider_message_id, status, error, at, names)
+                 select $1, $2, $3, $4, $5, $6, $7 from room where has_room
+                 on conflict do nothing)
+             select has_room from room",
         )
         .bind(status.company_id)
         .bind(status.channel_id)
@@ -74,10 +79,10 @@ async fn insert(db: impl Database<'_>, status: &EarlyStatus) -> Result<()> {
         .bind(status.at)
         .bind(status.names)
         .bind(STORED_MAX)
-        .execute(db),
+        .bind(is_crowded)
+        .fetch_one(db),
     )
-    .await?;
-    Ok(())
+    .await
 }
 
 /// The stored statuses of one message.

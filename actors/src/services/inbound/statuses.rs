@@ -97,8 +97,18 @@ impl Inbound {
         if let Some(message) = names {
             self.inboxes.named.record((company, channel), message, provider_message_id);
         }
-        early_statuses::store(self.base.db(company), &early).await?;
-        inbox.early_statuses.add(provider_message_id, now());
+        let has_room = early_statuses::store(self.base.db(company), &early, inbox.early_statuses.is_crowded()).await?;
+        if inbox.early_statuses.record_room(has_room) {
+            tracing::warn!(
+                channel.id = %channel,
+                company.id = %company,
+                "dropping statuses of messages that Hotline has not sent: the channel has {} of them, most likely because another program sends through the same account",
+                early_statuses::STORED_MAX,
+            );
+        }
+        if has_room {
+            inbox.early_statuses.add(provider_message_id, now());
+        }
         if let Some(message) = names {
             self.settle_doubt(company, channel, message, provider_message_id).await?;
         }
