@@ -2,10 +2,29 @@
 //! variables.
 
 use futures_util::TryFutureExt;
+use hotline_actors::{Conflict, Refusal};
 use hotline_persistence::CompanyId;
+use hotline_persistence::table::Links;
+use sqlx::PgConnection;
 
 use crate::app::App;
 use crate::web::ApiResult;
+
+/// Maximum links of a company between its users and queues, and between its wrap-up types and queues: some 30 bytes each in the
+/// memory of every process, read again at each change.
+const LINKS_OF_COMPANY_MAX: i64 = 100_000;
+
+/// Checks that a company's links fit into the directory, after some were added.
+///
+/// # Errors
+/// `409` with the limit.
+pub async fn check_links<A, B>(db: &mut PgConnection, company: CompanyId, links: &Links<A, B>) -> ApiResult<()> {
+    if !links.has_count(db, company, LINKS_OF_COMPANY_MAX + 1).await? {
+        return Ok(());
+    }
+    let state = "the company has reached its maximum number of links to queues";
+    Err(Refusal::Conflict(Conflict::used_by(state, "limit", [("queue", LINKS_OF_COMPANY_MAX)])).into())
+}
 
 /// Runs such a change and then refreshes the directory, so that the next request sees the change.
 ///

@@ -12,8 +12,8 @@ use hotline_persistence::tables::wrapup_types::{self, LINKED_TO, WrapupType};
 use hotline_persistence::{CompanyId, Db, QueueId, WrapupTypeId};
 use sqlx::PgConnection;
 
-use super::directory::refresh_after;
-use super::plain::{BodyColumns, Filters, Plain};
+use super::directory::{check_links, refresh_after};
+use super::plain::{BodyColumns, Filters, Plain, check_count};
 use super::references::LINKS_MAX;
 use crate::app::App;
 use crate::web::request::values::Name;
@@ -63,8 +63,10 @@ pub async fn create(
     let NewWrapupType { columns, queues } = body.0;
     let company = caller.company;
     let insert = once.transaction(app.db(company), async |db| {
+        check_count::<WrapupType>(&mut *db, company).await?;
         let wrapup_type: WrapupType = table::insert(&mut *db, company, &columns).await?;
         wrapup_types::QUEUES.set(&mut *db, company, wrapup_type.id, &queues).await?;
+        check_links(&mut *db, company, &wrapup_types::QUEUES).await?;
         Ok(Created::of(find(db, company, wrapup_type.id).await?))
     });
     refresh_after(&app, company, insert).await
@@ -102,6 +104,7 @@ pub async fn update(
         if let Some(queues) = &queues
             && wrapup_types::QUEUES.set(&mut *db, company, id.0, queues).await?
         {
+            check_links(&mut *db, company, &wrapup_types::QUEUES).await?;
             table::touch::<WrapupType>(&mut *db, company, id.0).await?;
         }
         Ok(Json::of(find(db, company, id.0).await?))

@@ -311,5 +311,40 @@ async fn what_every_company_has_in_memory_is_limited() {
     // Another company has its own.
     let (_, neighbour) = app.another_company().await;
     neighbour.post("/global-variables", json!({"key": "first", "value": "x"})).await.data(201);
+    let category = id(app.api.post("/wrapup-categories", json!({"name": "Sales"})).await.data(201));
+    let fill = "insert into wrapup_types (company_id, name, category_id)
+        select $1, 'type' || number, $2 from generate_series(1, 1000) number";
+    sqlx::query(fill).bind(app.company.id).bind(category).execute(&app.db).await.expect("wrap-up types");
+    let many = app.api.post("/wrapup-types", json!({"name": "more", "categoryId": category})).await;
+    assert_eq!(many.error(409, "ERR_API_CONFLICT")["by"], json!([{"type": "wrap-up type", "count": 1000}]));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_links_to_queues_that_a_company_has_in_memory_are_limited() {
+    let app = TestApp::shared().await;
+    let company = app.company.id;
+    for fill in [
+        "insert into queues (company_id, name) select $1, 'queue' || number from generate_series(1, 500) number",
+        "insert into users (company_id, name, email)
+         select $1, 'user' || number, 'user' || number || '@example.com' from generate_series(1, 300) number",
+        "insert into queue_users (company_id, queue_id, user_id)
+         select q.company_id, q.id, u.id from queues q join users u on u.company_id = q.company_id
+         where q.company_id = $1 and q.name like 'queue%' and u.name like 'user%' order by u.id, q.id
+         limit 99999 - (select count(*) from queue_users where company_id = $1)",
+    ] {
+        sqlx::query(fill).bind(company).execute(&app.db).await.expect(fill);
+    }
+    let last = "select id from users where company_id = $1 order by id desc limit 2";
+    let last: Vec<i64> = sqlx::query_scalar(last).bind(company).fetch_all(&app.db).await.expect("users");
+    let add =
+        |user: i64| Reply::of(app.api.request(Method::PUT, &format!("/queues/{}/users/{user}", app.company.sales)));
+    assert_eq!(add(last[0]).await.status, 204);
+    let details = json!({"state": "the company has reached its maximum number of links to queues", "reason": "limit",
+        "by": [{"type": "queue", "count": 100_000}]});
+    assert_eq!(add(last[1]).await.error(409, "ERR_API_CONFLICT"), &details);
+    let queues = json!({"name": "New", "email": "new@example.com", "queueIds": [app.company.sales]});
+    assert_eq!(app.api.post("/users", queues).await.error(409, "ERR_API_CONFLICT"), &details);
+    app.api.post("/users", json!({"name": "New", "email": "new@example.com"})).await.data(201);
     app.stop().await;
 }

@@ -69,6 +69,12 @@ impl<A, B> Links<A, B> {
         Ok(with_timeout(add.execute(db)).await.map_err(map_constraint(&[]))?.rows_affected() > 0)
     }
 
+    /// Whether a company has at least this many links.
+    pub async fn has_count(&self, db: impl PgExecutor<'_>, company: CompanyId, count: i64) -> Result<bool> {
+        let exists = format!("select exists (select from {} where company_id = $1 offset $2 - 1)", self.table);
+        with_timeout(sqlx::query_scalar(AssertSqlSafe(exists)).bind(company).bind(count).fetch_one(db)).await
+    }
+
     /// Unlinks two records; returns whether they were linked.
     pub async fn remove(
         &self,

@@ -9,6 +9,7 @@ use hotline_persistence::tables::wrapup_types::{LINKED_TO, WrapupType};
 use hotline_persistence::{Db, QueueId, UserId};
 
 use super::{check, refresh_after};
+use crate::api::directory::check_links;
 use crate::api::plain::Filters;
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Idempotency, NoContent, Page, Params, PathId, Query};
@@ -66,6 +67,7 @@ pub async fn add_user(
     let (queue, user) = ids.0;
     let add = once.transaction(app.db(caller.company), async |db| {
         if users::QUEUES.add(&mut *db, caller.company, user, queue).await? {
+            check_links(&mut *db, caller.company, &users::QUEUES).await?;
             table::touch::<User>(db, caller.company, user).await?;
         }
         Ok(NoContent)

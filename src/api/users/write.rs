@@ -15,7 +15,7 @@ use sqlx::PgConnection;
 
 use super::rank::UserChange;
 use super::{administrators, rank};
-use crate::api::directory::refresh_after;
+use crate::api::directory::{check_links, refresh_after};
 use crate::api::plain::{BodyColumns, Filters, Plain, check_count};
 use crate::api::references::LINKS_MAX;
 use crate::app::App;
@@ -106,6 +106,7 @@ pub async fn create(
         check_count::<User>(&mut *db, company).await?;
         let user = users::insert(&mut *db, company, columns).await?;
         users::QUEUES.set(&mut *db, company, user.id, &queues.unwrap_or_default()).await?;
+        check_links(&mut *db, company, &users::QUEUES).await?;
         Ok(Created::of(find(db, company, user.id).await?))
     });
     refresh_after(&app, company, insert).await
@@ -125,7 +126,7 @@ impl Input for ChangedUser {
     }
 }
 
-/// `PUT /users/{userId}`. Without a password the user cannot sign in. A changed password or e-mail, or `active: false`, ends
+/// `PUT /users/{userId}`. Without a password the user cannot sign in until they set one with a link. A changed password or e-mail, or `active: false`, ends
 /// all of their sessions. Their open tickets in queues they leave stay there, without an assignee.
 pub async fn update(
     caller: Caller,
@@ -166,6 +167,7 @@ pub async fn update(
         if let Some(queues) = &queues
             && users::QUEUES.set(&mut *db, company, id.0, queues).await?
         {
+            check_links(&mut *db, company, &users::QUEUES).await?;
             table::touch::<User>(&mut *db, company, id.0).await?;
         }
         // Released after the last possible refusal; a failure here leaves the user in the queues as before.
