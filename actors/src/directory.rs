@@ -18,7 +18,7 @@ pub use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::tokens::TokenRow;
 use hotline_persistence::tables::{companies, organization, tokens};
 use hotline_persistence::{
-    ChannelId, CompanyId, Database, EventNews, PgPool, QueueId, Result, Slot, TokenId, UserId, WebhookNews,
+    ChannelId, CompanyId, Database, Error, EventNews, PgPool, QueueId, Result, Slot, TokenId, UserId, WebhookNews,
     WrapupTypeId,
 };
 use ipnet::{IpNet, Ipv4Net};
@@ -286,7 +286,8 @@ impl Directory {
         self.refresh_together(db, &[id]).await
     }
 
-    /// Reloads many companies as [`Directory::refresh`] does one, with a few statements for some hundred of them.
+    /// Reloads many companies as [`Directory::refresh`] does one, with a few statements for some hundred of them. One whose rows
+    /// cannot be read stays as it was, and does not affect the others.
     ///
     /// # Errors
     /// When the database cannot answer; some of them may be reloaded then.
@@ -294,7 +295,21 @@ impl Directory {
         // Locked in order, so that two such calls cannot block each other.
         let ids: Vec<CompanyId> = ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
         for some in ids.chunks(LOADED_AT_ONCE) {
-            self.refresh_together(db, some).await?;
+            match self.refresh_together(db, some).await {
+                Err(Error::Database(_)) => {}
+                outcome => {
+                    outcome?;
+                    continue;
+                }
+            }
+            for id in some {
+                match self.refresh_together(db, &[*id]).await {
+                    Err(error @ Error::Database(_)) => {
+                        tracing::error!(%error, company.id = %id, "could not load a company's settings; those of the last load stay in use");
+                    }
+                    outcome => outcome?,
+                }
+            }
         }
         Ok(())
     }
