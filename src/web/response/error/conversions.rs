@@ -25,7 +25,10 @@ impl From<Refusal> for ApiError {
                 error
             }
             Refusal::AlreadyOpen(ticket) => {
-                let details = json!({"ticketId": ticket, "field": "ticketId", "id": ticket, "reason": "open_ticket"});
+                let by = json!([{"type": "ticket", "count": 1}]);
+                let details = json!({
+                    "ticketId": ticket, "field": "ticketId", "id": ticket, "reason": "ticket_open", "by": by,
+                });
                 Self::conflict("the contact has an open ticket on this channel", details)
             }
             Refusal::Conflict(Conflict { state, reason, record, by }) => {
