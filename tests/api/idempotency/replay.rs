@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Call, KEYS, TAG_UPDATES, TAGS, assert_replayed, count, every_call, send_again, send_first, started, tag};
 use crate::steps::{NOBODY, close, restarted};
-use crate::support::{OwnApp, Reply, eventually};
+use crate::support::{OwnApp, Person, Reply, eventually};
 
 #[actix_web::test]
 async fn a_retry_of_any_operation_is_answered_as_the_first_was_and_happens_once() {
@@ -155,6 +155,14 @@ async fn what_token_plan_scope_and_rate_refuse_is_not_recorded() {
     // A key is the company's, not the token's; but who may not call learns nothing of it.
     assert_replayed("the same company", &first, &call.send(&app.api, "one").await);
     call.send(&reader, "one").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+
+    // Nor what the handler refuses for the scope: it may be permitted later.
+    Person::give_profile(&app, app.company.ana, "Administrator").await;
+    let path = format!("/users/{}", app.company.ana);
+    let change = async || Reply::of(app.api.keyed(Method::PUT, &path, "two", r#"{"active": false}"#)).await;
+    change().await.error(403, "ERR_API_FORBIDDEN_SCOPE");
+    Person::give_profile(&app, app.company.ana, "Agent").await;
+    assert_eq!(change().await.data(200)["active"], false);
     app.stop().await;
 }
 

@@ -52,7 +52,7 @@ pub const IDEMPOTENT_REPLAY: HeaderName = HeaderName::from_static("idempotent-re
 pub const KEY_CHARACTERS_MAX: usize = 200;
 
 /// Not recorded: the request had no effect, and the record would lose the `Allow` header.
-const METHOD_NOT_ALLOWED: u16 = 405;
+const UNRECORDED: [u16; 3] = [403, 405, 429];
 
 /// Detects retries and replays their responses.
 pub struct Retries {
@@ -241,7 +241,7 @@ async fn record(
         // Otherwise the effect may be durable although this response failed: the next request looks it up.
         Some(answer) if u16::try_from(answer.status) == Ok(status) => retries.keys.remember(answer),
         Some(_) => {}
-        None if status >= 500 || status == METHOD_NOT_ALLOWED => {}
+        None if status >= 500 || UNRECORDED.contains(&status) => {}
         None => return record_alone(retries, running, response).await,
     }
     hotline_persistence::fail_point!("once_recorded", |_| std::process::abort());
