@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-/// Levels of a body that are parsed: handlers refuse deeper ones, because the parser is recursive.
-const DEPTH_MAX: usize = 128;
+/// Levels of a body that are parsed, each time with all that is below it: more than any field has. Deeper values are equal if
+/// their bytes are.
+const DEPTH_MAX: usize = 16;
 
-/// Feeds a canonical form of a body to `emit`. Invalid JSON, bodies deeper than any accepted one, and objects with a key
+/// Feeds a canonical form of a body to `emit`. Invalid JSON, values that are deeper than any field, and objects with a key
 /// that is not valid text (half of a surrogate pair) are fed unchanged: they are equal if their bytes are.
 pub(super) fn feed(body: &[u8], emit: &mut impl FnMut(&[u8])) {
     match serde_json::from_slice::<&RawValue>(body) {
