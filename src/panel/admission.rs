@@ -141,7 +141,12 @@ fn refuse(request: ServiceRequest, refused: &ApiError) -> ServiceResponse<BoxBod
 ///
 /// # Errors
 /// `429` when either is used up.
-fn take_allowance(state: &State, person: PersonId, allowance: &mut Option<Allowance>) -> ApiResult<()> {
+fn take_allowance(state: &State, signed: &SignedInPerson, allowance: &mut Option<Allowance>) -> ApiResult<()> {
+    let person = signed.person();
+    // A stranger who knows the password alone must not use up what the person and their company have.
+    if signed.state != SessionState::Open {
+        return state.panel.limits.try_half_open(person);
+    }
     let company = match person {
         PersonId::User(company, _) => state.admission.directory.company(company),
         PersonId::Admin(_) => None,
@@ -175,7 +180,7 @@ async fn find_session(
     // Ending a session is never refused, and possible only once.
     let ends = request.method() == Method::DELETE && below_api(request) == "/session";
     if let Some(signed) = session.as_ref().filter(|_| !ends) {
-        take_allowance(state, signed.person(), allowance)?;
+        take_allowance(state, signed, allowance)?;
     }
     Ok(session)
 }
@@ -230,7 +235,7 @@ async fn check_person(request: &ServiceRequest, allowance: &mut Option<Allowance
     let state = State::of(request)?;
     check_page(request, &state)?;
     let signed = identify(request.request(), &state).await?;
-    take_allowance(&state, signed.person(), allowance)?;
+    take_allowance(&state, &signed, allowance)?;
     if let PersonId::User(company, _) = signed.person() {
         let organization = state.admission.directory.company(company).ok_or_else(ApiError::signed_out)?;
         if !organization.company.active {
@@ -264,7 +269,8 @@ pub(super) async fn admit_signed_in<B: MessageBody + 'static>(
                 request.extensions_mut().insert(owner);
             }
             request.extensions_mut().insert(PanelSession(signed.clone()));
-            audit::audited(&state.app, &state.panel, RequestActor::signed(company, &signed), request, async |request| {
+            let actor = RequestActor::signed(company, &signed);
+            audit::audited(&state.app, &state.panel, actor, request, async move |request| {
                 Ok(next.call(request).await?.map_into_boxed_body())
             })
             .await?
@@ -297,7 +303,8 @@ pub async fn admit_in_company<B: MessageBody + 'static>(
             request.extensions_mut().insert(PanelSession(signed.clone()));
             request.extensions_mut().insert(caller);
             let actor = RequestActor::signed(company, &signed);
-            audit::audited(&state.app, &state.panel, actor, request, async |request| once(request, next).await).await?
+            audit::audited(&state.app, &state.panel, actor, request, async move |request| once(request, next).await)
+                .await?
         }
         Err(refused) => refuse(request, &refused),
     };

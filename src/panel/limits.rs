@@ -42,6 +42,9 @@ const ENDED_MAX: usize = 20_000;
 const CODES_PER_DAY: u32 = 50;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
+/// Requests per minute of a person's sessions that wait for the second factor: its page makes a few.
+const HALF_OPEN_REQUESTS: NonZeroU32 = NonZeroU32::MIN.saturating_add(29);
+
 /// Requests of one person per minute: a page makes about ten, and searches send one per keystroke.
 const PERSON_REQUESTS: NonZeroU32 = NonZeroU32::MIN.saturating_add(599);
 
@@ -64,6 +67,8 @@ enum AttemptKey {
     Password(PersonId),
     Code(PersonId),
     Address(Address),
+    /// Requests of sessions that wait for the second factor.
+    HalfOpen(PersonId),
     /// Cookies that this installation has not signed.
     Cookie(Address),
 }
@@ -219,6 +224,14 @@ impl PeopleLimits {
     /// `429` when there were too many.
     pub(super) fn try_from_address(&self, address: Option<Address>) -> ApiResult<()> {
         address.map_or(Ok(()), |address| self.attempt(AttemptKey::Address(address), ADDRESS_ATTEMPTS))
+    }
+
+    /// Counts a request of a session that waits for the second factor: it does not count for the person's open sessions.
+    ///
+    /// # Errors
+    /// `429` when there were too many.
+    pub(super) fn try_half_open(&self, person: PersonId) -> ApiResult<()> {
+        self.attempt(AttemptKey::HalfOpen(person), HALF_OPEN_REQUESTS)
     }
 
     fn attempt(&self, key: AttemptKey, per_minute: NonZeroU32) -> ApiResult<()> {

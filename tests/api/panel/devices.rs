@@ -224,6 +224,13 @@ async fn who_knows_the_password_alone_ends_no_session_of_whom_it_is() {
         assert_eq!(half.sign_in("ana@example.com", json!({})).await.data(200)["state"], "secondFactor");
     }
     ana.get("/account").await.data(200);
+    // Nor does it use up her requests.
+    let mut refused = 0;
+    for _ in 0..700 {
+        refused += usize::from(half.get("/account").await.status == 429);
+    }
+    assert!(refused >= 600, "{refused}");
+    ana.get("/account").await.data(200);
     // Of open ones there are twenty at most, also when a half is opened.
     sqlx::query(
         "insert into person_sessions (company_id, person_id, hash, state, expires_at, seen_at)
