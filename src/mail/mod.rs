@@ -74,6 +74,23 @@ pub enum MailError {
     Stopping,
 }
 
+impl MailError {
+    /// The error without texts that may contain the recipient's address.
+    fn without_recipient(&self) -> String {
+        match self {
+            Self::Message(_) => "could not compose the e-mail".to_owned(),
+            Self::Relay(error) => match error.status() {
+                Some(code) => format!("the relay did not accept it: {code}"),
+                None if error.is_timeout() => "the relay did not answer in time".to_owned(),
+                None if error.is_tls() => format!("no TLS with the relay: {error}"),
+                None if error.is_response() => "the relay's answer could not be read".to_owned(),
+                None => format!("the relay could not be used: {error}"),
+            },
+            Self::Disconnected | Self::Time(_) | Self::Stopping => self.to_string(),
+        }
+    }
+}
+
 /// A plain-text e-mail to one person.
 #[derive(Clone, Debug)]
 pub struct OutgoingEmail {
@@ -182,8 +199,8 @@ impl Mailer {
             Ok(()) => self.figures.mails.add_sent(),
             Err(error) => {
                 self.figures.mails.add_failed();
-                // The recipient is left out, because logs must not contain personal data.
-                tracing::warn!(%error, "could not send an e-mail");
+                // Logs must not contain personal data: neither the recipient, nor the reply of a relay, which quotes it.
+                tracing::warn!(error = error.without_recipient(), "could not send an e-mail");
             }
         }
         result
