@@ -3,6 +3,7 @@
 
 use actix_web::HttpRequest;
 use actix_web::web::Data;
+use hotline_actors::{Conflict, Refusal};
 use hotline_persistence::tables::people::links::{self, LinkKind};
 use hotline_persistence::tables::people::{self, Language, Person, PersonId, factors, sessions};
 use hotline_persistence::tables::users::User;
@@ -52,6 +53,10 @@ async fn create_link(
     let company = administrator.company;
     check_other(administrator, id)?;
     let person = PersonId::User(company, id);
+    let organization = app.engine.directory().company(company);
+    if organization.is_some_and(|organization| organization.users.get(&id).is_some_and(|user| !user.active)) {
+        return Err(Refusal::Conflict(Conflict::of("the user is inactive", "inactive", "userId", id)).into());
+    }
     let base = match app.media.public_url() {
         Some(base) => base.to_owned(),
         None => origin::site(request, &app.trusted_proxies).unwrap_or_default(),

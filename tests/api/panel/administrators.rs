@@ -346,6 +346,12 @@ async fn people_are_invited_and_let_in_again() {
     carls.sign_in("carl@example.com", json!({"password": "another battery"})).await.data(200);
     assert_eq!(ana.post(&format!("/users/{carl}/second-factor/remove"), json!({})).await.status, 204);
     carls.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
+    // The link of who is inactive would let nobody in.
+    app.api.put(&format!("/users/{carl}"), json!({"active": false})).await.data(200);
+    for end in ["invitation", "password-reset"] {
+        let refused = ana.post(&format!("/users/{carl}/{end}"), json!({})).await;
+        assert_eq!(refused.error(409, "ERR_API_CONFLICT")["reason"], "inactive");
+    }
     let (other, _) = app.another_company().await;
     for end in ["invitation", "password-reset", "second-factor/remove"] {
         for user in [other.ana.0, 999_999] {
