@@ -2,6 +2,8 @@
 //! executed and completed with its outcome, so nothing is done without an entry. Exports are recorded before their response
 //! is sent.
 
+use std::panic::resume_unwind;
+
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{CONTENT_TYPE, HeaderValue};
@@ -13,6 +15,7 @@ use hotline_persistence::tables::audit_log::{self, Actor, NewEntry, RunningEntry
 use hotline_persistence::tables::people::sessions::SignedInPerson;
 use hotline_persistence::tables::people::{PersonId, display_name};
 use serde_json::Value;
+use tracing::Instrument;
 
 use super::operations::{AUDITED_OF_TOKENS, AuditRule, target};
 use super::{Panel, site};
@@ -51,7 +54,7 @@ pub async fn audit_tokens<B: MessageBody + 'static>(
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let state = request.app_data::<Data<App>>().cloned().zip(request.app_data::<Data<Panel>>().cloned());
     let caller = request.extensions().get::<Caller>().cloned();
-    let serve = async |request: ServiceRequest| Ok::<_, Error>(next.call(request).await?.map_into_boxed_body());
+    let serve = async move |request: ServiceRequest| Ok::<_, Error>(next.call(request).await?.map_into_boxed_body());
     let Some(((app, panel), caller)) = state.zip(caller) else {
         let defect = ApiError::internal("an audited request has no actor");
         return Ok(request.into_response(defect.error_response()));
@@ -61,13 +64,14 @@ pub async fn audit_tokens<B: MessageBody + 'static>(
     audited(&app, &panel, actor, request, serve).await
 }
 
-/// Serves a request, and records it if it is audited.
+/// Serves a request, and records it if it is audited. Once it is recorded, it is completed and its outcome recorded also if its
+/// caller disconnects.
 pub(super) async fn audited(
-    app: &App,
+    app: &Data<App>,
     panel: &Panel,
     actor: RequestActor<'_>,
     request: ServiceRequest,
-    serve: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<BoxBody>, Error>,
+    serve: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<BoxBody>, Error> + 'static,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let RequestActor { company, actor, name } = actor;
     let address = address(request.request(), app);
@@ -81,20 +85,31 @@ pub(super) async fn audited(
         }
         AuditRule::Before(id) => id,
     };
-    let target = target(request.match_info().as_str());
-    let open_entry = match audit_log::begin(app.db(company), company, entry(action, target.as_deref())).await {
-        Ok(open_entry) => open_entry,
-        Err(error) => return Ok(request.into_response(ApiError::from(error).error_response())),
+    let (app, name, action) = (app.clone(), name.to_owned(), action.to_owned());
+    let recorded = async move {
+        let target = target(request.match_info().as_str());
+        let (address, target_id) = (address.as_deref(), target.as_deref());
+        let entry = NewEntry { actor, actor_name: &name, address, action: &action, target_id };
+        let open_entry = match audit_log::begin(app.db(company), company, entry).await {
+            Ok(open_entry) => open_entry,
+            Err(error) => return Ok(request.into_response(ApiError::from(error).error_response())),
+        };
+        let response = serve(request).await?;
+        let (response, (id, name)) = extract_created(response);
+        let ended =
+            audit_log::end(app.db(company), open_entry, response.status().as_u16(), (id.as_deref(), name.as_deref()));
+        if let Err(error) = ended.await {
+            tracing::warn!(%error, company.id = %company, action, "could not record an action's result in the audit log");
+        }
+        Ok(response)
     };
-    let response = serve(request).await?;
-    let (response, created) = extract_created(response);
-    let (id, name) = created;
-    let ended =
-        audit_log::end(app.db(company), open_entry, response.status().as_u16(), (id.as_deref(), name.as_deref()));
-    if let Err(error) = ended.await {
-        tracing::warn!(%error, company.id = %company, action, "could not record an action's result in the audit log");
+    match actix_web::rt::spawn(recorded.in_current_span()).await {
+        Ok(outcome) => outcome,
+        Err(ended) => match ended.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            Err(ended) => Err(ApiError::internal(ended).into()),
+        },
     }
-    Ok(response)
 }
 
 /// Records a response that is an export. If it cannot be recorded, it is not sent.

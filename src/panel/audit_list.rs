@@ -30,7 +30,7 @@ pub struct AuditEntry {
     pub action: String,
     /// The target.
     pub target: Option<AuditTarget>,
-    /// The HTTP status; `null` if the process ended before it finished.
+    /// The HTTP status; `null` while it is in progress, or if the process ended before it finished.
     #[schema(example = 201)]
     pub status: Option<i16>,
 }

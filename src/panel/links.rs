@@ -197,7 +197,10 @@ async fn create_reset_emails(
     from: Option<String>,
 ) -> hotline_persistence::Result<Vec<OutgoingEmail>> {
     let mut emails = Vec::new();
-    for account in people::accounts(&app.engine.store().housekeeping, email, None).await? {
+    let accounts = people::accounts(&app.engine.store().housekeeping, email, None).await?;
+    // As for a failed sign-in: none of several companies learns where the person is.
+    let from = from.filter(|_| people::are_of_one_company(&accounts));
+    for account in accounts {
         let person = account.person();
         let db = app.db(person.company());
         // An existing link stays valid if no e-mail could deliver another one.

@@ -25,7 +25,8 @@ const AUDITED_OPERATIONS: [(&str, &str); 3] = [
 ];
 
 /// Nouns with operations that are audited and that tokens may use.
-pub(super) const AUDITED_OF_TOKENS: [&str; 6] = ["channels", "contacts", "profiles", "queues", "users", "webhooks"];
+pub(super) const AUDITED_OF_TOKENS: [&str; 7] =
+    ["channels", "contacts", "profiles", "queues", "reports", "users", "webhooks"];
 
 /// How an operation is recorded.
 pub(super) enum AuditRule<'a> {

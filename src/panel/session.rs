@@ -118,13 +118,15 @@ pub async fn create(
     let accounts = candidate_accounts(&app, &panel, (&email, company), address.map(Address::of), cookie).await?;
     let hashes = accounts.iter().map(|account| account.password_hash.clone()).collect();
     let matching = passwords::find_matching(password.0, hashes).await?;
-    let audit = SignInAudit::of(&app, &request, "signIn");
-    for (index, account) in accounts.iter().enumerate() {
-        // An attempt counts for every membership with this e-mail.
-        if !matching.contains(&index) {
+    if matching.is_empty() {
+        // Any company can have a user with this e-mail: none learns where a person of another one is.
+        let address = people::are_of_one_company(&accounts).then(|| SignInAudit::client_address(&app, &request));
+        let audit = SignInAudit::for_address(&app, address.flatten(), "signIn");
+        for account in &accounts {
             audit.record(account.person(), display_name(&account.name, &email), 401).await;
         }
     }
+    let audit = SignInAudit::of(&app, &request, "signIn");
     let matching: Vec<_> = matching.into_iter().filter_map(|index| accounts.get(index)).collect();
     let account = match matching[..] {
         [] => {

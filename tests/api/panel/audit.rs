@@ -188,6 +188,10 @@ async fn what_an_integration_does_to_the_setup_is_in_the_log() {
     assert_eq!(app.api.delete(&format!("/users/{carl}")).await.status, 204);
     app.api.get("/users").await.data(200);
     app.api.post("/tags", json!({"name": "VIP"})).await.data(201);
+    let report = "/reports/tickets?groupBy=queue&from=2026-01-01T00:00:00Z&to=2026-02-01T00:00:00Z";
+    app.api.get(report).await.data(200);
+    let export = app.api.request(Method::GET, report).header("accept", "text/csv").send().await.expect("an answer");
+    assert_eq!(export.status(), 200);
     let token: i64 = sqlx::query_scalar("select id from tokens where company_id = $1")
         .bind(app.company.id)
         .fetch_one(&app.db)
@@ -206,6 +210,7 @@ async fn what_an_integration_does_to_the_setup_is_in_the_log() {
             (told[4].0, Some(format!("{queue}/{carl}")), Some(204)),
             ("deleteContact", of(contact), Some(204)),
             ("removeUser", of(carl), Some(204)),
+            ("reportTickets", None, Some(200)),
         ]
     );
     assert!(told[3].0.contains("Queue") && told[4].0.contains("Queue"), "{told:?}");
@@ -280,6 +285,55 @@ async fn who_comes_in_and_goes_and_who_fails_to_is_in_the_log() {
     .unzip();
     assert!(addresses.iter().all(|address| address.as_deref() == Some("127.0.0.1")), "{addresses:?}");
     assert!(names.iter().all(|name| name == "Ana"), "{names:?}");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_company_does_not_learn_where_somebody_of_another_one_signs_in() {
+    let app = OwnApp::start().await;
+    let (other, other_api) = app.another_company().await;
+    let decoy = json!({"name": "Ana", "email": "ana@example.com", "password": "what only they know"});
+    other_api.put(&format!("/users/{}", other.ana), decoy).await.data(200);
+    Person::user(&app, app.company.ana, "ana@example.com").await;
+    let wrong = json!({"email": "ana@example.com", "password": "a wrong one 4711"});
+    Person::nobody(&app).post("/session", wrong).await.error(401, "ERR_API_SIGN_IN");
+    let entries: Vec<(i64, Option<String>, Option<i16>)> = sqlx::query_as(
+        "select company_id, address, status from audit_log where action = 'signIn' order by company_id, id",
+    )
+    .fetch_all(&app.db)
+    .await
+    .expect("entries");
+    let address = || Some("127.0.0.1".to_owned());
+    let (own, other) = (app.company.id.0, other.id.0);
+    assert_eq!(entries, [(own, address(), Some(200)), (own, None, Some(401)), (other, None, Some(401))]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn an_action_whose_caller_disconnects_is_recorded_with_its_outcome() {
+    let app = OwnApp::start().await;
+    Person::give_profile(&app, app.company.ana, "Administrator").await;
+    let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
+    let body = json!({"name": "Carl", "email": "carl@example.com", "password": PASSWORD}).to_string();
+    let request = format!(
+        "POST /panel/api/v1/users HTTP/1.1\r\nhost: {}\r\ncookie: {}\r\nsec-fetch-site: same-origin\r\n\
+         idempotency-key: one\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        app.address,
+        ana.cookie.as_deref().expect("a cookie"),
+        body.len()
+    );
+    let mut stream = TcpStream::connect(app.address).await.expect("a connection");
+    stream.write_all(request.as_bytes()).await.expect("it is sent");
+    let of_creation = "select target_id is not null, status from audit_log where action = 'createUser'";
+    let entry = async || {
+        let entry = sqlx::query_as::<_, (bool, Option<i16>)>(of_creation);
+        entry.fetch_optional(&app.db).await.expect("an entry")
+    };
+    eventually("it is recorded", || async { entry().await.is_some() }).await;
+    // With a reset, so that the service notices at once.
+    stream.set_zero_linger().expect("an option");
+    drop(stream);
+    eventually("its outcome is recorded", || async { entry().await == Some((true, Some(201))) }).await;
     app.stop().await;
 }
 

@@ -97,8 +97,13 @@ impl Account {
     }
 }
 
+/// Whether these memberships are all of one company.
+pub fn are_of_one_company(accounts: &[Account]) -> bool {
+    accounts.windows(2).all(|pair| pair[0].company_id == pair[1].company_id)
+}
+
 /// Every active membership with an e-mail, since signing in does not name a company. `company` restricts them to one
-/// company, or to the installation.
+/// company, or to the installation. Those that a person uses are first: any company can create further ones.
 pub async fn accounts(db: &PgPool, email: &str, company: Option<CompanyId>) -> Result<Vec<Account>> {
     let accounts = sqlx::query_as(
         "(select 0::bigint as company_id, id, null::text as company_name, name, password_hash from admins
@@ -106,7 +111,9 @@ pub async fn accounts(db: &PgPool, email: &str, company: Option<CompanyId>) -> R
          union all
          (select u.company_id, u.id, c.name, u.name, u.password_hash from users u join companies c on c.id = u.company_id
           where lower(u.email) = lower($1) and u.active and c.active and ($2 is null or u.company_id = $2)
-          order by u.company_id limit $3)",
+          order by exists (select from person_sessions s where s.company_id = u.company_id and s.person_id = u.id) desc,
+              u.password_hash is null, u.company_id
+          limit $3)",
     );
     with_timeout(accounts.bind(email).bind(company).bind(MEMBERSHIPS_MAX).fetch_all(db)).await
 }
