@@ -16,6 +16,7 @@ mod events;
 mod fenced;
 mod floors;
 mod fuzz_bodies;
+mod image;
 mod migration_rule;
 mod migrations;
 mod packaged;

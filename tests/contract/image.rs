@@ -1,0 +1,132 @@
+//! The image is built of what cargo needs: the Dockerfile copies all of it, and the ignore file leaves it in the context.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+
+use toml::{Table, Value};
+
+use crate::floors::CRATES;
+use crate::reasons::sources;
+
+const DOCKERFILE: &str = "packaging/docker/Dockerfile";
+
+/// What a source embeds, from the folder of the source, or for migrations from that of its crate.
+const EMBEDS: [&str; 3] = ["include_str!(\"", "include_bytes!(\"", "include_dir!(\""];
+const MIGRATIONS: &str = "migrate!(\"";
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    let path = root().join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The path without `.` and `..`, from the root of the repository.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// What the manifest of a crate names or cargo finds beside it: its build script and its targets.
+fn of_manifest(folder: &Path) -> BTreeSet<PathBuf> {
+    let manifest: Table = read(folder.join("Cargo.toml")).parse().expect("a manifest");
+    let mut found = BTreeSet::from([folder.join("Cargo.toml"), folder.join("src")]);
+    let named = manifest.get("package").and_then(|package| package.get("build")).and_then(Value::as_str);
+    found.extend(named.map(|script| folder.join(script)));
+    found.extend(Some(folder.join("build.rs")).filter(|script| root().join(script).exists()));
+    for (kind, beside) in [("bin", "src/bin"), ("test", "tests"), ("bench", "benches"), ("example", "examples")] {
+        for target in manifest.get(kind).and_then(Value::as_array).into_iter().flatten() {
+            let path = target.get("path").and_then(Value::as_str).map(str::to_owned);
+            let path = path.or_else(|| Some(format!("{beside}/{}.rs", target.get("name")?.as_str()?)));
+            found.extend(path.map(|path| folder.join(path)));
+        }
+    }
+    found
+}
+
+/// The files that the sources of a crate embed.
+fn embedded(krate: &str) -> BTreeSet<PathBuf> {
+    let (mut files, mut found) = (Vec::new(), BTreeSet::new());
+    sources(&root().join(krate), &mut files);
+    let manifest = Path::new(krate).parent().expect("the folder of its manifest");
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("a file");
+        let folder = file.strip_prefix(root()).expect("below the root").parent().expect("its folder").to_owned();
+        let of = |start: &str, folder: &Path| -> Vec<PathBuf> {
+            let paths = text.split(start).skip(1).filter_map(|rest| rest.split('"').next());
+            paths.map(|path| plain(&folder.join(path))).collect()
+        };
+        EMBEDS.iter().for_each(|start| found.extend(of(start, &folder)));
+        found.extend(of(MIGRATIONS, manifest));
+    }
+    found
+}
+
+/// Every path that cargo needs to build the binary.
+fn needed() -> BTreeSet<PathBuf> {
+    let manifest: Table = read("Cargo.toml").parse().expect("a manifest");
+    let members = manifest["workspace"]["members"].as_array().expect("the members").iter();
+    let members = members.map(|member| PathBuf::from(member.as_str().expect("a folder")));
+    let mut needed: BTreeSet<PathBuf> = ["Cargo.lock", "rust-toolchain.toml"].map(PathBuf::from).into();
+    needed.extend(members.chain([PathBuf::new()]).flat_map(|folder| of_manifest(&folder)));
+    needed.extend(CRATES.iter().flat_map(|krate| embedded(krate)));
+    needed
+}
+
+/// What the first stage of the Dockerfile copies from the context.
+fn copied(dockerfile: &str) -> Vec<PathBuf> {
+    let stage = dockerfile.split("\nFROM ").next().unwrap_or_default();
+    let lines = stage.lines().filter_map(|line| line.strip_prefix("COPY "));
+    let copied = lines.flat_map(|line| {
+        let mut paths: Vec<&str> = line.split_whitespace().collect();
+        paths.pop();
+        paths
+    });
+    copied.map(PathBuf::from).collect()
+}
+
+/// Whether the ignore file leaves the path in the context: its last line that is about the path decides.
+fn is_in_context(ignored: &str, path: &Path) -> bool {
+    let lines = ignored.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.fold(true, |is_in, line| match line.strip_prefix('!') {
+        Some(kept) if path.starts_with(kept) => true,
+        None if line == "*" || path.starts_with(line) => false,
+        _ => is_in,
+    })
+}
+
+#[test]
+fn the_image_is_built_of_all_that_cargo_needs() {
+    let dockerfile = read(DOCKERFILE);
+    // A comment is before the first stage.
+    let copied = copied(dockerfile.split_once("\nFROM ").expect("a stage").1);
+    let ignored = read(format!("{DOCKERFILE}.dockerignore"));
+    let needed = needed();
+    let embedded = needed.iter().filter(|path| path.extension().is_some_and(|ending| ending != "rs")).count();
+    assert!(copied.len() > 5 && embedded > 15, "{copied:?}, {needed:?}");
+    for path in needed {
+        assert!(root().join(&path).exists(), "{} does not exist", path.display());
+        assert!(copied.iter().any(|copied| path.starts_with(copied)), "{DOCKERFILE} does not copy {}", path.display());
+        assert!(is_in_context(&ignored, &path), "{DOCKERFILE}.dockerignore excludes {}", path.display());
+    }
+}
+
+#[test]
+fn what_is_ignored_is_not_in_the_context() {
+    let ignored = "# Comment\n*\n!tests\ntests/browser/node_modules\n";
+    assert!(is_in_context(ignored, Path::new("tests/browser/run.mjs")));
+    for path in ["build.rs", "tests/browser/node_modules/x.js"] {
+        assert!(!is_in_context(ignored, Path::new(path)), "{path}");
+    }
+}
