@@ -1,6 +1,7 @@
 //! Metrics of this process, from the operating system; `None` where it does not report them.
 
 use std::fmt;
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
@@ -75,8 +76,14 @@ pub fn cpu_time() -> Option<Duration> {
     Some(Duration::from_micros(micros[0].saturating_add(micros[1])))
 }
 
-/// When the process was started, in seconds since 1970.
+/// When the process was started, in seconds since 1970. Computed once: the system counts from the start of the machine, so
+/// every computation differs by a few milliseconds, and an alert counts changes of this as restarts.
 pub fn start_time_s() -> Option<f64> {
+    static START: OnceLock<Option<f64>> = OnceLock::new();
+    *START.get_or_init(read_start_time_s)
+}
+
+fn read_start_time_s() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs_f64();
@@ -115,5 +122,16 @@ mod tests {
         assert!(resident_bytes().is_some_and(|bytes| bytes > 1 << 20) && cpu_time().is_some());
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         assert!(start_time_s().is_some_and(|start| start > now - 86_400.0 && start <= now + 1.0));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_start_is_the_same_in_every_sample() {
+        let first = start_time_s().map(f64::to_bits);
+        for _ in 0..20 {
+            // The parts that it is computed of are rounded to hundredths.
+            std::thread::sleep(Duration::from_millis(3));
+            assert_eq!(start_time_s().map(f64::to_bits), first);
+        }
     }
 }
