@@ -20,7 +20,7 @@ pub enum Exit {
     CannotCreate,
     /// A disk failed or is full.
     Io,
-    /// Another process is in the way, or only a restart can continue.
+    /// Another process is in the way, the machine is not ready yet, or only a restart can continue.
     Retry,
     /// Access was denied.
     Rights,
@@ -74,7 +74,9 @@ impl Exit {
             Self::Internal => "an internal error",
             Self::CannotCreate => "a file or folder cannot be created",
             Self::Io => "a disk failed or is full",
-            Self::Retry => "try again: another process is active, or only a restart can continue",
+            Self::Retry => {
+                "try again: another process is active, the clock or an address is not set yet, or only a restart can continue"
+            }
             Self::Rights => "access denied by a file, an address or the database",
             Self::Configuration => {
                 "wrong configuration: a file, a key, the database's settings, or a schema that needs `hotline migrate`"

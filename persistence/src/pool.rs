@@ -217,14 +217,6 @@ where
 const INDEX_SCANS_ONLY: [(&str, &str); 3] =
     [("enable_hashjoin", "off"), ("enable_mergejoin", "off"), ("enable_seqscan", "off")];
 
-/// Checks that the database can be reached and used, and explains why not. A pool would only report a timeout.
-///
-/// # Errors
-/// As [`prepare`].
-pub async fn reach(options: &PgConnectOptions) -> Result<()> {
-    prepare(options, Purpose::Command).await.map(drop)
-}
-
 /// Migrates the database to this release's schema.
 ///
 /// # Errors

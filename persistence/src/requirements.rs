@@ -38,6 +38,8 @@ pub enum Purpose {
         /// The most connections that are open at a time.
         connections: u32,
     },
+    /// For a start that waits for it: it must accept changes, and all else is found once it is opened.
+    Start,
     /// For a command: it uses few connections, and may only read.
     Command,
 }
@@ -60,7 +62,7 @@ async fn check(connection: &mut PgConnection, options: &PgConnectOptions, purpos
     let version = version(connection, options).await?;
     if version.number < VERSION_NUMBER_MIN {
         let what = format!("its version is {}, and Hotline needs {VERSION_MIN} or newer", version.text);
-        return Err(unsuitable(vec![Problem { what, remedy: "upgrade the server".to_owned() }]));
+        return Err(unsuitable(vec![Problem::lasting(what, "upgrade the server".to_owned())]));
     }
     let facts = DatabaseFacts::read(connection).await?;
     let extensions = Extension::read(connection).await?;
@@ -71,7 +73,7 @@ async fn check(connection: &mut PgConnection, options: &PgConnectOptions, purpos
     if !problems.is_empty() {
         return Err(unsuitable(problems));
     }
-    if purpose != Purpose::Command && !facts.is_encrypted && is_open_to_others(options) {
+    if matches!(purpose, Purpose::Serve { .. }) && !facts.is_encrypted && is_open_to_others(options) {
         let place = address(options);
         tracing::warn!(
             place,
@@ -156,7 +158,10 @@ impl DatabaseFacts {
 
     fn problems(&self, purpose: Purpose) -> Vec<Problem> {
         let mut problems = Vec::new();
-        let mut add = |what: String, remedy: String| problems.push(Problem { what, remedy });
+        if purpose != Purpose::Command {
+            problems.extend(self.refusal_of_changes());
+        }
+        let mut add = |what: String, remedy: String| problems.push(Problem::lasting(what, remedy));
         let (database, role) = (quoted(&self.database), quoted(&self.role));
         if self.encoding != "UTF8" {
             let remedy = "create database hotline encoding 'UTF8' template template0".to_owned();
@@ -164,12 +169,6 @@ impl DatabaseFacts {
         }
         self.schema_problems(&mut add);
         if let Purpose::Serve { connections } = purpose {
-            if self.is_standby {
-                add("the server is a standby".to_owned(), "name the primary server in --database-url".to_owned());
-            } else if self.is_read_only {
-                let remedy = format!("alter database {database} reset default_transaction_read_only");
-                add("transactions are read-only".to_owned(), remedy);
-            }
             for (limit, holder, remedy) in [
                 (self.server_connections, "the server".to_owned(), "raise max_connections".to_owned()),
                 (
@@ -190,6 +189,19 @@ impl DatabaseFacts {
             }
         }
         problems
+    }
+
+    /// Why it accepts no changes. It may pass: a failover promotes a standby.
+    fn refusal_of_changes(&self) -> Option<Problem> {
+        let (what, remedy) = if self.is_standby {
+            ("the server is a standby", "name the primary server in --database-url".to_owned())
+        } else if self.is_read_only {
+            let remedy = format!("alter database {} reset default_transaction_read_only", quoted(&self.database));
+            ("transactions are read-only", remedy)
+        } else {
+            return None;
+        };
+        Some(Problem { what: what.to_owned(), remedy, is_passing: true })
     }
 
     fn schema_problems(&self, add: &mut impl FnMut(String, String)) {
@@ -272,7 +284,7 @@ impl Extension {
                 (format!("the extension {name} is missing, and role {role} may not create it"), remedy)
             }
         };
-        Some(Problem { what, remedy })
+        Some(Problem::lasting(what, remedy))
     }
 }
 

@@ -1,4 +1,5 @@
-//! A start waits for a database that is away, since a service manager that restarts the process in its place soon gives up.
+//! A start waits for a database that is away or accepts no changes yet, since a service manager that restarts the process in
+//! its place soon gives up.
 
 use std::time::Duration;
 
@@ -6,21 +7,25 @@ use sqlx::postgres::PgConnectOptions;
 use tokio::time::{Instant, sleep};
 
 use crate::error::Reach;
-use crate::{Error, Result, pool};
+use crate::requirements::{Purpose, prepare};
+use crate::{Error, Result};
 
 /// Pause between two attempts: short enough that a start follows the database at once, and rare enough for its log.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Waits until the database can be reached, for at most `time_max` and the attempt that is then in progress.
+/// Waits until the database can be reached and accepts changes, for at most `time_max` and the attempt that is then in
+/// progress.
 ///
 /// # Errors
-/// [`Error::Unreachable`] when it is still away, or when waiting does not help.
+/// [`Error::Unreachable`] when it is still away, or when waiting does not help; [`Error::Unsuitable`] when it still accepts
+/// no changes.
 pub async fn wait_until_reachable(database: &PgConnectOptions, time_max: Duration) -> Result<()> {
     let began = Instant::now();
     let mut is_waiting = false;
     loop {
-        let error = match pool::reach(database).await {
+        let error = match prepare(database, Purpose::Start).await.map(drop) {
             Err(error @ Error::Unreachable { reach: Reach::Away, .. }) => error,
+            Err(Error::Unsuitable(unsuitable)) if unsuitable.is_passing() => Error::Unsuitable(unsuitable),
             // It can be reached; opening it finds all that is wrong for a service.
             Err(Error::Unsuitable(_)) => return Ok(()),
             result => {

@@ -7,6 +7,15 @@ use std::fmt;
 pub(crate) struct Problem {
     pub(crate) what: String,
     pub(crate) remedy: String,
+    /// Whether it may end without the operator, as in a failover.
+    pub(crate) is_passing: bool,
+}
+
+impl Problem {
+    /// One that only an operator corrects.
+    pub(crate) fn lasting(what: String, remedy: String) -> Self {
+        Self { what, remedy, is_passing: false }
+    }
 }
 
 /// A database that Hotline cannot work with.
@@ -20,12 +29,17 @@ impl Unsuitable {
     pub(crate) fn new(place: String, problems: Vec<Problem>) -> Self {
         Self { place, problems }
     }
+
+    /// Whether it may become suitable without the operator: the server is a standby, or accepts no changes now.
+    pub fn is_passing(&self) -> bool {
+        self.problems.iter().all(|problem| problem.is_passing)
+    }
 }
 
 impl fmt::Display for Unsuitable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Hotline cannot use PostgreSQL at {}: ", self.place)?;
-        for (index, Problem { what, remedy }) in self.problems.iter().enumerate() {
+        for (index, Problem { what, remedy, .. }) in self.problems.iter().enumerate() {
             let separator = if index == 0 { "" } else { "; " };
             write!(f, "{separator}{what} ({remedy})")?;
         }

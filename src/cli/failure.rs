@@ -189,7 +189,8 @@ fn of_service(error: &ServiceError) -> Exit {
         ServiceError::Media(OpenError::Store(_)) => Exit::Configuration,
         ServiceError::Media(OpenError::Database(error)) => of_store(error),
         ServiceError::Listen { error, .. } => match error.kind() {
-            ErrorKind::AddrInUse => Exit::Retry,
+            // A machine that starts may get its addresses later than its services.
+            ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable => Exit::Retry,
             ErrorKind::PermissionDenied => Exit::Rights,
             _ => Exit::Configuration,
         },
@@ -203,9 +204,15 @@ fn of_store(error: &Error) -> Exit {
         Error::Unreachable { reach: Reach::Away, .. } => Exit::Unavailable,
         Error::Unreachable { reach: Reach::Denied, .. } => Exit::Rights,
         Error::Unreachable { reach: Reach::Misconfigured, .. } => Exit::Configuration,
-        Error::Unknown(_) | Error::Elsewhere | Error::NotOwner | Error::Held(_) | Error::LostCommits { .. } => {
-            Exit::Retry
-        }
+        // A standby may be promoted.
+        Error::Unsuitable(unsuitable) if unsuitable.is_passing() => Exit::Unavailable,
+        // A time service sets the clock some time after a machine has started.
+        Error::ClockDifference { .. }
+        | Error::Unknown(_)
+        | Error::Elsewhere
+        | Error::NotOwner
+        | Error::Held(_)
+        | Error::LostCommits { .. } => Exit::Retry,
         Error::Database(error) => of_statement(error),
         Error::Migrate(MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) => of_statement(error),
         Error::Schema(SchemaError::Blocked { .. }) => Exit::Retry,
@@ -214,7 +221,6 @@ fn of_store(error: &Error) -> Exit {
         | Error::Pooler { .. }
         | Error::Migrate(_)
         | Error::Newer(_)
-        | Error::ClockDifference { .. }
         | Error::IncompatibleMember { .. } => Exit::Configuration,
         Error::Journal(error) => of_journal(error),
         Error::Key(error) => of_key(error),
@@ -300,6 +306,7 @@ fn of_new_file(error: &IoError) -> Exit {
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
+    use std::time::Duration;
 
     use super::*;
 
@@ -317,7 +324,13 @@ mod tests {
         let reached = |reach| Error::Unreachable { place: "x".to_owned(), reason: "y".to_owned(), reach };
         let json = serde_json::from_str::<u8>("x").expect_err("no number");
         let read_only = || IoError::from(ErrorKind::ReadOnlyFilesystem);
-        let failures: [(Failure, Exit); 20] = [
+        let listen = |kind: ErrorKind| ServiceError::Listen {
+            option: "--listen",
+            address: ([192, 0, 2, 1], 80).into(),
+            error: kind.into(),
+        };
+        let apart = Duration::from_secs(9);
+        let failures: [(Failure, Exit); 23] = [
             ("--company is required".into(), Exit::Usage),
             (Error::NotFound("token").into(), Exit::Usage),
             (ServiceError::Store(Error::Journal(io(ErrorKind::StorageFull))).into(), Exit::Io),
@@ -331,6 +344,9 @@ mod tests {
             (sqlx::Error::PoolTimedOut.into(), Exit::Unavailable),
             (sqlx::Error::RowNotFound.into(), Exit::Internal),
             (Error::NotOwner.into(), Exit::Retry),
+            (Error::ClockDifference { difference: apart, maximum: apart }.into(), Exit::Retry),
+            (listen(ErrorKind::AddrNotAvailable).into(), Exit::Retry),
+            (listen(ErrorKind::PermissionDenied).into(), Exit::Rights),
             (json.into(), Exit::Internal),
             (IoError::from(ErrorKind::StorageFull).into(), Exit::Io),
             (Refusal::configuration("hotline.toml: unknown key").into(), Exit::Configuration),

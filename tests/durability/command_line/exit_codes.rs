@@ -94,6 +94,8 @@ async fn a_port_or_a_folder_that_another_process_uses_ends_with_75() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("address").to_string();
     ends(data_folder().path(), &["serve", "--listen", &address], Exit::Retry);
+    // So does an address that the machine does not have yet (RFC 5737: none has it).
+    ends(data_folder().path(), &["serve", "--listen", "192.0.2.1:8080"], Exit::Retry);
     let process = Process::serve(folder.path());
     let said = ends(folder.path(), SERVE, Exit::Retry);
     assert!(said.contains(&format!("process {}", process.pid())), "{said}");

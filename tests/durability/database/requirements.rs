@@ -1,13 +1,14 @@
 //! What a start says of a database that it cannot use, and that it does not depend on what others have set.
 
 use futures_util::future::join_all;
+use hotline::exit_code::Exit;
 use serde_json::json;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection};
 
 use super::link::Link;
 use crate::process::{Process, command, data_folder, serving};
-use crate::support::{Api, Company, TestDatabase, database};
+use crate::support::{Api, Company, TestDatabase, database, eventually};
 
 /// A database of its own owner, who is no administrator.
 pub struct Owned {
@@ -61,7 +62,7 @@ impl Owned {
 fn refusal(url: &str) -> String {
     let folder = data_folder();
     let mut serve = serving(folder.path());
-    let output = serve.args(["--database-url", url]).output().expect("hotline runs");
+    let output = serve.args(["--database-url", url, "--start-wait", "0"]).output().expect("hotline runs");
     assert!(!output.status.success() && output.stdout.is_empty(), "it started");
     // The quotes of a log line in JSON.
     String::from_utf8_lossy(&output.stderr).replace("\\\"", "\"")
@@ -108,6 +109,29 @@ async fn a_database_that_takes_no_writes_and_a_path_without_a_schema_are_refused
     owned.as_admin(&format!("alter database {name} reset default_transaction_read_only")).await;
     let said = refusal(&format!("{}&options=-csearch_path%3Dmissing", owned.url()));
     assert!(said.contains("create schema missing authorization"), "{said}");
+    owned.drop().await;
+}
+
+#[actix_web::test]
+async fn a_start_waits_until_its_database_accepts_changes_as_after_a_failover() {
+    let (owned, folder) = (Owned::create("UTF8").await, data_folder());
+    let name = &owned.name;
+    owned.as_admin(&format!("alter database {name} set default_transaction_read_only = on")).await;
+    let mut serve = serving(folder.path());
+    let output = serve.args(["--database-url", &owned.url(), "--start-wait", "1s"]).output().expect("hotline runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(Exit::Unavailable.code().into()), "{said}");
+    assert_eq!(said.matches("waiting for the database").count(), 1, "{said}");
+
+    let (path, url) = (folder.path().to_owned(), owned.url());
+    let starting = std::thread::spawn(move || Process::start(&path, serving(&path).args(["--database-url", &url])));
+    let log = folder.path().join("service.log");
+    let read = || std::fs::read_to_string(&log).unwrap_or_default();
+    eventually("the start waits", || async { read().contains("waiting for the database") }).await;
+    owned.as_admin(&format!("alter database {name} reset default_transaction_read_only")).await;
+    let started =
+        actix_web::rt::task::spawn_blocking(move || starting.join()).await.expect("joined").expect("a thread");
+    started.unwrap_or_else(|log| panic!("not served: {log}")).kill();
     owned.drop().await;
 }
 
