@@ -10,7 +10,10 @@ use super::{Cli, Failure, GlobalArgs, Refusal, config_file, failure};
 use crate::telemetry;
 
 /// What is shown instead of a secret.
-const MASK: &str = "***";
+pub(super) const MASK: &str = "***";
+
+/// Options whose value is a secret as a whole if it is not a URL.
+const SECRETS: [&str; 2] = ["database-url", "smtp-url"];
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -75,18 +78,22 @@ fn effective_option(option: &Arg, matches: &ArgMatches, file: &[String]) -> Opti
     Some(EffectiveOption { option: long.to_owned(), value, source })
 }
 
-/// The value without passwords. A database URL that cannot be parsed is a secret as a whole.
+/// The value without passwords.
 fn masked(option: &str, value: &str) -> String {
-    let Ok(mut url) = Url::parse(value) else {
-        return if option == "database-url" { MASK.to_owned() } else { value.to_owned() };
-    };
+    let not_a_url = if SECRETS.contains(&option) { MASK } else { value };
+    masked_url(value).unwrap_or_else(|| not_a_url.to_owned())
+}
+
+/// The URL without passwords; `None` if the value is not a URL with `//`, in which a password cannot be found.
+pub(super) fn masked_url(value: &str) -> Option<String> {
+    let mut url = Url::parse(value).ok().filter(|url| !url.cannot_be_a_base())?;
     let is_secret = |name: &str| name.to_lowercase().contains("password");
     let has_secret_query = url.query_pairs().any(|(name, _)| is_secret(&name));
     if url.password().is_none() && !has_secret_query {
-        return value.to_owned();
+        return Some(value.to_owned());
     }
     if url.password().is_some() && url.set_password(Some(MASK)).is_err() {
-        return MASK.to_owned();
+        return Some(MASK.to_owned());
     }
     if has_secret_query {
         let pairs: Vec<(String, String)> = url
@@ -98,7 +105,7 @@ fn masked(option: &str, value: &str) -> String {
             .collect();
         url.query_pairs_mut().clear().extend_pairs(pairs);
     }
-    url.into()
+    Some(url.into())
 }
 
 #[cfg(test)]
@@ -115,6 +122,9 @@ mod tests {
                 "postgres://db/hotline?password=***&sslmode=require",
             ),
             ("database-url", "host=db password=hidden", "***"),
+            ("database-url", "hotline:hidden@db.example", "***"),
+            ("smtp-url", "smtp//user:hidden@relay", "***"),
+            ("smtp-url", "user:hidden@relay:465", "***"),
             ("smtp-url", "smtps://user:hidden@relay:465", "smtps://user:***@relay:465"),
             ("listen", "127.0.0.1:8080", "127.0.0.1:8080"),
             ("public-url", "https://support.example", "https://support.example"),

@@ -4,9 +4,10 @@
 //! error of another kind has a type, or is a [`Refusal`].
 
 use std::error::Error as StdError;
-use std::io::{Error as IoError, ErrorKind};
+use std::io::{Error as IoError, ErrorKind, Write};
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use hotline_persistence::error::{Reach, is_outage};
 use hotline_persistence::journal::JournalError;
 use hotline_persistence::migration::SchemaError;
@@ -14,6 +15,7 @@ use hotline_persistence::sealed::KeyError;
 use hotline_persistence::{Error, MigrateError};
 use hotline_postgres::ClusterError;
 
+use super::config::{MASK, masked_url};
 use crate::exit_code::Exit;
 use crate::media::{OpenError, ReadError, Unavailable};
 use crate::service::ServiceError;
@@ -81,7 +83,6 @@ pub fn report(failure: &(dyn StdError + 'static)) -> ExitCode {
 
 /// Prints an error: as text, or with `--json` as an object.
 pub fn print(message: &str) {
-    use std::io::Write;
     if telemetry::is_json() {
         let _ = writeln!(std::io::stderr(), "{}", telemetry::json_line("ERROR", message));
     } else if is_json() {
@@ -96,10 +97,12 @@ pub fn exit_on_usage_error(error: &clap::Error) -> ! {
     if !error.use_stderr() {
         error.exit();
     }
+    // Standard error may be closed; the exit code remains.
     if is_json() {
         print(&usage_message(error));
+    } else if let Some(masked) = masked(error) {
+        let _ = std::io::stderr().write_all(masked.as_bytes());
     } else {
-        // Standard error may be closed; the exit code remains.
         let _ = error.print();
     }
     std::process::exit(Exit::Usage.code().into())
@@ -107,8 +110,28 @@ pub fn exit_on_usage_error(error: &clap::Error) -> ! {
 
 /// The message without the `error:` prefix and everything after the first paragraph, which is for people.
 pub fn usage_message(error: &clap::Error) -> String {
-    let message = error.render().to_string();
+    let message = masked(error).unwrap_or_else(|| error.render().to_string());
     message.split("\n\n").next().unwrap_or_default().trim().trim_start_matches("error: ").to_owned()
+}
+
+/// The whole message if it shows a value with a password, with asterisks for that.
+fn masked(error: &clap::Error) -> Option<String> {
+    let shown = [ContextKind::InvalidValue, ContextKind::InvalidArg].into_iter().filter_map(|kind| error.get(kind));
+    let secrets = shown.filter_map(|value| match value {
+        ContextValue::String(value) => {
+            Some((value, without_password(value))).filter(|(value, masked)| *value != masked)
+        }
+        _ => None,
+    });
+    let mut secrets = secrets.peekable();
+    secrets.peek()?;
+    Some(secrets.fold(error.render().to_string(), |message, (value, masked)| message.replace(value, &masked)))
+}
+
+fn without_password(value: &str) -> String {
+    // It may be in a URL that cannot be parsed. An option shows the form of its value.
+    let other = if value.contains("://") && value.contains('@') && !value.starts_with('-') { MASK } else { value };
+    masked_url(value).unwrap_or_else(|| other.to_owned())
 }
 
 /// Whether the command line asks for JSON, even if it is otherwise invalid.

@@ -69,7 +69,8 @@ impl ServeArgs {
     /// Converts the options to settings.
     ///
     /// # Errors
-    /// When the database URL is invalid, the journal's limits leave no room, or an option of mail is missing.
+    /// When the URL of the database or of the mail relay is invalid, the journal's limits leave no room, or an option of
+    /// mail is missing.
     pub fn settings(&self, database: &DatabaseArgs) -> Result<Settings, String> {
         let journal = self.durability.journal()?;
         let durability = self.durability.durability;

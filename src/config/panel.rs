@@ -13,7 +13,7 @@ pub struct PanelArgs {
     /// SMTP server for invitations and password links; without it, administrators pass the links on. `smtp://` uses
     /// STARTTLS, `?tls=none` disables TLS. Requires --mail-from and --public-url
     #[arg(long, env = "HOTLINE_SMTP_URL", value_name = "smtps://USER:PASSWORD@HOST:PORT", hide_env_values = true)]
-    pub smtp_url: Option<Relay>,
+    pub smtp_url: Option<String>,
     /// Sender of e-mails
     #[arg(long, env = "HOTLINE_MAIL_FROM", value_name = "NAME <ADDRESS>", value_parser = mailbox)]
     pub mail_from: Option<Mailbox>,
@@ -26,19 +26,25 @@ impl PanelArgs {
     /// The settings of the panel.
     ///
     /// # Errors
-    /// When an option of mail is missing.
+    /// When the relay's URL is invalid, or an option of mail is missing.
     pub(super) fn panel(&self, public_url: Option<&str>) -> Result<PanelOptions, String> {
         Ok(PanelOptions { mail: self.mail(public_url)?, admins_need_factor: self.require_admin_second_factor })
     }
 
+    /// The relay, if there is one. It is not parsed with the command line, whose errors show the value, and so a password.
+    fn relay(&self) -> Result<Option<Relay>, String> {
+        let url = self.smtp_url.as_deref().map(str::trim).filter(|url| !url.is_empty());
+        url.map(|url| url.parse::<Relay>().map_err(|reason| format!("--smtp-url {reason}"))).transpose()
+    }
+
     /// The settings of mail, if it is configured.
     fn mail(&self, public_url: Option<&str>) -> Result<Option<MailOptions>, String> {
-        let Some(relay) = &self.smtp_url else { return Ok(None) };
+        let Some(relay) = self.relay()? else { return Ok(None) };
         let from = self.mail_from.as_ref().ok_or("--smtp-url requires --mail-from, the sender of e-mails")?;
         // The `Host` of a request can be forged, and a letter must not contain a link to another host.
         if public_url.is_none() {
             return Err("--smtp-url requires --public-url, with which the links in e-mails begin".to_owned());
         }
-        Ok(Some(MailOptions::new(relay.clone(), from.clone())))
+        Ok(Some(MailOptions::new(relay, from.clone())))
     }
 }

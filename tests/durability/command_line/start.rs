@@ -71,6 +71,31 @@ async fn what_cannot_work_is_refused_by_its_option_before_anything_starts() {
 }
 
 #[actix_web::test]
+async fn a_password_in_a_mistyped_url_is_not_printed() {
+    let folder = data_folder();
+    for (option, url) in [
+        ("--smtp-url", "smtp//desk:hidden@mail.example"),
+        ("--smtp-url", "desk:hidden@mail.example:465"),
+        ("--smtp-url", "smtps://desk:hidden@mail.example?tls=maybe"),
+        ("--smtp-url", "smtps://desk:hid/den@mail.example"),
+        ("--media-store", "https://key:hidden@files.example/bucket"),
+        ("--public-url", "https://desk:hidden@desk.example/"),
+        ("--otlp-endpoint", "https://desk:hid/den@desk.example"),
+    ] {
+        for arguments in [&["serve", option, url][..], &["doctor", "--json", option, url]] {
+            let said = failure(folder.path(), arguments);
+            assert!(said.contains(option), "{arguments:?}: {said}");
+            assert!(!said.contains("hidden") && !said.contains("hid/den"), "{arguments:?}: {said}");
+        }
+        nothing_was_made(folder.path());
+    }
+    let mut serve = command(folder.path(), &["serve"]);
+    serve.env("HOTLINE_SMTP_URL", "smtp//desk:hidden@mail.example");
+    let said = one_line(serve);
+    assert!(said.contains("--smtp-url must be smtps://") && !said.contains("hidden"), "{said}");
+}
+
+#[actix_web::test]
 async fn an_error_about_an_unavailable_database_names_its_address_and_the_reason() {
     let folder = data_folder();
     let nobody = free_address();
