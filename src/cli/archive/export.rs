@@ -5,28 +5,45 @@ use std::fs::{DirBuilder, File};
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
+use std::time::Duration;
 
 use futures_util::TryStreamExt;
 use hotline_actors::clock;
 use hotline_persistence::archive::{ArchivedTable, COMPANY, CompanySnapshot, TABLES};
+use hotline_persistence::backup::State;
 use hotline_persistence::tables::media::MediaId;
-use hotline_persistence::{CompanyId, PgPool, Timestamp, schema};
+use hotline_persistence::writer_lock::is_served;
+use hotline_persistence::{CompanyId, PgPool, Timestamp, journal, schema};
 use serde_json::json;
 use sha2::{Digest, Sha256};
+use tokio::time::{Instant, sleep};
 
 use super::{
     ArchiveManifest, ExportArgs, FILE_LIST, FILES, FORMAT, FileSum, ListedFile, MANIFEST, VERSION, at, at_new, file_of,
     open_files,
 };
 use crate::cli::audit::{AuditedAction, Target};
+use crate::cli::backup::JOURNAL;
 use crate::cli::database::with_database;
-use crate::cli::{Failure, GlobalArgs};
+use crate::cli::{Failure, GlobalArgs, Refusal};
+use crate::config::DatabaseArgs;
+use crate::exit_code::Exit;
 use crate::media::{FileArchive, ReadError};
+
+/// How long an export waits for a running service to write what was acknowledged before; it usually takes less than a second.
+const WRITE_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// How often the tables are read meanwhile.
+const POLL_EVERY: Duration = Duration::from_millis(200);
 
 pub async fn run(args: ExportArgs, global: &GlobalArgs) -> Result<(), Failure> {
     let manifest = with_database(&global.database, async |db| {
         let audited = AuditedAction::of_company(Some(args.company), "exportCompany").on(args.company);
-        audited.run(db, async || write(&args, db, &open_files()?).await, |_| Target::of(args.company)).await
+        let export = async || {
+            wait_for_tables(&global.database, db).await?;
+            write(&args, db, &open_files()?).await
+        };
+        audited.run(db, export, |_| Target::of(args.company)).await
     });
     let manifest = manifest.await?;
     if manifest.missing_files > 0 {
@@ -37,6 +54,35 @@ pub async fn run(args: ExportArgs, global: &GlobalArgs) -> Result<(), Failure> {
         "companyId": args.company, "dir": args.dir, "lines": lines, "files": manifest.files.lines,
         "missingFiles": manifest.missing_files,
     }))
+}
+
+/// Waits until the tables have every change that was acknowledged before: a running service writes it soon. If the service was
+/// killed, or stopped while PostgreSQL was away, only the journal has it until the next start.
+async fn wait_for_tables(database: &DatabaseArgs, db: &PgPool) -> Result<(), Failure> {
+    let dir = database.data_dir.join(JOURNAL);
+    let journal = tokio::task::spawn_blocking(move || journal::examine(&dir)).await??;
+    let Some((journal, last)) = journal.and_then(|journal| Some((journal.id, journal.last?))) else { return Ok(()) };
+    let deadline = Instant::now() + WRITE_TIME_MAX;
+    loop {
+        let mut connection = db.acquire().await?;
+        let state = State::read(&mut connection).await?;
+        drop(connection);
+        // Without a position it is the journal of another database.
+        let missing = state.watermark(&journal).map_or(0, |watermark| last.saturating_sub(watermark));
+        if missing == 0 {
+            return Ok(());
+        }
+        let lacking = format!("the journal has {missing} changes that the tables lack");
+        if !is_served(db).await? {
+            let message = format!("{lacking}: start the service once, and export again");
+            return Err(Refusal::new(Exit::Retry, message).into());
+        }
+        if Instant::now() >= deadline {
+            let message = format!("{lacking}, and the service has not written them yet; export again later");
+            return Err(Refusal::new(Exit::Retry, message).into());
+        }
+        sleep(POLL_EVERY).await;
+    }
 }
 
 async fn write(args: &ExportArgs, db: &PgPool, files: &FileArchive) -> Result<ArchiveManifest, Failure> {

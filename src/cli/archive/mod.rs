@@ -33,7 +33,8 @@ const FILE_LIST: &str = "files.jsonl";
     override_usage = "hotline export <DIR> --company <ID> [OPTIONS]",
     after_help = "\
 The folder gets a file of JSON lines for each noun, the files of messages, and a manifest with the number of lines and the \
-checksum of each file. It shows the company as of one moment, also while the service runs.
+checksum of each file. It shows the company as of one moment, also while the service runs. Changes that only the journal has \
+are not left out: until a service has written them, the export is refused.
 
 Secrets are not exported: tokens, passwords, sessions, credentials of channels and secrets of webhooks. Neither are events, \
 deliveries and the audit log.

@@ -5,14 +5,15 @@ use std::path::Path;
 
 use hotline::exit_code::Exit;
 use hotline_persistence::archive::{COMPANY, OMITTED, TABLES};
+use hotline_postgres::{Cluster, ClusterOptions};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{failure, json as printed};
-use crate::process::{Process, run, with_database};
+use crate::process::{Process, data_folder, run, serving, with_database};
 use crate::support::form::Form;
 use crate::support::template::prepared_folder;
-use crate::support::{Api, Company, TestDatabase, eventually};
+use crate::support::{Api, Company, TestDatabase, database, eventually};
 
 /// The lists of the API, each compared between both installations.
 const LISTS: [&str; 21] = [
@@ -250,6 +251,49 @@ async fn a_company_is_the_same_in_another_installation() {
     let channels = near.all("/channels").await;
     assert!(channels.iter().all(|channel| channel["lastError"].is_null()), "{channels:?}");
     stop(process);
+}
+
+#[actix_web::test]
+async fn changes_that_only_the_journal_has_are_not_left_out() {
+    let (folder, data) = (prepared_folder(), data_folder());
+    let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
+    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    let company = Company::create(&db, "Acme").await;
+    db.close().await;
+    let url = database::url(&cluster.connect_options());
+    let serve = || {
+        let process = Process::start(data.path(), serving(data.path()).args(["--database-url", &url]));
+        process.unwrap_or_else(|log| panic!("not served: {log}"))
+    };
+    let process = serve();
+    let api = Api::new(process.address, &company.key);
+    let text = json!({"channelId": company.phone, "number": "5511900000001", "type": "text", "body": "hot"});
+    api.post("/messages", text.clone()).await.data(202);
+    cluster.stop().await.expect("PostgreSQL stops");
+    api.post("/messages", text).await.data(202);
+    stop(process);
+
+    let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL is back");
+    let (dir, id) = (data.path().join("acme").display().to_string(), company.id.to_string());
+    let export = ["export", &dir, "--company", &id, "--database-url", &url];
+    let output = run(data.path(), &export);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(Exit::Retry.code().into()), "{said}");
+    assert!(said.contains("changes that the tables lack: start the service once"), "{said}");
+    assert!(!data.path().join("acme").exists(), "a refused export has begun");
+
+    let process = serve();
+    let exported = printed(data.path(), &export);
+    assert_eq!(exported["lines"]["messages"], 2, "{exported}");
+    // What a service has acknowledged a moment before is in it, too.
+    let api = Api::new(process.address, &company.key);
+    let text = json!({"channelId": company.phone, "number": "5511900000001", "type": "text", "body": "now"});
+    api.post("/messages", text).await.data(202);
+    let later = format!("{dir}2");
+    let exported = printed(data.path(), &["export", &later, "--company", &id, "--database-url", &url]);
+    assert_eq!(exported["lines"]["messages"], 3, "{exported}");
+    stop(process);
+    cluster.stop().await.expect("PostgreSQL stops");
 }
 
 #[actix_web::test]
