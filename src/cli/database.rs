@@ -3,9 +3,10 @@
 use hotline_persistence::pool::{self, Purpose};
 use hotline_persistence::sealed::Keyring;
 use hotline_persistence::tables::secret_keys::{self, NewFile};
-use hotline_persistence::{Error, PgPool, migration};
+use hotline_persistence::{Error, PgPool, journal, migration};
 use hotline_postgres::{Cluster, ClusterOptions};
 
+use super::backup::JOURNAL;
 use super::{Failure, Refusal, failure, unfinished_restore};
 use crate::config::DatabaseArgs;
 
@@ -111,7 +112,7 @@ async fn open<T>(
     let (cluster, options) = match args.database()? {
         Some(options) => (None, options),
         None => {
-            let cluster = Cluster::open(private_options(args, new_folder)?).await?;
+            let cluster = Cluster::open(private_options(args, new_folder, access)?).await?;
             let options = cluster.connect_options();
             (Some(cluster), options)
         }
@@ -132,8 +133,16 @@ async fn open<T>(
 }
 
 /// The private PostgreSQL of the data folder.
-fn private_options(args: &DatabaseArgs, new_folder: NewFolder) -> Result<ClusterOptions, Refusal> {
+fn private_options(args: &DatabaseArgs, new_folder: NewFolder, access: TableAccess) -> Result<ClusterOptions, Refusal> {
     let options = ClusterOptions { binaries: args.pg_bin.clone(), ..ClusterOptions::new(&args.data_dir) };
+    // A restore puts both into the folder.
+    if access != TableAccess::Restore && !options.exists() && journal::exists(&args.data_dir.join(JOURNAL)) {
+        let folder = args.data_dir.display();
+        return Err(Refusal::configuration(format!(
+            "{folder} belongs to an installation whose database is elsewhere; name it with --database-url \
+             (HOTLINE_DATABASE_URL), or the configuration file of the service with --config"
+        )));
+    }
     if new_folder == NewFolder::Refuse && !options.exists() {
         let folder = args.data_dir.display();
         return Err(Refusal::configuration(format!(

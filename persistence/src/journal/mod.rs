@@ -34,7 +34,7 @@ pub use copy::{Contents, confirm_copy, copy, examine};
 pub use error::{JournalError, Refused, TooLarge};
 pub use reader::Records;
 pub use recover::{Inspection, RecoveredJournal, TornTail, inspect, lock, open, open_locked};
-pub use segment::DirLock;
+pub use segment::{DirLock, exists};
 
 use state::{Chore, JournalState, ThreadContext};
 use writer::{Failure, JournalWriter};

@@ -191,6 +191,11 @@ pub(super) fn lock(dir: &Path) -> Result<DirLock, JournalError> {
     }
 }
 
+/// Whether the directory is that of a journal, which may be empty.
+pub fn exists(dir: &Path) -> bool {
+    dir.join(ID_FILE).exists()
+}
+
 /// The journal's id, if it has one.
 pub(super) fn read_id(dir: &Path) -> Result<Option<JournalId>, JournalError> {
     let path = dir.join(ID_FILE);

@@ -269,6 +269,24 @@ async fn a_mistyped_data_folder_is_refused_and_not_made() {
 }
 
 #[actix_web::test]
+async fn a_folder_whose_database_is_elsewhere_gets_no_private_one() {
+    let folder = data_folder();
+    let database = TestDatabase::migrated().await;
+    let url = url(&database);
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--database-url", &url];
+    let process = Process::start(folder.path(), &mut command(folder.path(), &serve));
+    process.unwrap_or_else(|log| panic!("not served: {log}")).kill();
+    for arguments in
+        [&["company", "create", "Acme"][..], &["admin", "create", "ana@example.com"], &["company", "list"], &["check"]]
+    {
+        let said = one_line(command(folder.path(), arguments));
+        assert!(said.contains("database is elsewhere") && said.contains("--database-url"), "{arguments:?}: {said}");
+        assert!(!folder.path().join("postgres").exists(), "{arguments:?} made a private PostgreSQL");
+    }
+    database.drop().await;
+}
+
+#[actix_web::test]
 async fn a_token_without_a_scope_is_offered_a_small_one_first() {
     let folder = data_folder();
     let said = failure(folder.path(), &["token", "create", "x", "--company", "1"]);
