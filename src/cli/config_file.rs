@@ -24,6 +24,9 @@ const SERVICE: &[&str] = &["serve", "demo"];
 /// Commands whose options have the names and the meaning of the service's.
 const WHOLE: &[&str] = &["backup", "restore", "check", "doctor"];
 
+/// Options whose variable counts as not set if it is empty, as Compose files leave one whose value they do not have.
+const EMPTY_IS_UNSET: [&str; 2] = ["database-url", "smtp-url"];
+
 /// An option, with its value in the file.
 struct FileValue {
     long: String,
@@ -42,7 +45,19 @@ pub fn apply(command: Command, explicit: Option<&Path>) -> Result<Command, Failu
         defaults.retain(|default| default.long != long);
         defaults.push(FileValue { long, values: vec![value] });
     }
+    let command = command.mut_args(without_empty_variable);
+    let command = command.mut_subcommands(|noun| noun.mut_args(without_empty_variable));
     Ok(with_defaults(command, &defaults))
+}
+
+/// An empty variable would override the file.
+fn without_empty_variable(option: Arg) -> Arg {
+    let may_be_empty = option.get_long().is_some_and(|long| EMPTY_IS_UNSET.contains(&long));
+    let value = option.get_env().filter(|_| may_be_empty).and_then(std::env::var_os);
+    match value {
+        Some(value) if value.to_string_lossy().trim().is_empty() => option.env(None::<&'static str>),
+        _ => option,
+    }
 }
 
 /// The options that the file sets.

@@ -74,7 +74,7 @@ impl ServeArgs {
     pub fn settings(&self, database: &DatabaseArgs) -> Result<Settings, String> {
         let journal = self.durability.journal()?;
         let durability = self.durability.durability;
-        self.durability.check_postgres(database.database_url.is_none())?;
+        self.durability.check_postgres(database.url().is_none())?;
         let public_url = self.network.public_url.as_deref();
         Ok(Settings {
             listen: self.network.listen,

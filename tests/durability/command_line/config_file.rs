@@ -60,6 +60,14 @@ async fn the_command_line_wins_over_the_environment_and_the_environment_over_the
     };
     assert_eq!(used(&mut from_environment(&list)), "environment");
     assert_eq!(used(from_environment(&list).args(["--database-url", &url(&line)])), "line");
+    // An empty variable is not set.
+    for empty in ["", " "] {
+        assert_eq!(used(hotline_in(path, &list).env("HOTLINE_DATABASE_URL", empty)), "filed");
+    }
+    write("private.toml", "postgres_memory = \"1GiB\"\n");
+    let private = ["config", "check", "--config", "private.toml", "--database-url="];
+    let checked = hotline_in(path, &private).env("HOTLINE_SMTP_URL", "").output().expect("hotline runs");
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
     // A key of the service is no option of the company.
     let update =
         hotline_in(path, &["company", "update", "1", "--name", "filed", "--json"]).output().expect("hotline runs");
