@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File};
 use std::io::{BufWriter, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -181,7 +181,8 @@ struct SummedFile {
 
 impl SummedFile {
     fn create(path: &Path) -> Result<Self, Failure> {
-        let file = File::create_new(path).map_err(at_new(path))?;
+        // Readable by this user only: the folder may have existed, with other permissions.
+        let file = File::options().write(true).create_new(true).mode(0o600).open(path).map_err(at_new(path))?;
         Ok(Self { path: path.to_owned(), file: BufWriter::new(file), hash: Sha256::new(), sum: FileSum::default() })
     }
 

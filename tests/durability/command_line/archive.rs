@@ -1,6 +1,7 @@
 //! `hotline export` and `hotline import`: a company in another installation is what it was.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use hotline::exit_code::Exit;
@@ -168,9 +169,15 @@ async fn a_company_is_the_same_in_another_installation() {
     let archive = folder.path().join("acme");
     let dir = archive.display().to_string();
     let id = company.id.to_string();
+    // It may be there, and open to others.
+    std::fs::create_dir(&archive).expect("a folder");
     // While it serves.
     let exported = printed(path, &["export", &dir, "--company", &id]);
     assert_eq!((&exported["files"], &exported["missingFiles"]), (&json!(1), &json!(0)), "{exported}");
+    for entry in [&archive, &archive.join("files")].into_iter().flat_map(|dir| dir.read_dir().expect("a folder")) {
+        let (path, mode) = entry.and_then(|entry| Ok((entry.path(), entry.metadata()?.mode()))).expect("an entry");
+        assert_eq!(mode & 0o077, 0, "{} is open to others", path.display());
+    }
     assert!(failure(path, &["export", &dir, "--company", &id]).contains("not empty"));
     assert!(failure(path, &["export", &format!("{dir}2"), "--company", "999"]).contains("no such company"));
     let before = shown(&api).await;
