@@ -157,7 +157,7 @@ impl Courier {
                 }
                 () = log_changes.changed() => self.is_behind = true,
                 changed = self.updates.changed() => {
-                    if changed.is_err() || self.url_changed() {
+                    if changed.is_err() || self.must_restart() {
                         break None;
                     }
                 }
@@ -189,20 +189,25 @@ impl Courier {
         self.end(ends, retire_until).await;
     }
 
-    /// Reads the current settings of the webhook. Returns whether its URL has changed: then another courier begins, and
-    /// sends running deliveries to the new one.
-    fn url_changed(&mut self) -> bool {
+    /// Reads the current settings of the webhook. Returns whether its URL or its types have changed: then another courier
+    /// begins. It sends running deliveries to the new URL, and reads events that this one may have read without the new
+    /// types.
+    fn must_restart(&mut self) -> bool {
         let endpoint = self.updates.borrow_and_update().clone();
         let url_changed = endpoint.url != self.endpoint.url;
         if url_changed || endpoint.failing_since.is_none() {
             // The failure may not be in the table yet; then the period begins with the next failure.
             self.queue.clear_failure();
         }
+        if url_changed || endpoint.types != self.endpoint.types {
+            // The last write needs the settings with which the log was read.
+            return true;
+        }
         self.endpoint = endpoint;
         self.queue.request_check();
         self.due_at = Some(clock::now());
         self.is_behind = true;
-        url_changed
+        false
     }
 
     /// Starts all attempts that are possible now. Returns whether a permit was refused.

@@ -24,7 +24,7 @@ pub(super) enum StatementResult {
 }
 
 pub(super) struct WriteResult {
-    /// Whether the webhook exists, and its position was not changed.
+    /// Whether the webhook exists, and neither its position nor its types were changed.
     pub(super) is_current: bool,
     /// What waits in the table; `None`: this was not queried.
     pub(super) waiting: Option<WaitingDeliveries>,

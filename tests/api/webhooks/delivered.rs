@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
+use hotline_persistence::tables::webhooks::deliveries::{Standing, record};
+use hotline_persistence::tables::webhooks::{self, WebhookId};
 use serde_json::{Value, json};
 
 use super::{come_to, deliveries, hook, note, quick, told};
-use crate::steps::assert_timestamp;
+use crate::steps::{assert_timestamp, id};
 use crate::support::{Conduct, OwnApp, Receiver, TestApp, eventually};
 
 /// The events a company has, as it reads them.
@@ -85,6 +87,50 @@ async fn a_webhook_hears_of_the_types_it_asks_for_and_of_its_company_only() {
     let received = theirs.has(1).await;
     assert_eq!((received.len(), &received[0].event()["data"]["contact"]["name"]), (1, &json!("Contact 7")));
     assert_eq!(received[0].header("webhook-id"), format!("evt_{}_{}", other.id, received[0].id()));
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_webhook_with_more_types_gets_their_events_from_the_response_on() {
+    let app = TestApp::shared().await;
+    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let ticket = app.ticket("5511900000001").await;
+    let path = format!("/webhooks/{webhook}");
+    for round in 0..20 {
+        app.api.put(&path, json!({"types": ["ticket.closed"]})).await.data(200);
+        app.api.put(&path, json!({"types": ["ticket.closed", "note.added"]})).await.data(200);
+        let text = round.to_string();
+        note(&app.api, ticket.0, &text).await;
+        eventually("the note arrives", || async {
+            receiver.received().iter().any(|request| request.event()["data"]["body"] == text.as_str())
+        })
+        .await;
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_position_that_was_reached_with_other_types_is_not_stored() {
+    let app = OwnApp::start().await;
+    let off = json!({"url": "https://hooks.example.com/", "types": ["note.added"], "active": false});
+    let webhook = WebhookId::new(id(app.api.post("/webhooks", off).await.data(201)));
+    let keys = &app.service.app.engine.store().keys;
+    let endpoint = async || {
+        let found = webhooks::endpoint(&app.db, keys, app.company.id, webhook).await;
+        found.expect("the database answers").expect("a webhook")
+    };
+    let stale = endpoint().await;
+    let more = json!({"types": ["note.added", "ticket.opened"]});
+    app.api.put(&format!("/webhooks/{webhook}"), more).await.data(200);
+    let from = stale.delivered_through;
+    let standing = Standing { from, delivered_through: from + 5, failing_since: None };
+    let mut db = app.db.acquire().await.expect("a connection");
+    let is_current = record(&mut db, &stale, standing, &[], false).await.expect("written");
+    let current = endpoint().await;
+    assert_eq!((is_current, current.delivered_through), (false, from));
+    let is_current = record(&mut db, &current, standing, &[], false).await.expect("written");
+    assert_eq!((is_current, endpoint().await.delivered_through), (true, from + 5));
+    drop(db);
     app.stop().await;
 }
 

@@ -119,8 +119,8 @@ pub struct Standing {
 }
 
 /// Writes the outcomes of events and the webhook's progress in one transaction. `frees`: other deliveries in the table
-/// may be waiting for these, and become due. Returns false if the webhook was deleted or its position was reset; then
-/// delivery continues from there.
+/// may be waiting for these, and become due. Returns false if the webhook was deleted, its position was reset or its types
+/// have changed; then delivery continues from the stored position.
 pub async fn record(
     db: &mut PgConnection,
     endpoint: &Endpoint,
@@ -130,15 +130,17 @@ pub async fn record(
 ) -> Result<bool> {
     let (company, webhook) = (endpoint.company, endpoint.id);
     // First, because it locks the row: the webhook is not deleted and its URL does not change meanwhile. A failure of
-    // the previous URL says nothing about the current one.
-    let progress = sqlx::query_scalar::<_, i64>(
-        "update webhooks set delivered_through = case delivered_through when $3 then $4 else delivered_through end,
+    // the previous URL says nothing about the current one. Events that were read with other types may be missing.
+    let progress = sqlx::query_as::<_, (i64, bool)>(
+        "update webhooks set delivered_through =
+                 case when delivered_through = $3 and types = $7 then $4 else delivered_through end,
              failing_since = case url when $6 then $5 else failing_since end
-         where company_id = $1 and id = $2 returning delivered_through",
+         where company_id = $1 and id = $2 returning delivered_through, types = $7",
     );
     let progress = progress.bind(company).bind(webhook).bind(standing.from).bind(standing.delivered_through);
-    let progress = progress.bind(standing.failing_since).bind(&endpoint.url);
-    let Some(delivered_through) = with_timeout(progress.fetch_optional(&mut *db)).await? else { return Ok(false) };
+    let progress = progress.bind(standing.failing_since).bind(&endpoint.url).bind(&endpoint.types);
+    let progress = with_timeout(progress.fetch_optional(&mut *db)).await?;
+    let Some((delivered_through, types_match)) = progress else { return Ok(false) };
     if !outcomes.is_empty() {
         write(db, company, webhook, outcomes).await?;
     }
@@ -158,7 +160,7 @@ pub async fn record(
         );
         with_timeout(make_due.bind(company).bind(webhook).bind(lanes).execute(&mut *db)).await?;
     }
-    Ok(delivered_through == standing.delivered_through)
+    Ok(types_match && delivered_through == standing.delivered_through)
 }
 
 async fn write(
