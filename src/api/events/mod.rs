@@ -300,7 +300,8 @@ pub async fn list(
             has_timed_out
         };
         if is_over {
-            let context = ViewContext::of(&caller, &app, &request);
+            // The events may be of queues and users that are newer than the request.
+            let context = ViewContext::of(&caller, &app, &request).refreshed(directory);
             let EventPage { events, next, has_more } =
                 serialize_page(db, caller.company, batch, &context, BYTES_MAX).await?;
             let meta = EventMeta::of(db, caller.company, start, next.id, has_more).await?;

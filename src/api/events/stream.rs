@@ -352,7 +352,8 @@ impl StreamState {
             }
         }
         let stored_page = events::read(self.app.db(company), company, self.after, &self.types, BATCH).await?;
-        let page = serialize_page(self.app.db(company), company, stored_page, &self.context, BATCH.bytes).await?;
+        let context = self.context.refreshed(self.app.engine.directory());
+        let page = serialize_page(self.app.db(company), company, stored_page, &context, BATCH.bytes).await?;
         let frames: Vec<EventFrame> = page.events.iter().map(EventFrame::of).collect();
         Ok(self.take_batch(&frames, page.next))
     }
@@ -411,11 +412,8 @@ impl EventWindow {
             return Ok(());
         };
         let (app, company) = (&stream.app, stream.caller.company);
-        let mut context = stream.context.clone();
-        if let Some(organization) = app.engine.directory().company(company) {
-            context = context.with(organization);
-        }
         let stored_page = events::read(app.db(company), company, next, &[], BATCH).await?;
+        let context = stream.context.refreshed(app.engine.directory());
         let EventPage { events, next, has_more } =
             serialize_page(app.db(company), company, stored_page, &context, BATCH.bytes).await?;
         for event in events {

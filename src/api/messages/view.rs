@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use actix_web::HttpRequest;
 use chrono::{DateTime, Utc};
-use hotline_actors::{Organization, clock};
+use hotline_actors::{Directory, Organization, clock};
 use hotline_persistence::table::Named;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelStatus};
 use hotline_persistence::tables::media::StoredMedia;
@@ -249,9 +249,10 @@ impl ViewContext {
         &self.organization
     }
 
-    /// The same context with current names.
-    pub fn with(&self, organization: Arc<Organization>) -> Self {
-        Self { organization, ..self.clone() }
+    /// The same context with the present names of its company.
+    pub fn refreshed(&self, directory: &Directory) -> Self {
+        let current = directory.company(self.organization.company.id);
+        Self { organization: current.unwrap_or_else(|| self.organization.clone()), ..self.clone() }
     }
 
     /// The base URL of files.

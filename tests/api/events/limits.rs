@@ -134,6 +134,40 @@ async fn a_stream_that_begins_at_the_end_hears_what_happens_at_once_however_far_
     assert_eq!(heard.await.expect("the stream's end"), None);
 }
 
+#[actix_web::test]
+async fn a_stream_that_lags_shows_the_queue_that_is_newer_than_the_stream() {
+    /// Longer than what is sent at once.
+    const TAIL_BYTES: usize = 256 << 10;
+    let app = OwnApp::start().await;
+    let begin = newest(&app.api).await;
+    let contact = app.contact("5511900000001").await;
+    let mut slow = open_and_read_nothing(&app, begin).await;
+    import_contacts(&app).await;
+    let queue = app.api.post("/queues", json!({"name": "Billing"})).await.data(201)["id"].clone();
+    let opened = json!({"channelId": app.company.phone, "contactId": contact, "queueId": queue});
+    app.api.post("/tickets", opened).await.data(201);
+    import_contacts(&app).await;
+    // What the streams share no longer has the ticket's event.
+    let end = app.api.get("/events?after=latest").await.body["meta"]["lastId"].as_i64().expect("an id");
+    let (_, quick) = take_all(&app.api, begin, usize::try_from(end - begin).expect("few")).await;
+
+    let (mut answer, mut piece) = (Vec::new(), vec![0; 64 << 10]);
+    let shown = loop {
+        let count = slow.read(&mut piece).await.expect("more is sent");
+        assert!(count > 0, "the ticket's event does not come");
+        answer.extend_from_slice(&piece[..count]);
+        let tail = String::from_utf8_lossy(&answer[answer.len().saturating_sub(TAIL_BYTES)..]).into_owned();
+        let event = tail.split_once("event: ticket.opened\ndata: ").and_then(|(_, rest)| rest.split_once("\n\n"));
+        if let Some((event, _)) = event {
+            let event: Value = serde_json::from_str(event).expect("JSON");
+            break event["data"]["queue"].clone();
+        }
+    };
+    assert_eq!(shown, json!({"id": queue, "name": "Billing"}));
+    drop((slow, quick));
+    app.stop().await;
+}
+
 /// So many events behind this one, and the reader. Where the machine does not let them read for as long as a reader may take
 /// nothing, they go on from the last one as well.
 async fn take_all(api: &Api, after: i64, count: usize) -> (Vec<i64>, Reader) {

@@ -41,6 +41,21 @@ async fn an_answer_is_held_until_something_happens() {
     eventually("it is waited for", || async { news.has_listener(company) }).await;
     let (session, _) = app.session("visitor").await;
     assert_eq!(held.await.expect("an answer").data(200)[0]["data"]["id"], session.0);
+
+    // A queue that is newer than the request has its name.
+    let contact = app.contact("5511900000001").await;
+    let last = newest(&app.api).await;
+    eventually("nobody waits", || async { !news.has_listener(company) }).await;
+    let held = tokio::spawn({
+        let api = app.api.clone();
+        async move { api.get(&format!("/events?after={last}&wait=30&types=ticket.opened")).await }
+    });
+    eventually("it is waited for", || async { news.has_listener(company) }).await;
+    let queue = app.api.post("/queues", json!({"name": "Billing"})).await.data(201)["id"].clone();
+    let opened = json!({"channelId": app.company.phone, "contactId": contact, "queueId": queue});
+    app.api.post("/tickets", opened).await.data(201);
+    let held = held.await.expect("an answer");
+    assert_eq!(held.data(200)[0]["data"]["queue"], json!({"id": queue, "name": "Billing"}));
     app.stop().await;
 }
 
