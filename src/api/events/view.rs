@@ -1,6 +1,6 @@
 //! Events as the API returns them: each with the state of its record at that time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -173,7 +173,11 @@ pub async fn serialize_events(
     let (rows, is_complete) =
         if ids.is_empty() { (Vec::new(), true) } else { messages::find_within(db, company, &ids, bytes_max).await? };
     let rows: HashMap<MessageId, MessageRow> = rows.into_iter().map(|row| (row.id, row)).collect();
-    let is_loaded = |event: &StoredEvent| message_id(event).is_some_and(|id| rows.contains_key(&id));
+    let embedded: Vec<MessageId> = events.iter().filter_map(embedded_message_id).collect();
+    let undeleted =
+        if embedded.is_empty() { HashSet::new() } else { messages::undeleted(db, company, &embedded).await? };
+    let present = PresentMessages { rows, undeleted };
+    let is_loaded = |event: &StoredEvent| message_id(event).is_some_and(|id| present.rows.contains_key(&id));
     let last_loaded = events.iter().rposition(is_loaded);
     let (mut serialized_events, mut bytes) = (Vec::new(), 0);
     for (index, event) in events.into_iter().enumerate() {
@@ -183,26 +187,34 @@ pub async fn serialize_events(
             break;
         }
         let (id, kind) = (event.id, event.kind);
-        let json = to_raw_value(&event_view(event, &rows, context)).map_err(ApiError::internal)?;
+        let json = to_raw_value(&event_view(event, &present, context)).map_err(ApiError::internal)?;
         bytes += json.get().len();
         serialized_events.push(SerializedEvent { id, kind, json });
     }
     Ok(serialized_events)
 }
 
-fn event_view(event: StoredEvent, messages: &HashMap<MessageId, MessageRow>, context: &ViewContext) -> CompanyEvent {
+/// What is left of the messages of events.
+struct PresentMessages {
+    /// Those that events are about.
+    rows: HashMap<MessageId, MessageRow>,
+    /// Those among the last messages of tickets that were not deleted.
+    undeleted: HashSet<MessageId>,
+}
+
+fn event_view(event: StoredEvent, messages: &PresentMessages, context: &ViewContext) -> CompanyEvent {
     let organization = context.organization();
-    let previous = previous_values(&event, messages);
+    let previous = previous_values(&event, &messages.rows);
     let data = match event.record {
         Record::Ticket(snapshot) => {
             let merged_from = snapshot.merged_from;
-            let ticket = Ticket::of(organization, Arc::new(restore_ticket(*snapshot)));
+            let ticket = Ticket::of(organization, Arc::new(restore_ticket(*snapshot, &messages.undeleted)));
             match merged_from {
                 Some(merged_from) => EventData::MergedTicket(Box::new(MergedTicket { ticket, merged_from })),
                 None => EventData::Ticket(Box::new(ticket)),
             }
         }
-        Record::Message(snapshot) => match messages.get(&snapshot.id) {
+        Record::Message(snapshot) => match messages.rows.get(&snapshot.id) {
             Some(row) => message_data(row_at(row, event.created_at), event.kind, snapshot, context),
             None => {
                 let MessageSnapshot { id, ticket_id, .. } = snapshot;
@@ -233,6 +245,16 @@ fn event_view(event: StoredEvent, messages: &HashMap<MessageId, MessageRow>, con
 fn message_id(event: &StoredEvent) -> Option<MessageId> {
     match &event.record {
         Record::Message(message) => Some(message.id),
+        _ => None,
+    }
+}
+
+/// The last message of an event's ticket, if the event has its text.
+fn embedded_message_id(event: &StoredEvent) -> Option<MessageId> {
+    match &event.record {
+        Record::Ticket(ticket) if ticket.last_message.as_ref().is_some_and(|message| message.body.is_some()) => {
+            ticket.row.last_message_id
+        }
         _ => None,
     }
 }
@@ -291,11 +313,13 @@ fn message_data(row: MessageRow, kind: EventKind, snapshot: MessageSnapshot, con
     EventData::Message(Box::new(EventMessage { message, ticket: Some(ticket), contact: Some(contact), reply }))
 }
 
-/// The ticket at the time of the event.
-fn restore_ticket(snapshot: TicketSnapshot) -> tickets::Ticket {
+/// The ticket at the time of the event. Of its last message, what was deleted since stays deleted.
+fn restore_ticket(snapshot: TicketSnapshot, undeleted: &HashSet<MessageId>) -> tickets::Ticket {
     let TicketSnapshot { row, contact, last_message, merged_from: _ } = snapshot;
+    let is_left = row.last_message_id.is_some_and(|id| undeleted.contains(&id));
     let last_message = last_message.map(|message| {
-        Arc::new(LastMessage { body: message.body, direction: message.direction, created_at: message.created_at })
+        let body = message.body.filter(|_| is_left);
+        Arc::new(LastMessage { body, direction: message.direction, created_at: message.created_at })
     });
     let contact = contact.map_or_else(
         || ContactRef { id: row.contact_id, name: Box::default(), number: None, verified: false },

@@ -151,6 +151,31 @@ async fn of_a_revoked_message_text_file_and_address_are_gone() {
 }
 
 #[actix_web::test]
+async fn the_text_of_a_revoked_message_is_gone_from_the_events_of_its_ticket() {
+    let app = OwnApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    tell(&app, &channel, vec![text("wamid.1", "a secret")]).await;
+    let opened = tickets(&app.api, channel.id).await.remove(0);
+    close(&app.api, opened["id"].as_i64().expect("an id")).await;
+    let last_messages = async || -> Vec<Value> {
+        let events = app.api.get("/events?types=ticket.opened,ticket.closed").await;
+        let events = events.data(200).as_array().expect("events").iter();
+        events.map(|event| event["data"]["lastMessage"].clone()).collect()
+    };
+    let before = last_messages().await;
+    assert_eq!(before.iter().map(|message| &message["body"]).collect::<Vec<_>>(), ["a secret"; 2]);
+    assert_eq!(tell(&app, &channel, vec![revoke("wamid.2", "wamid.1")]).await, taken(1));
+    for (mut message, then) in last_messages().await.into_iter().zip(before) {
+        assert_eq!(message["body"].take(), Value::Null);
+        message["body"] = then["body"].clone();
+        assert_eq!(message, then, "the rest is as it was");
+    }
+    let log = app.api.get("/events").await;
+    assert!(!log.body.to_string().contains("secret"), "{}", log.body);
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn what_is_said_of_a_message_may_come_before_it() {
     let app = OwnApp::start().await;
     let channel = Hooked::phone(&app).await;

@@ -12,6 +12,8 @@ mod receipts;
 mod revisions;
 mod row;
 
+use std::collections::HashSet;
+
 use chrono::{DateTime, Utc};
 use sqlx::postgres::PgRow;
 use sqlx::{FromRow, PgExecutor, Row};
@@ -84,6 +86,15 @@ pub async fn find_within(
     let rows = with_timeout(found.fetch_all(db)).await?;
     let are_all = rows.first().is_none_or(|row| row.try_get("are_all").unwrap_or(true));
     Ok((document::read_all(&rows), are_all))
+}
+
+/// Those of several messages that exist and were not deleted by their authors.
+pub async fn undeleted(db: impl PgExecutor<'_>, company: CompanyId, ids: &[MessageId]) -> Result<HashSet<MessageId>> {
+    let undeleted = sqlx::query_scalar(
+        "select id from messages where company_id = $1 and id = any($2) and revisions ->> 'deletedAt' is null",
+    );
+    let undeleted: Vec<MessageId> = with_timeout(undeleted.bind(company).bind(ids).fetch_all(db)).await?;
+    Ok(undeleted.into_iter().collect())
 }
 
 /// The client ids of messages in a session, as given by the visitor.
