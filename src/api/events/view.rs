@@ -12,7 +12,7 @@ use hotline_persistence::tables::events::{
     self, After, By, ByKind, EventKind, MessageSnapshot, Record, RecordSnapshot, ScheduleSnapshot, StoredEvent,
     StoredEventPage, TicketSnapshot,
 };
-use hotline_persistence::tables::messages::{self, Direction, EDIT_ID, MessageRow, MessageStatus};
+use hotline_persistence::tables::messages::{self, Direction, EDIT_ID, MessageRow, MessageStatus, Reaction};
 use hotline_persistence::tables::schedules::ListedSchedule;
 use hotline_persistence::{CompanyId, Db, LoggedEventId, MessageId, Timestamp, TokenId};
 use serde::{Serialize, Serializer};
@@ -215,7 +215,10 @@ fn event_view(event: StoredEvent, messages: &PresentMessages, context: &ViewCont
             }
         }
         Record::Message(snapshot) => match messages.rows.get(&snapshot.id) {
-            Some(row) => message_data(row_at(row, event.created_at), event.kind, snapshot, context),
+            Some(row) => {
+                let row = row_at(row, event.kind, event.created_at, snapshot.reactions.as_deref());
+                message_data(row, event.kind, snapshot, context)
+            }
             None => {
                 let MessageSnapshot { id, ticket_id, .. } = snapshot;
                 EventData::GoneMessage(GoneMessage { id, ticket_id, deleted: true })
@@ -277,19 +280,34 @@ fn restore_schedule(snapshot: ScheduleSnapshot, organization: &Organization) -> 
     Schedule::listed(schedule, organization)
 }
 
-/// A message with its text at a time. What was deleted since stays deleted.
-fn row_at(row: &MessageRow, at: DateTime<Utc>) -> MessageRow {
+/// A message with its text and its reactions at the time of an event; events of its status and its file have the present
+/// reactions. What was deleted since stays deleted.
+fn row_at(row: &MessageRow, kind: EventKind, at: DateTime<Utc>, reactions: Option<&[Reaction]>) -> MessageRow {
     let mut row = row.clone();
     let mut revisions = row.revisions();
-    let is_past = |noted_at: DateTime<Utc>| noted_at.timestamp_millis() <= at.timestamp_millis();
+    if row.revisions.is_none() || revisions.deleted_at.is_some() {
+        return row;
+    }
+    let is_new = is_first(kind);
+    let is_past = |noted_at: DateTime<Utc>| !is_new && noted_at.timestamp_millis() <= at.timestamp_millis();
     let past = revisions.edits.iter().take_while(|edit| is_past(edit.noted_at)).count();
     let next = revisions.edits.drain(past..).next();
     if let Some(earlier) = next {
         row.body = earlier.body;
         revisions.edited_at = revisions.edits.last().map(|edit| edit.at);
-        row.revisions = serde_json::to_value(revisions).ok();
     }
+    if is_new {
+        revisions.reactions.clear();
+    } else if let Some(reactions) = reactions {
+        revisions.reactions = reactions.to_vec();
+    }
+    row.revisions = serde_json::to_value(revisions).ok();
     row
+}
+
+/// Whether it is the first event of a message: whatever happened to the message was later.
+fn is_first(kind: EventKind) -> bool {
+    matches!(kind, EventKind::MessageReceived | EventKind::MessageCreated | EventKind::NoteAdded)
 }
 
 /// A message; a contact's also has the ticket and the contact.
@@ -353,6 +371,7 @@ fn restore_message(row: MessageRow, kind: EventKind, snapshot: MessageSnapshot) 
     let read_at = row.read_at.filter(|_| !is_inbound && has_reached(MessageStatus::Read));
     let updated_at = match snapshot.updated_at {
         Some(at) => Some(at),
+        None if is_first(kind) => None,
         // Nothing had changed it by then, or an earlier release did not record the time.
         None if snapshot.status == row.status && row.read_at == read_at => row.updated_at,
         None => [sent_at, delivered_at, read_at].into_iter().flatten().filter(|_| !is_inbound).max(),

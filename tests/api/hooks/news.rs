@@ -115,6 +115,12 @@ async fn an_edit_changes_its_message_once_and_keeps_the_earlier_text() {
             (json!("newer text"), json!({"editedAt": "2023-11-14T22:15:00.000Z", "body": "new text"})),
         ]
     );
+    let log = app.api.get("/events?types=message.received,message.updated").await;
+    let log = log.data(200).as_array().expect("events");
+    assert_eq!(log[0]["data"]["updatedAt"], message["createdAt"], "the edits were later");
+    let updated: Vec<_> = log.iter().filter_map(|event| event["data"]["updatedAt"].as_str()).collect();
+    assert!(updated.len() == 3 && updated[0] < updated[1] && updated[1] <= updated[2], "{updated:?}");
+    assert_eq!(Some(updated[2]), message["updatedAt"].as_str());
     check_events(&app.db, app.company.id).await;
     let app = restarted(app).await;
     assert_eq!(messages(&app.api, channel.id).await, all, "the same after a restart");
@@ -222,8 +228,14 @@ async fn a_reaction_is_of_its_message_and_one_of_a_person() {
     assert!(shown().await.is_empty());
     assert_eq!(messages(&app.api, channel.id).await.len(), 2, "a reaction is no message");
     assert_eq!(tickets(&app.api, channel.id).await[0]["status"], "closed");
-    let reactions = kinds(&app).await.iter().filter(|kind| *kind == "message.reaction").count();
-    assert_eq!(reactions, 3);
+    let log = app.api.get("/events?types=message.created,message.reaction").await;
+    let of_event = |event: &Value| -> Value {
+        let reactions = event["data"]["reactions"].as_array().expect("reactions").iter();
+        reactions.map(|reaction| reaction["emoji"].clone()).collect()
+    };
+    let reactions: Vec<Value> = log.data(200).as_array().expect("events").iter().map(of_event).collect();
+    let expected = [json!([]), json!(["\u{1F44D}"]), json!(["\u{2764}"]), json!([])];
+    assert_eq!(reactions, expected, "as of each event");
     check_events(&app.db, app.company.id).await;
     app.stop().await;
 }

@@ -8,7 +8,7 @@ use super::embedded_contacts::embedded_contacts;
 use super::{BatchIndex, EventCollector, EventSource, PreviousRows};
 use crate::CompanyId;
 use crate::tables::events::{By, EventKind, MessageSnapshot, NewEvent, Record};
-use crate::tables::messages::{ChangeCause, ChangedMessage, Revisables, Revision};
+use crate::tables::messages::{ChangeCause, ChangedMessage, Reaction, Revisables, Revision};
 
 impl EventCollector<'_> {
     /// Adds one event for each revision that changed its message.
@@ -43,7 +43,10 @@ impl EventCollector<'_> {
             let by = By::author(user, row.integration_id, row.source, (row.contact_id, contact));
             let (id, ticket_id, status, updated_at) =
                 (row.message_id, row.ticket_id, changed.status, changed.updated_at);
-            let record = Record::Message(MessageSnapshot { id, ticket_id, status, received: None, updated_at });
+            let is_shown = |reaction: &&Reaction| reaction.emoji.is_some();
+            let reactions = Some(revisable.revisions.reactions.iter().filter(is_shown).cloned().collect());
+            let record =
+                Record::Message(MessageSnapshot { id, ticket_id, status, received: None, updated_at, reactions });
             let event = NewEvent { kind, at: row.noted_at, record, previous: Some(previous), by: Some(by) };
             events.push((row.company_id, *index, event));
         }

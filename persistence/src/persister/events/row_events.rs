@@ -78,7 +78,8 @@ impl EventCollector<'_> {
                     let is_inbound = row.direction == Direction::Inbound;
                     let received = is_inbound.then(|| Box::new(inbound_snapshot(*ticket, contact)));
                     let (id, ticket_id, status) = (row.id, row.ticket_id, row.status);
-                    let message = MessageSnapshot { id, ticket_id, status, received, updated_at: None };
+                    let (updated_at, reactions) = (None, None);
+                    let message = MessageSnapshot { id, ticket_id, status, received, updated_at, reactions };
                     (kind, Record::Message(message), None, by)
                 }
             };

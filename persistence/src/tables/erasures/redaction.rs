@@ -87,7 +87,7 @@ fn of_message(record: &mut Map<String, Value>, erasure: &Erasure) -> bool {
     let ticket = record.get("t").and_then(Value::as_i64);
     let is_of_person = ticket.is_some_and(|ticket| erasure.traces.tickets.contains(&ticket));
     if is_of_person {
-        record.remove("f");
+        ["f", "e"].iter().for_each(|field| drop(record.remove(*field)));
     }
     is_of_person
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::tables::messages::{Direction, MessageStatus};
+use crate::tables::messages::{Direction, MessageStatus, Reaction};
 use crate::tables::schedules::ScheduleRow;
 use crate::tables::tickets::{TicketRow, TicketStatus};
 use crate::tables::webchat_sessions::SessionRow;
@@ -146,6 +146,9 @@ pub struct MessageSnapshot {
         with = "chrono::serde::ts_milliseconds_option"
     )]
     pub updated_at: Option<DateTime<Utc>>,
+    /// Its reactions at that time, in events of edits, deletions and reactions; earlier releases did not write them.
+    #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
+    pub reactions: Option<Vec<Reaction>>,
 }
 
 /// The ticket and the contact of an inbound message when it arrived.
