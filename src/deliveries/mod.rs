@@ -3,7 +3,7 @@
 //! It has its own thread; only tests of webhooks share its HTTP client. Each active webhook has a courier (`courier/`),
 //! which sleeps until something happens in its company or is due. A failing endpoint delays only itself: its courier
 //! sends one event at a time, waiting deliveries are in the table, and concurrent attempts are shared between companies
-//! (`attempt_limit.rs`).
+//! and between the endpoints of each (`attempt_limit.rs`).
 //!
 //! The position of a webhook is in its row: every event up to it is delivered or recorded in `webhook_deliveries`.
 //! Attempts that were running when the process was killed are repeated from there.
@@ -21,7 +21,6 @@ use std::time::Duration;
 
 use actix_web::web::Data;
 use futures_util::future::join_all;
-use hotline_persistence::limits::KeyedPermits;
 use hotline_persistence::tables::events;
 use hotline_persistence::tables::webhooks::{self, Endpoint, WebhookId, deliveries};
 use hotline_persistence::{CompanyId, Result};
@@ -29,7 +28,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, sleep_until, timeout_at};
 
-use self::attempt_limit::attempt_limit;
+use self::attempt_limit::AttemptLimit;
 use self::courier::Courier;
 use crate::app::App;
 
@@ -46,7 +45,7 @@ const RETRY_AFTER: Duration = Duration::from_millis(500);
 /// The shared state of the couriers.
 struct Shared {
     app: Data<App>,
-    attempt_limit: KeyedPermits<CompanyId>,
+    attempt_limit: AttemptLimit,
     stopping: watch::Receiver<bool>,
 }
 
@@ -74,7 +73,7 @@ impl Deliveries {
         let (stop, stopping) = watch::channel(false);
         let (control, commands) = mpsc::unbounded_channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let shared = Arc::new(Shared { app, attempt_limit: attempt_limit(), stopping });
+        let shared = Arc::new(Shared { app, attempt_limit: AttemptLimit::new(), stopping });
         let work = move || runtime.block_on(Dispatcher::new(shared, commands).run());
         let thread = std::thread::Builder::new().name("webhooks".to_owned()).spawn(work)?;
         Ok(Self { thread, stop, control: DeliveryControl(control) })

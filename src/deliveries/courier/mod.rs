@@ -213,7 +213,8 @@ impl Courier {
     /// Starts all attempts that are possible now. Returns whether a permit was refused.
     fn start_attempts(&mut self, attempts: &mut Attempts) -> bool {
         while self.queue.has_ready() && self.may_act() {
-            let Some(permit) = self.shared.attempt_limit.try_acquire(self.company()) else { return true };
+            let permit = self.shared.attempt_limit.try_acquire(self.company(), attempts.is_empty());
+            let Some(permit) = permit else { return true };
             match self.queue.start_next() {
                 Some(event) => {
                     attempts.push(Box::pin(attempt::run(self.shared.clone(), self.endpoint.clone(), event, permit)))
