@@ -162,6 +162,8 @@ struct Dispatcher {
     remote_check_at: Instant,
     /// Companies whose deliveries are paused.
     paused: BTreeSet<CompanyId>,
+    /// The company whose webhooks could not be read last.
+    failed: Option<CompanyId>,
 }
 
 impl Dispatcher {
@@ -176,6 +178,7 @@ impl Dispatcher {
             remote: BTreeSet::new(),
             remote_check_at: Instant::now(),
             paused: BTreeSet::new(),
+            failed: None,
         }
     }
 
@@ -279,10 +282,15 @@ impl Dispatcher {
         self.changed.extend(self.remote.extract_if(.., |company| engine.owns(*company)));
     }
 
-    /// Reads the webhooks of companies that may have changed.
+    /// Reads the webhooks of companies that may have changed, up to the first failure: while the database does not respond,
+    /// commands would wait for each of them.
     async fn read_changed(&mut self) {
-        let changed: Vec<CompanyId> =
+        let mut stopping = self.shared.stopping.clone();
+        let mut changed: Vec<CompanyId> =
             self.changed.iter().filter(|company| !self.paused.contains(company)).copied().collect();
+        // A company that fails delays no other one.
+        let next = self.failed.map_or(0, |failed| changed.partition_point(|company| *company <= failed));
+        changed.rotate_left(next);
         for company in changed {
             if !self.shared.app.engine.owns(company) {
                 self.changed.remove(&company);
@@ -294,14 +302,22 @@ impl Dispatcher {
                 let store = shared.app.engine.store();
                 webhooks::active(store.db(company), &store.keys, company).await
             });
-            match endpoints.await {
+            let endpoints = tokio::select! {
+                endpoints = endpoints => endpoints,
+                _ = stopping.wait_for(|is_stopping| *is_stopping) => return,
+            };
+            match endpoints {
                 Ok(Ok(endpoints)) => {
                     self.changed.remove(&company);
                     self.with_webhooks.insert(company);
                     self.spawn_couriers(company, endpoints);
                     self.sweep(company);
                 }
-                Ok(Err(error)) => tracing::debug!(%error, company.id = %company, "reading webhooks will be retried"),
+                Ok(Err(error)) => {
+                    tracing::debug!(%error, company.id = %company, "reading webhooks will be retried");
+                    self.failed = Some(company);
+                    return;
+                }
                 Err(_) => {}
             }
         }

@@ -1,5 +1,7 @@
 //! How long what is known of deliveries is kept, and what becomes of them while a company is dropped from memory.
 
+use std::time::{Duration, Instant};
+
 use chrono::{TimeDelta, Utc};
 use hotline::service::EventOptions;
 use hotline_persistence::tables::events::{create_partitions, drop_expired};
@@ -9,7 +11,7 @@ use serde_json::{Value, json};
 use super::{come_to, deliveries, hook, note, quick, told};
 use crate::steps::id;
 use crate::support::service::TestOptions;
-use crate::support::{Conduct, OwnApp, Received, Receiver, eventually};
+use crate::support::{Conduct, OwnApp, Received, Receiver, eventually, patience};
 
 /// What a note says.
 fn said(request: &Received) -> String {
@@ -118,5 +120,31 @@ async fn a_company_that_is_dropped_from_memory_is_told_everything_in_order_and_n
     }
     come_to(&other_api, their_webhook, "delivered", ROUNDS * NOTES).await;
     assert_eq!(theirs.received().iter().map(said).collect::<Vec<_>>(), expected[1..], "each once, and in order");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_company_is_dropped_from_memory_although_the_webhooks_of_others_cannot_be_read() {
+    /// A read of each fails after five seconds.
+    const OTHERS: usize = 6;
+    let app = OwnApp::start().await;
+    let mut others = Vec::new();
+    for _ in 0..OTHERS {
+        others.push(app.another_company().await.0.id);
+    }
+    let mut held = app.db.begin().await.expect("a transaction");
+    sqlx::query("lock table webhooks in access exclusive mode").execute(&mut *held).await.expect("a lock");
+    let store = app.service.app.engine.store();
+    others.iter().for_each(|company| store.webhooks.publish(*company));
+    eventually("one of them is read", || async {
+        let waits = "select exists (select from pg_locks where not granted and relation = 'webhooks'::regclass
+            and database = (select oid from pg_database where datname = current_database()))";
+        sqlx::query_scalar::<_, bool>(waits).fetch_one(&app.db).await.expect("locks")
+    })
+    .await;
+    let begun = Instant::now();
+    app.service.forget(app.company.id).await.expect("it is dropped");
+    assert!(begun.elapsed() < patience(Duration::from_secs(15)), "{:?}", begun.elapsed());
+    held.rollback().await.expect("the lock is released");
     app.stop().await;
 }
