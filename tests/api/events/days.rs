@@ -2,7 +2,8 @@
 
 use chrono::{TimeDelta, Utc};
 use hotline::service::EventOptions;
-use hotline_persistence::tables::events::{create_partitions, drop_expired};
+use hotline_persistence::LoggedEventId;
+use hotline_persistence::tables::events::{self, After, Portion, create_partitions, drop_expired};
 use serde_json::json;
 
 use super::{after, ids, newest};
@@ -52,5 +53,26 @@ async fn days_that_are_over_are_dropped_and_what_is_left_is_read_on() {
     assert_eq!(meta("after=2").await, all_expired, "of all that was");
     assert_eq!(meta(&format!("after={last}")).await["gap"], false);
     assert_eq!(meta("after=latest").await["lastId"], last);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn events_are_found_after_the_clock_was_ahead() {
+    let app = OwnApp::start().await;
+    let (db, company) = (&app.db, app.company.id);
+    for name in ["A", "B"] {
+        app.api.post("/contacts", json!({"name": name})).await.data(201);
+    }
+    let last = newest(&app.api).await;
+    let ahead = Utc::now() + TimeDelta::days(3);
+    // Where a reader is who has read a row of that time.
+    let after = After { id: LoggedEventId::new(last - 1), since: ahead };
+    let page = events::read(db, company, after, &[], Portion { events: 10, bytes: 1 << 20 }).await.expect("a page");
+    assert_eq!(page.events.iter().map(|event| event.id.0).collect::<Vec<_>>(), [last]);
+    // An event is never dated before the one before it.
+    let found = events::find(db, company, LoggedEventId::new(last), ahead).await.expect("an answer");
+    assert_eq!(found.map(|event| event.id.0), Some(last));
+    let none = events::find(db, company, LoggedEventId::new(last + 1), ahead).await.expect("an answer");
+    assert!(none.is_none());
     app.stop().await;
 }

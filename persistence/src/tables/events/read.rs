@@ -2,13 +2,14 @@
 
 use chrono::{DateTime, Utc};
 use serde_json::value::RawValue;
-use sqlx::{FromRow, PgExecutor};
+use sqlx::FromRow;
 
 use super::{EventKind, NewEvent, ROWS_PER_QUERY, ROWS_SCANNED_MAX, StoredEvent};
 use crate::error::with_timeout;
 use crate::{CompanyId, Database, LoggedEventId, Result};
 
-/// How much earlier than a row the next one may be dated: transactions are dated at their start.
+/// How much earlier than a row the next one may be dated: transactions are dated at their start. While the clock was
+/// ahead, rows were dated later than those that follow, so no row of the last day is left out.
 const DATE_LAG_MAX: chrono::TimeDelta = chrono::TimeDelta::days(1);
 
 /// The position after which a company's events are read.
@@ -81,7 +82,8 @@ pub async fn read(
                      select first_id, last_id, created_at, not_before, types, told,
                          coalesce(sum(octet_length(told)) filter (where types & $4 <> 0)
                              over (order by last_id rows between unbounded preceding and 1 preceding), 0) as bytes_before
-                     from events where company_id = $1 and last_id > $2 and created_at >= $3 order by last_id limit $5
+                     from events where company_id = $1 and last_id > $2
+                         and created_at >= least($3, now() - interval '1 day') order by last_id limit $5
                  ) next order by last_id",
             )
             .bind(company)
@@ -173,19 +175,25 @@ fn parse_events(json: &str) -> Vec<Option<NewEvent>> {
 
 /// One event of a company with a known date, if it is still stored.
 pub async fn find(
-    db: impl PgExecutor<'_>,
+    db: impl Database<'_>,
     company: CompanyId,
     id: LoggedEventId,
     at: DateTime<Utc>,
 ) -> Result<Option<StoredEvent>> {
-    let select = sqlx::query_as(
-        "select first_id, last_id, created_at, not_before, told from events
-         where company_id = $1 and last_id >= $2 and created_at >= $3 order by last_id limit 1",
-    );
-    let select = select.bind(company).bind(id).bind(at - DATE_LAG_MAX);
-    let row: Option<Row> = with_timeout(select.fetch_optional(db)).await?;
     let before = After::event(LoggedEventId::new(id.0 - 1));
-    let mut page = StoredEventPage { events: Vec::new(), next: before, has_more: false };
-    row.iter().for_each(|row| page.add_row(company, row, -1, 1));
-    Ok(page.events.into_iter().find(|event| event.id == id))
+    // After the clock was ahead, an event is dated like those before it, which is later than its row.
+    for since in [at - DATE_LAG_MAX, DateTime::UNIX_EPOCH] {
+        let select = sqlx::query_as(
+            "select first_id, last_id, created_at, not_before, told from events
+             where company_id = $1 and last_id >= $2 and created_at >= $3 order by last_id limit 1",
+        );
+        let select = select.bind(company).bind(id).bind(since);
+        let row: Option<Row> = with_timeout(select.fetch_optional(db)).await?;
+        let mut page = StoredEventPage { events: Vec::new(), next: before, has_more: false };
+        row.iter().for_each(|row| page.add_row(company, row, -1, 1));
+        if let Some(event) = page.events.into_iter().find(|event| event.id == id) {
+            return Ok(Some(event));
+        }
+    }
+    Ok(None)
 }
