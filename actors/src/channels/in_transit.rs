@@ -48,6 +48,13 @@ impl InTransit {
         self.remove(company, message);
     }
 
+    /// Drops a message that was deleted with its contact, and notifies its campaign.
+    pub(crate) fn end(&self, company: CompanyId, message: MessageId) {
+        if let Some(entry) = self.remove(company, message) {
+            entry.listener.do_send(TransitEnded(message));
+        }
+    }
+
     /// The version of the last check of a message for a withdrawal, if known.
     pub(crate) fn checked_version(&self, company: CompanyId, message: MessageId) -> Option<WithdrawalVersion> {
         self.messages.get(&(company, message))?.withdrawal_version

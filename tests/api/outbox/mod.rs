@@ -10,6 +10,7 @@ mod moved;
 mod order;
 mod pace;
 mod reactions;
+mod removed;
 mod social;
 pub mod statuses;
 mod unknown;

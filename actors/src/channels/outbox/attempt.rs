@@ -35,6 +35,8 @@ pub(super) enum AttemptOutcome {
     Decided(Decision),
     /// The attempt failed; the message is to be retried.
     Retry(SendFailure),
+    /// The message was deleted with its contact before the call.
+    Removed,
 }
 
 /// The new status of a message, its time, and the provider's id of the message.
@@ -79,6 +81,9 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
     // Effects never precede durability.
     if let Err(error) = scope.base.store.log.synced(outgoing.seq).await {
         return AttemptOutcome::Retry(SendFailure::Retry { reason: error.to_string(), after: None });
+    }
+    if outgoing.is_removed() {
+        return AttemptOutcome::Removed;
     }
     if let Some(outcome) = outcome_of_earlier(scope, &account, &outgoing) {
         return outcome;
@@ -154,6 +159,10 @@ async fn hand_over(
     if !scope.base.store.may_act() {
         let reason = "other processes may have taken over".to_owned();
         return AttemptOutcome::Retry(SendFailure::Retry { reason, after: None });
+    }
+    // The last look, after everything that was waited for.
+    if outgoing.is_removed() {
+        return AttemptOutcome::Removed;
     }
     let file_accepted = outgoing.file_accepted.clone();
     let delivery = Delivery { account, to, to_kind, message: outgoing.message.clone(), file_accepted };
@@ -250,8 +259,10 @@ async fn address(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<(Str
         .directory
         .company(channel.0)
         .and_then(|company| company.channels.get(&channel.1).map(|channel| channel.kind.has_phone()));
-    if let Some(number) = outgoing.number.as_ref().filter(|_| has_phone == Some(true)) {
-        return Ok(Some((number.clone(), IdentityKind::Number)));
+    if has_phone == Some(true)
+        && let Some(number) = number(scope, outgoing).await?
+    {
+        return Ok(Some((number, IdentityKind::Number)));
     }
     // The ids of a phone channel change, and may be those of groups.
     let is_cached = has_phone == Some(false);
@@ -266,6 +277,19 @@ async fn address(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<(Str
         Some((address, kind)) if is_cached => Some((scope.inboxes.cache_address(channel, contact, address), kind)),
         address => address,
     })
+}
+
+/// The recipient's number. It is read again if they have changed since the message was accepted.
+async fn number(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<String>, String> {
+    if !outgoing.is_number_stale {
+        return Ok(outgoing.number.clone());
+    }
+    let (base, company, contact) = (scope.base.clone(), outgoing.message.company_id, outgoing.contact());
+    let query = async move { contacts::find_ref(base.readers(), company, contact).await };
+    let found = scope.base.background.spawn(query).await.map_err(|error| error.to_string())?;
+    let found = found.map_err(|error| error.to_string())?;
+    // The number of one that was merged since still reaches them.
+    Ok(found.map_or_else(|| outgoing.number.clone(), |contact| contact.number.map(String::from)))
 }
 
 /// Waits while the recipient is being merged or deleted: all their rows are locked until then, and whatever is written with a

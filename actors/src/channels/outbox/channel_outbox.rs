@@ -106,6 +106,11 @@ impl Outbox {
         state.bytes = state.bytes.saturating_sub(outgoing.bytes);
     }
 
+    /// Whether a read of the tables is under way.
+    pub(super) fn is_reading(&self) -> bool {
+        self.state.lock().is_reading
+    }
+
     /// The read to begin now, if one is due: once memory is half empty.
     pub(super) fn begin_read(&self) -> Option<ReadRequest> {
         let mut state = self.state.lock();

@@ -2,7 +2,7 @@
 //! messages of a ticket arrive in order, and a delay of one recipient does not affect the others.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet, VecDeque};
 
 use hotline_persistence::{ContactId, MessageId};
 use tokio::time::Instant;
@@ -22,17 +22,27 @@ pub(super) struct Lanes {
     joined: HashMap<ContactId, ContactId>,
 }
 
-#[derive(Default)]
 struct Lane {
     messages: VecDeque<Outgoing>,
     /// Consecutive failures of the first message.
     failures: u32,
+    /// Who receives the messages: the contact, or the one that it was merged into.
+    owner: ContactId,
+    /// Whether the first message was taken by [`Lanes::next`] and is not scheduled again yet.
+    is_under_way: bool,
+}
+
+impl Lane {
+    fn of(owner: ContactId) -> Self {
+        Self { messages: VecDeque::new(), failures: 0, owner, is_under_way: false }
+    }
 }
 
 impl Lanes {
     /// Adds a message after the others of its recipient. True: it is the first, and the caller must schedule the lane.
     pub(super) fn add(&mut self, outgoing: Outgoing) -> bool {
-        let lane = self.lanes.entry(self.lane_of(outgoing.contact())).or_default();
+        let contact = self.lane_of(outgoing.contact());
+        let lane = self.lanes.entry(contact).or_insert_with(|| Lane::of(contact));
         lane.messages.push_back(outgoing);
         lane.messages.len() == 1
     }
@@ -48,15 +58,47 @@ impl Lanes {
         }
     }
 
-    /// Forgets the merges into lanes without messages.
-    pub(super) fn forget_ended_merges(&mut self) {
+    /// The messages of a merged contact are all in their lanes: they belong to the other one. Forgets the merges into lanes
+    /// without messages.
+    pub(super) fn end_merge(&mut self, from: ContactId, into: ContactId) {
+        self.lanes.values_mut().filter(|lane| lane.owner == from).for_each(|lane| lane.owner = into);
         let lanes = &self.lanes;
         self.joined.retain(|_, lane| lanes.contains_key(lane));
+    }
+
+    /// Contacts were changed, perhaps their numbers.
+    pub(super) fn mark_changed(&mut self, contacts: &HashSet<ContactId>) {
+        for lane in self.lanes.values_mut().filter(|lane| contacts.contains(&lane.owner)) {
+            lane.messages.iter_mut().for_each(|outgoing| outgoing.is_number_stale = true);
+        }
+    }
+
+    /// Removes the messages of a contact that was deleted, and returns them. One that is under way is marked as removed, and
+    /// stays the first of its lane.
+    pub(super) fn remove_of(&mut self, contact: ContactId) -> Vec<Outgoing> {
+        let lanes: Vec<ContactId> =
+            self.lanes.iter().filter(|(_, lane)| lane.owner == contact).map(|(lane, _)| *lane).collect();
+        let mut removed = Vec::new();
+        for contact in lanes {
+            let Some(lane) = self.lanes.get_mut(&contact) else { continue };
+            lane.messages.iter().for_each(Outgoing::mark_removed);
+            removed.extend(lane.messages.split_off(usize::from(lane.is_under_way)));
+            if lane.messages.is_empty() {
+                self.lanes.remove(&contact);
+                self.ready.retain(|(_, of)| *of != contact);
+                self.waiting.retain(|Reverse((_, of))| *of != contact);
+                self.joined.retain(|_, of| *of != contact);
+            }
+        }
+        removed
     }
 
     /// Schedules the lane's first message to be sent from `at` on.
     pub(super) fn schedule(&mut self, contact: ContactId, at: Instant, now: Instant) {
         let contact = self.lane_of(contact);
+        if let Some(lane) = self.lanes.get_mut(&contact) {
+            lane.is_under_way = false;
+        }
         if at <= now {
             self.make_ready(contact);
         } else {
@@ -80,7 +122,9 @@ impl Lanes {
             self.make_ready(contact);
         }
         let (_, contact) = self.ready.pop_first()?;
-        self.lanes.get(&contact)?.messages.front().cloned()
+        let lane = self.lanes.get_mut(&contact)?;
+        lane.is_under_way = true;
+        lane.messages.front().cloned()
     }
 
     /// Whether a message may be sent now.
@@ -107,6 +151,7 @@ impl Lanes {
         let Some(lane) = self.lanes.get_mut(&contact) else { return false };
         lane.messages.pop_front();
         lane.failures = 0;
+        lane.is_under_way = false;
         if lane.messages.is_empty() {
             self.lanes.remove(&contact);
             self.joined.retain(|_, lane| *lane != contact);
@@ -122,6 +167,7 @@ impl Lanes {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
 mod tests {
     use std::time::Duration;
 
@@ -177,12 +223,46 @@ mod tests {
         assert!(!lanes.remove_first(BEN) && lanes.joined.is_empty() && lanes.lanes.is_empty());
         // Without messages of the one that has gone, nothing is left of the merge.
         lanes.merge(ANA, BEN);
-        lanes.forget_ended_merges();
+        lanes.end_merge(ANA, BEN);
         assert!(lanes.add(outgoing(3, BEN.0)) && lanes.lanes.contains_key(&BEN) && lanes.joined.is_empty());
         // Of two that have messages, each keeps its lane.
         assert!(lanes.add(outgoing(4, ANA.0)));
         lanes.merge(ANA, BEN);
         assert!(!lanes.add(outgoing(5, BEN.0)) && lanes.joined.is_empty());
+    }
+
+    #[test]
+    fn the_messages_of_a_deleted_contact_are_removed_unless_under_way() {
+        let (mut lanes, now) = (Lanes::default(), Instant::now());
+        for (message, contact) in [(1, ANA), (2, ANA), (3, BEN), (4, BEN)] {
+            if lanes.add(outgoing(message, contact.0)) {
+                lanes.schedule(contact, now, now);
+            }
+        }
+        let first = lanes.next(now).expect("Ana's first");
+        let removed: Vec<i64> = lanes.remove_of(ANA).iter().map(|outgoing| outgoing.id().0).collect();
+        assert!(removed == [2] && first.is_removed(), "{removed:?}");
+        assert!(!lanes.remove_first(ANA), "nothing is left of Ana");
+        // What waits for a retry is not under way.
+        assert_eq!(id(lanes.next(now)), Some(3));
+        lanes.schedule(BEN, now + Duration::from_secs(1), now);
+        assert_eq!(lanes.remove_of(BEN).len(), 2);
+        assert!(lanes.lanes.is_empty() && !lanes.has_next(now) && lanes.next_at().is_none());
+    }
+
+    #[test]
+    fn the_messages_of_a_merged_contact_are_removed_with_the_one_that_stayed() {
+        let (mut lanes, now) = (Lanes::default(), Instant::now());
+        for (message, contact) in [(1, ANA), (2, BEN)] {
+            assert!(lanes.add(outgoing(message, contact.0)));
+            lanes.schedule(contact, now, now);
+        }
+        lanes.merge(ANA, BEN);
+        lanes.end_merge(ANA, BEN);
+        lanes.mark_changed(&HashSet::from([BEN]));
+        let removed = lanes.remove_of(BEN);
+        assert!(removed.len() == 2 && removed.iter().all(|outgoing| outgoing.is_number_stale));
+        assert!(lanes.remove_of(ANA).is_empty() && lanes.ids().is_empty());
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod sender;
 mod sender_scope;
 mod status_recorder;
 
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -44,7 +45,7 @@ use self::channel_outbox::Outbox;
 pub use self::figures::{AttemptCount, SendingFigures};
 pub(crate) use self::outgoing::Outgoing;
 pub use self::sender::ChannelSender;
-use self::sender::{ContactsMerged, MessageQueued, Pause, Resume, Stop, Terminate};
+use self::sender::{ContactRemoved, ContactsChanged, ContactsMerged, MessageQueued, Pause, Resume, Stop, Terminate};
 use self::sender_scope::SenderScope;
 pub(crate) use self::sender_scope::StatusDecider;
 use super::{ChannelKey, InTransit, Inboxes, Provider};
@@ -108,6 +109,24 @@ impl Outboxes {
     pub(crate) fn record_merge(&self, company: CompanyId, from: ContactId, into: ContactId) {
         for entry in self.channels.iter().filter(|entry| entry.key().0 == company) {
             entry.addr.do_send(ContactsMerged { from, into });
+        }
+    }
+
+    /// Notes that contacts were changed: their messages are sent to the number that they have now.
+    pub(crate) fn record_changes(&self, company: CompanyId, contacts: &[ContactId]) {
+        let contacts = Arc::new(contacts.iter().copied().collect::<HashSet<_>>());
+        for entry in self.channels.iter().filter(|entry| entry.key().0 == company) {
+            entry.addr.do_send(ContactsChanged(contacts.clone()));
+        }
+    }
+
+    /// Drops the messages of a contact that was deleted. After this only calls to a provider that are under way still end.
+    pub(crate) async fn record_removal(&self, company: CompanyId, contact: ContactId) {
+        let senders: Vec<Addr<ChannelSender>> =
+            self.channels.iter().filter(|entry| entry.key().0 == company).map(|entry| entry.addr.clone()).collect();
+        for sender in senders {
+            // One that has ended sends nothing.
+            let _ = sender.send(ContactRemoved(contact)).await;
         }
     }
 

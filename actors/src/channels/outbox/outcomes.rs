@@ -39,6 +39,7 @@ impl ChannelSender {
                         self.record(outgoing, decision);
                     }
                     AttemptOutcome::Retry(failure) => self.handle_failure(outgoing, version, failure),
+                    AttemptOutcome::Removed => self.finish_removed(&outgoing),
                 }
             }
             Event::DoubtRecorded { outgoing, doubt, seq } => {
@@ -85,6 +86,10 @@ impl ChannelSender {
                 OutboxEntry::Withdrawn(message, error) => self.fail(message, error),
             }
         }
+        let removed = std::mem::take(&mut self.state.removed_contacts);
+        sendable.retain(|outgoing| !removed.contains(&outgoing.contact()));
+        let changed = std::mem::take(&mut self.state.changed_contacts);
+        sendable.iter_mut().for_each(|outgoing| outgoing.is_number_stale = changed.contains(&outgoing.contact()));
         self.outbox.end_read(count, &sendable, limit);
         for outgoing in sendable {
             self.add(outgoing);
@@ -132,13 +137,26 @@ impl ChannelSender {
         }
     }
 
+    /// Drops a message that was deleted with its contact: there is nothing to record.
+    fn finish_removed(&mut self, outgoing: &Outgoing) {
+        self.scope.in_transit.end(self.channel.0, outgoing.id());
+        self.finish(outgoing);
+    }
+
     /// Reschedules or gives up a message that the provider did not accept.
     fn handle_failure(&mut self, outgoing: Outgoing, version: DateTime<Utc>, failure: SendFailure) {
         let (contact, now) = (outgoing.contact(), Instant::now());
         if let SendFailure::TokenRefused { reason } = failure {
-            self.state.lanes.schedule(contact, now, now);
+            if outgoing.is_removed() {
+                self.finish_removed(&outgoing);
+            } else {
+                self.state.lanes.schedule(contact, now, now);
+            }
             self.disconnect(version, reason);
             return;
+        }
+        if outgoing.is_removed() {
+            return self.finish_removed(&outgoing);
         }
         if let SendFailure::Unknown { reason, is_part, may_be_named } = failure {
             self.begin_doubt(outgoing, Doubt { reason, is_part, may_be_named, version });
@@ -218,6 +236,9 @@ impl ChannelSender {
     /// Records a message that has left, or sends it again. A campaign's message is never sent twice: it is left to the
     /// statuses that may name it later.
     fn end_doubt(&mut self, outgoing: Outgoing, doubt: Doubt, seq: Option<Seq>, provider_message_id: Option<String>) {
+        if outgoing.is_removed() {
+            return self.finish_removed(&outgoing);
+        }
         let Doubt { reason, is_part, may_be_named: _, version } = doubt;
         match provider_message_id {
             Some(id) if is_part => {

@@ -1,5 +1,6 @@
 //! A message on its way to its provider.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use chrono::{DateTime, Utc};
@@ -20,8 +21,12 @@ pub(crate) struct Outgoing {
     /// The message's place in the log: it may be sent once this is durable.
     pub(super) seq: Seq,
     pub(super) message: Arc<MessageRow>,
-    /// The recipient's number, if they have one.
+    /// The recipient's number when the message was accepted, if they had one.
     pub(super) number: Option<String>,
+    /// Whether the recipient has changed since, so that the number must be read again.
+    pub(super) is_number_stale: bool,
+    /// Whether it was deleted with its contact. Shared by all clones.
+    pub(super) is_removed: Arc<AtomicBool>,
     /// The acceptance of its file, while the text that is sent after it is not accepted yet. Shared by all clones.
     pub(super) file_accepted: Arc<OnceLock<Accepted>>,
     /// How often it was handed over. Shared by all clones.
@@ -51,7 +56,16 @@ impl Outgoing {
 
     fn new(seq: Seq, message: MessageRow, number: Option<String>) -> Self {
         let (bytes, attempts) = (bytes(&message), Arc::new(Mutex::new(message.attempts())));
-        Self { seq, message: Arc::new(message), number, file_accepted: Arc::default(), attempts, bytes }
+        Self {
+            seq,
+            message: Arc::new(message),
+            number,
+            is_number_stale: false,
+            is_removed: Arc::default(),
+            file_accepted: Arc::default(),
+            attempts,
+            bytes,
+        }
     }
 
     pub(super) fn id(&self) -> MessageId {
@@ -69,6 +83,16 @@ impl Outgoing {
     /// Whether it is one of a campaign, which is never sent twice.
     pub(super) fn is_of_campaign(&self) -> bool {
         self.message.source == Source::Campaign
+    }
+
+    /// It was deleted with its contact, and must not leave any more.
+    pub(super) fn mark_removed(&self) {
+        self.is_removed.store(true, Ordering::Release);
+    }
+
+    /// Whether it was deleted with its contact.
+    pub(super) fn is_removed(&self) -> bool {
+        self.is_removed.load(Ordering::Acquire)
     }
 
     /// How often it was handed over.

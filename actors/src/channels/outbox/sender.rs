@@ -72,6 +72,16 @@ pub(super) struct ContactsMerged {
     pub(super) into: ContactId,
 }
 
+/// Contacts were changed, perhaps their numbers.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct ContactsChanged(pub(super) Arc<HashSet<ContactId>>);
+
+/// A contact was deleted with its messages. Once this is answered, only calls under way still end.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct ContactRemoved(pub(super) ContactId);
+
 /// Ends the paused sender: its company is dropped from memory.
 #[derive(Message)]
 #[rtype(result = "()")]
@@ -123,6 +133,9 @@ pub(super) struct SenderState {
     pub(super) recent_outcomes: RecentOutcomes,
     /// Messages that must not be read again: their outcome cannot be recorded in the log, or is not recorded yet.
     pub(super) excluded_ids: HashSet<MessageId>,
+    /// Contacts that were changed since the pending read of the tables began, and those that were deleted.
+    pub(super) changed_contacts: HashSet<ContactId>,
+    pub(super) removed_contacts: HashSet<ContactId>,
 }
 
 /// The account that the channel sends with, and the version of the channel's row.
@@ -151,6 +164,8 @@ impl SenderState {
             watches_directory: false,
             recent_outcomes: RecentOutcomes::default(),
             excluded_ids: HashSet::new(),
+            changed_contacts: HashSet::new(),
+            removed_contacts: HashSet::new(),
         }
     }
 }
@@ -204,7 +219,34 @@ impl Handler<ContactsMerged> for ChannelSender {
     fn handle(&mut self, ContactsMerged { from, into }: ContactsMerged, _: &mut Self::Context) {
         self.state.lanes.merge(from, into);
         self.add_arrivals();
-        self.state.lanes.forget_ended_merges();
+        self.state.lanes.end_merge(from, into);
+    }
+}
+
+impl Handler<ContactsChanged> for ChannelSender {
+    type Result = ();
+
+    fn handle(&mut self, ContactsChanged(contacts): ContactsChanged, _: &mut Self::Context) {
+        self.add_arrivals();
+        self.state.lanes.mark_changed(&contacts);
+        if self.outbox.is_reading() {
+            self.state.changed_contacts.extend(contacts.iter());
+        }
+    }
+}
+
+impl Handler<ContactRemoved> for ChannelSender {
+    type Result = ();
+
+    fn handle(&mut self, ContactRemoved(contact): ContactRemoved, _: &mut Self::Context) {
+        self.add_arrivals();
+        for outgoing in self.state.lanes.remove_of(contact) {
+            self.outbox.finish(&outgoing);
+            self.scope.in_transit.end(self.channel.0, outgoing.id());
+        }
+        if self.outbox.is_reading() {
+            self.state.removed_contacts.insert(contact);
+        }
     }
 }
 

@@ -51,6 +51,7 @@ impl ContactChanges {
     pub async fn settle(self) {
         self.invalidate_campaigns();
         let ids = self.ids.lock().clone();
+        self.contacts.tickets.outboxes.record_changes(self.company, &ids);
         if self.contacts.settle(self.company, &ids, false).await.is_ok() {
             self.take();
         }
@@ -73,7 +74,8 @@ impl Drop for ContactChanges {
             let (contacts, company) = (self.contacts.clone(), self.company);
             self.contacts.base.spawn_for(company, async move {
                 contacts.settle_eventually(company, &ids).await;
-                // Again, because the change may have been committed meanwhile.
+                // Only now, or again, because the change may have been committed meanwhile.
+                contacts.tickets.outboxes.record_changes(company, &ids);
                 contacts.in_transit.withdrawals.invalidate(company);
             });
         }
@@ -166,6 +168,19 @@ impl Contacts {
         let _ = while_unavailable(RETRY_PAUSE, settle).await;
     }
 
+    /// Drops the messages that wait for their provider if their contact is deleted.
+    async fn drop_messages_of_deleted(&self, company: CompanyId, id: ContactId) {
+        let is_deleted = || async {
+            let found = contacts::find_refs(self.base.db(company), company, &[id], true).await;
+            // Every error is retried, because the messages of a deleted contact must not leave.
+            found.map(|found| found.is_empty()).map_err(|error| Refusal::Unavailable(error.to_string()))
+        };
+        if while_unavailable(RETRY_PAUSE, is_deleted).await == Ok(true) {
+            self.in_transit.withdrawals.invalidate(company);
+            self.tickets.outboxes.record_removal(company, id).await;
+        }
+    }
+
     /// Deletes a contact with all its data. A concurrent opening either comes first, and then the deletion is refused,
     /// or no longer finds the contact. `forget` receives the contact's sessions.
     pub(crate) async fn remove(
@@ -205,6 +220,7 @@ impl Contacts {
         // Its sessions are read again on the next request.
         let finish = async move |guard: DeletionGuard| {
             contacts.settle_eventually(company, &[id]).await;
+            contacts.drop_messages_of_deleted(company, id).await;
             forget(&sessions);
             drop(guard);
         };

@@ -115,8 +115,8 @@ pub async fn outbox(
     Ok(entries.into_iter().flatten().collect())
 }
 
-/// Why a queued message of a campaign must not be sent: the campaign was canceled, or the contact has opted out. `None`: it
-/// may be sent.
+/// Why a queued message of a campaign must not be sent: the campaign was canceled, the contact has opted out, or the message
+/// was deleted. `None`: it may be sent. The table must have the message, if it exists.
 pub async fn withdrawn(db: impl Database<'_>, company: CompanyId, message: MessageId) -> Result<Option<MessageError>> {
     let found: Option<(bool, bool)> = with_timeout(
         sqlx::query_as(
@@ -137,7 +137,8 @@ pub async fn withdrawn(db: impl Database<'_>, company: CompanyId, message: Messa
     Ok(match found {
         Some((true, _)) => Some(MessageError::campaign_canceled()),
         Some((false, true)) => Some(MessageError::opted_out()),
-        Some((false, false)) | None => None,
+        Some((false, false)) => None,
+        None => Some(MessageError::deleted()),
     })
 }
 

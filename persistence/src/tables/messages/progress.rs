@@ -66,6 +66,11 @@ impl MessageError {
         Self { code: "ERR_GROUP".to_owned(), message: "campaigns do not write to groups".to_owned() }
     }
 
+    /// The message was deleted with its contact before it was sent.
+    pub fn deleted() -> Self {
+        Self { code: "ERR_DELETED".to_owned(), message: "the message was deleted before it was sent".to_owned() }
+    }
+
     /// This release cannot read the stored message.
     pub fn unreadable() -> Self {
         Self { code: "ERR_UNREADABLE".to_owned(), message: "the stored message is unreadable".to_owned() }

@@ -1,0 +1,55 @@
+//! Contacts that are deleted, or change their number, while messages to them wait.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{Office, number};
+use crate::plain::deleted;
+use crate::steps::{close, id};
+use crate::support::provider::{Answer, Call};
+
+/// Longer than the longest pause before a retry.
+const AFTER_RETRIES: Duration = Duration::from_millis(200);
+
+/// The texts that an account has taken.
+fn texts(accepted: &[Call]) -> Vec<&str> {
+    accepted.iter().map(Call::text).collect()
+}
+
+#[actix_web::test]
+async fn what_waits_for_a_contact_that_is_deleted_does_not_leave() {
+    let office = Office::open().await;
+    let channel = office.phone("2401").await;
+    office.provider.always("2401", Answer::status(503));
+    for body in ["first", "second"] {
+        office.text(channel, &number(1), body).await;
+    }
+    office.provider.called_times("2401", 2).await;
+    let ticket = office.app.api.all("/tickets?status=open").await[0].clone();
+    let contact = ticket["contact"]["id"].as_i64().expect("contact");
+    close(&office.app.api, id(&ticket)).await;
+    deleted(&office.app.api, &format!("/contacts/{contact}")).await;
+    office.provider.always("2401", Answer::Accept);
+    office.text(channel, &number(2), "another").await;
+    office.provider.accepts("2401", 1).await;
+    tokio::time::sleep(AFTER_RETRIES).await;
+    assert_eq!(texts(&office.provider.accepted("2401")), ["another"]);
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn what_waits_for_a_contact_is_sent_to_the_number_that_they_have_then() {
+    let office = Office::open().await;
+    let channel = office.phone("2402").await;
+    office.provider.always("2402", Answer::status(503));
+    let job = office.text(channel, &number(1), "corrected").await;
+    office.provider.called_times("2402", 1).await;
+    let contact = office.message(&job).await["contactId"].as_i64().expect("contact");
+    let change = json!({"number": number(2)});
+    office.app.api.put(&format!("/contacts/{contact}"), change).await.data(200);
+    office.provider.always("2402", Answer::Accept);
+    assert_eq!(office.provider.accepts("2402", 1).await[0].to, number(2));
+    office.becomes(&job, "sent").await;
+    office.close().await;
+}
