@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use actix::{Message, Recipient};
 use dashmap::DashMap;
+use hotline_persistence::tables::campaigns::PausedReason;
+use hotline_persistence::tables::messages::DeliveryStatus;
 use hotline_persistence::{Change, CompanyId, MessageId};
 
 use super::withdrawals::{WithdrawalVersion, Withdrawals};
@@ -12,7 +14,11 @@ use super::withdrawals::{WithdrawalVersion, Withdrawals};
 /// A campaign's message is no longer in transit: its provider has it, or never will, or nobody knows.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "()")]
-pub(crate) struct TransitEnded(pub(crate) MessageId);
+pub(crate) struct TransitEnded {
+    pub(crate) message: MessageId,
+    /// What its refusal says of the campaign's template.
+    pub(crate) template: Option<PausedReason>,
+}
 
 /// All campaign messages in transit.
 #[derive(Default)]
@@ -51,7 +57,7 @@ impl InTransit {
     /// Drops a message that was deleted with its contact, and notifies its campaign.
     pub(crate) fn end(&self, company: CompanyId, message: MessageId) {
         if let Some(entry) = self.remove(company, message) {
-            entry.listener.do_send(TransitEnded(message));
+            entry.listener.do_send(TransitEnded { message, template: None });
         }
     }
 
@@ -74,13 +80,19 @@ impl InTransit {
             return;
         }
         for change in changes {
-            let (company, message) = match change {
-                Change::Progress(row) => (row.company_id, row.message_id),
-                Change::Attempt(row) if row.attempts.unknown_at.is_some() => (row.company_id, row.message_id),
+            let (company, message, template) = match change {
+                Change::Progress(row) => {
+                    let template = match &row.delivery_status {
+                        DeliveryStatus::Failed(error) => PausedReason::of_refusal(error),
+                        DeliveryStatus::Sent | DeliveryStatus::Delivered | DeliveryStatus::Read => None,
+                    };
+                    (row.company_id, row.message_id, template)
+                }
+                Change::Attempt(row) if row.attempts.unknown_at.is_some() => (row.company_id, row.message_id, None),
                 _ => continue,
             };
             if let Some(entry) = self.remove(company, message) {
-                entry.listener.do_send(TransitEnded(message));
+                entry.listener.do_send(TransitEnded { message, template });
             }
         }
     }

@@ -1,13 +1,39 @@
 //! The verbs of a campaign: start, pause, resume, cancel. Each is answered once no message can leave on the basis of
 //! the previous state.
 
+use std::future::{Ready, ready};
+
+use actix_web::dev::Payload;
 use actix_web::web::Data;
+use actix_web::{FromRequest, HttpRequest};
+use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::campaigns::{self, Campaign, CampaignStatus};
 use hotline_persistence::{CampaignId, Database};
 
 use super::conflict;
+use super::write::rebuild_template;
 use crate::app::App;
-use crate::web::{ApiResult, Caller, Idempotency, Json, PathId};
+use crate::openapi::{Operation, OperationPart};
+use crate::web::response::schema::Schemas;
+use crate::web::{ApiError, ApiResult, Caller, Idempotency, Json, PathId};
+
+/// Part of a verb that checks the campaign's template: `422` when its channel's provider would refuse it.
+pub struct TemplateCheck;
+
+impl FromRequest for TemplateCheck {
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
+
+    fn from_request(_: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(Ok(Self))
+    }
+}
+
+impl OperationPart for TemplateCheck {
+    fn describe(operation: &mut Operation, _: &mut Schemas) {
+        operation.errors.push(422);
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verb {
@@ -36,6 +62,15 @@ async fn change_status(
     once: &Idempotency,
 ) -> ApiResult<Json<Campaign>> {
     let company = caller.company;
+    let checked: Option<Campaign> = match verb {
+        Verb::Start | Verb::Resume => table::find(app.db(company), company, id).await?,
+        Verb::Pause | Verb::Cancel => None,
+    };
+    let checked = checked.filter(|campaign| verb.is_allowed(campaign.status));
+    let built = match &checked {
+        Some(campaign) => rebuild_template(caller, app, campaign).await?,
+        None => None,
+    };
     let pause_guard = app.engine.campaigns.hold(company, id).await?;
     let mut db = app.db(company);
     if matches!(verb, Verb::Start | Verb::Cancel) {
@@ -46,6 +81,14 @@ async fn change_status(
         let campaign = campaigns::hold(db, company, id).await?;
         if !verb.is_allowed(campaign.status) {
             return Err(conflict(&campaign));
+        }
+        if let Some(built) = built {
+            let was = checked.as_ref().map(|checked| (checked.channel_id, &checked.template));
+            if was != Some((campaign.channel_id, &campaign.template)) {
+                // Another request has changed the values that the template was built from.
+                return Err(ApiError::unavailable());
+            }
+            campaigns::update(db, company, id, None, &Columns::from([("builtTemplate", built)])).await?;
         }
         Ok(Json::of(match verb {
             Verb::Start => campaigns::start(db, company, id).await?,
@@ -66,6 +109,7 @@ pub async fn start(
     app: Data<App>,
     id: PathId<CampaignId>,
     once: Idempotency,
+    _: TemplateCheck,
 ) -> ApiResult<Json<Campaign>> {
     change_status(Verb::Start, &caller, &app, id.0, &once).await
 }
@@ -86,6 +130,7 @@ pub async fn resume(
     app: Data<App>,
     id: PathId<CampaignId>,
     once: Idempotency,
+    _: TemplateCheck,
 ) -> ApiResult<Json<Campaign>> {
     change_status(Verb::Resume, &caller, &app, id.0, &once).await
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::{Hooked, Setup, Tally, taken};
 use crate::campaigns::{becomes, contacts, does, list, made};
 use crate::events::{after, newest};
+use crate::support::provider::Answer;
 use crate::support::{OwnApp, Provider, Reply};
 
 async fn connected(app: &OwnApp, provider: &Provider) -> Hooked {
@@ -218,5 +219,49 @@ async fn a_campaign_whose_template_the_provider_pauses_is_paused_with_the_reason
     for campaign in campaigns {
         does(api, campaign, "cancel").await;
     }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_campaign_does_not_start_with_a_template_that_is_paused_and_is_paused_at_its_first_refusal() {
+    let app = OwnApp::start().await;
+    let (api, provider) = (&app.api, Provider::start().await);
+    let channel = connected(&app, &provider).await;
+    let phone = channel.speaks();
+    provider.has_templates(&channel.account, vec![template("promo", "APPROVED")]);
+    let everybody = list(api, &contacts(&app, 30).await).await;
+    let body = json!({"name": "promo", "contactListId": everybody, "channelId": channel.id, "ratePerMinute": 600,
+        "template": {"name": "promo", "parameters": {}}, "scheduledAt": "2099-01-31T12:00:00Z"});
+    let campaign = made(api, body).await;
+    let news = json!({"event": "PAUSED", "message_template_name": "promo", "message_template_language": "en"});
+    let news = phone.tells_of("message_template_status_update", news);
+    provider.has_templates(&channel.account, vec![template("promo", "PAUSED")]);
+    assert_eq!(channel.told(api, &news).await, taken(1));
+    let start = api.post(&format!("/campaigns/{campaign}/start"), json!({})).await;
+    assert_eq!(start.invalid_fields(), ["template.name"]);
+    becomes(api, campaign, "scheduled").await;
+
+    // The list still has it as approved.
+    provider.has_templates(&channel.account, vec![template("promo", "APPROVED")]);
+    assert_eq!(channel.told(api, &news).await, taken(1));
+    provider.always(&channel.account, Answer::refuse(400, 132_015, "(#132015) Template is Paused"));
+    let begin = newest(api).await;
+    does(api, campaign, "start").await;
+    let paused = becomes(api, campaign, "paused").await;
+    assert_eq!(paused["pausedReason"], "template_paused");
+    assert!(paused["counts"]["pending"].as_i64().is_some_and(|pending| pending > 0), "{paused}");
+    let events = after(api, begin).await;
+    let pause = events.iter().find(|event| event["type"] == "campaign.paused").expect("an event");
+    assert_eq!(pause["by"]["type"], "system");
+    // Resumed while it is still paused there, it is refused in the same way.
+    provider.has_templates(&channel.account, vec![template("promo", "PAUSED")]);
+    assert_eq!(channel.told(api, &news).await, taken(1));
+    let resume = api.post(&format!("/campaigns/{campaign}/resume"), json!({})).await;
+    assert_eq!(resume.invalid_fields(), ["template.name"]);
+    provider.has_templates(&channel.account, vec![template("promo", "APPROVED")]);
+    provider.always(&channel.account, Answer::Accept);
+    assert_eq!(channel.told(api, &news).await, taken(1));
+    does(api, campaign, "resume").await;
+    becomes(api, campaign, "completed").await;
     app.stop().await;
 }

@@ -22,7 +22,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use actix::{Actor, AsyncContext, Context as Mailbox};
-use hotline_persistence::tables::campaigns::{CampaignRun, CampaignStatus, RecipientRow, RecipientStatus};
+use hotline_persistence::tables::campaigns::{
+    CampaignRun, CampaignStatus, PausedReason, RecipientRow, RecipientStatus,
+};
 use hotline_persistence::tables::messages::MessageError;
 use hotline_persistence::{CampaignId, Change, CompanyId, ContactId, MessageId, Presence};
 
@@ -102,6 +104,8 @@ pub struct CampaignRunner {
     is_updating: bool,
     /// Whether all recipients that were pending at the cancellation have been skipped.
     has_skipped_pending: bool,
+    /// What the provider says of the template, since it has refused a message because of it.
+    refused_template: Option<PausedReason>,
     paused_until: Option<Instant>,
     work_state: DueWorkState,
     /// The start time, until the first command arrives: by then the actor is registered, and may leave the registry.
@@ -154,6 +158,7 @@ impl CampaignScope {
             last_verification: (HashSet::new(), clock::instant()),
             is_updating: false,
             has_skipped_pending: false,
+            refused_template: None,
             paused_until: None,
             work_state: DueWorkState::default(),
             unused_since: Some(Instant::now()),
@@ -246,7 +251,10 @@ impl CampaignRunner {
                 Ok(left) if !left.is_zero() => self.schedule_tick(left.min(SCHEDULED_TICK), cx),
                 _ => self.start_due(cx),
             },
-            CampaignStatus::Processing => self.send(run, instant, cx),
+            CampaignStatus::Processing => match self.refused_template {
+                Some(reason) => self.pause_refused(reason, cx),
+                None => self.send(run, instant, cx),
+            },
             CampaignStatus::Canceled => self.handle_cancellation(run, cx),
             CampaignStatus::Paused | CampaignStatus::Completed if self.pending_sends.is_empty() => {
                 self.retire_if_idle(cx)

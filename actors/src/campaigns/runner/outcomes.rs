@@ -147,7 +147,10 @@ impl Handler<SendProgress> for CampaignRunner {
 impl Handler<TransitEnded> for CampaignRunner {
     type Result = ();
 
-    fn handle(&mut self, TransitEnded(message): TransitEnded, cx: &mut Self::Context) {
-        self.supervise(cx, |this, _| this.end_transit(message));
+    fn handle(&mut self, TransitEnded { message, template }: TransitEnded, cx: &mut Self::Context) {
+        self.supervise(cx, |this, _| {
+            this.refused_template = this.refused_template.or(template);
+            this.end_transit(message);
+        });
     }
 }

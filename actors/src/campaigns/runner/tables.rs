@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use actix::{AsyncContext, Context as Mailbox, Handler, Message};
-use hotline_persistence::tables::campaigns::{self, CampaignRun, CampaignStatus};
+use hotline_persistence::tables::campaigns::{self, CampaignRun, CampaignStatus, PausedReason};
 use hotline_persistence::{CampaignId, CompanyId, ContactId, Database, MessageId, Presence};
 
 use super::super::recipient_queue::{NextRecipient, PageQuery};
@@ -58,6 +58,7 @@ enum CampaignUpdate {
     Start,
     Complete,
     SkipPending,
+    Pause(PausedReason),
 }
 
 impl CampaignRunner {
@@ -81,6 +82,7 @@ impl CampaignRunner {
             Ok(Some(StoredCampaign { run, in_transit })) => {
                 if run.status != CampaignStatus::Processing {
                     self.recipients.restart();
+                    self.refused_template = None;
                 }
                 let unknown: Vec<MessageId> =
                     in_transit.into_iter().filter(|message| self.in_transit.insert(*message)).collect();
@@ -181,6 +183,11 @@ impl CampaignRunner {
         self.update(CampaignUpdate::Complete, cx);
     }
 
+    /// Pauses the campaign, because its provider refuses its template: every other recipient would be refused too.
+    pub(super) fn pause_refused(&mut self, reason: PausedReason, cx: &mut Mailbox<Self>) {
+        self.update(CampaignUpdate::Pause(reason), cx);
+    }
+
     /// Handles the cancellation: pending recipients are skipped now, and messages in transit at their turn.
     pub(super) fn handle_cancellation(&mut self, run: &CampaignRun, cx: &mut Mailbox<Self>) {
         if !self.has_skipped_pending && run.pending > 0 {
@@ -215,6 +222,13 @@ impl CampaignRunner {
                 self.pause(TICK);
             }
             (CampaignUpdate::Start | CampaignUpdate::Complete, Ok(_)) => self.mark_stale(),
+            (CampaignUpdate::Pause(reason), Ok(has_paused)) => {
+                if has_paused {
+                    tracing::warn!(company.id = %self.company, campaign.id = %self.id, reason = reason.as_str(), "campaign was paused");
+                }
+                self.refused_template = None;
+                self.mark_stale();
+            }
         }
     }
 
@@ -289,6 +303,12 @@ async fn run_update(
             let has_started = campaigns::start_due(transaction.connection()?, company, id, now()).await?;
             transaction.commit().await?;
             Ok(has_started)
+        }
+        CampaignUpdate::Pause(reason) => {
+            let mut transaction = db.begin().await?;
+            let has_paused = campaigns::pause_refused(transaction.connection()?, company, id, reason).await?;
+            transaction.commit().await?;
+            Ok(has_paused)
         }
         CampaignUpdate::Complete => Ok(campaigns::complete(db, company, id, now()).await?),
         CampaignUpdate::SkipPending => Ok(campaigns::skip_canceled(db.heavy(), company, id).await? > 0),

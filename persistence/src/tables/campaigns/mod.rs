@@ -19,6 +19,7 @@ pub(crate) use recipients::{mark_unknown, remove_of_contact, settle, update_reci
 
 use super::contact_lists::{ContactList, ContactListId};
 use super::events::{self, By, EventKind, NewEvent, Record, RecordSnapshot, acting};
+use super::messages::MessageError;
 use super::text_enum;
 use crate::cluster::OfSlots;
 use crate::document::{self, Document};
@@ -60,6 +61,20 @@ text_enum! {
         TemplateRejected = "template_rejected",
         /// Its template was deleted.
         TemplateDeleted = "template_deleted",
+    }
+}
+
+impl PausedReason {
+    /// What a provider's refusal of a message says of its template, so that every other recipient would be refused too.
+    /// <https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes>
+    pub fn of_refusal(error: &MessageError) -> Option<Self> {
+        match error.code.as_str() {
+            "132015" => Some(Self::TemplatePaused),
+            "132016" => Some(Self::TemplateDisabled),
+            // It does not exist, or is no longer approved.
+            "132001" => Some(Self::TemplateDeleted),
+            _ => None,
+        }
     }
 }
 
@@ -237,6 +252,25 @@ pub async fn pause(
     let campaign = set_status(&mut *db, company, id, CampaignStatus::Paused, reason).await?;
     write_event(db, company, EventKind::CampaignPaused, (CampaignStatus::Processing, None), &campaign).await?;
     Ok(campaign)
+}
+
+/// Pauses a campaign that is being sent, because its provider refuses its template. Returns false if no recipient is left,
+/// or it is no longer being sent.
+pub async fn pause_refused(
+    db: &mut PgConnection,
+    company: CompanyId,
+    id: CampaignId,
+    reason: PausedReason,
+) -> Result<bool> {
+    let campaign = match hold(&mut *db, company, id).await {
+        Ok(campaign) => campaign,
+        Err(Error::NotFound(_)) => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    if campaign.status != CampaignStatus::Processing || campaign.counts.pending == 0 {
+        return Ok(false);
+    }
+    acting(By::SYSTEM, pause(db, company, id, Some(reason))).await.map(|_| true)
 }
 
 /// Resumes a locked campaign that is paused.
