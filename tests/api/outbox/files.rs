@@ -6,9 +6,10 @@ use serde_json::json;
 
 use super::{Office, number};
 use crate::media::PNG;
-use crate::support::Reply;
 use crate::support::form::Form;
 use crate::support::provider::{Answer, Call};
+use crate::support::service::TestOptions;
+use crate::support::{Reply, TestDatabase};
 
 /// The head of an Ogg file with Opus in it.
 const OPUS: &[u8] = b"OggS\0\x02\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01\x13OpusHead\x01\x01\x38\x01";
@@ -90,6 +91,40 @@ async fn a_voice_message_is_one_for_the_provider_too() {
     }
     let text = json!({"channelId": channel, "number": number(1), "type": "text", "body": "hi", "voice": true});
     office.app.api.post("/messages", text).await.error(422, "ERR_API_VALIDATION");
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn a_file_that_was_accepted_is_not_sent_again_after_a_restart() {
+    let office = Office::open().await;
+    let sound = office.phone("1706").await;
+    let page = office.channel(ChannelType::Messenger, "1707", |_| {}).await;
+    let contact = office.visitor(&page, "1707").await;
+    let to_page = Form::default().text("type", "media").text("channelId", page.id).text("contactId", contact);
+    let mut jobs = Vec::new();
+    for (account, form) in
+        [("1706", form(sound).file("v.ogg", "audio/ogg", OPUS)), ("1707", to_page.file("a.png", "", PNG))]
+    {
+        office.provider.next(account, [Answer::Accept]);
+        office.provider.always(account, Answer::refuse(503, 2, "later"));
+        jobs.push(office.send_file(form.text("body", "the caption")).await);
+        office.provider.called_times(account, 3).await;
+    }
+    let Office { app, provider } = office;
+    let accept = async |_: &TestDatabase| {
+        for account in ["1706", "1707"] {
+            provider.always(account, Answer::Accept);
+        }
+    };
+    let app = app.restarted(&TestOptions::default(), accept).await;
+    let office = Office { app, provider };
+    for (job, account) in jobs.iter().zip(["1706", "1707"]) {
+        office.becomes(job, "sent").await;
+        let taken = office.provider.accepted(account);
+        assert_eq!((taken.len(), captions(&taken[1..])), (2, 1), "{account}: its file, and then its text");
+        let job = office.job(job).await;
+        assert_eq!(job["attempts"], 1, "{account}");
+    }
     office.close().await;
 }
 

@@ -119,6 +119,27 @@ async fn a_file_that_a_status_names_is_followed_by_its_text() {
 }
 
 #[actix_web::test]
+async fn a_text_whose_answer_was_lost_follows_its_file_also_after_a_restart() {
+    let office = office(FOREVER).await;
+    let channel = office.channel(ChannelType::Whatsapp, "2006", |_| {}).await;
+    office.provider.next("2006", [Answer::Accept, Answer::Lost]);
+    let form = Form::default().text("type", "media").text("channelId", channel.id).text("number", number(1));
+    let form = form.text("body", "the text").file("v.ogg", "audio/ogg", OPUS);
+    let job = office.app.api.send_form(form).await.data(202)["jobId"].as_str().expect("a job").to_owned();
+    office.provider.called_times("2006", 2).await;
+    office.is_in_doubt(&job).await;
+    let file = office.provider.calls("2006")[0].clone();
+    let id = file.accepted.expect("an id");
+    office.status(&channel, "2006", &id, "delivered", &file.body["biz_opaque_callback_data"]).await;
+    let Office { app, provider } = office;
+    let office = Office { app: crate::steps::restarted(app).await, provider };
+    office.becomes(&job, "delivered").await;
+    let calls = office.provider.calls("2006");
+    assert_eq!((calls.len(), calls[2].text()), (3, "the text"), "its file has left, not its text");
+    office.close().await;
+}
+
+#[actix_web::test]
 async fn what_no_status_can_name_is_sent_again_at_once() {
     let office = office(FOREVER).await;
     let channel = office.channel(ChannelType::Messenger, "2004", |_| {}).await;

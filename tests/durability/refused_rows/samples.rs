@@ -122,8 +122,14 @@ pub fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
             noted_at: Some(at),
         }))
     };
-    let attempts =
-        Attempts { count: 2, begun_at: Some(at), unknown_at: Some(at), reason: Some("lost".to_owned()), is_part: true };
+    let attempts = Attempts {
+        count: 2,
+        begun_at: Some(at),
+        unknown_at: Some(at),
+        reason: Some("lost".to_owned()),
+        is_part: true,
+        file: None,
+    };
     let attempt = AttemptRow { company_id, message_id, attempts };
     let mark =
         DeliveryReceipt { company_id, ticket_id, conversation: Some((channel_id, contact_id)), up_to: message_id, at };

@@ -109,7 +109,7 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
     let has_not_left =
         matches!(&outcome, AttemptOutcome::Retry(failure) if !matches!(failure, SendFailure::Unknown { .. }));
     if has_not_left && let Some(row) = outgoing.withdraw_attempt() {
-        // If this cannot be recorded, the message is in doubt after a restart.
+        // If this cannot be recorded, the message is in doubt after a restart, or its file is sent again.
         let _ = record_attempt(scope, &outgoing, row).await;
     }
     outcome

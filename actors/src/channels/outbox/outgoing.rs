@@ -55,15 +55,20 @@ impl Outgoing {
     }
 
     fn new(seq: Seq, message: MessageRow, number: Option<String>) -> Self {
-        let (bytes, attempts) = (bytes(&message), Arc::new(Mutex::new(message.attempts())));
+        let (bytes, attempts) = (bytes(&message), message.attempts());
+        // An earlier run got so far.
+        let file_accepted = attempts
+            .file
+            .clone()
+            .map(|id| Accepted { provider_message_id: Some(id).filter(|id| !id.is_empty()), text_message_id: None });
         Self {
             seq,
             message: Arc::new(message),
             number,
             is_number_stale: false,
             is_removed: Arc::default(),
-            file_accepted: Arc::default(),
-            attempts,
+            file_accepted: Arc::new(file_accepted.map_or_else(OnceLock::new, OnceLock::from)),
+            attempts: Arc::new(Mutex::new(attempts)),
             bytes,
         }
     }
@@ -110,13 +115,19 @@ impl Outgoing {
         })
     }
 
-    /// The attempt had no effect. `Some`: it was recorded when it began.
+    /// The attempt had no effect, except that its file may have left. `Some`: it was recorded when it began, or its file is not
+    /// recorded yet.
     pub(super) fn withdraw_attempt(&self) -> Option<AttemptRow> {
-        let was_begun = self.attempts.lock().begun_at.is_some();
-        was_begun.then(|| {
+        let (was_begun, has_file) = {
+            let attempts = self.attempts.lock();
+            (attempts.begun_at.is_some(), attempts.file.is_some())
+        };
+        let is_file_new = !has_file && self.file_accepted.get().is_some();
+        (was_begun || is_file_new).then(|| {
             self.change_attempts(|attempts| {
-                attempts.count = attempts.count.saturating_sub(1);
-                attempts.begun_at = None;
+                if attempts.begun_at.take().is_some() {
+                    attempts.count = attempts.count.saturating_sub(1);
+                }
             })
         })
     }
@@ -148,7 +159,10 @@ impl Outgoing {
     /// The message has its final status, `is_named` if a status has named it. `Some`: the attempts differ from what that
     /// status says.
     pub(super) fn settle_attempts(&self, is_sent: bool, is_named: bool) -> Option<AttemptRow> {
-        let was_begun = self.attempts.lock().begun_at.is_some();
+        let (was_begun, had_file) = {
+            let attempts = self.attempts.lock();
+            (attempts.begun_at.is_some(), attempts.file.is_some())
+        };
         let row = self.change_attempts(|attempts| {
             match (is_sent, was_begun) {
                 (true, false) if !is_named => attempts.count = attempts.count.saturating_add(1),
@@ -157,13 +171,17 @@ impl Outgoing {
             }
             attempts.begun_at = None;
             attempts.unknown_at = None;
+            attempts.file = None;
         });
-        let is_implied = row.attempts.count == u32::from(is_sent) && (is_sent || !was_begun);
+        let is_implied = row.attempts.count == u32::from(is_sent) && (is_sent || !was_begun) && !had_file;
         (!is_implied).then_some(row)
     }
 
     fn change_attempts(&self, change: impl FnOnce(&mut Attempts)) -> AttemptRow {
         let mut attempts = self.attempts.lock();
+        if let Some(accepted) = self.file_accepted.get() {
+            attempts.file = Some(accepted.clone().storable().provider_message_id.unwrap_or_default());
+        }
         change(&mut attempts);
         let (company_id, message_id) = (self.message.company_id, self.message.id);
         AttemptRow { company_id, message_id, attempts: attempts.clone() }
@@ -211,6 +229,26 @@ pub(super) mod tests {
         let named = outgoing(3, 1);
         assert!(named.doubt_attempt("lost", false, now).is_some());
         assert_eq!(named.settle_attempts(true, true), None, "it has left once");
+    }
+
+    #[test]
+    fn a_file_that_was_accepted_is_recorded_until_its_text_has_left() {
+        let accepted = || Accepted { provider_message_id: Some("wamid.file".to_owned()), text_message_id: None };
+        let refused = outgoing(1, 1);
+        assert_eq!(refused.withdraw_attempt(), None, "nothing has left");
+        assert!(refused.file_accepted.set(accepted()).is_ok());
+        let recorded = refused.withdraw_attempt().expect("a row").attempts;
+        assert_eq!((recorded.count, recorded.file.as_deref()), (0, Some("wamid.file")));
+        assert_eq!(refused.withdraw_attempt(), None, "it is recorded");
+        // Read from the tables.
+        let message =
+            MessageRow { attempts: serde_json::to_value(&recorded).ok(), ..MessageRow::clone(&refused.message) };
+        assert_eq!(Outgoing::new(0, message, None).file_accepted.get(), Some(&accepted()));
+        let settled = refused.settle_attempts(true, false).expect("a row").attempts;
+        assert_eq!((settled.count, settled.file), (1, None));
+        let at_once = outgoing(2, 1);
+        assert!(at_once.file_accepted.set(accepted()).is_ok());
+        assert_eq!(at_once.settle_attempts(true, false), None, "its status says so");
     }
 
     #[test]

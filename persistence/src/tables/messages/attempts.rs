@@ -30,6 +30,10 @@ pub struct Attempts {
     /// Whether only the message's file was handed over, and its text is sent separately.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_part: bool,
+    /// The provider's id of the message's file, which it has accepted while the text that is sent separately is not accepted
+    /// yet; empty if the id is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
 }
 
 impl Attempts {
