@@ -245,6 +245,38 @@ async fn what_was_withdrawn_does_not_leave_after_a_restart_either() {
     app.stop().await;
 }
 
+#[actix_web::test]
+async fn what_needs_no_call_is_settled_while_the_channel_is_not_connected() {
+    let app = OwnApp::start().await;
+    let (api, channel) = (app.api.clone(), app.company.phone.0);
+    let everybody = list(&api, &contacts(&app, 1).await).await;
+    let mut campaigns = Vec::new();
+    for message in ["canceled", "in doubt"] {
+        let campaign = made(&api, fast(everybody, channel, message)).await;
+        does(&api, campaign, "start").await;
+        let is_decided = || async { recipients(&api, campaign).await[0]["messageId"].is_i64() };
+        eventually("the message waits", is_decided).await;
+        campaigns.push(campaign);
+    }
+    does(&api, campaigns[0], "cancel").await;
+    let is_skipped = || async { counts(&shown(&api, campaigns[0]).await) == json!({"skipped": 1}) };
+    eventually("it is withdrawn", is_skipped).await;
+    assert_eq!(api.delete(&format!("/campaigns/{}", campaigns[0])).await.status, 204);
+    // As if the process had been killed in the call.
+    sqlx::query(
+        "update messages set attempts = jsonb_build_object('count', 1, 'begunAt', now())
+         where company_id = $1 and body = 'in doubt'",
+    )
+    .bind(app.company.id)
+    .execute(&app.db)
+    .await
+    .expect("an attempt");
+    let app = crate::steps::restarted(app).await;
+    let over = becomes(&app.api, campaigns[1], "completed").await;
+    assert_eq!(counts(&over), json!({"unknown": 1}));
+    app.stop().await;
+}
+
 /// The three ways to opt out, each answered.
 async fn opt_out(office: &Office, [by_change, by_import, by_word]: [i64; 3]) {
     let (app, api) = (&office.app, &office.app.api);

@@ -17,7 +17,7 @@ use super::ChannelKey;
 use super::outgoing::Outgoing;
 use super::sender_scope::SenderScope;
 use crate::Refusal;
-use crate::channels::{Accepted, Account, CHECKS_MAX, Delivery, SendFailure};
+use crate::channels::{Accepted, Account, CHECKS_MAX, Delivery, SendFailure, WithdrawalVersion};
 use crate::clock::now;
 use crate::tickets::{Author, Revise, UpdateDeliveryStatus};
 
@@ -37,6 +37,9 @@ pub(super) enum AttemptOutcome {
     Retry(SendFailure),
     /// The message was deleted with its contact before the call.
     Removed,
+    /// There was no call, because the channel is not connected: the message waits. With the version of the withdrawals up to
+    /// which it is not withdrawn; none: that could not be checked.
+    Waits(Option<WithdrawalVersion>),
 }
 
 /// The new status of a message, its time, and the provider's id of the message.
@@ -85,7 +88,7 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
     if outgoing.is_removed() {
         return AttemptOutcome::Removed;
     }
-    if let Some(outcome) = outcome_of_earlier(scope, &account, &outgoing) {
+    if let Some(outcome) = outcome_of_earlier(scope, Some(account.kind), &outgoing) {
         return outcome;
     }
     let (to, to_kind) = match address(scope, &outgoing).await {
@@ -115,12 +118,41 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
     outcome
 }
 
+/// Settles a campaign's message of a channel that is not connected, if that needs no call: it may have left in an earlier run,
+/// or is withdrawn. `version` is the current one of the company's withdrawals.
+pub(super) async fn settle_uncalled(
+    scope: &SenderScope,
+    outgoing: &Outgoing,
+    version: WithdrawalVersion,
+) -> AttemptOutcome {
+    if scope.base.store.log.synced(outgoing.seq).await.is_err() {
+        return AttemptOutcome::Waits(None);
+    }
+    if outgoing.is_removed() {
+        return AttemptOutcome::Removed;
+    }
+    let (company, channel) = (outgoing.message.company_id, outgoing.message.channel_id);
+    let organization = scope.base.directory.company(company);
+    let kind = organization.and_then(|organization| organization.channels.get(&channel).map(|channel| channel.kind));
+    if let Some(outcome) = outcome_of_earlier(scope, kind, outgoing) {
+        return outcome;
+    }
+    match find_withdrawal(scope, outgoing).await {
+        Ok(None) => AttemptOutcome::Waits(Some(version)),
+        Ok(Some(error)) => Decision::now(DeliveryStatus::Failed(error), None),
+        Err(reason) => {
+            tracing::debug!(reason, message.id = %outgoing.id(), "checking a campaign's message will be retried");
+            AttemptOutcome::Waits(None)
+        }
+    }
+}
+
 /// What became of an earlier attempt: it may be in doubt since an earlier run, or a status may have named the message
 /// after it was to be sent again.
-fn outcome_of_earlier(scope: &SenderScope, account: &Account, outgoing: &Outgoing) -> Option<AttemptOutcome> {
+fn outcome_of_earlier(scope: &SenderScope, kind: Option<ChannelType>, outgoing: &Outgoing) -> Option<AttemptOutcome> {
     let attempts = outgoing.attempts();
     // Statuses do not name the text after a file.
-    let may_be_named = account.kind == ChannelType::Whatsapp && outgoing.file_accepted.get().is_none();
+    let may_be_named = kind == Some(ChannelType::Whatsapp) && outgoing.file_accepted.get().is_none();
     if attempts.is_in_doubt() {
         let reason = attempts.reason.unwrap_or_else(|| "the service was stopped before the answer".to_owned());
         let failure = SendFailure::Unknown { reason, is_part: attempts.is_part, may_be_named };

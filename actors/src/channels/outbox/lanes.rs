@@ -8,6 +8,7 @@ use hotline_persistence::{ContactId, MessageId};
 use tokio::time::Instant;
 
 use super::outgoing::Outgoing;
+use crate::channels::WithdrawalVersion;
 
 /// The lanes of one channel that have messages.
 #[derive(Default)]
@@ -30,11 +31,14 @@ struct Lane {
     owner: ContactId,
     /// Whether the first message was taken by [`Lanes::next`] and is not scheduled again yet.
     is_under_way: bool,
+    /// The version of the company's withdrawals at which the first message, one of a campaign, was found not to be withdrawn
+    /// while the channel was not connected.
+    checked: Option<WithdrawalVersion>,
 }
 
 impl Lane {
     fn of(owner: ContactId) -> Self {
-        Self { messages: VecDeque::new(), failures: 0, owner, is_under_way: false }
+        Self { messages: VecDeque::new(), failures: 0, owner, is_under_way: false, checked: None }
     }
 }
 
@@ -115,13 +119,54 @@ impl Lanes {
     /// The next message to send. It stays the first of its lane, and the lane is not used until it is scheduled again
     /// or its first message is removed.
     pub(super) fn next(&mut self, now: Instant) -> Option<Outgoing> {
+        self.end_waits(now);
+        let (_, contact) = self.ready.pop_first()?;
+        self.take_first(contact)
+    }
+
+    /// Takes up to `max` first messages of campaigns that may be settled without a call, as [`Lanes::next`] does: those that
+    /// may have left, or that were not checked at this version of the company's withdrawals.
+    pub(super) fn take_settleable(&mut self, max: usize, version: WithdrawalVersion, now: Instant) -> Vec<Outgoing> {
+        self.end_waits(now);
+        let is_settleable = |contact: &ContactId| {
+            self.lanes.get(contact).is_some_and(|lane| {
+                let first = lane.messages.front().filter(|first| first.is_of_campaign());
+                first.is_some_and(|first| lane.checked != Some(version) || first.attempts().is_in_doubt())
+            })
+        };
+        let taken: Vec<_> =
+            self.ready.iter().filter(|(_, contact)| is_settleable(contact)).take(max).copied().collect();
+        let mut first = Vec::with_capacity(taken.len());
+        for (id, contact) in taken {
+            self.ready.remove(&(id, contact));
+            first.extend(self.take_first(contact));
+        }
+        first
+    }
+
+    /// Notes that the lane's first message is not withdrawn as of this version.
+    pub(super) fn note_check(&mut self, contact: ContactId, version: WithdrawalVersion) {
+        let contact = self.lane_of(contact);
+        if let Some(lane) = self.lanes.get_mut(&contact) {
+            lane.checked = Some(version);
+        }
+    }
+
+    /// Whether there are no messages.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lanes.is_empty()
+    }
+
+    fn end_waits(&mut self, now: Instant) {
         while let Some(Reverse((at, contact))) = self.waiting.peek().copied()
             && at <= now
         {
             self.waiting.pop();
             self.make_ready(contact);
         }
-        let (_, contact) = self.ready.pop_first()?;
+    }
+
+    fn take_first(&mut self, contact: ContactId) -> Option<Outgoing> {
         let lane = self.lanes.get_mut(&contact)?;
         lane.is_under_way = true;
         lane.messages.front().cloned()
@@ -152,6 +197,7 @@ impl Lanes {
         lane.messages.pop_front();
         lane.failures = 0;
         lane.is_under_way = false;
+        lane.checked = None;
         if lane.messages.is_empty() {
             self.lanes.remove(&contact);
             self.joined.retain(|_, lane| *lane != contact);
@@ -173,6 +219,7 @@ mod tests {
 
     use super::super::outgoing::tests::outgoing;
     use super::*;
+    use crate::channels::Withdrawals;
 
     const ANA: ContactId = ContactId::new(1);
     const BEN: ContactId = ContactId::new(2);
@@ -229,6 +276,34 @@ mod tests {
         assert!(lanes.add(outgoing(4, ANA.0)));
         lanes.merge(ANA, BEN);
         assert!(!lanes.add(outgoing(5, BEN.0)) && lanes.joined.is_empty());
+    }
+
+    #[test]
+    fn only_first_messages_of_campaigns_are_settled_without_a_call_and_once_for_each_version() {
+        let (mut lanes, now) = (Lanes::default(), Instant::now());
+        let withdrawals = Withdrawals::default();
+        let company = outgoing(1, 1).message.company_id;
+        for (message, contact) in [(1, ANA), (2, BEN), (3, BEN)] {
+            let text = outgoing(message, contact.0);
+            if lanes.add(if contact == BEN { text.of_campaign() } else { text }) {
+                lanes.schedule(contact, now, now);
+            }
+        }
+        let take = |lanes: &mut Lanes| {
+            let version = withdrawals.version(company);
+            lanes.take_settleable(10, version, now).iter().map(|outgoing| outgoing.id().0).collect::<Vec<_>>()
+        };
+        assert_eq!(take(&mut lanes), [2]);
+        assert_eq!(take(&mut lanes), [0; 0], "it is under way");
+        lanes.note_check(BEN, withdrawals.version(company));
+        lanes.schedule(BEN, now, now);
+        assert_eq!(take(&mut lanes), [0; 0], "nothing was withdrawn since");
+        withdrawals.invalidate(company);
+        assert_eq!(take(&mut lanes), [2]);
+        assert!(lanes.remove_first(BEN));
+        lanes.schedule(BEN, now, now);
+        assert_eq!(take(&mut lanes), [3]);
+        assert_eq!(id(lanes.next(now)), Some(1), "the others wait for the channel");
     }
 
     #[test]

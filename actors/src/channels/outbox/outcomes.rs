@@ -40,6 +40,13 @@ impl ChannelSender {
                     }
                     AttemptOutcome::Retry(failure) => self.handle_failure(outgoing, version, failure),
                     AttemptOutcome::Removed => self.finish_removed(&outgoing),
+                    AttemptOutcome::Waits(version) => {
+                        if let Some(version) = version {
+                            self.state.lanes.note_check(outgoing.contact(), version);
+                        }
+                        let now = Instant::now();
+                        self.state.lanes.schedule(outgoing.contact(), now, now);
+                    }
                 }
             }
             Event::DoubtRecorded { outgoing, doubt, seq } => {

@@ -254,11 +254,7 @@ pub(super) mod tests {
     #[test]
     fn a_campaigns_attempt_is_recorded_before_it_begins() {
         let now = DateTime::UNIX_EPOCH;
-        let of_campaign = || {
-            let outgoing = outgoing(1, 1);
-            let message = MessageRow { source: Source::Campaign, ..MessageRow::clone(&outgoing.message) };
-            Outgoing { message: Arc::new(message), ..outgoing }
-        };
+        let of_campaign = || outgoing(1, 1).of_campaign();
         let sent = of_campaign();
         let begun = sent.begin_attempt(now).expect("a row").attempts;
         assert!(begun.count == 1 && begun.is_in_doubt());
@@ -274,6 +270,14 @@ pub(super) mod tests {
         assert!(lost.begin_attempt(now).is_some());
         let doubt = lost.doubt_attempt("lost", false, now).expect("a row").attempts;
         assert_eq!((doubt.count, doubt.begun_at, doubt.unknown_at), (1, None, Some(now)));
+    }
+
+    impl Outgoing {
+        /// The same as a message of a campaign.
+        pub(in crate::channels::outbox) fn of_campaign(self) -> Self {
+            let message = MessageRow { source: Source::Campaign, ..MessageRow::clone(&self.message) };
+            Self { message: Arc::new(message), ..self }
+        }
     }
 
     /// A text to a contact, who has one ticket.

@@ -38,6 +38,9 @@ use crate::channels::Account;
 /// <https://developers.facebook.com/docs/whatsapp/cloud-api/overview#pair-rate-limits>
 const RECIPIENT_FACTOR: u32 = 4;
 
+/// Pause between two looks for messages that can be settled while their channel is not connected.
+const SETTLE_PAUSE: Duration = Duration::from_secs(1);
+
 /// Pause before a sender restarts after a defect.
 const DEFECT_PAUSE: Duration = Duration::from_secs(1);
 
@@ -121,6 +124,8 @@ pub(super) struct SenderState {
     pub(super) failures: u32,
     /// None: the channel is not connected, and its messages wait.
     pub(super) account: Option<ConnectedAccount>,
+    /// When messages that need no account are looked for next.
+    settle_at: Option<Instant>,
     /// The version of the channel whose token was refused.
     pub(super) refused_version: Option<DateTime<Utc>>,
     pub(super) pending_events: FuturesUnordered<BoxFuture<'static, Event>>,
@@ -157,6 +162,7 @@ impl SenderState {
             paused_until: None,
             failures: 0,
             account: None,
+            settle_at: None,
             refused_version: None,
             pending_events: FuturesUnordered::new(),
             calls: 0,
@@ -449,6 +455,9 @@ impl ChannelSender {
     /// Starts as many attempts as allowed; returns when more may start, if that is known.
     fn start_attempts(&mut self) -> Option<Instant> {
         let now = Instant::now();
+        if self.state.account.is_none() {
+            return self.settle_without_account(now);
+        }
         if self.state.paused_until.is_some_and(|until| until > now) {
             return self.state.paused_until;
         }
@@ -478,5 +487,27 @@ impl ChannelSender {
             );
         }
         None
+    }
+
+    /// Settles messages of campaigns that need no call: a campaign that is canceled ends, and what may have left is in doubt,
+    /// also while the channel is not connected. Returns when to look again.
+    fn settle_without_account(&mut self, now: Instant) -> Option<Instant> {
+        if self.state.settle_at.is_none_or(|at| at <= now) {
+            self.state.settle_at = Some(now + SETTLE_PAUSE);
+            let version = self.scope.in_transit.withdrawals.version(self.channel.0);
+            let max = self.options().in_flight_max.saturating_sub(self.state.calls);
+            for outgoing in self.state.lanes.take_settleable(max, version, now) {
+                let scope = self.scope.clone();
+                self.state.calls += 1;
+                self.state.pending_events.push(
+                    async move {
+                        let outcome = attempt::settle_uncalled(&scope, &outgoing, version).await;
+                        Event::Attempted { outgoing, version: DateTime::UNIX_EPOCH, outcome }
+                    }
+                    .boxed(),
+                );
+            }
+        }
+        self.state.settle_at.filter(|_| !self.state.lanes.is_empty())
     }
 }
