@@ -36,6 +36,9 @@ const TEMPLATES_BYTES_MAX: usize = 16 << 20;
 /// Maximum length of a provider's message that is stored.
 const MESSAGE_CHARACTERS_MAX: usize = 500;
 
+/// Maximum time of a `Retry-After` that is believed: a longer one would stop a channel for a mistake of its provider.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
+
 /// Templates per page, and maximum number of pages: the provider allows an account 6,000 templates.
 const TEMPLATES_PER_PAGE: usize = 250;
 const TEMPLATE_PAGES_MAX: usize = 24;
@@ -270,7 +273,7 @@ fn failure_of(error: reqwest::Error) -> GraphError {
 async fn error_of(response: Response) -> GraphError {
     let status = response.status().as_u16();
     let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    let retry_after = retry_after.map(Duration::from_secs);
+    let retry_after = retry_after.map(|seconds| Duration::from_secs(seconds).min(RETRY_AFTER_MAX));
     let body = body(response).await.unwrap_or_default();
     let Ok(ErrorResponse { error }) = serde_json::from_slice(&body) else {
         let message = format!("status {status}");

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use hotline::providers::ProviderOptions;
+use hotline_actors::channels::SendingOptions;
 use hotline_actors::clock;
 use serde_json::json;
 
@@ -176,6 +177,20 @@ async fn a_paced_channel_waits_as_long_as_told_and_as_a_whole() {
     }
     let early = office.provider.calls("1205").iter().filter(|call| call.at - begin < Duration::from_secs(2)).count();
     assert_eq!(early, 1, "tries within the pause");
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn a_paced_channel_does_not_wait_longer_than_its_message_may_be_retried() {
+    let sending = SendingOptions { give_up_after: Duration::from_millis(500), ..fast() };
+    let office = Office::open_with(sending, ProviderOptions::default()).await;
+    let channel = office.phone("1208").await;
+    for seconds in [LONG_S, u64::MAX] {
+        office.provider.next("1208", [told_to_wait(130_429, seconds)]);
+        let job = office.text(channel, &number(1), "slowed").await;
+        office.becomes(&job, "sent").await;
+    }
+    assert_eq!(office.provider.calls("1208").len(), 4);
     office.close().await;
 }
 

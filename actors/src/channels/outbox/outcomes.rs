@@ -27,6 +27,9 @@ use crate::clock::now;
 /// Pause before a failed query of the tables is retried.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
+/// Longest pause of a channel or a message, whatever the time after which messages are given up.
+const PAUSE_MAX: Duration = Duration::from_secs(24 * 3600);
+
 impl ChannelSender {
     /// Handles an event.
     pub(super) fn handle_event(&mut self, event: Event) {
@@ -181,7 +184,8 @@ impl ChannelSender {
                 if self.state.paused_until.is_none_or(|until| until <= now) {
                     self.state.failures = self.state.failures.saturating_add(1);
                     let pause = self.state.retry.patient_pause(self.state.failures).max(after.unwrap_or_default());
-                    self.state.paused_until = Some(now + pause);
+                    let pause = pause.min(time_left);
+                    self.state.paused_until = Some(end_of(pause, now));
                     tracing::debug!(channel.id = %self.channel.1, pause_ms = pause.as_millis(), "provider is throttling a channel");
                 }
                 self.state.lanes.schedule(contact, now, now);
@@ -197,7 +201,7 @@ impl ChannelSender {
         };
         // The pause is capped, so that a last attempt is made just before the message is given up.
         let pause = pause.max(after.unwrap_or_default()).min(time_left);
-        self.state.lanes.schedule(contact, now + pause, now);
+        self.state.lanes.schedule(contact, end_of(pause, now), now);
     }
 
     /// Records that nobody knows whether a message has left. Until that is settled it stays the first of its lane.
@@ -336,6 +340,11 @@ impl ChannelSender {
     }
 }
 
+/// The end of a pause, which may be longer than the clock can tell.
+fn end_of(pause: Duration, now: Instant) -> Instant {
+    now.checked_add(pause).unwrap_or(now + PAUSE_MAX)
+}
+
 /// The first queued messages except those in `known_ids`: the ones in memory, and those with a recent outcome that the
 /// tables may not have. The tables need not be current; they must only have the messages that did not fit into memory,
 /// which were accepted up to `request.seq`.
@@ -348,4 +357,16 @@ async fn read(
     base.store.log.reached(request.seq).await?;
     let limit = i64::try_from(request.count).unwrap_or(i64::MAX);
     Ok(messages::outbox(base.store.db(channel.0), channel.0, channel.1, known_ids, limit).await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_without_end_ends() {
+        let now = Instant::now();
+        assert_eq!(end_of(Duration::from_secs(1), now), now + Duration::from_secs(1));
+        assert_eq!(end_of(Duration::MAX, now), now + PAUSE_MAX);
+    }
 }
