@@ -170,3 +170,19 @@ async fn a_reaction_that_was_not_sent_is_sent_after_a_restart() {
     assert_eq!(office.reactions(message).await[0]["error"], Value::Null);
     office.close().await;
 }
+
+#[actix_web::test]
+async fn a_reaction_does_not_overtake_a_message_after_a_restart() {
+    let office = Office::open().await;
+    let (channel, message) = written(&office).await;
+    office.provider.always(&channel.account, Answer::status(503));
+    office.send(json!({"channelId": channel.id, "number": MARIA, "type": "text", "body": "first"})).await;
+    office.react(message, THUMB).await;
+    office.provider.called_times(&channel.account, 1).await;
+    let Office { app, provider } = office;
+    let app = restarted(app).await;
+    provider.always(&channel.account, Answer::Accept);
+    let accepted = provider.accepts(&channel.account, 2).await;
+    assert_eq!((accepted[0].text(), &accepted[1].body["reaction"]["emoji"]), ("first", &json!(THUMB)));
+    Office { app, provider }.close().await;
+}
