@@ -34,13 +34,13 @@ pub struct GoalProgress {
     pub progress: Option<Amount>,
 }
 
-/// The cards of a stage.
+/// The open cards of a stage.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct StageSum {
     pub id: BoardListId,
     #[schema(example = "To do")]
     pub label: String,
-    /// All cards in the stage, including won and lost ones.
+    /// Open cards in the stage.
     #[schema(example = 3)]
     pub cards: i64,
     /// The sum of their `productsTotal`.

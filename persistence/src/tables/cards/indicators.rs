@@ -29,7 +29,7 @@ pub struct Indicators {
     pub month: Amount,
     /// Value of the cards won since the year began.
     pub year: Amount,
-    /// All cards per stage; empty stages are missing.
+    /// Open cards per stage; stages without any are missing.
     pub lists: Vec<(BoardListId, Sum)>,
 }
 
@@ -111,10 +111,9 @@ pub async fn indicators(
             "year" => indicators.year = value,
             _ => {}
         }
-        let Some(list) = list_id else { continue };
-        match indicators.lists.iter_mut().find(|(id, _)| *id == list) {
-            Some((_, total)) => *total = total.plus(sum),
-            None => indicators.lists.push((list, sum)),
+        // Open cards are one row per stage.
+        if let ("open", Some(list)) = (kind.as_str(), list_id) {
+            indicators.lists.push((list, sum));
         }
     }
     Ok(indicators)

@@ -129,7 +129,8 @@ async fn the_figures_of_a_board_are_those_of_its_cards() {
             let counted =
                 |(cards, value): (i64, Decimal)| format!(r#"{{"cards":{cards},"value":{}}}"#, value.normalize());
             let list = |id: i64, label: &str| {
-                let (cards, value) = sum(made.iter().filter(|card| card.list == id));
+                let is_open = |card: &&Made| card.won.is_none() && card.lost.is_none();
+                let (cards, value) = sum(made.iter().filter(|card| card.list == id).filter(is_open));
                 format!(r#"{{"id":{id},"label":"{label}","cards":{cards},"value":{}}}"#, value.normalize())
             };
             let expected = format!(
