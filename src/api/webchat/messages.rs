@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use crate::api::messages::{Message, ViewContext};
 use crate::app::App;
 use crate::web::request::params::{Span, is_by_number};
-use crate::web::request::values::{ClientId, MessageBody, Text};
+use crate::web::request::values::{ClientId, MessageBody, OptionId};
 use crate::web::response::head::is_head_request;
 use crate::web::{
     ApiError, ApiResult, Body, Caller, Created, Fields, Filter, Idempotency, Input, Page, Params, PathId, Query,
@@ -30,7 +30,7 @@ pub struct VisitorMessage {
 
 enum MessageInput {
     Text(MessageBody),
-    Reply { message: MessageId, option: Text },
+    Reply { message: MessageId, option: OptionId },
 }
 
 impl Input for VisitorMessage {
@@ -72,10 +72,9 @@ impl VisitorMessage {
             MessageInput::Text(body) => (body.0, None, None),
             MessageInput::Reply { message, option } => {
                 let session = app.engine.sessions.ask(company, id, ShowSession).await?;
-                let title = title_of(app, &session, message, &option.0).await?;
-                let chosen_option =
-                    ChosenOption { id: Some(option.0), title: Some(title.clone()), ..ChosenOption::default() };
-                (title, chosen_option.into_content(), Some(message))
+                let (id, title) = chosen_option(app, &session, message, &option.0).await?;
+                let option = ChosenOption { id: Some(id), title: Some(title.clone()), ..ChosenOption::default() };
+                (title, option.into_content(), Some(message))
             }
         };
         Ok(VisitorContent { body, content, quoted, client_id })
@@ -102,11 +101,21 @@ pub async fn send_message(
     .await
 }
 
-/// The title of the option a visitor chose.
-async fn title_of(app: &App, session: &SessionRow, message: MessageId, option: &str) -> ApiResult<String> {
+/// The id, as the message has it, and the title of the option that a visitor chose.
+async fn chosen_option(
+    app: &App,
+    session: &SessionRow,
+    message: MessageId,
+    option: &str,
+) -> ApiResult<(String, String)> {
     let quoted = app.engine.reads().message(session.company_id, message).await?;
     let quoted = quoted.filter(|message| is_visible(session, message)).ok_or_else(ApiError::not_found)?;
-    quoted.interactive.as_ref().and_then(|interactive| option_title(interactive, option)).ok_or_else(|| {
+    // Two ids may differ in their blanks only, so an exact one wins. Around any other, blanks do not count.
+    let offered = [option, option.trim()].into_iter().find_map(|id| {
+        let title = option_title(quoted.interactive.as_ref()?, id)?;
+        Some((id.to_owned(), title))
+    });
+    offered.ok_or_else(|| {
         let reason = "must be an option of the message".to_owned();
         ApiError::validation(&[FieldError { field: "reply.id".to_owned(), reason }])
     })

@@ -82,6 +82,24 @@ async fn a_choice_is_a_text_with_the_options_title_quoting_the_question() {
 }
 
 #[actix_web::test]
+async fn an_option_is_chosen_by_its_id_with_the_blanks_around_it() {
+    let app = TestApp::shared().await;
+    let session = session_of(&open(&app, json!({})).await);
+    let said = say(&app.api, &session, json!({"body": "hello"})).await;
+    let option = |id: &str, title: &str| json!({"type": "reply", "reply": {"id": id, "title": title}});
+    let buttons = json!({"buttons": [option("a", "Plain"), option(" a", "Before"), option("b ", "After")]});
+    let question = ask(&app, &said, 1_000_000_000, buttons).await;
+    for (sent, id, title) in
+        [("a", "a", "Plain"), (" a", " a", "Before"), ("b ", "b ", "After"), ("  a ", "a", "Plain")]
+    {
+        let chosen = say(&app.api, &session, json!({"reply": {"messageId": question, "id": sent}})).await;
+        assert_eq!(chosen["body"], title, "{sent:?}");
+        assert_eq!(chosen["content"]["reply"]["id"], id, "{sent:?}");
+    }
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn a_choice_that_the_question_does_not_offer_is_refused() {
     let app = TestApp::shared().await;
     let session = session_of(&open(&app, json!({})).await);

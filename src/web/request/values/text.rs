@@ -112,6 +112,14 @@ text! {
 }
 
 text! {
+    /// The id of an option, byte by byte: messages keep ids as they were sent, so blanks around one are part of it.
+    OptionId, {"type": "string", "maxLength": 10_000, "example": "yes"}, |value| {
+        bounded(value, TEXT_CHARACTERS_MAX)?;
+        Ok(value.as_str().unwrap_or_default().to_owned())
+    }
+}
+
+text! {
     /// A free text that is not blank: at most 10,000 characters.
     NonBlankText, {"type": "string", "minLength": 1, "maxLength": 10_000, "example": "We are open from 9 to 18."}, |value| {
         not_blank(bounded(value, TEXT_CHARACTERS_MAX)?)
@@ -281,8 +289,8 @@ text! {
     }
 }
 
-/// 12 to 200 characters, and the only text that is not trimmed: every typed character counts. A blank one is refused
-/// and does not count as `null`, so that an empty form field cannot remove a password.
+/// 12 to 200 characters, not trimmed: every typed character counts. A blank one is refused and does not count as
+/// `null`, so that an empty form field cannot remove a password.
 impl FromField for Password {
     fn from_json(value: &Value) -> Result<Self, String> {
         not_blank(trimmed(value)?.to_owned())?;
