@@ -24,7 +24,10 @@ impl Command for SetWrapup {
         if ticket.is_open() {
             return Err(Refusal::Conflict(Conflict::of("the ticket is open", "open", "ticketId", ticket.row.id.0)));
         }
-        check_wrapup_type(cx.organization, self.wrapup_type, ticket.row.queue_id)?;
+        // The type that the ticket has may have been deactivated or unlinked since; keeping it is no change.
+        if ticket.row.wrapup_type_id != Some(self.wrapup_type) {
+            check_wrapup_type(cx.organization, self.wrapup_type, ticket.row.queue_id)?;
+        }
         let before = (ticket.row.wrapup_type_id, ticket.row.wrapup_note.clone());
         let from = wrapup(ticket, cx);
         ticket.row.wrapup_type_id = Some(self.wrapup_type);

@@ -26,11 +26,15 @@ impl Command for Transfer {
         if ticket.is_closed() {
             return Err(Refusal::TicketClosed(ticket.row.id));
         }
-        if let Some(queue) = self.queue {
+        // What the ticket already has is not checked: it may have been deactivated since, and keeping it is no change.
+        let queue = self.queue.or(ticket.row.queue_id);
+        let keeps_queue = queue == ticket.row.queue_id;
+        if let Some(queue) = self.queue.filter(|_| !keeps_queue) {
             check_queue(cx.organization, queue)?;
         }
-        let queue = self.queue.or(ticket.row.queue_id);
         let user = match self.user {
+            None if keeps_queue => ticket.row.user_id,
+            Some(user) if keeps_queue && user == ticket.row.user_id => user,
             Some(Some(user)) => {
                 check_user(cx.organization, user, queue)?;
                 Some(user)

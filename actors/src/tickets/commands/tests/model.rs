@@ -123,7 +123,9 @@ impl Model {
                 if self.is_open {
                     return Err("conflict");
                 }
-                self.check_type(*kind)?;
+                if self.wrapup.0 != Some(*kind) {
+                    self.check_type(*kind)?;
+                }
                 let before = self.wrapup.clone();
                 self.wrapup = (Some(*kind), note.clone().unwrap_or(self.wrapup.1.clone()));
                 Ok(if self.wrapup == before { Vec::new() } else { vec!["wrapup_changed"] })
@@ -178,7 +180,8 @@ impl Model {
         if !self.is_open {
             return Err("closed");
         }
-        match queue.map(|queue| self.setup.queues.get(&queue)) {
+        let keeps_queue = queue.is_none() || queue == self.queue;
+        match queue.filter(|_| !keeps_queue).map(|queue| self.setup.queues.get(&queue)) {
             Some(None) => return Err("not found"),
             Some(Some(queue)) if !queue.is_active => return Err("queueId"),
             None | Some(Some(_)) => {}
@@ -188,6 +191,8 @@ impl Model {
         let belongs = |user: &i64| agents.is_none_or(|agents| agents.contains(user));
         let before = (self.queue, self.user);
         let after = match user {
+            None if keeps_queue => self.user,
+            Some(user) if keeps_queue && user == self.user => user,
             Some(Some(user)) => match self.setup.users.get(&user) {
                 None => return Err("not found"),
                 Some(true) if belongs(&user) => Some(user),

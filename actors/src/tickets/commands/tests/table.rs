@@ -139,6 +139,29 @@ fn a_transfer_to_where_the_ticket_is_already_changes_nothing() {
 }
 
 #[test]
+fn a_ticket_may_stay_in_a_queue_and_with_a_user_that_are_no_longer_active() {
+    let mut desk = Desk::on(PHONE);
+    desk.run(to_user(BEN));
+    let before = desk.ticket.clone();
+    let to_both = |user| Transfer { queue: Some(SUPPORT), user: Some(Some(user)), author: ana() };
+    desk.organization.queues.get_mut(&SUPPORT).expect("the queue").row.active = false;
+    desk.organization.users.get_mut(&BEN).expect("the user").active = false;
+    for again in [to_user(BEN), to_queue(SUPPORT), to_both(BEN)] {
+        let result = desk.run(again);
+        assert_eq!((result.changes, result.reply), (vec![], before.clone()));
+    }
+    desk.organization.queues.get_mut(&SUPPORT).expect("the queue").users.retain(|user| *user != BEN);
+    for again in [to_user(BEN), to_queue(SUPPORT), to_both(BEN)] {
+        assert_eq!(desk.run(again).changes, [], "also if they have left the queue");
+    }
+    desk.run(to_both(ANA));
+    assert_eq!(desk.ticket.row.user_id, Some(ANA));
+    assert_eq!(desk.expect_refusal(to_user(BEN)), invalid("userId", "must be an active user"));
+    desk.run(to_queue(SALES));
+    assert_eq!(desk.expect_refusal(to_queue(SUPPORT)), invalid("queueId", "must be an active queue"));
+}
+
+#[test]
 fn an_agent_who_leaves_a_queue_loses_its_tickets_and_no_others() {
     let leaves = |queue| Release { user: ANA, queue: Some(queue), author: Author::API };
     let mut desk = Desk::on(PHONE);

@@ -117,3 +117,16 @@ fn a_wrapup_set_later_follows_the_rules_of_one_at_the_close() {
     desk.run(wrapup(UNLINKED, None));
     assert_eq!(desk.ticket.row.wrapup_type_id, Some(UNLINKED));
 }
+
+#[test]
+fn the_wrapup_that_a_ticket_has_may_be_set_again_once_its_type_is_inactive() {
+    let mut desk = Desk::with_closed_ticket();
+    desk.run(wrapup(SOLVED, Some(Some("kept"))));
+    let before = desk.ticket.clone();
+    desk.organization.wrapup_types.get_mut(&SOLVED).expect("the type").active = false;
+    assert_eq!(desk.run(wrapup(SOLVED, None)).changes, []);
+    assert_eq!(desk.run(wrapup(SOLVED, Some(Some("kept")))).changes, []);
+    assert_eq!(desk.ticket, before);
+    desk.run(wrapup(SOLVED, Some(Some("corrected"))));
+    assert_eq!(desk.ticket.row.wrapup_note.as_deref(), Some("corrected"));
+}
