@@ -27,7 +27,7 @@ pub struct WrapupReportRow {
     /// Number of closings with this type, as last set before a reopening.
     #[schema(example = 30)]
     pub count: i64,
-    /// Share of all closings, from 0 to 1, to four decimals.
+    /// Share of the closings with a wrap-up type, from 0 to 1, to four decimals.
     #[schema(example = 0.6)]
     pub share: f64,
 }
