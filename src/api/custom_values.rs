@@ -24,9 +24,18 @@ pub struct CustomValueInput {
     pub value: Option<String>,
 }
 
-/// Reads `customFields`: `[{key, value}]`.
-pub fn read(fields: &mut Fields<'_>) -> Vec<CustomValueInput> {
-    let values = fields.objects("customFields", VALUES_MAX, |fields| match fields.required::<Name>("key") {
+/// Reads `customFields`: `[{key, value}]`. A change must not set it to `null`.
+pub fn read(fields: &mut Fields<'_>, is_new: bool) -> Vec<CustomValueInput> {
+    let values = if is_new {
+        fields.objects("customFields", VALUES_MAX, read_item)
+    } else {
+        fields.changed_objects("customFields", VALUES_MAX, read_item)
+    };
+    values.unwrap_or_default()
+}
+
+fn read_item(fields: &mut Fields<'_>) -> Option<CustomValueInput> {
+    match fields.required::<Name>("key") {
         Some(Name(key)) => {
             let value = fields.with_prefix(&format!("of `{key}`"), read_value);
             Some(CustomValueInput { key, value: value? })
@@ -35,8 +44,7 @@ pub fn read(fields: &mut Fields<'_>) -> Vec<CustomValueInput> {
             read_value(fields);
             None
         }
-    });
-    values.unwrap_or_default()
+    }
 }
 
 /// Reads the value of one field; `Some(None)` clears it.

@@ -62,7 +62,7 @@ impl Input for NewBoard {
             has_done |= is_done;
             Some(NewStage { label: label?.0, position, is_done })
         });
-        let queues = queues(fields).unwrap_or_default();
+        let queues = fields.objects("crmBoardQueues", LINKS_MAX, read_queue).unwrap_or_default();
         let stages = stages.filter(|stages| !stages.is_empty()).unwrap_or_else(|| {
             let stage = |(label, is_done): (&str, bool)| NewStage { label: label.to_owned(), position: None, is_done };
             STAGES.map(stage).into()
@@ -71,9 +71,9 @@ impl Input for NewBoard {
     }
 }
 
-/// The queues whose members see a board.
-fn queues(fields: &mut Fields<'_>) -> Option<Vec<QueueId>> {
-    fields.objects("crmBoardQueues", LINKS_MAX, |fields| fields.required("queueId"))
+/// One of the queues whose members see a board.
+fn read_queue(fields: &mut Fields<'_>) -> Option<QueueId> {
+    fields.required("queueId")
 }
 
 /// `POST /crm/boards`: creates the board with its stages and queues, atomically.
@@ -108,7 +108,8 @@ impl Input for ChangedBoard {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let columns = BodyColumns::of_change::<Board>(fields);
         let archived = fields.non_null("archived");
-        Some(Self { columns, archived, queues: queues(fields) })
+        let queues = fields.changed_objects("crmBoardQueues", LINKS_MAX, read_queue);
+        Some(Self { columns, archived, queues })
     }
 }
 

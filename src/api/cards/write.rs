@@ -59,8 +59,12 @@ impl CardInput {
         if let Some(due) = fields.patch::<DateTime<Utc>>("due").into_option() {
             columns.set("due", due.map(|due| due.to_rfc3339()));
         }
-        let products = fields.objects("products", PRODUCTS_MAX, LineInput::read);
-        let values = custom_values::read(fields);
+        let products = if is_new {
+            fields.objects("products", PRODUCTS_MAX, LineInput::read)
+        } else {
+            fields.changed_objects("products", PRODUCTS_MAX, LineInput::read)
+        };
+        let values = custom_values::read(fields, is_new);
         let ticket = refer::<TicketId>(fields, &mut columns, "ticketId", "ticketId");
         Self { columns, contacts, products, values, ticket }
     }

@@ -48,7 +48,7 @@ macro_rules! texts {
 
 impl ContactInput {
     /// Reads every field except those that cannot be cleared; creations and changes read those differently.
-    fn read(fields: &mut Fields<'_>, unclearable: UnclearableFields) -> Self {
+    fn read(fields: &mut Fields<'_>, unclearable: UnclearableFields, is_new: bool) -> Self {
         let mut columns = Columns::default();
         if let Some(name) = unclearable.name {
             columns.set("name", name.0);
@@ -84,7 +84,7 @@ impl ContactInput {
             "gclid" "gclid" NonBlankText,
             "ctwaClid" "ctwa_clid" NonBlankText,
         }
-        let values = custom_values::read(fields);
+        let values = custom_values::read(fields, is_new);
         Self { columns, tags: None, values }
     }
 
@@ -105,7 +105,7 @@ impl ContactInput {
             opt_out: fields.optional("marketingOptOut"),
         };
         let tags = fields.list("tagIds", TAGS_MAX);
-        Self { tags, ..Self::read(fields, unclearable) }
+        Self { tags, ..Self::read(fields, unclearable, true) }
     }
 }
 
@@ -163,7 +163,7 @@ impl Input for ChangedContact {
             opt_out: fields.non_null("marketingOptOut"),
         };
         let tags = fields.changed_list("tagIds", TAGS_MAX);
-        Some(Self(ContactInput { tags, ..ContactInput::read(fields, unclearable) }))
+        Some(Self(ContactInput { tags, ..ContactInput::read(fields, unclearable, false) }))
     }
 }
 

@@ -94,7 +94,7 @@ async fn a_contact_needs_a_name_or_a_number() {
     let app = TestApp::shared().await;
     let named = app
         .api
-        .post(PATH, json!({"name": "Ana", "number": null, "isGroup": null, "marketingOptOut": null, "tagIds": null}))
+        .post(PATH, json!({"name": "Ana", "number": null, "isGroup": null, "marketingOptOut": null, "tagIds": null, "customFields": null}))
         .await;
     assert_eq!(named.data(201), &bare(named.data(201), "Ana"));
     for body in [json!({"number": "+351 912 345 678"}), json!({"number": "351 912 345 679", "name": null})] {
@@ -176,10 +176,10 @@ async fn what_a_contact_cannot_be_is_refused_field_by_field() {
             assert_eq!(reply.invalid_fields(), [field], "{method} with {field} {bad:.20}");
         }
     }
-    let nulls = json!({"name": null, "isGroup": null, "marketingOptOut": null, "tagIds": null});
+    let nulls = json!({"name": null, "isGroup": null, "marketingOptOut": null, "tagIds": null, "customFields": null});
     assert_eq!(
         app.api.put(&format!("{PATH}/{ana}"), nulls).await.invalid_fields(),
-        ["name", "isGroup", "marketingOptOut", "tagIds"]
+        ["name", "isGroup", "marketingOptOut", "tagIds", "customFields"]
     );
     assert_eq!(app.api.all(PATH).await.len(), 1);
     assert_eq!(shown(&app.api, ana).await["name"], "Ana");

@@ -52,7 +52,7 @@ async fn a_board_is_created_listed_changed_and_deleted() {
         (json!({"description": null, "monthlyGoal": null}), json!({"description": null, "monthlyGoal": null})),
         (json!({"yearlyGoal": 0.1}), json!({"yearlyGoal": 0.1})),
         (json!({"crmBoardQueues": [{"queueId": company.sales}]}), json!({"queues": [sales]})),
-        (json!({"crmBoardQueues": null, "archived": false}), json!({})),
+        (json!({"archived": false}), json!({})),
         (json!({"crmBoardQueues": []}), json!({"queues": []})),
         // Stages have endpoints of their own.
         (json!({"crmBoardLists": [{"label": "Other"}], "createdByUserId": company.ana}), json!({})),
@@ -66,6 +66,7 @@ async fn a_board_is_created_listed_changed_and_deleted() {
         assert_eq!(reply.data(200), &expected, "after {body}");
         assert_eq!(app.api.all(BOARDS).await, [expected.clone()], "after {body}");
     }
+    assert_eq!(app.api.put(&path, json!({"crmBoardQueues": null})).await.invalid_fields(), ["crmBoardQueues"]);
     assert_eq!(shown_stages(&app, solar).await, given);
     deleted(&app.api, &path).await;
     app.api.put(&path, json!({})).await.error(404, "ERR_API_NOT_FOUND");

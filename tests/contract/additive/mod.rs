@@ -35,8 +35,19 @@ fn kept() -> Value {
 /// The response of the stream of events.
 const STREAMED: &str = "/paths/~1api~1v1~1events~1stream/get/responses/200";
 
-/// What the kept document says wrongly of its own release: the stream of events never was JSON.
+/// Lists of requests that 0.1.0 documented as nullable: it left them as they were for `null`, which the contract refuses.
+const NULL_LISTS: [&str; 4] = [
+    "/components/schemas/BoardUpdate/properties/crmBoardQueues/type",
+    "/components/schemas/CardUpdate/properties/customFields/type",
+    "/components/schemas/CardUpdate/properties/products/type",
+    "/components/schemas/ContactUpdate/properties/customFields/type",
+];
+
+/// What the kept document says wrongly: the stream of events never was JSON, and the contract never had the nullable lists.
 fn correct(kept: &mut Value) {
+    for list in NULL_LISTS {
+        *at(kept, list) = json!("array");
+    }
     let content = &mut at(kept, STREAMED)["content"];
     if !content["application/json"].is_null() {
         *content = json!({"text/event-stream": {"schema": {"type": "string"}}});

@@ -113,10 +113,28 @@ impl<'a> Fields<'a> {
             shape.property(name, json!({"type": "array", "items": T::schema(), "maxItems": items_max}), false);
             return None;
         }
-        if self.object.get(name).is_some_and(Value::is_null) {
+        if self.is_null(name) {
             self.refuse(name, "must not be null");
         }
         self.list(name, items_max)
+    }
+
+    /// A list of objects that may be absent but not `null`, like [`Self::changed_list`].
+    pub fn changed_objects<T>(
+        &mut self,
+        name: &str,
+        items_max: usize,
+        mut read: impl FnMut(&mut Fields<'_>) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        if let Some(shape) = &mut self.shape {
+            let items = describe(|fields| drop(read(fields)));
+            shape.property(name, json!({"type": "array", "items": items, "maxItems": items_max}), false);
+            return None;
+        }
+        if self.is_null(name) {
+            self.refuse(name, "must not be null");
+        }
+        self.objects(name, items_max, read)
     }
 
     fn items(&mut self, name: &str, items_max: usize) -> Option<&'a [Value]> {

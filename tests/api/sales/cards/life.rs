@@ -107,7 +107,6 @@ async fn a_card_keeps_what_a_change_leaves_out() {
         ),
         (json!({"contactIds": [john]}), json!({"contacts": [contact(john).await]})),
         (json!({"contactIds": []}), json!({"contacts": []})),
-        (json!({"products": null, "customFields": null}), json!({})),
         (json!({"boardId": board.id, "won": true, "creationSource": "user", "productsTotal": 1}), json!({})),
         (json!({}), json!({})),
     ] {
@@ -117,6 +116,10 @@ async fn a_card_keeps_what_a_change_leaves_out() {
         expected["updatedAt"] = reply.data(200)["updatedAt"].clone();
         assert_eq!(reply.data(200), &expected, "after {body}");
         assert_eq!(read(&app, one).await, expected, "after {body}");
+    }
+    // A list is emptied, and never null.
+    for list in ["contactIds", "products", "customFields"] {
+        assert_eq!(api.put(&path, json!({list: null})).await.invalid_fields(), [list]);
     }
     // Its board is fixed.
     let elsewhere = api.put(&path, json!({"boardId": NOBODY, "name": "Three"})).await;
