@@ -2,15 +2,18 @@
 
 use std::borrow::Cow;
 
+use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use hotline_actors::{Conflict, Refusal};
 use hotline_persistence::table;
 use hotline_persistence::tables::contact_lists::{self, AddedContacts, CONTACTS, ContactList, ContactListId};
 use hotline_persistence::tables::contacts::{self, ContactFilter, ContactRef};
+use hotline_persistence::tables::merges::MergedNoun;
 use hotline_persistence::tables::tags::{Tag, TagId};
 use hotline_persistence::{ContactId, Database};
 
 use super::contacts::Contact;
+use super::merges;
 use super::plain::{BodyColumns, Plain};
 use super::references::LINKS_MAX;
 use crate::app::App;
@@ -101,15 +104,21 @@ pub async fn add_contacts(
     let Addition { contacts, tag } = body.0;
     // A tag may have a hundred thousand contacts.
     let db = app.db(caller.company).heavy();
-    once.transaction(db, async |db| {
+    let added = once.transaction(db, async |db| {
         if let Some(tag) = tag
             && !table::exists::<Tag>(&mut *db, caller.company, tag).await?
         {
             return Err(ApiError::not_found());
         }
         Ok(Json::of(contact_lists::add(db, caller.company, id.0, &contacts, tag).await?))
-    })
-    .await
+    });
+    match added.await {
+        Err(error) if error.status == StatusCode::NOT_FOUND => {
+            let ids: Vec<i64> = contacts.iter().map(|id| id.0).collect();
+            Err(merges::missing(app.db(caller.company), caller.company, MergedNoun::Contact, &ids).await)
+        }
+        outcome => outcome,
+    }
 }
 
 /// `DELETE /contact-lists/{contactListId}/contacts/{contactId}`. Removing a contact that is not in the list changes
@@ -121,10 +130,11 @@ pub async fn remove_contact(
 ) -> ApiResult<NoContent> {
     let (list, contact) = ids.0;
     let (db, company) = (app.db(caller.company), caller.company);
-    let are_known = table::exists::<ContactList>(db, company, list).await?
-        && table::exists::<ContactRef>(db, company, contact).await?;
-    if !are_known {
+    if !table::exists::<ContactList>(db, company, list).await? {
         return Err(ApiError::not_found());
+    }
+    if !table::exists::<ContactRef>(db, company, contact).await? {
+        return Err(merges::missing(db, company, MergedNoun::Contact, &[contact.0]).await);
     }
     CONTACTS.remove(db, company, list, contact).await?;
     Ok(NoContent)

@@ -1,9 +1,10 @@
 //! What merges of contacts and of tickets have in common: their author, why they are refused, and that an id that has gone
 //! names the one that stays.
 
-use hotline_persistence::tables::merges::{MergeAuthor, MergeConflict};
-use hotline_persistence::{ContactId, TicketId};
+use hotline_persistence::tables::merges::{MergeAuthor, MergeConflict, MergedNoun, any_successor};
+use hotline_persistence::{CompanyId, ContactId, TicketId};
 use serde_json::{Value, json};
+use sqlx::PgExecutor;
 
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller};
@@ -61,9 +62,22 @@ async fn with_successor(caller: &Caller, app: &App, record: Mergeable, error: Ap
     };
     // Even if that cannot be looked up, the record is not there.
     match found {
-        Ok(Some(id)) => ApiError { details: Some(Box::new(json!({"mergedInto": id}))), ..error },
+        Ok(Some(id)) => merged_into(error, &id),
         _ => error,
     }
+}
+
+/// The error of a request that names records of which one is not there. If one was merged into another, the error has
+/// that one's id, as in [`named`].
+pub async fn missing(db: impl PgExecutor<'_>, company: CompanyId, noun: MergedNoun, ids: &[i64]) -> ApiError {
+    match any_successor(db, company, noun, ids).await {
+        Ok(Some(id)) => merged_into(ApiError::not_found(), &json!(id)),
+        _ => ApiError::not_found(),
+    }
+}
+
+fn merged_into(error: ApiError, id: &Value) -> ApiError {
+    ApiError { details: Some(Box::new(json!({"mergedInto": id}))), ..error }
 }
 
 /// Why two records are not merged.

@@ -23,6 +23,7 @@ pub use visibility::check_path;
 pub use write::{create, update};
 
 use crate::api::contacts::check_contact;
+use crate::api::merges::{self, Mergeable};
 use crate::app::App;
 use crate::web::request::if_match::IfMatch;
 use crate::web::request::params::Params;
@@ -100,7 +101,8 @@ async fn page(caller: &Caller, app: &App, mut filter: CardFilter, page: PageRequ
     }
     check_contact(caller, app, filter.contact_id).await?;
     if let Some(ticket) = filter.ticket_id {
-        app.engine.tickets.get(company, ticket).await?;
+        let found = app.engine.tickets.get(company, ticket).await;
+        merges::named(caller, app, Mergeable::Ticket(ticket), found).await?;
     }
     let db = app.engine.reads().acknowledged_tables(company).await?;
     if !filter.is_of(db, company).await? {

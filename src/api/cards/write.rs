@@ -12,6 +12,7 @@ use hotline_persistence::tables::card_statuses::CardStatusId;
 use hotline_persistence::tables::cards::{self, BoardId, BoardListId, CardId, CardRef, CardSource, Line};
 use hotline_persistence::tables::contacts;
 use hotline_persistence::tables::custom_fields::{Application, CustomFieldId};
+use hotline_persistence::tables::merges::MergedNoun;
 use hotline_persistence::{CompanyId, ContactId, Db, TicketId, UserId};
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -21,6 +22,7 @@ use super::stages::{check_stays_won, first_stage, stage_of};
 use super::{Card, card_events};
 use crate::api::boards::check_board;
 use crate::api::custom_values::{self, CustomValueInput};
+use crate::api::merges;
 use crate::api::plain::FIXED;
 use crate::app::App;
 use crate::web::request::if_match::IfMatch;
@@ -242,12 +244,13 @@ async fn lock_references(
     if let Some(contacts) = &input.contacts
         && !contacts::hold(db, company, contacts).await?
     {
-        return Err(ApiError::not_found());
+        let ids: Vec<i64> = contacts.iter().map(|id| id.0).collect();
+        return Err(merges::missing(&mut *db, company, MergedNoun::Contact, &ids).await);
     }
     if let Some(ticket) = input.ticket
         && !cards::hold_ticket(db, company, ticket).await?
     {
-        return Err(ApiError::not_found());
+        return Err(merges::missing(&mut *db, company, MergedNoun::Ticket, &[ticket.0]).await);
     }
     let values = custom_values::validate(db, company, Application::Card, &input.values, is_new).await?;
     let lines = match &input.products {

@@ -19,6 +19,7 @@ pub use send::{build_template, send};
 pub use view::{File, Job, Message, ViewContext};
 
 use super::contacts::{check_channel, check_contact};
+use super::merges::{self, Mergeable};
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Json, Page, Params, PathId, Query};
 
@@ -54,7 +55,8 @@ pub async fn list(
     }
     if let Some(ticket) = filter.ticket_id {
         // An unknown ticket is a `404`, not an empty list.
-        app.engine.tickets.get(caller.company, ticket).await?;
+        let found = app.engine.tickets.get(caller.company, ticket).await;
+        merges::named(&caller, &app, Mergeable::Ticket(ticket), found).await?;
     }
     check_contact(&caller, &app, filter.contact_id).await?;
     let db = app.engine.reads().acknowledged_tables(caller.company).await?;

@@ -18,6 +18,7 @@ use sqlx::PgConnection;
 
 use super::Session;
 use crate::api::contacts::check_channel;
+use crate::api::merges::{self, Mergeable};
 use crate::app::App;
 use crate::web::request::values::{Email, ExternalId, Name, Number, TruncatedText};
 use crate::web::response::reply::{Confidential, Reply};
@@ -119,14 +120,19 @@ pub async fn open(
         let reason = "must be a webchat".to_owned();
         return Err(ApiError::validation(&[FieldError { field: "channelId".to_owned(), reason }]));
     }
-    let identity = new.contact_id.map_or(VisitorIdentity::Described, VisitorIdentity::Contact);
+    let named_contact = new.contact_id;
+    let identity = named_contact.map_or(VisitorIdentity::Described, VisitorIdentity::Contact);
     let (company, channel) = (caller.company, new.channel_id);
     let opening = SessionOpening { app: &app, company, channel, identity, arrival: &new.arrival, once: &once };
     let show = |row: &SessionRow, contact: &ContactRow, token: &str| {
         let session = Session { token: Some(token.to_owned()), ..Session::of(row.clone(), contact.clone()) };
         Confidential(Created::of(session))
     };
-    opening.begin(show).await
+    let opened = opening.begin(show).await;
+    match named_contact {
+        Some(contact) => merges::named(&caller, &app, Mergeable::Contact(contact), opened).await,
+        None => opened,
+    }
 }
 
 /// Who a visitor is, and who asserts it.

@@ -53,7 +53,7 @@ async fn what_is_set_stays_and_what_is_missing_is_filled() {
     assert!(!merged["identities"][1]["until"].is_null() && merged["identities"][0]["until"].is_null());
     assert_eq!(listed(api, &format!("/contacts?number={OTHER}")).await, [into]);
     assert_eq!(listed(api, "/contacts").await, [into]);
-    is_gone(api, app.company.phone.0, from, into).await;
+    is_gone(&app, from, into).await;
 
     let events = api.get("/events?types=contact.merged,contact.updated,contact.deleted,contact.tagged").await;
     let [event] = &events.data(200).as_array().expect("events")[..] else { panic!("one event: {}", events.body) };

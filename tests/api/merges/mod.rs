@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::hooks::Hooked;
 use crate::steps::id;
 use crate::support::provider::hooks::text;
-use crate::support::{Api, Reply};
+use crate::support::{Api, Reply, TestApp};
 
 /// Merges a contact into another.
 async fn merge(api: &Api, into: i64, from: i64) -> Reply {
@@ -52,7 +52,10 @@ async fn says(api: &Api, channel: &Hooked, number: &str, body: &str) {
 }
 
 /// The id that is gone is answered with the one that stays, everywhere.
-async fn is_gone(api: &Api, channel: i64, contact: i64, into: i64) {
+async fn is_gone(app: &TestApp, contact: i64, into: i64) {
+    let (api, channel) = (&app.api, app.company.phone);
+    let board = id(api.post("/crm/boards", json!({"name": "Sales"})).await.data(201));
+    let list = id(api.post("/contact-lists", json!({"name": "All"})).await.data(201));
     let path = format!("/contacts/{contact}");
     let body = |more: Value| {
         let mut body = json!({"channelId": channel, "contactId": contact});
@@ -69,6 +72,16 @@ async fn is_gone(api: &Api, channel: i64, contact: i64, into: i64) {
         (Method::POST, "/tickets".to_owned(), body(json!({}))),
         (Method::POST, "/schedules".to_owned(), body(json!({"body": "x", "sendAt": "2099-01-31T12:00:00Z"}))),
         (Method::POST, "/messages".to_owned(), body(json!({"type": "text", "body": "x"}))),
+        (Method::GET, format!("/messages?contactId={contact}"), json!({})),
+        (Method::POST, "/webchat/sessions".to_owned(), body(json!({"channelId": app.company.webchat}))),
+        (Method::GET, format!("/crm/cards?contactId={contact}"), json!({})),
+        (
+            Method::POST,
+            "/crm/cards".to_owned(),
+            json!({"boardId": board, "name": "Deal", "contactIds": [into, contact]}),
+        ),
+        (Method::POST, format!("/contact-lists/{list}/contacts"), json!({"contactIds": [into, contact]})),
+        (Method::DELETE, format!("/contact-lists/{list}/contacts/{contact}"), json!({})),
     ] {
         let request = api.request(method.clone(), &path);
         let request = if method == Method::GET || method == Method::DELETE { request } else { request.json(&body) };

@@ -34,6 +34,12 @@ async fn a_closed_ticket_goes_into_another_with_its_messages_and_history() {
     assert_eq!(api.get(&format!("/crm/cards/{card}")).await.data(200)["ticketId"], second);
     let gone = api.post(&format!("/tickets/{first}/reopen"), json!({})).await;
     assert_eq!(gone.error(404, "ERR_API_NOT_FOUND"), &json!({"mergedInto": second}));
+    for list in ["/messages", "/crm/cards"] {
+        let gone = api.get(&format!("{list}?ticketId={first}")).await;
+        assert_eq!(gone.error(404, "ERR_API_NOT_FOUND"), &json!({"mergedInto": second}), "{list}");
+    }
+    let gone = api.put(&format!("/crm/cards/{card}"), json!({"ticketId": first})).await;
+    assert_eq!(gone.error(404, "ERR_API_NOT_FOUND"), &json!({"mergedInto": second}));
     assert_eq!(sent(api, text("three")).await["ticketId"], second);
     let events = api.get("/events?types=ticket.merged,card.updated").await;
     let types: Vec<_> = events.data(200).as_array().expect("events").iter().map(|event| &event["type"]).collect();

@@ -63,6 +63,19 @@ pub async fn successor(db: impl PgExecutor<'_>, company: CompanyId, noun: Merged
     with_timeout(find.bind(company).bind(noun).bind(id).fetch_optional(db)).await
 }
 
+/// The id of the record that one of those with these ids was merged into, or `None` if none was.
+pub async fn any_successor(
+    db: impl PgExecutor<'_>,
+    company: CompanyId,
+    noun: MergedNoun,
+    ids: &[i64],
+) -> Result<Option<i64>> {
+    let find = sqlx::query_scalar(
+        "select into_id from merges where company_id = $1 and noun = $2 and id = any ($3) order by id limit 1",
+    );
+    with_timeout(find.bind(company).bind(noun).bind(ids).fetch_optional(db)).await
+}
+
 /// Records that a record was merged into another. What was merged into it before is found there, too.
 async fn record(
     db: &mut PgConnection,
