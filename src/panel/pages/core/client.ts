@@ -74,7 +74,10 @@ export function onRestricted(handler: () => void): void {
   lookAgain = handler;
 }
 
-/** The company that an administrator of the installation works in; a user needs to name none. */
+/**
+ * The company that calls are for. Users name theirs as well: all tabs share one cookie, and another tab may have signed somebody of another
+ * company in.
+ */
 let company: number | null = null;
 
 export function workIn(id: number | null): void {

@@ -17,9 +17,9 @@ export const place = signal<Place>("looking");
 /** Why the place could not be looked up. */
 export const trouble = signal("");
 
-/** The company that an administrator of the installation works in, or none. */
+/** The company that an administrator of the installation works in, or none. A user works in their own. */
 function enter(company: { id: number; name: string } | null): void {
-  workIn(company ? company.id : null);
+  workIn(company?.id ?? session.value?.company?.id ?? null);
   draftIn(company ? company.id : null);
   opened.value = company;
 }

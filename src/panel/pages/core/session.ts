@@ -39,6 +39,18 @@ export async function look(): Promise<void> {
 
 onRestricted(() => void look());
 
+/** Whether two sessions are of the same person, of the same company. */
+const isSame = (one: SignIn | null, other: SignIn): boolean =>
+  one?.person?.kind === other.person?.kind && one?.person?.id === other.person?.id && one?.company?.id === other.company?.id;
+
+/** Another tab may have signed somebody else in: nothing of who was signed in before is shown to them. */
+addEventListener("focus", async () => {
+  const before = session.value;
+  if (stage.value !== "open" || isEnded.value) return;
+  const now = await exchange("GET", "/session", { quiet: true }).catch(() => null);
+  if (now && session.value === before && !isSame(before, (now as { data: SignIn }).data)) location.reload();
+});
+
 /** Signs out; who is not signed in any more is out already. */
 export async function leave(): Promise<void> {
   try {
@@ -81,12 +93,7 @@ onEnded(() => {
 
 /** The same person has signed in again: waiting calls continue. For another person the page is loaded again. */
 export function resume(answer: SignIn): void {
-  const before = session.value;
-  const isSame =
-    before?.person?.kind === answer.person?.kind &&
-    before?.person?.id === answer.person?.id &&
-    before?.company?.id === answer.company?.id;
-  if (!isSame) {
+  if (!isSame(session.value, answer)) {
     location.reload();
     return;
   }

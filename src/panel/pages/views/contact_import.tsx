@@ -7,7 +7,7 @@ import { exchange, Refused, whole, type Of } from "../core/client";
 import { readCsv } from "../core/csv";
 import { useLoaded } from "../core/loaded";
 import { explain, reason } from "../core/reasons";
-import { opened } from "../core/session";
+import { opened, session } from "../core/session";
 import type { Named } from "../core/shapes";
 import { count, counted, say, type Counted, type Text } from "../core/text";
 import { words } from "../core/words";
@@ -147,7 +147,7 @@ function Import({ custom }: { custom: Of<"CustomField">[] }) {
   const start = async () => {
     const body = rows.value.slice(1);
     // The rows are for the company that was open when it began.
-    const company = opened.value?.id ?? null;
+    const company = opened.value?.id ?? session.value?.company?.id ?? null;
     const sum: Report = { created: 0, updated: 0, skipped: 0, errors: [] };
     isRunning.value = true;
     isStopped.value = false;

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { NAMED_HOST } from "../../support/browser.mjs";
-import { address, Desk, panel } from "../../support/panel.mjs";
+import { address, Desk, panel, signIn } from "../../support/panel.mjs";
 import { Service } from "../../support/service.mjs";
 import { totp } from "../../support/totp.mjs";
 import { eventually } from "../../support/wait.mjs";
@@ -143,6 +143,20 @@ describe("what is interrupted", () => {
     };
     assert.deepEqual(await count(other), { contacts: 0 });
     assert.deepEqual(await count(one), { contacts: 100 }, "a page of the 200 of the first part");
+    await desk.leave();
+  });
+
+  it("stays with its company when another tab signs somebody of another one in", async () => {
+    const other = await at.service.company(["https://shop.example"]);
+    const stranger = await other.person("Administrator", { name: "Stranger" });
+    const desk = await at.open("/tags/new");
+    await desk.fill({ Name: "Of one company alone" });
+    await desk.context.addCookies([(await signIn(at.service, stranger)).cookie]);
+    await desk.button("Create").click();
+    await desk.page.getByRole("alert").filter({ hasText: "This no longer exists." }).waitFor();
+    for (const company of [at.company, other]) assert.deepEqual(await company.data("GET", "/tags?search=Of%20one%20company"), []);
+    await desk.page.evaluate(() => dispatchEvent(new Event("focus")));
+    await desk.heading("This page belongs to another company").waitFor();
     await desk.leave();
   });
 
