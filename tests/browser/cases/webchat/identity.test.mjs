@@ -26,6 +26,23 @@ const kept = (visitor, at, name) =>
     `hotline:${at.company.channel.publicKey}:${name}`,
   );
 
+/** Holds the next request that a page sends there; `isAsked` once there is one, and `go` lets it pass. */
+async function hold(page, url) {
+  let asked;
+  let letGo;
+  const isAsked = new Promise((done) => (asked = done));
+  const held = new Promise((done) => (letGo = done));
+  let isFirst = true;
+  await page.route(url, async (route) => {
+    if (route.request().method() !== "POST" || !isFirst) return route.fallback();
+    isFirst = false;
+    asked();
+    await held;
+    await route.continue();
+  });
+  return { isAsked, go: letGo };
+}
+
 /** The channel's identity secret, once the service knows it. */
 function secretOf(at) {
   before(async () => {
@@ -128,6 +145,36 @@ describe("a visitor the website names", () => {
     const other = await at.company.ticketOf("Somebody else");
     assert.equal(other.verified, false);
     assert.notEqual(other.contact.id, ticket.contact.id);
+    await visitor.leave();
+  });
+
+  it("and leaves while something is on its way is heard no more", async () => {
+    const { visitor } = await at.meet();
+    const send = await hold(visitor.page, `${at.company.door}/messages`);
+    await visitor.say("On its way");
+    await send.isAsked;
+    await logout(visitor);
+    await send.go();
+    await visitor.tell("Somebody new");
+    assert.deepEqual(await visitor.texts(), ["Somebody new"]);
+    const ticket = await at.company.ticketOf("Somebody new");
+    assert.deepEqual((await at.company.messages(ticket)).map(({ body }) => body), ["Somebody new"]);
+    await visitor.leave();
+  });
+
+  it("and leaves while a conversation is begun leaves none", async () => {
+    const visitor = await at.visit();
+    await visitor.open();
+    const begin = await hold(visitor.page, `${at.company.door}/sessions`);
+    await visitor.say("Never begun");
+    await begin.isAsked;
+    await logout(visitor);
+    const ended = visitor.page.waitForRequest(`${at.company.door}/end`);
+    await begin.go();
+    await ended;
+    assert.equal(await kept(visitor, at, "session"), null);
+    await visitor.tell("Begun by another");
+    assert.deepEqual(await visitor.texts(), ["Begun by another"]);
     await visitor.leave();
   });
 

@@ -29,6 +29,8 @@ export class Chat {
     this.memory = memory;
     this.config = config;
     this.listeners = new Set();
+    /** Rises whenever a visitor leaves: what was begun for them has no effect on the next. */
+    this.epoch = 0;
     this.session = memory.get("session");
     /** Who the visitor is, as the website has signed it; with the page it is gone. */
     this.identity = null;
@@ -134,8 +136,9 @@ export class Chat {
 
   /** Whether the browser gave the location. */
   async shareLocation() {
+    const { epoch } = this;
     const found = await ownLocation();
-    if (found) this.say(found);
+    if (found && epoch === this.epoch) this.say(found);
     return Boolean(found);
   }
 
@@ -166,14 +169,16 @@ export class Chat {
 
   /** Who the visitor says they are. Throws a `Refused` that names the fields. */
   async introduce(visitor) {
+    const { epoch } = this;
     await this.begin(visitor);
-    this.memory.set("visitor", visitor);
+    if (epoch === this.epoch) this.memory.set("visitor", visitor);
     this.changed();
   }
 
   async end() {
-    await this.door.end(this.session.token);
-    this.ended();
+    const { session } = this;
+    await this.door.end(session.token);
+    if (this.session && this.session.id === session.id) this.ended();
   }
 
   /**
@@ -238,6 +243,7 @@ export class Chat {
 
   /** Takes everything from the screen of this tab. */
   forget() {
+    this.epoch += 1;
     this.coming = null;
     this.identity = null;
     this.session = null;
@@ -267,7 +273,12 @@ export class Chat {
     await this.memory.alone("session", async () => {
       const known = this.memory.get("session") || this.session;
       if (known) return this.adopt(known);
+      const { epoch } = this;
       const { id, token, subject } = await this.openSession(visitor);
+      if (epoch !== this.epoch) {
+        if (!subject) await this.door.end(token).catch(() => {});
+        return;
+      }
       this.memory.set("previous", null);
       this.memory.set("session", { id, token, subject });
       this.adopt({ id, token, subject });
@@ -281,7 +292,7 @@ export class Chat {
       const opened = await this.door.openSession(body, this.memory.get("previous"));
       return { ...opened, subject: identity ? subjectOf(identity) : undefined };
     } catch (refused) {
-      if (!identity || !refused.isOfIdentity) throw refused;
+      if (!identity || identity !== this.identity || !refused.isOfIdentity) throw refused;
       // It has expired in an open page, most likely. What was said is said all the same.
       this.refuseIdentity(refused);
       return this.openSession(visitor);
@@ -441,6 +452,8 @@ export class Chat {
   }
 
   async deliver(entry) {
+    // What the visitor has deleted, or has left behind, is not sent any more.
+    const isLeft = () => !this.outbox.has(entry.clientId);
     try {
       await this.begin();
     } catch (refused) {
@@ -448,14 +461,17 @@ export class Chat {
       if (refused.status === 422) this.memory.set("visitor", null);
       throw refused;
     }
+    if (isLeft()) return;
     const { token } = this.session;
     const { clientId, body, reply, file } = entry;
     try {
       const call = file
         ? this.door.sendFile(token, { clientId, body, file })
         : this.door.say(token, reply ? { reply, clientId } : { body, clientId });
-      this.merge([{ ...(await call), clientId }]);
+      const message = await call;
+      if (!isLeft()) this.merge([{ ...message, clientId }]);
     } catch (refused) {
+      if (isLeft()) return;
       const isGone = isLost(refused) || refused.status === 409;
       if (!isGone || entry.isMoved) throw refused;
       // The conversation ended meanwhile. What was said is said in a new one, a choice by its title. And only once: a

@@ -113,6 +113,7 @@ export class Outbox {
         await this.deliver(entry);
         this.attempts = 0;
       } catch (refused) {
+        if (!this.has(entry.clientId)) continue;
         if (refused.isPassing) return Math.max(refused.retryAfterMs, backoff(this.attempts++));
         entry.failed = refused.code || "failed";
         entry.status = refused.status;
