@@ -192,6 +192,30 @@ describe("a visitor the website names", () => {
   });
 });
 
+describe("the form before a conversation", () => {
+  const at = scene("--pre-chat-field", "name", "--pre-chat-field", "email");
+
+  it("is empty once its visitor has left", async () => {
+    const visitor = await at.visit();
+    await visitor.open();
+    const { widget } = visitor;
+    await widget.getByLabel("Name").fill("Vera Lima");
+    await widget.getByLabel("E-mail").fill("vera@example.com");
+    await widget.getByRole("button", { name: "Start the chat" }).click();
+    await visitor.tell("I am Vera");
+    await logout(visitor);
+    await widget.getByLabel("Name").waitFor();
+    assert.deepEqual([await widget.getByLabel("Name").inputValue(), await widget.getByLabel("E-mail").inputValue()], ["", ""]);
+    await widget.getByLabel("E-mail").fill("half of an addr");
+    await widget.getByRole("button", { name: "Start the chat" }).click();
+    await widget.getByText("Enter a valid e-mail address.").waitFor();
+    await logout(visitor);
+    assert.equal(await widget.getByLabel("E-mail").inputValue(), "");
+    assert.equal(await widget.getByText("Enter a valid e-mail address.").count(), 0);
+    await visitor.leave();
+  });
+});
+
 describe("a conversation after the one that has ended", () => {
   const at = scene();
 

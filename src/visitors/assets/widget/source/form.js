@@ -61,6 +61,15 @@ export class Form {
     this.fields[0].input.focus();
   }
 
+  /** Who was asked has left: nothing of what they wrote stays. */
+  forget() {
+    for (const { input, say } of this.fields) {
+      input.value = "";
+      say("");
+    }
+    this.trouble.textContent = "";
+  }
+
   async submit(event) {
     event.preventDefault();
     const wrong = this.fields.filter((field) => {

@@ -155,6 +155,7 @@ export class Panel {
   forget() {
     this.sheet.close();
     this.composer.forget();
+    if (this.form) this.form.forget();
     this.transcript.isAtEnd = true;
     this.announced = 0;
     this.voice.textContent = "";
