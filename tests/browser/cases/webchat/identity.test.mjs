@@ -192,6 +192,23 @@ describe("a visitor the website names", () => {
   });
 });
 
+describe("somebody else, before the first word", () => {
+  const at = scene();
+  secretOf(at);
+
+  it("finds no draft of who was named before", async () => {
+    const visitor = await at.visit({}, { identity: sign(at.secret, at.customer("Vera Lima")) });
+    await visitor.open();
+    await visitor.field.fill("of Vera alone");
+    await eventually("she is known", () => kept(visitor, at, "subject"));
+    await visitor.page.goto(at.shop.page(at.company, { identity: sign(at.secret, at.customer("Nils Berg")) }));
+    await visitor.panel.waitFor();
+    await eventually("her draft is gone", async () => (await visitor.field.inputValue()) === "");
+    assert.equal(await kept(visitor, at, "draft"), null);
+    await visitor.leave();
+  });
+});
+
 describe("the form before a conversation", () => {
   const at = scene("--pre-chat-field", "name", "--pre-chat-field", "email");
 

@@ -187,7 +187,9 @@ export class Chat {
    */
   async identify(identity) {
     const subject = subjectOf(identity);
-    const isAnother = Boolean(this.session && this.session.subject && this.session.subject !== subject);
+    // Words may be left in the browser of somebody who never had a conversation.
+    const known = (this.session && this.session.subject) || this.memory.get("subject");
+    const isAnother = Boolean(known) && known !== subject;
     // Somebody else, on the same computer: nothing of the one before is left to be read.
     if (isAnother) await this.logout();
     this.identity = identity;
@@ -196,6 +198,7 @@ export class Chat {
       const outcome = await this.memory.alone("session", () => this.present(identity, subject));
       // The visitor may have an open conversation, which the service shows only in a session.
       if (outcome && isAnother && !this.session) await this.begin().catch(() => {});
+      if (outcome && this.identity === identity) this.memory.set("subject", subject);
       if (outcome !== null) return outcome;
       await new Promise((wait) => setTimeout(wait, backoff(attempts)));
     }
@@ -235,7 +238,7 @@ export class Chat {
     const { session } = this;
     this.memory.set("session", null);
     this.forget();
-    for (const name of ["previous", "visitor", "messages", "read", "draft"]) this.memory.set(name, null);
+    for (const name of ["subject", "previous", "visitor", "messages", "read", "draft"]) this.memory.set(name, null);
     this.memory.set("forgotten", Date.now());
     // An anonymous conversation cannot be continued from anywhere; a known visitor may have theirs open on another device.
     if (session && !session.subject) await this.door.end(session.token).catch(() => {});
