@@ -95,7 +95,12 @@ export function match(pattern: string, path: string): Record<string, string> | n
     const value = given[at] ?? "";
     if (part.startsWith(":")) {
       if (!value) return null;
-      found[part.slice(1)] = decodeURIComponent(value);
+      try {
+        found[part.slice(1)] = decodeURIComponent(value);
+      } catch {
+        // Somebody has typed what is no text: there is no such page.
+        return null;
+      }
     } else if (part !== value) return null;
   }
   return found;

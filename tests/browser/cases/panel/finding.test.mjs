@@ -58,6 +58,8 @@ describe("an address", () => {
     await desk.page.goBack();
     await desk.heading("Of the other").waitFor();
     assert.equal(pathOf(desk), `/panel/c/${companyId}/tags/${tag.id}`);
+    await desk.go(`/c/${companyId}/tags/%E0`);
+    await desk.heading("Page not found").waitFor();
     await desk.go("/c/999999/tags");
     await desk.heading("Page not found").waitFor();
     await desk.link("Go to home page").click();

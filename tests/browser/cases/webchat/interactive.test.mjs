@@ -103,6 +103,22 @@ describe("an interactive message", () => {
     await visitor.leave();
   });
 
+  it("with a file whose address is in other letters than UTF-8 is shown, and so is what follows", async () => {
+    const { visitor, ticket } = await at.meet();
+    const link = "https://acme.example/caf%E9.pdf";
+    await at.company.interactive(ticket, {
+      type: "button",
+      header: { type: "document", document: { link } },
+      body: { text: "The menu" },
+      action: { buttons: [reply("yes", "I have read it")] },
+    });
+    await at.company.say(ticket, "Enjoy it");
+    await visitor.theirs("Enjoy it").waitFor();
+    const offered = visitor.widget.getByRole("link", { name: "caf%E9.pdf" });
+    assert.equal(await offered.getAttribute("href"), link);
+    await visitor.leave();
+  });
+
   it("that asks for the location sends it as a map's address", async () => {
     const { visitor, ticket } = await at.meet({
       permissions: ["geolocation"],

@@ -4,7 +4,15 @@ import { h, icon, hidden } from "./dom.js";
 import { link, safeUrl } from "./text.js";
 import { fileSize, words } from "./words.js";
 
-const nameOf = (url) => decodeURIComponent(new URL(url).pathname.split("/").pop() || "");
+/** The last part of an address, in letters; as it is where they are not those of UTF-8. */
+function nameOf(url) {
+  const name = new URL(url).pathname.split("/").pop() || "";
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
 
 /** A file to open, with its name and size. */
 export function file(url, name, size) {

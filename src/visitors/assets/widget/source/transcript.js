@@ -181,8 +181,14 @@ export class Transcript {
     let place = this.list.firstChild;
     for (const item of items) {
       let view = this.views.get(item.key);
-      if (!view) this.views.set(item.key, (view = item.make()));
-      if (view.update) view.update(item.state);
+      try {
+        if (!view) this.views.set(item.key, (view = item.make()));
+        if (view.update) view.update(item.state);
+      } catch (error) {
+        // One message that cannot be drawn keeps no other from being drawn.
+        console.error("Hotline webchat:", error);
+        if (!view) continue;
+      }
       if (view.node === place) place = place.nextSibling;
       else this.list.insertBefore(view.node, place);
     }
