@@ -239,6 +239,54 @@ describe("a file", () => {
     await visitor.leave();
   });
 
+  it("that never gets through holds up nothing that is said after it", async () => {
+    const { visitor, ticket, hello } = await at.meet();
+    let tries = 0;
+    await visitor.page.route(`${at.company.door}/messages`, (route) => {
+      if (!route.request().headers()["content-type"]?.startsWith("multipart/")) return route.fallback();
+      tries += 1;
+      return route.abort();
+    });
+    await visitor.widget.locator("input[type=file]").setInputFiles({ name: "note.txt", mimeType: "text/plain", buffer: Buffer.from("a note") });
+    await visitor.tell("After the file");
+    assert.equal(tries, 3);
+    await visitor.widget.getByText("Not sent.").waitFor();
+    await visitor.widget.getByRole("button", { name: "Try again" }).waitFor();
+    assert.deepEqual((await at.company.messages(ticket)).map(({ body }) => body), [hello, "After the file"]);
+    await visitor.leave();
+  });
+
+  it("that takes long can be deleted, and what is said after it is sent", async () => {
+    const { visitor, ticket, hello } = await at.meet();
+    await visitor.page.route(`${at.company.door}/messages`, (route) => {
+      if (!route.request().headers()["content-type"]?.startsWith("multipart/")) return route.fallback();
+      // It is never answered.
+    });
+    await visitor.widget.locator("input[type=file]").setInputFiles({ name: "note.txt", mimeType: "text/plain", buffer: Buffer.from("a note") });
+    await visitor.say("After the file");
+    await visitor.widget.getByRole("button", { name: "Delete" }).click();
+    await visitor.own("After the file").and(visitor.widget.locator("[data-state=sent]")).waitFor();
+    assert.deepEqual(await visitor.texts(), [hello, "After the file"]);
+    assert.equal((await at.company.messages(ticket)).length, 2);
+    await visitor.leave();
+  });
+
+  it("that is gone from the disk before it is sent holds up nothing", async () => {
+    const { visitor, ticket, hello } = await at.meet();
+    const folder = await mkdtemp(join(tmpdir(), "hotline-files-"));
+    const note = join(folder, "note.txt");
+    await writeFile(note, "a note");
+    await visitor.context.setOffline(true);
+    await visitor.widget.locator("input[type=file]").setInputFiles(note);
+    await visitor.own("note.txt").or(visitor.widget.locator(".own .file")).first().waitFor();
+    await rm(folder, { recursive: true });
+    await visitor.context.setOffline(false);
+    await visitor.widget.getByText("Not sent: The file has changed or is gone.").waitFor();
+    await visitor.tell("After the file");
+    assert.deepEqual((await at.company.messages(ticket)).map(({ body }) => body), [hello, "After the file"]);
+    await visitor.leave();
+  });
+
   it("that is too large or no such file is not sent, and the visitor is told why", async () => {
     const { visitor, ticket } = await at.meet();
     const folder = await mkdtemp(join(tmpdir(), "hotline-files-"));

@@ -1,5 +1,6 @@
 // One message in the transcript.
 
+import { FILE_WAITS_MS } from "./chat.js";
 import { h, hidden, icon } from "./dom.js";
 import { interactive } from "./interactive.js";
 import { media } from "./media.js";
@@ -11,7 +12,7 @@ import { fileSize, time, words } from "./words.js";
 const QUOTE_CHARACTERS_MAX = 200;
 
 /** Reasons a visitor can do something about. */
-const REASONS = { lostFile: words.lostFile, ERR_API_MEDIA_TYPE_MISMATCH: words.badFile, ERR_API_MEDIA_TYPE_UNKNOWN: words.badFile };
+const REASONS = { lostFile: words.lostFile, unreadable: words.unreadable, ERR_API_MEDIA_TYPE_MISMATCH: words.badFile, ERR_API_MEDIA_TYPE_UNKNOWN: words.badFile };
 
 function reason(entry, chat) {
   if (entry.failed === "tooLarge" || (entry.file && entry.status === 413)) return words.tooLarge(fileSize(chat.fileBytesMax));
@@ -99,6 +100,7 @@ export function bubble(message, name, chat) {
   );
   let shown = null;
   let part = null;
+  let wasLong = false;
 
   const update = ({ message, isFirst, isLast, answer, isOver }) => {
     const date = new Date(message.createdAt);
@@ -122,24 +124,27 @@ export function bubble(message, name, chat) {
 
   const mark = (message) => {
     const state = message.failed ? "failed" : !message.id ? "waiting" : message.readAt ? "read" : "sent";
-    if (node.dataset.state === state) return;
+    const isLong = state === "waiting" && Boolean(message.file) && Date.now() - message.at >= FILE_WAITS_MS;
+    if (node.dataset.state === state && isLong === wasLong) return;
     node.dataset.state = state;
+    wasLong = isLong;
     tick.setAttribute("aria-label", TICKS[state] || words.failed);
     tick.replaceChildren(icon(TICKS[state] ? state : "alert"));
-    failure.replaceChildren(...(message.failed ? trouble(message, chat) : []));
+    failure.replaceChildren(...(message.failed ? trouble(message, chat) : isLong ? [discardOf(message, chat)] : []));
   };
 
   return { node, update };
 }
 
+const discardOf = ({ clientId }, chat) => h("button", { type: "button", onclick: () => chat.outbox.remove(clientId) }, words.discard);
+
 function trouble(entry, chat) {
   const retry = () => chat.outbox.retry(entry.clientId);
-  const discard = () => chat.outbox.remove(entry.clientId);
-  const isHopeless = entry.file && (!(entry.file instanceof File) || ["tooLarge", "empty", "ERR_API_MEDIA_EMPTY"].includes(entry.failed));
+  const isHopeless = entry.file && (!(entry.file instanceof File) || ["tooLarge", "empty", "unreadable", "ERR_API_MEDIA_EMPTY"].includes(entry.failed));
   return [
     h("span", {}, [words.failed, reason(entry, chat)].filter(Boolean).join(": ").replace(/([^.])$/, "$1.")),
     isHopeless ? null : h("button", { type: "button", onclick: retry }, words.retry),
-    h("button", { type: "button", onclick: discard }, words.discard),
+    discardOf(entry, chat),
   ].filter(Boolean);
 }
 

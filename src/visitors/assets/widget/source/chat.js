@@ -1,6 +1,7 @@
 // The conversation as this tab knows it: its session, its messages, what waits to be sent. Knows no element of the page.
 
 import { backoff } from "./backoff.js";
+import { Refused } from "./door.js";
 import { History } from "./history.js";
 import { Line } from "./line.js";
 import { page, subjectOf, utm } from "./origin.js";
@@ -16,6 +17,12 @@ const AVAILABILITY_EVERY_MS = 60_000;
 
 /** Messages that are kept over a reload, to be shown before the service answers. */
 const KEPT_MESSAGES_MAX = 100;
+
+/** How often a file is sent that the line loses while other calls pass: what is said after it waits no longer. */
+const FILE_TRIES_MAX = 3;
+
+/** How long a file is on its way until its visitor may want it no more. */
+export const FILE_WAITS_MS = 3_000;
 
 /** An agent's typing fades unless it is renewed. */
 const TYPING_FADES_MS = 6_000;
@@ -128,6 +135,7 @@ export class Chat {
       entry.failed = file.size ? "tooLarge" : "empty";
       this.changed();
     }
+    setTimeout(() => this.changed(), FILE_WAITS_MS);
   }
 
   get fileBytesMax() {
@@ -464,17 +472,22 @@ export class Chat {
       if (refused.status === 422) this.memory.set("visitor", null);
       throw refused;
     }
+    const { clientId, body, reply, file } = entry;
+    if (file && !(await isReadable(file))) throw new Refused(400, { code: "unreadable" });
     if (isLeft()) return;
     const { token } = this.session;
-    const { clientId, body, reply, file } = entry;
     try {
       const call = file
-        ? this.door.sendFile(token, { clientId, body, file })
+        ? this.door.sendFile(token, entry)
         : this.door.say(token, reply ? { reply, clientId } : { body, clientId });
       const message = await call;
       if (!isLeft()) this.merge([{ ...message, clientId }]);
     } catch (refused) {
       if (isLeft()) return;
+      if (file && refused.status === 0 && this.isLinked) {
+        entry.losses = (entry.losses || 0) + 1;
+        if (entry.losses % FILE_TRIES_MAX === 0) throw new Refused(400);
+      }
       const isGone = isLost(refused) || refused.status === 409;
       if (!isGone || entry.isMoved) throw refused;
       // The conversation ended meanwhile. What was said is said in a new one, a choice by its title. And only once: a
@@ -511,6 +524,9 @@ export class Chat {
     this.memory.set("messages", messages.length ? messages : null);
   }
 }
+
+/** Whether a file is still there, as it was when it was attached. */
+const isReadable = (file) => file.slice(0, 1).arrayBuffer().then(() => true, () => false);
 
 /** Whether the door no longer knows the token. */
 const isLost = (refused) => refused.status === 401 && !refused.isOfIdentity;

@@ -58,13 +58,14 @@ export class Door {
 
   say = (token, body) => this.call("POST", "/messages", { token, body });
 
-  /** One file, with the words that go with it. */
-  sendFile(token, { clientId, body, file }) {
+  /** One file, with the words that go with it; `stop` of the entry is its `AbortController`. */
+  sendFile(token, entry) {
+    const { clientId, body, file } = entry;
     const form = new FormData();
     form.append("clientId", clientId);
     if (body) form.append("body", body);
     form.append("medias", file, file.name);
-    return this.call("POST", "/messages", { token, form });
+    return this.call("POST", "/messages", { token, form, given: (entry.stop = new AbortController()) });
   }
 
   /** Everything after a message, page by page. */
@@ -85,11 +86,10 @@ export class Door {
     return (await this.request(...request)).data;
   }
 
-  async request(method, path, { token, body, form } = {}) {
+  async request(method, path, { token, body, form, given = new AbortController() } = {}) {
     const headers = {};
     if (token) headers.Authorization = `Bearer ${token}`;
     if (body) headers["Content-Type"] = "application/json";
-    const given = new AbortController();
     const timer = setTimeout(() => given.abort(), form ? UPLOAD_TIME_MAX_MS : ANSWER_TIME_MAX_MS);
     try {
       const answer = await fetch(this.base + path, {

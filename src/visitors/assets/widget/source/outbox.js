@@ -49,7 +49,10 @@ export class Outbox {
 
   /** Its message is there, or the visitor does not want it any more. */
   remove(clientId) {
+    const entry = this.entries.get(clientId);
     if (!this.entries.delete(clientId)) return;
+    // A file that is on its way holds up the next.
+    if (entry.stop) entry.stop.abort();
     this.memory.set(NAME + clientId, null);
     this.keepFiles();
     this.changed();
