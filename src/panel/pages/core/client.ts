@@ -90,18 +90,42 @@ const BESIDE_COMPANIES = /^\/(companies|installation|session|account|links)(\/|$
 /** A key for one change. `crypto.randomUUID` exists in secure contexts alone, and the panel is served over plain HTTP as well. */
 const newKey = (): string => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
-/** Changes without an answer, of which nobody knows whether they were made: the keys they were sent with. */
-const unanswered = new Map<string, string>();
+/** A change without an answer, of which nobody knows whether it was made: the key it was sent with, and where and when. */
+interface Unanswered {
+  key: string;
+  /** The company and the path. */
+  place: string;
+  at: number;
+}
+
+const unanswered = new Map<string, Unanswered>();
 /** Changes of which the keys are kept; the oldest goes first. */
 const UNANSWERED_MAX = 20;
+/** How long a key is kept: who makes the same change later means another one. */
+const UNANSWERED_MS = 5 * 60_000;
 
 /** The same change has the same key until it is answered: who tries again does not make a second record. */
-function keyOf(change: string): string {
-  const key = unanswered.get(change) ?? newKey();
-  unanswered.set(change, key);
+function keyOf(change: string, place: string): string {
+  const known = unanswered.get(change);
+  const key = known && Date.now() - known.at < UNANSWERED_MS ? known.key : newKey();
+  unanswered.delete(change);
+  unanswered.set(change, { key, place, at: Date.now() });
   const oldest = unanswered.keys().next();
   if (unanswered.size > UNANSWERED_MAX && !oldest.done) unanswered.delete(oldest.value);
   return key;
+}
+
+/**
+ * A change was answered. What was sent to the same place before, without an answer, may be wanted again after it: under its first key it would
+ * be answered as it was then, and not be made. A creation undoes none of those before it.
+ */
+function answered(method: Method, change: string, place: string): void {
+  unanswered.delete(change);
+  if (method !== "PUT" && method !== "DELETE") return;
+  const above = method === "DELETE" ? place.slice(0, place.lastIndexOf("/")) : place;
+  for (const [other, it] of unanswered) {
+    if (it.place === place || it.place === above) unanswered.delete(other);
+  }
 }
 
 async function once(method: Method, path: string, call: Call, [company, key]: [number | null, string]): Promise<Response> {
@@ -126,8 +150,9 @@ export async function exchange(method: Method, path: string, call: Call = {}): P
   // Sent again after signing in, a change has the same company and key: it is made once, where it was meant to be made.
   const whose = call.company === undefined ? company : call.company;
   const change = JSON.stringify([whose, method, path, call.body]);
+  const place = `${whose ?? ""} ${path}`;
   const isKeyed = (method === "POST" || method === "PUT") && !call.quiet;
-  const key = isKeyed ? keyOf(change) : newKey();
+  const key = isKeyed ? keyOf(change, place) : newKey();
   for (;;) {
     let response: Response;
     try {
@@ -137,7 +162,7 @@ export async function exchange(method: Method, path: string, call: Call = {}): P
       throw new Refused(0, "", "", null, null);
     }
     if (response.status === 204) {
-      unanswered.delete(change);
+      answered(method, change, place);
       return null;
     }
     let answer: unknown = null;
@@ -152,7 +177,7 @@ export async function exchange(method: Method, path: string, call: Call = {}): P
       await signInAgain();
       continue;
     }
-    unanswered.delete(change);
+    answered(method, change, place);
     if (response.ok) return answer;
     const error = (answer as { error?: { code?: string; message?: string; details?: unknown } } | null)?.error;
     const retryAfter = Number(response.headers.get("Retry-After")) || null;

@@ -70,6 +70,30 @@ describe("what is interrupted", () => {
     await desk.leave();
   });
 
+  it("is made once more after another change was made there", async () => {
+    const tag = await at.company.data("POST", "/tags", { name: "Zero" });
+    const desk = await at.open(`/tags/${tag.id}`);
+    const named = async (name) => {
+      await desk.fill({ Name: name });
+      await desk.button("Save").click();
+    };
+    let lost = 0;
+    await desk.page.route(`**/panel/api/v1/tags/${tag.id}`, async (route) => {
+      if (route.request().method() !== "PUT" || lost > 0) return route.continue();
+      lost += 1;
+      await route.fetch();
+      await route.abort();
+    });
+    await named("One");
+    await desk.page.getByRole("alert").filter({ hasText: "Can't reach the server" }).waitFor();
+    await named("Two");
+    await desk.heading("Two").waitFor();
+    await named("One");
+    await desk.heading("One").waitFor();
+    assert.equal((await at.company.data("GET", `/tags/${tag.id}`)).name, "One");
+    await desk.leave();
+  });
+
   it("leaves nothing to somebody else, whose own session may end as well", async () => {
     const [first, second] = [await at.company.person("Administrator", { name: "First" }), await at.company.person("Administrator", { name: "Second" })];
     const desk = await at.open("/quick-messages/new", { person: first });
