@@ -3,7 +3,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useMemo } from "preact/hooks";
+import { useEffect, useId, useMemo, useRef } from "preact/hooks";
 
 import { Refused } from "../core/client";
 import { draft, dropDraft, keepDraft, type Values } from "../core/drafts";
@@ -46,6 +46,8 @@ export function Form(props: FormProps) {
   );
   const kept = useMemo(() => draft(name), [name]);
   const values = useSignal<Values>({ ...initial, ...kept });
+  /** Fields that somebody has typed in and not saved; all others follow the record. */
+  const typed = useRef(new Set(Object.keys(kept ?? {})));
   const isRestored = useSignal(Boolean(kept));
   const errors = useSignal<Record<string, string>>({});
   const failure = useSignal("");
@@ -58,12 +60,21 @@ export function Form(props: FormProps) {
   const change = (field: Field, value: unknown) => {
     values.value = { ...values.value, [field.name]: value };
     if (errors.value[field.name]) errors.value = { ...errors.value, [field.name]: "" };
+    if (JSON.stringify(value) === JSON.stringify(initial[field.name])) typed.current.delete(field.name);
+    else typed.current.add(field.name);
+    keep();
+  };
+  const ofTyped = () => Object.fromEntries(Object.entries(values.value).filter(([at]) => typed.current.has(at)));
+  /** Of what is not typed over, a draft would undo what others change meanwhile. */
+  const keep = () => {
     const secret = fields.filter(({ kind }) => NEVER_KEPT.includes(kind)).map((it) => it.name);
-    const kept = Object.entries(values.value).filter(([at]) => !secret.includes(at));
+    const kept = Object.entries(ofTyped()).filter(([at]) => !secret.includes(at));
     if (kept.length) keepDraft(name, Object.fromEntries(kept));
+    else dropDraft(name);
   };
   const discard = () => {
     dropDraft(name);
+    typed.current.clear();
     values.value = initial;
     isRestored.value = false;
     errors.value = {};
@@ -117,7 +128,7 @@ export function Form(props: FormProps) {
 
   // The record was read anew: what was not typed over follows.
   useEffect(() => {
-    if (!draft(name)) values.value = initial;
+    values.value = { ...initial, ...ofTyped() };
   }, [initial]);
 
   return (

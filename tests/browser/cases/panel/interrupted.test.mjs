@@ -117,6 +117,23 @@ describe("what is interrupted", () => {
     await desk.leave();
   });
 
+  it("undoes nothing that somebody else has changed meanwhile", async () => {
+    const quick = await at.company.data("POST", "/quick-messages", { shortcut: "before", message: "As it was." });
+    const path = `/quick-messages/${quick.id}`;
+    const desk = await at.open(path);
+    await desk.fill({ Message: "As I want it." });
+    await desk.turnTo("/");
+    await at.company.data("PUT", path, { shortcut: "after" });
+    await desk.turnTo(path);
+    await desk.text("Unsaved changes restored.").waitFor();
+    assert.deepEqual([await desk.field("Shortcut").inputValue(), await desk.field("Message").inputValue()], ["after", "As I want it."]);
+    await desk.button("Save").click();
+    await desk.notice("Saved.").waitFor();
+    const { shortcut, message } = await at.company.data("GET", path);
+    assert.deepEqual([shortcut, message], ["after", "As I want it."]);
+    await desk.leave();
+  });
+
   it("stays with its company when another one is opened: what is typed", async () => {
     const [one, other] = await companies();
     const desk = await installer();
