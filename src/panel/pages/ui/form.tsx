@@ -44,6 +44,8 @@ export function Form(props: FormProps) {
     () => Object.fromEntries(fields.map((field) => [field.name, record ? toValue(field, record) : initialOf(field)])),
     [record],
   );
+  const newest = useRef(initial);
+  newest.current = initial;
   const kept = useMemo(() => draft(name), [name]);
   const values = useSignal<Values>({ ...initial, ...kept });
   /** Fields that somebody has typed in and not saved; all others follow the record. */
@@ -115,10 +117,16 @@ export function Form(props: FormProps) {
       if (field.isFixed && !isNew) continue;
       if (props.isWhole ? true : isNew ? !isNothing : !isSame) body[field.name] = next;
     }
+    const sent = values.value;
     try {
-      await props.submit(body, values.value);
-      dropDraft(name);
+      await props.submit(body, sent);
       isRestored.value = false;
+      // What was typed since it was sent is not saved yet, and stays.
+      const later = isNew ? [] : Object.keys(sent).filter((at) => values.value[at] !== sent[at]);
+      typed.current = new Set(later);
+      keep();
+      // Where the record was read anew on the way, its own spelling of what was saved.
+      if (newest.current !== initial) values.value = { ...newest.current, ...ofTyped() };
     } catch (failed) {
       refused(failed);
     } finally {

@@ -134,6 +134,30 @@ describe("what is interrupted", () => {
     await desk.leave();
   });
 
+  it("loses nothing of what is typed while it is saved", async () => {
+    const quick = await at.company.data("POST", "/quick-messages", { shortcut: "slow", message: "As it was." });
+    const path = `/quick-messages/${quick.id}`;
+    const desk = await at.open(path);
+    let letGo;
+    const held = new Promise((done) => (letGo = done));
+    await desk.page.route(`**/panel/api/v1${path}`, async (route) => {
+      if (route.request().method() === "PUT") await held;
+      await route.continue();
+    });
+    await desk.fill({ Shortcut: "slower" });
+    await desk.button("Save").click();
+    await desk.page.locator("form[aria-busy=true]").waitFor();
+    await desk.fill({ Message: "Typed meanwhile." });
+    letGo();
+    await desk.notice("Saved.").waitFor();
+    await desk.heading("slower").waitFor();
+    assert.equal(await desk.field("Message").inputValue(), "Typed meanwhile.");
+    await desk.button("Save").click();
+    await eventually("it is saved as well", async () => (await at.company.data("GET", path)).message === "Typed meanwhile.");
+    assert.equal((await at.company.data("GET", path)).shortcut, "slower");
+    await desk.leave();
+  });
+
   it("stays with its company when another one is opened: what is typed", async () => {
     const [one, other] = await companies();
     const desk = await installer();
