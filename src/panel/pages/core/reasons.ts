@@ -1,7 +1,7 @@
 // Why the service refuses something, in the reader's language.
 
 import { Refused } from "./client";
-import { count, counted, list, language, say, type Counted, type Text } from "./text";
+import { counted, list, language, say, type Counted, type Text } from "./text";
 import { words } from "./words";
 
 /** Phrases of the API that follow a field's name. What is not here is said as the API says it. */
@@ -58,17 +58,47 @@ export function reason(phrase: string): string {
   return `${phrase.charAt(0).toUpperCase()}${phrase.slice(1)}.`;
 }
 
-/** What stands in the way of a deletion. */
+/** What the service counts: records in the way of a change, or as many of them as there may be. */
 const TYPES: Record<string, Counted> = {
-  ticket: { one: ["{count} open conversation", "{count} conversa aberta", "{count} conversación abierta"], other: ["{count} open conversations", "{count} conversas abertas", "{count} conversaciones abiertas"] },
+  ticket: { one: ["{count} conversation", "{count} conversa", "{count} conversación"], other: ["{count} conversations", "{count} conversas", "{count} conversaciones"] },
+  openTicket: { one: ["{count} open conversation", "{count} conversa aberta", "{count} conversación abierta"], other: ["{count} open conversations", "{count} conversas abertas", "{count} conversaciones abiertas"] },
   channel: { one: ["{count} channel", "{count} canal", "{count} canal"], other: ["{count} channels", "{count} canais", "{count} canales"] },
+  queue: { one: ["{count} queue", "{count} fila", "{count} cola"], other: ["{count} queues", "{count} filas", "{count} colas"] },
   user: { one: ["{count} user", "{count} usuário", "{count} usuario"], other: ["{count} users", "{count} usuários", "{count} usuarios"] },
+  contact: { one: ["{count} contact", "{count} contato", "{count} contacto"], other: ["{count} contacts", "{count} contatos", "{count} contactos"] },
   wrapupType: { one: ["{count} wrap-up type", "{count} tipo de encerramento", "{count} tipo de cierre"], other: ["{count} wrap-up types", "{count} tipos de encerramento", "{count} tipos de cierre"] },
+  globalVariable: { one: ["{count} variable", "{count} variável", "{count} variable"], other: ["{count} variables", "{count} variáveis", "{count} variables"] },
+  webhook: { one: ["{count} webhook", "{count} webhook", "{count} webhook"], other: ["{count} webhooks", "{count} webhooks", "{count} webhooks"] },
+  token: { one: ["{count} token", "{count} token", "{count} token"], other: ["{count} tokens", "{count} tokens", "{count} tokens"] },
   card: { one: ["{count} card", "{count} card", "{count} tarjeta"], other: ["{count} cards", "{count} cards", "{count} tarjetas"] },
+  crmBoardList: { one: ["{count} stage", "{count} etapa", "{count} etapa"], other: ["{count} stages", "{count} etapas", "{count} etapas"] },
   session: { one: ["{count} active visitor session", "{count} sessão de visitante ativa", "{count} sesión de visitante activa"], other: ["{count} active visitor sessions", "{count} sessões de visitantes ativas", "{count} sesiones de visitantes activas"] },
   campaign: { one: ["{count} campaign", "{count} campanha", "{count} campaña"], other: ["{count} campaigns", "{count} campanhas", "{count} campañas"] },
   schedule: { one: ["{count} scheduled message", "{count} mensagem agendada", "{count} mensaje programado"], other: ["{count} scheduled messages", "{count} mensagens agendadas", "{count} mensajes programados"] },
+  record: { one: ["{count} record", "{count} registro", "{count} registro"], other: ["{count} records", "{count} registros", "{count} registros"] },
 };
+
+/** What stands in the way of another change than a deletion. */
+const COUNTED_CONFLICTS: Record<string, Text> = {
+  limit: ["You already have the maximum of {what}.", "Você já tem o máximo de {what}.", "Ya tiene el máximo de {what}."],
+  too_many: ["You already have the maximum of {what}.", "Você já tem o máximo de {what}.", "Ya tiene el máximo de {what}."],
+  has_values: ["Can't change the type: the field has values in {what}.", "Não é possível mudar o tipo: o campo tem valores em {what}.", "No se puede cambiar el tipo: el campo tiene valores en {what}."],
+  options_in_use: ["Can't remove options that are in use in {what}.", "Não é possível remover opções em uso em {what}.", "No se pueden quitar opciones en uso en {what}."],
+};
+
+/** Records that count, and that the reader may not see. */
+const UNSEEN: Text = ["records that you can't see", "registros que você não pode ver", "registros que usted no puede ver"];
+
+/** A type as the service names it: `wrap-up type`, or `wrapupType`. */
+const camel = (type: string) => type.replace(/-/g, "").replace(/ (\w)/g, (_, letter: string) => letter.toUpperCase());
+
+function inTheWay(failed: Refused): string {
+  const why = reasonOf(failed.details);
+  const what = failed.by
+    .filter((it) => it.count > 0)
+    .map((it) => counted(it.count, TYPES[why === "open_tickets" && it.type === "ticket" ? "openTicket" : camel(it.type)] ?? TYPES.record!));
+  return say(COUNTED_CONFLICTS[why] ?? words.inTheWay, { what: what.length ? list(what) : say(UNSEEN) });
+}
 
 /** Why a change does not fit how things are, by the API's word for it. */
 const CONFLICTS: Record<string, Text> = {
@@ -93,10 +123,7 @@ export function explain(failed: unknown): string {
   if (failed.status === 404) return say(words.gone);
   if (failed.status === 403) return language.value === "en" && failed.message ? failed.message : say(words.forbidden);
   if (failed.status >= 500) return say(words.broken, { message: failed.message });
-  if (failed.by.length) {
-    const what = failed.by.map((it) => (TYPES[it.type] ? counted(it.count, TYPES[it.type]!) : `${count(it.count)} ${it.type}`));
-    return say(words.inTheWay, { what: list(what) });
-  }
+  if (failed.by.length) return inTheWay(failed);
   if (failed.fields.length) return say(words.fieldsWrong);
   const conflict = CONFLICTS[reasonOf(failed.details)];
   if (failed.status === 409 && conflict) return say(conflict);

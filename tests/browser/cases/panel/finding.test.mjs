@@ -247,6 +247,37 @@ describe("a channel that was just made", () => {
 describe("what is counted", () => {
   const at = panel();
 
+  it("is said as what it is: in use, in the way of another change, or as many as there may be", async () => {
+    const desk = await at.open("/", { locale: "en-US" });
+    const queue = await at.company.data("POST", "/queues", { name: "In the way", color: "#0f766e" });
+    const told = async (method, path, reason, by) => {
+      await desk.page.unrouteAll();
+      const json = { error: { code: "ERR_API_CONFLICT", message: "no", details: { state: "no", reason, by } } };
+      await desk.page.route(`**/panel/api/v1${path}`, (route) => (route.request().method() === method ? route.fulfill({ status: 409, json }) : route.fallback()));
+    };
+    const deleted = async (by, reason, text) => {
+      await told("DELETE", `/queues/${queue.id}`, reason, by);
+      await desk.go(`/queues/${queue.id}`);
+      await desk.button("Delete").click();
+      await desk.dialog().getByRole("button", { name: "Delete" }).click();
+      await desk.dialog().getByText(text, { exact: true }).waitFor();
+    };
+    await deleted([{ type: "ticket", count: 2 }, { type: "channel", count: 0 }], "open_tickets", "Can't delete: in use by 2 open conversations.");
+    await deleted([{ type: "ticket", count: 3 }], "in_use", "Can't delete: in use by 3 conversations.");
+    await deleted([{ type: "something new", count: 1 }], "in_use", "Can't delete: in use by 1 record.");
+    const changed = async (path, type, reason, text) => {
+      await told("POST", path, reason, [{ type, count: 1_000 }]);
+      await desk.go(`${path}/new`);
+      await desk.button("Create").click();
+      await desk.page.getByRole("alert").getByText(text, { exact: true }).waitFor();
+    };
+    await changed("/webhooks", "webhook", "limit", "You already have the maximum of 1,000 webhooks.");
+    await changed("/wrapup-types", "wrap-up type", "limit", "You already have the maximum of 1,000 wrap-up types.");
+    await changed("/tags", "contact", "has_values", "Can't change the type: the field has values in 1,000 contacts.");
+    await changed("/tags", "card", "options_in_use", "Can't remove options that are in use in 1,000 cards.");
+    await desk.leave();
+  });
+
   it("is inflected as each language does", async () => {
     const queue = await at.company.data("POST", "/queues", { name: "Counted", color: "#0f766e" });
     const desk = await at.open("/");
