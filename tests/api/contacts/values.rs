@@ -33,7 +33,8 @@ async fn values_are_merged_by_key_and_null_clears() {
     let last = put(json!([{"key": "size", "value": "1"}, {"key": "size", "value": "2"}])).await;
     assert_eq!(values(&last), [("size", "2"), ("colours", "[\"Blue\"]")]);
     assert_eq!(values(&put(json!([])).await).len(), 2);
-    assert_eq!(values(&put(json!(null)).await).len(), 2);
+    let refused = app.api.put(&format!("{PATH}/{}", id(made)), json!({"customFields": null})).await;
+    assert_eq!(refused.invalid_fields(), ["customFields"]);
     // A field is renamed, and the value stays.
     app.api.put(&format!("/custom-fields/{size}"), json!({"name": "Shoe size"})).await.data(200);
     assert_eq!(shown(&app.api, id(made)).await["customFields"][0]["name"], "Shoe size");
