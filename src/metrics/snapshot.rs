@@ -162,6 +162,8 @@ impl MetricsSnapshot {
         };
         writer.counter("http_unauthorized_total", "Requests with a missing or invalid token (401)", with(401))?;
         writer.counter("http_rate_limited_total", "Requests above their company's rate limit (429)", with(429))?;
+        // Exists from the start, so that an alert on its increase sees the first one.
+        writer.counter("http_internal_errors_total", "Requests answered with an internal error (500)", with(500))?;
         writer.counter(
             "http_idempotent_replays_total",
             "Retries answered with the recorded response",

@@ -88,6 +88,7 @@ async fn refusals_at_the_door_and_retries_count_and_keep_their_route() {
     assert_eq!(seen.value("hotline_http_idempotent_replays_total"), 2.0);
     assert_eq!(seen.value(&requests("/api/v1/tags", "POST", 201)), 3.0);
     assert_eq!(seen.value("hotline_http_rate_limited_total"), 0.0);
+    assert_eq!(seen.value("hotline_http_internal_errors_total"), 0.0, "it has no value before the first error");
 
     sqlx::query("update companies set rate_per_minute = 1").execute(&app.db).await.expect("rate");
     eventually("the rate is seen", || async { app.api.get("/channels").await.status == 429 }).await;

@@ -3,10 +3,15 @@
 use serde_json::json;
 
 use crate::support::OwnApp;
+use crate::support::figures::Figures;
+use crate::support::service::TestOptions;
 
 #[actix_web::test]
 async fn a_panic_in_an_actor_costs_one_call_and_nothing_else() {
-    let app = OwnApp::start().await;
+    let app = OwnApp::start_with(TestOptions { metrics: true, ..TestOptions::default() }).await;
+    let figures = app.service.metrics.as_ref().expect("figures are served").address;
+    let errors = async || Figures::of(figures).await.value("hotline_http_internal_errors_total");
+    assert_eq!(errors().await, 0.0);
     let ticket = app.ticket("5511900000001").await;
     let other = app.ticket("5511900000002").await;
     let send = |ticket, body: &str| json!({"ticketId": ticket, "type": "text", "body": body});
@@ -16,6 +21,7 @@ async fn a_panic_in_an_actor_costs_one_call_and_nothing_else() {
     let broken = app.api.post(&format!("/tickets/{ticket}/transfer"), json!({"queueId": app.company.sales})).await;
     broken.error(500, "ERR_API_INTERNAL");
     assert!(!broken.body.to_string().contains("a defect"), "the defect shows: {}", broken.body);
+    assert_eq!(errors().await, 1.0);
 
     // The next call finds the last durable state: the message is there, the transfer is not.
     let shown = app.api.get(&format!("/tickets/{ticket}")).await;
