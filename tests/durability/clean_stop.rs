@@ -38,6 +38,7 @@ async fn sigterm_under_load_flushes_everything_and_the_next_start_replays_nothin
 
     let process = Process::serve(folder.path());
     assert_eq!(process.replayed(), 0, "something was left in the journal");
+    assert!(!process.log().contains("creation was interrupted"), "nothing was: {}", process.log());
     let api = Api::new(process.address, &company.key);
     for conversation in &conversations {
         conversation.check(&api).await;

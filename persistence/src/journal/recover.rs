@@ -70,7 +70,12 @@ pub fn open_locked(dir: &Path, options: Options, lock: DirLock) -> Result<Recove
     }
     // Everything was verified, so the directory may be changed from here on.
     for path in leftovers.iter().chain(unfinished.iter().map(|(_, path)| path)) {
-        tracing::info!(file = %path.display(), "removing a journal file whose creation was interrupted");
+        let file = path.display();
+        if segment::is_prepared(path) {
+            tracing::debug!(%file, "removing a file that an earlier run had prepared for its next segment");
+        } else {
+            tracing::info!(%file, "removing a journal file whose creation was interrupted");
+        }
         segment::remove(&dir, path).map_err(JournalError::io("remove", path))?;
     }
     let id = match existing_id {

@@ -102,6 +102,11 @@ fn is_permanent(name: &str) -> bool {
     [ID_FILE, LOCK_FILE, CONFIRMED_FILE].contains(&name)
 }
 
+/// Whether it was made ahead of time for a later segment: each run leaves some.
+pub(super) fn is_prepared(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| is_spare(name) || name == RESERVE_FILE)
+}
+
 fn is_leftover(name: &str) -> bool {
     is_spare(name) || [INLINE_FILE, ID_NEW_FILE, RESERVE_FILE, CONFIRMED_NEW_FILE].contains(&name)
 }
@@ -147,7 +152,7 @@ impl Deref for SegmentPath {
 pub(super) struct SegmentList {
     /// Sorted by first sequence.
     pub segments: Vec<(Seq, PathBuf)>,
-    /// Temporary files left by a crash.
+    /// Files that a crash left, or a run had prepared for its next segments.
     pub leftovers: Vec<PathBuf>,
 }
 
