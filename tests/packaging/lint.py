@@ -61,6 +61,22 @@ def render(values_file):
                     yield f"{values_file.name} {document['kind']} {document['metadata']['name']}", document
 
 
+def check_options(values_file, documents):
+    """Commands in the pod have the options of the service: each is a variable, and none an argument of `serve` alone."""
+    values = yaml.safe_load(values_file.read_text())
+    container = documents["StatefulSet"]["spec"]["template"]["spec"]["containers"][0]
+    variables = {variable["name"]: variable.get("value") for variable in container["env"]}
+    expected = {f"HOTLINE_{name.replace('-', '_').upper()}": str(value).lower() if isinstance(value, bool) else str(value)
+                for name, value in values.get("options", {}).items()}
+    if values.get("keyFile"):
+        expected["HOTLINE_KEY_FILE"] = "/etc/hotline/keys/secrets.key"
+    wrong = {name: variables.get(name) for name, value in expected.items() if variables.get(name) != value}
+    if wrong or container["args"] != ["serve"]:
+        fail(f"{values_file.name} options as variables", f"{wrong}, {container['args']}")
+    else:
+        print(f"ok   {values_file.name} options as variables")
+
+
 def chart():
     """The chart: by Helm's linter, then each manifest by the schemas of Kubernetes."""
     for values_file in sorted((CHART / "ci").glob("*.yaml")):
@@ -70,7 +86,9 @@ def chart():
             fail(f"helm lint {values_file.name}", messages)
         else:
             print(f"ok   helm lint {values_file.name}")
-        for name, document in render(values_file):
+        rendered = list(render(values_file))
+        check_options(values_file, {document["kind"]: document for _, document in rendered})
+        for name, document in rendered:
             if document["kind"] == "ServiceMonitor":
                 continue
             try:
