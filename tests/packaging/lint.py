@@ -77,6 +77,17 @@ def check_options(values_file, documents):
         print(f"ok   {values_file.name} options as variables")
 
 
+def check_ports(values_file, documents):
+    """Metrics, which need no token, are never a port of the Service that may be public."""
+    services = [document for document in documents if document["kind"] == "Service"]
+    ports = {port["name"]: service for service in services for port in service["spec"]["ports"]}
+    metrics, public = ports["metrics"], ports["http"]
+    if metrics is public or metrics["spec"]["type"] != "ClusterIP":
+        fail(f"{values_file.name} metrics within the cluster", metrics["metadata"]["name"])
+    else:
+        print(f"ok   {values_file.name} metrics within the cluster")
+
+
 def chart():
     """The chart: by Helm's linter, then each manifest by the schemas of Kubernetes."""
     for values_file in sorted((CHART / "ci").glob("*.yaml")):
@@ -88,6 +99,7 @@ def chart():
             print(f"ok   helm lint {values_file.name}")
         rendered = list(render(values_file))
         check_options(values_file, {document["kind"]: document for _, document in rendered})
+        check_ports(values_file, [document for _, document in rendered])
         for name, document in rendered:
             if document["kind"] == "ServiceMonitor":
                 continue
