@@ -8,7 +8,7 @@ use std::io::{Error as IoError, ErrorKind, Write};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
-use hotline_persistence::error::{Reach, is_outage};
+use hotline_persistence::error::{Reach, is_outage, without_values};
 use hotline_persistence::journal::JournalError;
 use hotline_persistence::migration::SchemaError;
 use hotline_persistence::sealed::KeyError;
@@ -142,15 +142,19 @@ fn is_json() -> bool {
 }
 
 /// The error and its causes: many errors name only the attempt, and leave the reason to their source.
-pub fn chain(failure: &dyn StdError) -> String {
-    let mut message = failure.to_string();
-    let mut source = failure.source();
-    while let Some(cause) = source {
-        let reason = cause.to_string();
-        if !message.contains(&reason) {
+pub fn chain(failure: &(dyn StdError + 'static)) -> String {
+    let mut message = String::new();
+    let mut next = Some(failure);
+    while let Some(error) = next {
+        let statement = error.downcast_ref::<sqlx::Error>();
+        let reason = statement.map_or_else(|| error.to_string(), without_values);
+        if message.is_empty() {
+            message = reason;
+        } else if !message.contains(&reason) {
             message = format!("{message}: {reason}");
         }
-        source = cause.source();
+        // The cause of a failed statement is PostgreSQL's text again, with a line of its source.
+        next = error.source().filter(|_| statement.is_none());
     }
     message
 }
@@ -381,6 +385,43 @@ mod tests {
         for (failure, exit) in failures {
             assert_eq!(classify(&*failure), exit, "{failure}");
         }
+    }
+
+    /// As the library shows an error of PostgreSQL.
+    #[derive(Debug, thiserror::Error)]
+    #[error("{0} at line 1234")]
+    struct Reported(&'static str);
+
+    impl sqlx::error::DatabaseError for Reported {
+        fn message(&self) -> &str {
+            self.0
+        }
+
+        fn kind(&self) -> sqlx::error::ErrorKind {
+            sqlx::error::ErrorKind::Other
+        }
+
+        fn as_error(&self) -> &(dyn StdError + Send + Sync + 'static) {
+            self
+        }
+
+        fn as_error_mut(&mut self) -> &mut (dyn StdError + Send + Sync + 'static) {
+            self
+        }
+
+        fn into_error(self: Box<Self>) -> Box<dyn StdError + Send + Sync + 'static> {
+            self
+        }
+    }
+
+    #[test]
+    fn the_cause_of_a_failed_statement_has_no_line_of_postgresqls_source() {
+        let statement = || sqlx::Error::Database(Box::new(Reported("permission denied for table companies")));
+        let cluster = ClusterError::Database { action: "read its settings", source: statement() };
+        let expected = "PostgreSQL reports: permission denied for table companies";
+        assert_eq!(chain(&statement()), expected);
+        let message = chain(&ServiceError::Postgres(cluster));
+        assert!(message.ends_with(&format!("could not read its settings: {expected}")), "{message}");
     }
 
     #[test]

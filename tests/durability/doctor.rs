@@ -120,6 +120,14 @@ async fn a_doctor_names_what_a_database_lacks() {
     let found = problems(&lines);
     assert!(code == Some(1) && found.iter().any(|(check, _)| *check == "database"), "{found:?}");
     assert!(!format!("{lines:?}").contains("hidden"), "a password is printed");
+
+    // A private one whose lock cannot be opened: the cause is named, not the attempt alone.
+    for name in ["postgres", "postgres.lock"] {
+        std::fs::create_dir(folder.path().join(name)).expect("a folder");
+    }
+    let (_, lines) = examine(doctor(folder.path(), &["--offline", "--listen", &address])).await;
+    let found = problems(&lines);
+    assert!(found.iter().any(|(check, found)| *check == "database" && found.contains("(os error ")), "{found:?}");
     database.drop().await;
 }
 

@@ -12,7 +12,7 @@ use hotline_persistence::{PgPool, schema};
 
 use super::database::connect;
 use super::findings::{Finding, finish};
-use super::{Failure, GlobalArgs};
+use super::{Failure, GlobalArgs, failure};
 use crate::config::ServeArgs;
 use crate::service::Settings;
 
@@ -36,7 +36,7 @@ pub async fn run(args: DoctorArgs, global: &GlobalArgs) -> Result<(), Failure> {
         Ok(more) => findings.extend(more),
         Err(error) => findings.push(Finding::problem(
             "database",
-            error.to_string(),
+            failure::chain(&*error),
             "start it, or correct --data-dir or --database-url",
         )),
     }
@@ -81,6 +81,6 @@ fn of_schema(state: &State) -> Finding {
     }
 }
 
-fn failed(check: &'static str, error: &dyn std::error::Error) -> Finding {
-    Finding::problem(check, error.to_string(), "see whether the database answers, and run it again")
+fn failed(check: &'static str, error: &(dyn std::error::Error + 'static)) -> Finding {
+    Finding::problem(check, failure::chain(error), "see whether the database answers, and run it again")
 }

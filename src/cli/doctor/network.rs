@@ -16,6 +16,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::cli::Failure;
+use crate::cli::failure::chain;
 use crate::cli::findings::Finding;
 use crate::mail::Mailer;
 use crate::metrics::Metrics;
@@ -104,7 +105,7 @@ pub async fn relay(settings: &Settings) -> Option<Finding> {
     };
     Some(match checked {
         Ok(()) => Finding::ok("mail relay", format!("{:?} accepts the login", options.relay)),
-        Err(error) => Finding::problem("mail relay", error.to_string(), "correct --smtp-url, or the relay"),
+        Err(error) => Finding::problem("mail relay", chain(&error), "correct --smtp-url, or the relay"),
     })
 }
 
