@@ -123,6 +123,22 @@ fn the_image_is_built_of_all_that_cargo_needs() {
 }
 
 #[test]
+fn the_image_has_the_programs_of_a_backup() {
+    let dockerfile = read(DOCKERFILE);
+    let (_, image) = dockerfile.rsplit_once("\nFROM ").expect("the last stage");
+    let client = image.split_once("postgresql-client-").and_then(|(_, rest)| rest.split_whitespace().next());
+    let client: u32 = client.and_then(|major| major.parse().ok()).expect("its version");
+    let compose = read("packaging/docker/compose.yml");
+    let server = compose.split_once("image: postgres:").and_then(|(_, rest)| rest.split('.').next());
+    let server: u32 = server.and_then(|major| major.parse().ok()).expect("its version");
+    assert!(client >= server, "pg_dump {client} cannot back up PostgreSQL {server}");
+    // The volume belongs to the user of the image, as the folder does.
+    for (file, text) in [(DOCKERFILE, image), ("packaging/docker/compose.yml", compose.as_str())] {
+        assert!(text.contains("/var/backups/hotline"), "{file}");
+    }
+}
+
+#[test]
 fn what_is_ignored_is_not_in_the_context() {
     let ignored = "# Comment\n*\n!tests\ntests/browser/node_modules\n";
     assert!(is_in_context(ignored, Path::new("tests/browser/run.mjs")));
