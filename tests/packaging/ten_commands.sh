@@ -70,6 +70,11 @@ SYSTEMCTL
     cat >"$root/usr/local/bin/certbot" <<'CERTBOT'
 #!/bin/sh
 set -e
+# Without it, nginx keeps the certificate that expires.
+case "$*" in
+*"--deploy-hook systemctl reload nginx"*) ;;
+*) echo "certbot $*: nothing reloads nginx after a renewal" >&2; exit 1 ;;
+esac
 for word; do domain="$word"; done
 mkdir -p "/etc/letsencrypt/live/$domain"
 cd "/etc/letsencrypt/live/$domain"
