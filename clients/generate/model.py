@@ -339,10 +339,7 @@ def read_events(document: dict[str, Any]) -> list[tuple[str, str, Type]]:
     events = []
     for kind, methods in document["webhooks"].items():
         schema = methods["post"]["requestBody"]["content"]["application/json"]["schema"]
-        data = parse(schema["properties"]["data"])
-        # The record of a deleted message or session is only its id.
-        gone = {"Message": "GoneMessage", "EventMessage": "GoneMessage", "Session": "GoneSession"}.get(data.name)
-        events.append((kind, schema["title"], union([data, Type("ref", name=gone)]) if gone else data))
+        events.append((kind, schema["title"], parse(schema["properties"]["data"])))
     return events
 
 

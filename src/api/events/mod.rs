@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
-pub use data::{EventData, EventMessage, EventTemplate, MergedContact, MergedTicket};
+pub use data::{EventData, EventMessage, EventTemplate, GoneMessage, GoneSession, MergedContact, MergedTicket};
 pub use enabled::EventsEnabled;
 pub use stream::{EventStream, READERS_PER_COMPANY_MAX, SharedStreams, stream};
 pub use view::{CompanyEvent, EventAuthor, EventMeta, EventPage, SerializedEvent, serialize_events, serialize_page};

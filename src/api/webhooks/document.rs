@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 use crate::api::cards::Card;
 use crate::api::channels::Channel;
 use crate::api::contacts::Contact;
-use crate::api::events::{EventAuthor, EventMessage, EventTemplate, MergedContact, MergedTicket};
+use crate::api::events::{
+    EventAuthor, EventMessage, EventTemplate, GoneMessage, GoneSession, MergedContact, MergedTicket,
+};
 use crate::api::messages::Message;
 use crate::api::schedules::Schedule;
 use crate::api::tickets::Ticket;
@@ -36,7 +38,9 @@ pub fn webhook_operations(schemas: &mut Schemas) -> Map<String, Value> {
 /// The schema of the record that an event of this type is about.
 fn data_of(kind: EventKind, schemas: &mut Schemas) -> Value {
     match kind {
-        EventKind::MessageReceived => return schema::of::<EventMessage>(schemas),
+        EventKind::MessageReceived => {
+            return one_of([schema::of::<EventMessage>(schemas), schema::of::<GoneMessage>(schemas)]);
+        }
         EventKind::ChannelTemplateChanged => return schema::of::<EventTemplate>(schemas),
         EventKind::TicketMerged => return schema::of::<MergedTicket>(schemas),
         EventKind::ContactMerged => return schema::of::<MergedContact>(schemas),
@@ -44,15 +48,20 @@ fn data_of(kind: EventKind, schemas: &mut Schemas) -> Value {
     }
     match kind.as_str().split('.').next() {
         Some("ticket") => schema::of::<Ticket>(schemas),
-        Some("session") => schema::of::<Session>(schemas),
+        Some("session") => one_of([schema::of::<Session>(schemas), schema::of::<GoneSession>(schemas)]),
         Some("contact") => schema::of::<Contact>(schemas),
         Some("card") => schema::of::<Card>(schemas),
         Some("schedule") => schema::of::<Schedule>(schemas),
         Some("campaign") => schema::of::<Campaign>(schemas),
         Some("channel") => schema::of::<Channel>(schemas),
         // Messages, including notes.
-        _ => schema::of::<Message>(schemas),
+        _ => one_of([schema::of::<Message>(schemas), schema::of::<GoneMessage>(schemas)]),
     }
+}
+
+/// A record, or what is left of it once it was deleted.
+fn one_of(forms: [Value; 2]) -> Value {
+    json!({"oneOf": forms})
 }
 
 fn request(kind: &str, data: &Value, by: &Value) -> Value {
@@ -122,15 +131,22 @@ mod tests {
             let schema = &item["post"]["requestBody"]["content"]["application/json"]["schema"];
             assert_eq!(schema["properties"]["type"]["enum"], json!([kind]));
             let data = &schema["properties"]["data"];
-            let name = data["$ref"].as_str().and_then(|reference| reference.rsplit('/').next());
-            assert!(name.is_some_and(|name| schemas.contains_key(name)) || kind == "webhook.test", "{kind}: {data}");
+            let forms = data["oneOf"].as_array().map_or(std::slice::from_ref(data), Vec::as_slice);
+            let is_known = |form: &Value| {
+                let name = form["$ref"].as_str().and_then(|reference| reference.rsplit('/').next());
+                name.is_some_and(|name| schemas.contains_key(name))
+            };
+            assert!(forms.iter().all(is_known) || kind == "webhook.test", "{kind}: {data}");
         }
         let of = |kind: &str| {
             let schema = &operations[kind]["post"]["requestBody"]["content"]["application/json"]["schema"];
-            schema["properties"]["data"]["$ref"].clone()
+            schema["properties"]["data"].clone()
         };
-        assert_eq!(of("ticket.closed"), "#/components/schemas/Ticket");
-        assert_eq!(of("note.added"), "#/components/schemas/Message");
+        let form = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
+        assert_eq!(of("ticket.closed"), form("Ticket"));
+        assert_eq!(of("note.added"), json!({"oneOf": [form("Message"), form("GoneMessage")]}));
+        assert_eq!(of("message.received"), json!({"oneOf": [form("EventMessage"), form("GoneMessage")]}));
+        assert_eq!(of("session.ended"), json!({"oneOf": [form("Session"), form("GoneSession")]}));
         assert_eq!(operations["ticket.wrapup_changed"]["post"]["operationId"], "onTicketWrapupChanged");
     }
 }

@@ -43,7 +43,11 @@ const NULL_LISTS: [&str; 4] = [
     "/components/schemas/ContactUpdate/properties/customFields/type",
 ];
 
-/// What the kept document says wrongly: the stream of events never was JSON, and the contract never had the nullable lists.
+/// The record of an event that is sent to a webhook.
+const SENT_RECORD: &str = "/post/requestBody/content/application~1json/schema/properties/data";
+
+/// What the kept document says wrongly: the stream of events never was JSON, the contract never had the nullable lists, and events
+/// of deleted messages and sessions always had their short form.
 fn correct(kept: &mut Value) {
     for list in NULL_LISTS {
         *at(kept, list) = json!("array");
@@ -51,6 +55,15 @@ fn correct(kept: &mut Value) {
     let content = &mut at(kept, STREAMED)["content"];
     if !content["application/json"].is_null() {
         *content = json!({"text/event-stream": {"schema": {"type": "string"}}});
+    }
+    for event in at(kept, "/webhooks").as_object_mut().expect("events").values_mut() {
+        let record = at(event, SENT_RECORD);
+        let gone = match record["$ref"].as_str() {
+            Some("#/components/schemas/Message" | "#/components/schemas/EventMessage") => "GoneMessage",
+            Some("#/components/schemas/Session") => "GoneSession",
+            _ => continue,
+        };
+        *record = json!({"oneOf": [record, {"$ref": format!("#/components/schemas/{gone}")}]});
     }
 }
 
