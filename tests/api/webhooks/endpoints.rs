@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline::webhooks::{RetryPolicy, WebhookOptions};
 use hotline_actors::clock;
+use hotline_persistence::tables::webhooks::{self, WebhookId};
 use serde_json::{Value, json};
 
 use super::{LONG, come_to, deliveries, note, open, quick, shown, told, waiting_for};
+use crate::steps::id;
 use crate::support::service::TestOptions;
 use crate::support::{Conduct, OwnApp, Receiver, TestApp, eventually};
 
@@ -239,6 +241,27 @@ async fn an_endpoint_that_fails_for_as_long_as_it_may_is_switched_off_with_a_rea
     let reason = shown(&app.api, webhook).await["disabledReason"].clone();
     assert!(reason.as_str().is_some_and(|reason| reason.starts_with("every delivery has failed since 20")), "{reason}");
     assert_eq!(deliveries(&app.api, webhook, "pending").await.len(), 1, "what waits stays");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_withheld_delivery_is_no_failure_of_its_endpoint() {
+    let app = OwnApp::start().await;
+    let (company, keys) = (app.company.id, &app.service.app.engine.store().keys);
+    let off = json!({"url": "https://hooks.example.com/", "active": false});
+    let webhook = WebhookId::new(id(app.api.post("/webhooks", off).await.data(201)));
+    let failed_at = DateTime::from_timestamp(1_700_000_000, 0).expect("a time");
+    for (event, tries, at) in [(1_i64, 3, failed_at), (2, 0, Utc::now())] {
+        let row = "insert into webhook_deliveries
+                 (company_id, webhook_id, event_id, type, lane, status, tries, created_at, updated_at)
+             values ($1, $2, $3, 'card.created', 'card:7', 'failed', $4, $5, $5)";
+        let row = sqlx::query(row).bind(company).bind(webhook).bind(event).bind(tries).bind(at);
+        row.execute(&app.db).await.expect("a delivery");
+    }
+    let failing = "update webhooks set failing_since = $3 where company_id = $1 and id = $2";
+    sqlx::query(failing).bind(company).bind(webhook).bind(failed_at).execute(&app.db).await.expect("it fails");
+    let endpoint = webhooks::endpoint(&app.db, keys, company, webhook).await.expect("an answer");
+    assert_eq!(endpoint.expect("a webhook").failed_at, Some(failed_at));
     app.stop().await;
 }
 
