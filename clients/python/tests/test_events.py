@@ -61,6 +61,12 @@ def test_a_gap_is_an_error_unless_it_is_handled(client: Any) -> None:
     assert handled[0].after == 2
 
 
+def test_after_a_gap_events_continue_where_the_log_ends_also_before_the_position(client: Any, fake: Fake) -> None:
+    api = client([page([], gap=True, lastId=4), stream(5)])
+    assert api.take(api.events.listen(after=9, on_gap=lambda gap: None), 1)[0]["id"] == 5
+    assert [of(request)["after"] for request in fake.requests] == ["9", "4"]
+
+
 @pytest.mark.parametrize("after", [None, "", "36", 1.5, True])
 def test_a_position_that_is_none_is_refused(client: Any, fake: Fake, after: Any) -> None:
     api = client([])

@@ -85,7 +85,8 @@ export class Events extends Generated {
         position.lastId = event.id;
         yield event;
       }
-      position.lastId = Math.max(meta.lastId, position.lastId ?? 0);
+      // A log that was restored from a backup ends before a later position.
+      position.lastId = meta.gap ? meta.lastId : Math.max(meta.lastId, position.lastId ?? 0);
       hasMore = meta.hasMore;
     }
     for await (const event of this.stream({ ...position.query(), ...types }, callOf(options))) {

@@ -45,6 +45,16 @@ test("a gap is an error, unless it is handled", async (t) => {
   assert.equal(handled.after, 2);
 });
 
+test("after a gap events continue where the log ends, also before the position", async (t) => {
+  const { hotline, requests } = await fake(t, [page([], { gap: true, lastId: 4 }), stream(5)]);
+  for await (const one of hotline.events.listen({ after: 9, onGap: () => undefined })) {
+    assert.equal(one.id, 5);
+    break;
+  }
+  const afters = requests.map((request) => new URL(request.url, "http://x").searchParams.get("after"));
+  assert.deepEqual(afters, ["9", "4"]);
+});
+
 test("a position that is none is refused, and does not begin with what happens from now", async (t) => {
   const { hotline, requests } = await fake(t, []);
   for (const after of [undefined, null, "", "36", NaN, 1.5, {}]) {

@@ -276,6 +276,8 @@ pub async fn list(
         let batch = events::read(db, caller.company, after, &types, portion).await?;
         after = batch.next;
         let is_over = !batch.events.is_empty() || batch.has_more || app.is_stopping();
+        // A position beyond the end is answered at once: the log may have been restored from a backup.
+        let is_over = is_over || query.wait_s > 0 && after.id > events::last_id(db, caller.company).await?;
         let is_over = is_over || {
             drop(presence.take());
             let wake = async {

@@ -188,6 +188,8 @@ struct StreamState {
     /// When a comment must be sent at the latest.
     comment_at: Instant,
     has_started: bool,
+    /// Whether it is known that the log does not end before `after`.
+    is_within_log: bool,
     _permit: KeyedPermit<CompanyId>,
 }
 
@@ -218,7 +220,7 @@ pub async fn stream(
     app.figures.events.add_opened();
     let comment_at = Instant::now() + COMMENT_INTERVAL;
     let after = After::event(after);
-    let has_started = false;
+    let (has_started, is_within_log) = (false, false);
     let (changes, seen_version) = (app.engine.directory().changes(), 0);
     let state = StreamState {
         app,
@@ -233,6 +235,7 @@ pub async fn stream(
         types,
         comment_at,
         has_started,
+        is_within_log,
         _permit: permit,
     };
     let body = stream::unfold(state, |mut state| async move {
@@ -333,6 +336,11 @@ impl StreamState {
         let company = self.caller.company;
         let _presence = self.app.engine.enter(company).await?;
         let version = self.news.version();
+        if !self.is_within_log {
+            // It may, if it was restored from a backup: then the stream begins at the end.
+            self.after.id = self.after.id.min(events::last_id(self.app.db(company), company).await?);
+            self.is_within_log = true;
+        }
         if let Some(shared) = self.shared.clone() {
             let mut window = shared.window.lock().await;
             if window.next.is_none() {
@@ -388,11 +396,6 @@ impl EventWindow {
         let gap = usize::try_from(stream.after.id.0 - position(self)).unwrap_or_default();
         if gap > SHARED_EVENTS_MAX {
             // The events in between would be evicted as they are read.
-            let (company, db) = (stream.caller.company, stream.app.db(stream.caller.company));
-            if stream.after.id > events::last_id(db, company).await? {
-                // There is no newer event yet.
-                return Ok(());
-            }
             *self = Self { from: LastId(stream.after.id), next: Some(stream.after), ..Self::default() };
         }
         loop {

@@ -82,7 +82,8 @@ pub struct EventMeta {
     /// The oldest event kept; `null` if there is none.
     #[schema(example = 17)]
     pub oldest_id: Option<LoggedEventId>,
-    /// Whether events after the given `after` have expired. If so, read the current records instead.
+    /// Whether events after the given `after` have expired, or the log, restored from a backup, ends before it. If so, read the
+    /// current records instead.
     #[schema(example = false)]
     pub gap: bool,
 }
@@ -98,14 +99,12 @@ impl EventMeta {
         has_more: bool,
     ) -> ApiResult<Self> {
         let oldest_id = events::first_id(db, company).await?;
-        let first_available = match (after, oldest_id) {
-            (None, _) => 0,
-            (_, Some(oldest)) => oldest.0,
-            // All have expired.
-            (_, None) => events::last_id(db, company).await?.0 + 1,
-        };
-        let gap = after.is_some_and(|after| after.0 < first_available.saturating_sub(1));
-        Ok(Self { last_id, has_more, oldest_id, gap })
+        let Some(after) = after else { return Ok(Self { last_id, has_more, oldest_id, gap: false }) };
+        // If nothing later was read, all may have expired, or the log ends before it.
+        let end = if last_id > after { last_id } else { events::last_id(db, company).await? };
+        let first_available = oldest_id.map_or(end.0 + 1, |oldest| oldest.0);
+        let gap = after > end || after.0 < first_available.saturating_sub(1);
+        Ok(Self { last_id: last_id.min(end), has_more, oldest_id, gap })
     }
 }
 

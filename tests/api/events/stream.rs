@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{after, ids, newest, types};
 use crate::support::service::TestOptions;
-use crate::support::{Api, OwnApp, Reader, TestApp, eventually};
+use crate::support::{Api, OwnApp, Reader, TestApp, eventually, patience};
 
 pub async fn note(api: &Api, name: &str) -> Value {
     api.post("/contacts", json!({"name": name})).await.data(201).clone()
@@ -137,7 +137,7 @@ async fn what_is_asked_wrongly_is_refused_and_without_a_log_there_is_nothing_to_
     let wrong = app.api.request(Method::GET, "/events/stream").header("last-event-id", "x");
     crate::support::Reply::of(wrong).await.error(400, "ERR_API_BAD_REQUEST");
     let beyond = app.api.get("/events?after=99999999999999999999").await;
-    assert_eq!(beyond.data(200), &json!([]));
+    assert_eq!((beyond.data(200), &beyond.body["meta"]["gap"]), (&json!([]), &json!(true)));
     app.stop().await;
 
     let mut options = TestOptions::default();
@@ -174,5 +174,21 @@ async fn what_is_asked_wrongly_is_refused_and_without_a_log_there_is_nothing_to_
     let kept = "select count(*) from events where types & ~(7::bigint << 39) <> 0";
     let kept: i64 = sqlx::query_scalar(kept).fetch_one(&app.db).await.expect("a count");
     assert_eq!(kept, 0);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_position_beyond_the_end_of_the_log_is_a_gap_and_is_not_waited_for() {
+    let app = TestApp::shared().await;
+    note(&app.api, "Maria").await;
+    let last = newest(&app.api).await;
+    let meta = json!({"lastId": last, "hasMore": false, "oldestId": 1, "gap": true});
+    for query in ["", "&wait=30", "&wait=30&types=contact.deleted"] {
+        let begun = std::time::Instant::now();
+        let reply = app.api.get(&format!("/events?after={}{query}", last + 1)).await;
+        assert_eq!((reply.data(200), &reply.body["meta"]), (&json!([]), &meta), "{query}");
+        assert!(begun.elapsed() < patience(Duration::from_secs(15)), "{query}: {:?}", begun.elapsed());
+    }
+    assert_eq!(app.api.get(&format!("/events?after={last}")).await.body["meta"]["gap"], false);
     app.stop().await;
 }

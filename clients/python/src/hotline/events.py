@@ -38,8 +38,10 @@ class _Reader:
         return event
 
     def finished(self, page: CompanyEventList) -> bool:
-        self.last_id = max(page["meta"]["lastId"], self.last_id or 0)
-        return not page["meta"]["hasMore"]
+        meta = page["meta"]
+        # A log that was restored from a backup ends before a later position.
+        self.last_id = meta["lastId"] if meta["gap"] else max(meta["lastId"], self.last_id or 0)
+        return not meta["hasMore"]
 
     def lost(self, error: HotlineError | None) -> float:
         """How long to wait before the next connection; an error that will not pass is raised."""
