@@ -4,7 +4,7 @@
 //! memory, and its connection is closed when it reads nothing for a while. A reader resumes from the last id it has
 //! read. Streams of one company that have reached its latest events share what is read and serialized for them.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,6 +49,10 @@ const SHARED_EVENTS_MAX: usize = 256;
 
 /// Maximum size of these events per company, in bytes.
 const SHARED_BYTES_MAX: usize = 1 << 20;
+
+/// Base URLs of files for which the streams of a company share events, at most: without `--public-url` each client chooses its
+/// own. Further streams read for themselves.
+const SITES_MAX: usize = 4;
 
 /// Maximum number of streams and waiting requests of one company: some for its own services, and one per agent's
 /// screen. Each stream costs a batch of memory and a connection, and each event is sent to every stream.
@@ -97,7 +101,8 @@ impl ResponseDescription for EventStream {
 
 /// The state that streams of the same company share, and the number of its readers.
 pub struct SharedStreams {
-    companies: DashMap<(CompanyId, String), Arc<SharedStream>>,
+    /// By the base URL of files.
+    companies: DashMap<CompanyId, HashMap<String, Arc<SharedStream>>>,
     readers: KeyedPermits<CompanyId>,
 }
 
@@ -151,14 +156,22 @@ impl SharedStreams {
         permit.ok_or_else(|| ApiError::too_many_open("event streams", RETRY_AFTER_S))
     }
 
-    fn of(&self, company: CompanyId, site: String) -> Arc<SharedStream> {
-        self.companies.entry((company, site)).or_default().clone()
+    /// What the streams of a company with this base URL share; `None` if there are too many others.
+    fn of(&self, company: CompanyId, site: &str) -> Option<Arc<SharedStream>> {
+        let mut sites = self.companies.entry(company).or_default();
+        if !sites.contains_key(site) && sites.len() >= SITES_MAX {
+            return None;
+        }
+        Some(sites.entry(site.to_owned()).or_default().clone())
     }
 
     /// Drops state that no stream uses.
     fn leave(&self, company: CompanyId) {
-        // The map holds one reference itself.
-        self.companies.retain(|(id, _), shared| *id != company || Arc::strong_count(shared) > 1);
+        if let Some(mut sites) = self.companies.get_mut(&company) {
+            // The map holds one reference itself.
+            sites.retain(|_, shared| Arc::strong_count(shared) > 1);
+        }
+        self.companies.remove_if(&company, |_, sites| sites.is_empty());
     }
 
     /// Drops the shared state of a company, and wakes its streams and waiting requests. They end if the company has moved
@@ -166,7 +179,7 @@ impl SharedStreams {
     pub fn forget(&self, company: CompanyId, news: Option<&EventNews>) {
         // A permit belongs to its stream, and is released with it.
         let Self { companies, readers: _ } = self;
-        companies.retain(|(id, _), _| *id != company);
+        companies.remove(&company);
         // There is no new event; every listener checks again.
         news.iter().for_each(|news| news.publish(company, LoggedEventId::new(0)));
     }
@@ -216,7 +229,7 @@ pub async fn stream(
     let context = ViewContext::of(&caller, &app, &request);
     // A stream gives up its presence, so that dropping the company does not wait for it.
     request.extensions_mut().remove::<Presence>();
-    let shared = Some(shared_streams.of(company, context.site().to_owned()));
+    let shared = shared_streams.of(company, context.site());
     app.figures.events.add_opened();
     let comment_at = Instant::now() + COMMENT_INTERVAL;
     let after = After::event(after);
@@ -442,5 +455,27 @@ impl Drop for StreamState {
         self.app.figures.events.add_closed();
         self.shared = None;
         self.shared_streams.leave(self.caller.company);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_streams_of_a_company_share_events_for_few_sites() {
+        let (streams, company) = (SharedStreams::default(), CompanyId::new(1));
+        let of = |number: usize| streams.of(company, &format!("https://{number}.example.com"));
+        let mut shared: Vec<_> = (0..SITES_MAX).map(|number| of(number).expect("a share")).collect();
+        assert!(of(SITES_MAX).is_none() && of(0).is_some());
+        assert!(streams.of(CompanyId::new(2), "https://example.com").is_some());
+        shared.pop();
+        streams.leave(company);
+        assert!(of(SITES_MAX).is_some());
+        shared.clear();
+        streams.leave(company);
+        streams.leave(CompanyId::new(2));
+        assert!(streams.companies.is_empty());
     }
 }
