@@ -12,16 +12,17 @@ use super::GraphError;
 /// The access token has expired, was revoked or is invalid.
 const INVALID_TOKEN: i64 = 190;
 
-/// Rate limits: of the app (4), of the page (32, 613), of the business account (80007), or the number's message
-/// throughput (130429).
-const CHANNEL_RATE_LIMITS: &[i64] = &[4, 32, 613, 80_007, 130_429];
+/// Rate limits: of the app (4), of the page (32, 613), of the business use case of a page (80001), an Instagram account
+/// (80002), Messenger (80006) or a business account (80007), or the number's message throughput (130429).
+/// <https://developers.facebook.com/docs/graph-api/overview/rate-limiting>
+const CHANNEL_RATE_LIMITS: &[i64] = &[4, 32, 613, 80_001, 80_002, 80_006, 80_007, 130_429];
 
 /// Too many messages from this number to this recipient.
 const RECIPIENT_RATE_LIMIT: i64 = 131_056;
 
-/// Outages of the provider: unknown (1), overloaded (2), something went wrong (131000), service unavailable (131016),
-/// account in maintenance (131057), server unavailable (133004).
-const OUTAGES: &[i64] = &[1, 2, 131_000, 131_016, 131_057, 133_004];
+/// Outages of the provider: unknown (1), overloaded (2), temporary send failure of Messenger and Instagram (1200), something
+/// went wrong (131000), service unavailable (131016), account in maintenance (131057), server unavailable (133004).
+const OUTAGES: &[i64] = &[1, 2, 1200, 131_000, 131_016, 131_057, 133_004];
 
 impl From<GraphError> for SendFailure {
     fn from(error: GraphError) -> Self {
@@ -70,6 +71,9 @@ mod tests {
         for (status, code) in [(400, Some(130_429)), (400, Some(4)), (429, None), (429, Some(613))] {
             assert_eq!(failure(status, code), SendFailure::ChannelPaced { after }, "{status} {code:?}");
         }
+        for code in [80_001, 80_002, 80_006, 80_007] {
+            assert_eq!(failure(400, Some(code)), SendFailure::ChannelPaced { after }, "{code}");
+        }
         for status in [400, 429] {
             assert_eq!(failure(status, Some(131_056)), SendFailure::RecipientPaced { after }, "{status}");
         }
@@ -77,7 +81,9 @@ mod tests {
             let failure = failure(status, code);
             assert_eq!(failure, SendFailure::TokenRefused { reason: "told so".to_owned() }, "{status} {code:?}");
         }
-        for (status, code) in [(500, None), (503, Some(131_016)), (400, Some(131_000)), (408, None), (502, Some(7))] {
+        for (status, code) in
+            [(500, None), (503, Some(131_016)), (400, Some(131_000)), (400, Some(1200)), (408, None), (502, Some(7))]
+        {
             assert!(matches!(failure(status, code), SendFailure::Retry { .. }), "{status} {code:?}");
         }
         for (status, code, stored_code) in [(400, Some(131_026), "131026"), (404, None, "404"), (403, Some(10), "10")] {
