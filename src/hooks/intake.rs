@@ -54,17 +54,22 @@ pub(super) async fn process_call(
             None => ignored += 1,
         }
     }
+    // After the others, once the messages that the same call names have their statuses.
+    let mut watermarks: HashMap<(ChannelId, String), Vec<EventKind>> = HashMap::new();
     for CallEvent { account, kind } in events {
+        let group = if matches!(kind, EventKind::StatusesUntil { .. }) { &mut watermarks } else { &mut conversations };
         match addressee(&organization, channel, &settings, account.as_deref()) {
-            Some(channel) => conversations.entry((channel, conversation_key(&kind))).or_default().push(kind),
+            Some(channel) => group.entry((channel, conversation_key(&kind))).or_default().push(kind),
             None => ignored += 1,
         }
     }
-    let conversations = stream::iter(conversations)
-        .map(|((channel, _), events)| process_conversation(context, channel, events, &counts));
-    let outcomes: Vec<Result<(), Refusal>> = conversations.buffer_unordered(AT_ONCE).collect().await;
-    if let Some(refusal) = outcomes.into_iter().find_map(Result::err) {
-        return Err(refusal);
+    for group in [conversations, watermarks] {
+        let group =
+            stream::iter(group).map(|((channel, _), events)| process_conversation(context, channel, events, &counts));
+        let outcomes: Vec<Result<(), Refusal>> = group.buffer_unordered(AT_ONCE).collect().await;
+        if let Some(refusal) = outcomes.into_iter().find_map(Result::err) {
+            return Err(refusal);
+        }
     }
     // Last: they would be written again with a repetition of the call.
     for news in news {

@@ -1,11 +1,15 @@
 //! What each provider is told: the cloud API of phone channels, the send API of messenger and instagram.
 
+use std::time::Duration;
+
 use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::contacts;
 use hotline_persistence::{ChannelId, ContactId};
 use serde_json::{Value, json};
 
+use super::statuses::told;
 use super::{Office, number};
+use crate::support::provider::Answer;
 use crate::support::provider::hooks::{Page, events, signature};
 use crate::support::seed::APP_SECRET;
 
@@ -63,6 +67,28 @@ async fn a_phone_channel_speaks_the_cloud_api() {
     expected["type"] = json!("interactive");
     expected["interactive"] = interactive;
     assert_eq!(accepted[1].body, expected);
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn who_has_read_a_message_before_its_answer_came_has_read_it() {
+    let office = Office::open().await;
+    let channel = office.channel(ChannelType::Messenger, "1608", |_| {}).await;
+    let contact = office.visitor(&channel, "1608").await;
+    // The contact has the message long before we know that the provider has it.
+    office.provider.next("1608", [Answer::Accept.after(Duration::from_millis(1500))]);
+    let job = office.reply(channel.id, contact, json!({"type": "text", "body": "hello"})).await;
+    office.provider.called_times("1608", 1).await;
+    let read_ms = chrono::Utc::now().timestamp_millis() + 1;
+    office.becomes(&job, "sent").await;
+    let page = Page { object: "page", id: "1608".to_owned() };
+    told(&office, &channel.public_key, &page.tells("psid-7", read_ms, vec![events::read(read_ms)])).await;
+    office.becomes(&job, "read").await;
+    // What was written after it is not read.
+    let next = office.reply(channel.id, contact, json!({"type": "text", "body": "again"})).await;
+    office.becomes(&next, "sent").await;
+    told(&office, &channel.public_key, &page.tells("psid-7", read_ms, vec![events::read(read_ms)])).await;
+    assert_eq!(office.message(&next).await["status"], "sent");
     office.close().await;
 }
 

@@ -145,7 +145,8 @@ pub async fn was_sent(
     .await
 }
 
-/// Messages sent to a contact up to a time that have not reached `status` yet, newest first.
+/// Messages to a contact up to a provider's time that have not reached `status` yet, newest first. The provider's time of a
+/// message is before `sent_at`, which is that of its answer; one that was sent much later was not there yet.
 pub async fn sent_until(
     db: impl Database<'_>,
     company: CompanyId,
@@ -160,7 +161,7 @@ pub async fn sent_until(
         sqlx::query_as(
             "select ticket_id, id from messages
              where company_id = $1 and contact_id = $2 and channel_id = $3 and direction = 'outbound'
-               and status = any($4) and sent_at <= $5
+               and status = any($4) and created_at <= $5 and sent_at <= $5::timestamptz + interval '30 seconds'
              order by id desc limit $6",
         )
         .bind(company)
