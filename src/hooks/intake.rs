@@ -101,7 +101,9 @@ fn conversation_key(kind: &EventKind) -> String {
         EventKind::Revision(revision) => format!("message {}", revision.message_id),
         EventKind::StatusesUntil { address, .. } | EventKind::Referral { address, .. } => format!("contact {address}"),
         EventKind::Status { message_id, .. } => format!("message {message_id}"),
-        EventKind::ReactionRefused { target, .. } => format!("message {target}"),
+        EventKind::ReactionRefused { target: message, .. } | EventKind::TextFailed { message, .. } => {
+            format!("message {message}")
+        }
     }
 }
 
@@ -276,6 +278,10 @@ async fn process_event(
         EventKind::ReactionRefused { id, target, error, at } => {
             let at = at.unwrap_or_else(clock::now);
             engine.inbound.refuse_reaction(company, channel, target, id, error, at).await?;
+            Ok(EventOutcome::Processed)
+        }
+        EventKind::TextFailed { message, error } => {
+            engine.inbound.fail_text(company, channel, message, error).await?;
             Ok(EventOutcome::Processed)
         }
         EventKind::StatusesUntil { address, status, until } => {

@@ -48,6 +48,7 @@ use super::call::{
     name_at, place, placeholder, text, text_at, time,
 };
 use super::{account, content, identity, numbers};
+use crate::providers::TEXT_SUFFIX;
 
 /// The kinds of message that are files.
 const FILE_KINDS: [&str; 5] = ["image", "audio", "video", "document", "sticker"];
@@ -108,13 +109,17 @@ fn add_messages(value: &Value, call: &mut Call) {
     }
 }
 
-/// The event of a status. Of a reaction only a refusal is one.
+/// The event of a status. Of a reaction, and of the text that follows a file, only a refusal is one.
 fn status_event(status: &Value, message_id: String, delivery_status: DeliveryStatus) -> Option<EventKind> {
     let at = time(status, "timestamp");
     let callback_data = text(status, "biz_opaque_callback_data").unwrap_or_default();
     if let Some((id, target)) = ReactionTarget::of_callback_data(&callback_data) {
         let DeliveryStatus::Failed(error) = delivery_status else { return None };
         return Some(EventKind::ReactionRefused { id, target, error, at });
+    }
+    if let Some(message) = callback_data.strip_suffix(TEXT_SUFFIX).and_then(|id| id.parse().ok()) {
+        let DeliveryStatus::Failed(error) = delivery_status else { return None };
+        return Some(EventKind::TextFailed { message: MessageId::new(message), error });
     }
     // Only ids of whole messages are numbers.
     let names = callback_data.parse().ok().map(MessageId::new);

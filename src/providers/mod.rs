@@ -25,6 +25,7 @@ use hotline_persistence::tables::messages::MessageError;
 pub use self::file_kind::FileKind;
 pub use self::graph::{Graph, GraphError};
 use self::media::{MediaFiles, ProviderUploads};
+pub use self::whatsapp::TEXT_SUFFIX;
 
 /// The settings for calling providers.
 #[derive(Clone, Debug)]

@@ -14,8 +14,8 @@ pub use cached_response::CachedResponse;
 pub use command::{AttachedChanges, Command, Context, Decided, Execute, Precondition, apply};
 pub(crate) use commands::default_queue;
 pub use commands::{
-    AddNote, AddNotice, Check, Close, CloseErased, Content, MarkDelivered, MarkRead, MarkSeen, Open, React, Receive,
-    ReceiveEcho, Release, Reopen, Revise, Send, SetMedia, SetWrapup, Show, Transfer, UpdateDeliveryStatus,
+    AddNote, AddNotice, Check, Close, CloseErased, Content, FailText, MarkDelivered, MarkRead, MarkSeen, Open, React,
+    Receive, ReceiveEcho, Release, Reopen, Revise, Send, SetMedia, SetWrapup, Show, Transfer, UpdateDeliveryStatus,
     check_parameter_text,
 };
 pub use state::{FollowUp, LastMessage, Position, ReceiptPositions, Ticket};

@@ -2,11 +2,13 @@
 
 use hotline_persistence::ChannelId;
 use hotline_persistence::tables::channels::ChannelType;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::statuses::told;
 use super::{Office, number};
 use crate::media::PNG;
 use crate::support::form::Form;
+use crate::support::provider::hooks::Phone;
 use crate::support::provider::{Answer, Call};
 use crate::support::service::TestOptions;
 use crate::support::{Reply, TestDatabase};
@@ -91,6 +93,34 @@ async fn a_voice_message_is_one_for_the_provider_too() {
     }
     let text = json!({"channelId": channel, "number": number(1), "type": "text", "body": "hi", "voice": true});
     office.app.api.post("/messages", text).await.error(422, "ERR_API_VALIDATION");
+    office.close().await;
+}
+
+#[actix_web::test]
+async fn a_text_that_fails_after_it_was_accepted_is_shown_and_its_file_has_arrived() {
+    let office = Office::open().await;
+    let sound = office.channel(ChannelType::Whatsapp, "1708", |_| {}).await;
+    let phone = Phone { id: "1708".to_owned(), number: "15550001708".to_owned() };
+    let voice = form(sound.id).file("v.ogg", "audio/ogg", OPUS).text("body", "the caption");
+    let job = office.send_file(voice).await;
+    office.becomes(&job, "sent").await;
+    let calls = office.provider.accepted("1708");
+    let now = chrono::Utc::now().timestamp();
+    let report = async |call: &Call, mut status: Value| {
+        let callback = &mut status["entry"][0]["changes"][0]["value"]["statuses"][0]["biz_opaque_callback_data"];
+        *callback = call.body["biz_opaque_callback_data"].clone();
+        told(&office, &sound.public_key, &status).await;
+    };
+    let id = |call: &Call| call.accepted.clone().expect("an id");
+    report(&calls[0], phone.status(&id(&calls[0]), &number(1), "delivered", now)).await;
+    report(&calls[1], phone.status(&id(&calls[1]), &number(1), "sent", now)).await;
+    assert_eq!(office.message(&job).await["error"], json!(null));
+    for _ in 0..2 {
+        report(&calls[1], phone.failed(&id(&calls[1]), &number(1), 131_026, "Message undeliverable", now)).await;
+        let shown = office.message(&job).await;
+        assert_eq!((&shown["status"], &shown["error"]["code"]), (&json!("delivered"), &json!("131026")));
+    }
+    assert_eq!(office.message(&job).await["media"]["fileName"], "v.ogg");
     office.close().await;
 }
 

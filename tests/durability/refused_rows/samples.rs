@@ -139,6 +139,7 @@ pub fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         message_id,
         media: Some(json!({"id": format!("file {id}")})),
         error: Some(json!({"code": "c", "message": "m"})),
+        is_of_text: false,
     };
     let text = || Some("text".to_owned());
     let revision = RevisionRow {

@@ -33,7 +33,7 @@ pub use release::Release;
 pub use reopen::Reopen;
 pub use revise::Revise;
 pub use send::{Check, Content, Send, check_parameter_text};
-pub use set_media::SetMedia;
+pub use set_media::{FailText, SetMedia};
 pub use set_wrapup::SetWrapup;
 pub use show::Show;
 pub use transfer::Transfer;

@@ -29,6 +29,33 @@ impl Command for SetMedia {
             message_id: self.message,
             media,
             error,
+            is_of_text: false,
+        })));
+        Ok(())
+    }
+}
+
+/// A provider has accepted the text that follows the file of an outbound message, and reports that it has failed after all. The
+/// file has left, so the message keeps its status, and shows the error.
+#[derive(Clone, Debug)]
+pub struct FailText {
+    /// Which message of this ticket.
+    pub message: MessageId,
+    /// Why its text has failed.
+    pub error: MessageError,
+}
+
+impl Command for FailText {
+    type Reply = ();
+
+    fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<(), Refusal> {
+        cx.record(Change::Media(Box::new(MediaRow {
+            company_id: ticket.row.company_id,
+            ticket_id: ticket.row.id,
+            message_id: self.message,
+            media: None,
+            error: serde_json::to_value(self.error).ok(),
+            is_of_text: true,
         })));
         Ok(())
     }

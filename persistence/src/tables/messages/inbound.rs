@@ -12,7 +12,8 @@ use crate::error::with_timeout;
 use crate::tables::zones;
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, TicketId};
 
-/// The file of a message was fetched, or never will be: then `media` is `null` and `error` contains the reason.
+/// The file of a message was fetched, or never will be: then `media` is `null` and `error` contains the reason. Or the text
+/// that follows the file of an outbound message has failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MediaRow {
     pub company_id: CompanyId,
@@ -22,22 +23,30 @@ pub struct MediaRow {
     pub media: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
+    /// Whether `error` is that of the text: the file and the status stay. An earlier release changes nothing then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_of_text: bool,
 }
 
-/// Stores files in their messages and returns those messages; a message that already has its file is skipped.
+/// Stores files, or what has failed, in their messages and returns those messages; a message that already has its file, or an
+/// error, is skipped.
 pub(crate) async fn set_media(
     db: &mut PgConnection,
     rows: &[&MediaRow],
 ) -> std::result::Result<Vec<ChangedMessage>, sqlx::Error> {
     let set = sqlx::query_as(AssertSqlSafe(zones::with_changes(
-        "update messages m set media = x.media, error = coalesce(x.error, m.error)
-         from unnest($1::bigint[], $2::bigint[], $3::jsonb[], $4::jsonb[]) as x (company, id, media, error)
-         where m.company_id = x.company and m.id = x.id and m.media ? 'wanted'",
+        "update messages m set media = case when x.is_of_text then m.media else x.media end,
+             error = coalesce(x.error, m.error)
+         from unnest($1::bigint[], $2::bigint[], $3::jsonb[], $4::jsonb[], $5::boolean[])
+             as x (company, id, media, error, is_of_text)
+         where m.company_id = x.company and m.id = x.id
+           and case when x.is_of_text then m.direction = 'outbound' and m.error is null else m.media ? 'wanted' end",
     )))
     .bind(rows.iter().map(|row| row.company_id).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.message_id).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.media.clone()).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.error.clone()).collect::<Vec<_>>())
+    .bind(rows.iter().map(|row| row.is_of_text).collect::<Vec<_>>())
     .fetch_all(db)
     .await?;
     Ok(ChangedMessage::all(set, ChangeCause::File))
