@@ -269,15 +269,14 @@ async fn open_conversations_follow_a_change_of_their_queue_at_once() {
         deleted(&app.api, &agent).await;
         assert_eq!(app.api.post(&transfer, to_ana.clone()).await.invalid_fields(), ["userId"]);
 
+        let other = queue(&app.api, "Other").await;
+        app.api.post(&transfer, json!({"queueId": other})).await.data(200);
         change(json!({"active": false})).await;
         assert_eq!(app.api.post(&transfer, json!({"queueId": new})).await.invalid_fields(), ["queueId"]);
         change(json!({"active": true, "name": "Newer"})).await;
         let moved = app.api.post(&transfer, json!({"queueId": new})).await;
         assert_eq!(moved.data(200)["queue"], json!({"id": new, "name": "Newer"}));
 
-        let other = queue(&app.api, "Other").await;
-        app.api.post(&transfer, json!({"queueId": other})).await.data(200);
-        app.api.post(&transfer, json!({"queueId": new})).await.data(200);
         deleted(&app.api, &format!("{PATH}/{other}")).await;
         app.api.post(&transfer, json!({"queueId": other})).await.error(404, "ERR_API_NOT_FOUND");
     }

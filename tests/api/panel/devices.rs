@@ -105,7 +105,7 @@ async fn a_cookie_changes_nothing_for_another_person_of_the_same_email() {
     .fetch_one(&app.db)
     .await
     .expect("a count");
-    assert_eq!(entries, 9, "every guess is in the log of whom it was about, and that which named nobody");
+    assert_eq!(entries, 8, "every guess is in the log of whom it was about");
     app.stop().await;
 }
 
@@ -231,6 +231,7 @@ async fn who_knows_the_password_alone_ends_no_session_of_whom_it_is() {
     }
     assert!(refused >= 600, "{refused}");
     ana.get("/account").await.data(200);
+    clock::advance(std::time::Duration::from_secs(60));
     // Of open ones there are twenty at most, also when a half is opened.
     sqlx::query(
         "insert into person_sessions (company_id, person_id, hash, state, expires_at, seen_at)
