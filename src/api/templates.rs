@@ -1,13 +1,16 @@
 //! Templates, which a phone channel's provider has approved. Neither plain nor live: they belong to the provider, are
 //! fetched from it and cached.
 
+use std::sync::Arc;
+
 use actix_web::web::Data;
 use hotline_persistence::ChannelId;
+use hotline_persistence::tables::channels::ChannelStatus;
 
 use super::contacts::check_channel;
 use crate::app::App;
 use crate::templates::Template;
-use crate::web::{ApiResult, Caller, Filter, Page, Params, PathId, Query};
+use crate::web::{ApiError, ApiResult, Caller, Filter, Page, Params, PathId, Query};
 
 /// Filters of the list.
 pub struct Filters {
@@ -29,7 +32,11 @@ pub async fn list(
     query: Query<Filters>,
 ) -> ApiResult<Page<Template>> {
     let channel = check_channel(&caller, id.0)?;
-    let templates = app.templates.of(channel).await?;
+    let templates: Arc<[Template]> = match app.templates.of(channel).await? {
+        Some(templates) => templates,
+        None if channel.status == ChannelStatus::Error => return Err(ApiError::unavailable()),
+        None => Arc::new([]),
+    };
     let is_listed = |template: &&Template| query.filter.all || template.is_approved();
     let mut listed: Vec<Template> = templates.iter().filter(is_listed).cloned().collect();
     listed.sort_by(|a, b| (&a.name, &a.language).cmp(&(&b.name, &b.language)));

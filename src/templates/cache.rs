@@ -7,7 +7,7 @@ use dashmap::DashMap;
 use hotline_actors::channels::Account;
 use hotline_actors::keyed_locks::KeyedLocks;
 use hotline_actors::ttl_cache::{TtlCache, WeightFn};
-use hotline_persistence::tables::channels::{ChannelRow, ChannelType};
+use hotline_persistence::tables::channels::{ChannelRow, ChannelStatus, ChannelType};
 use hotline_persistence::{ChannelId, CompanyId};
 use serde::Deserialize;
 
@@ -92,11 +92,12 @@ impl Templates {
         failures.remove_where(|(id, _)| *id == company);
     }
 
-    /// The templates of a channel, approved or not; only phone channels have any.
+    /// The templates of a channel, approved or not; only phone channels have any. `None` if they are not known because
+    /// the channel is not connected: its provider cannot be asked, or does not answer it, and none are cached.
     ///
     /// # Errors
-    /// `503` when none are cached and the provider does not respond.
-    pub async fn of(&self, channel: &ChannelRow) -> ApiResult<Arc<[Template]>> {
+    /// `503` when none are cached and the provider of a connected channel does not respond.
+    pub async fn of(&self, channel: &ChannelRow) -> ApiResult<Option<Arc<[Template]>>> {
         self.get(self.options.fresh_for, channel).await
     }
 
@@ -104,23 +105,29 @@ impl Templates {
     ///
     /// # Errors
     /// As for [`Templates::of`].
-    pub async fn refreshed(&self, channel: &ChannelRow) -> ApiResult<Arc<[Template]>> {
+    pub async fn refreshed(&self, channel: &ChannelRow) -> ApiResult<Option<Arc<[Template]>>> {
         self.get(self.options.missed_for, channel).await
     }
 
-    async fn get(&self, age_max: Duration, channel: &ChannelRow) -> ApiResult<Arc<[Template]>> {
-        let Some(account) = account_of(channel) else { return Ok(Arc::new([])) };
+    async fn get(&self, age_max: Duration, channel: &ChannelRow) -> ApiResult<Option<Arc<[Template]>>> {
+        if channel.kind != ChannelType::Whatsapp {
+            return Ok(Some(Arc::new([])));
+        }
         let key = (channel.company_id, channel.id);
+        let Some(account) = account_of(channel) else {
+            // Of whichever account the channel had.
+            return Ok(self.cached.get(&key).map(|cached| cached.templates.clone()));
+        };
         let cached = || self.cached.get(&key).filter(|cached| cached.account == account);
         let fresh =
             || cached().filter(|cached| cached.fetched_at.elapsed() <= age_max).map(|cached| cached.templates.clone());
         if let Some(templates) = fresh() {
-            return Ok(templates);
+            return Ok(Some(templates));
         }
         let _guard = self.fetch_locks.lock(key).await;
         // The previous request has just fetched them.
         if let Some(templates) = fresh() {
-            return Ok(templates);
+            return Ok(Some(templates));
         }
         let has_just_failed = self.failures.get(&key).is_some_and(|failed_at| failed_at.elapsed() < FAILED_FOR);
         if !has_just_failed {
@@ -137,20 +144,20 @@ impl Templates {
                 if version() == before {
                     self.cached.insert(key, Arc::new(entry));
                 }
-                return Ok(templates);
+                return Ok(Some(templates));
             }
             self.failures.insert(key, Instant::now());
         }
-        cached().map(|cached| cached.templates.clone()).ok_or_else(ApiError::unavailable)
+        match cached() {
+            Some(cached) => Ok(Some(cached.templates.clone())),
+            None if channel.status == ChannelStatus::Connected => Err(ApiError::unavailable()),
+            None => Ok(None),
+        }
     }
 }
 
-/// The account whose templates a channel may send; `None` when it is not a phone channel, or not connected to an
-/// account.
+/// The account whose templates a phone channel may send; `None` when it is not connected to one.
 fn account_of(channel: &ChannelRow) -> Option<(Account, Option<String>)> {
-    if channel.kind != ChannelType::Whatsapp {
-        return None;
-    }
     let business_account = channel.settings().ok()?.business_account_id;
     Some((Account::of(channel)?, business_account))
 }

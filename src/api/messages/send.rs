@@ -1,5 +1,7 @@
 //! `POST /messages`: resolves the recipient, and passes the message to its conversation.
 
+use std::sync::Arc;
+
 use actix_web::web::Data;
 use hotline_actors::services::{NewContact, Recipient, Target};
 use hotline_actors::tickets::{Check, Content, Execute, Send};
@@ -18,7 +20,7 @@ use crate::api::merges::{self, Mergeable};
 use crate::app::App;
 use crate::media::{UnreferencedFiles, Upload};
 use crate::providers::FileKind;
-use crate::templates::{BuiltTemplate, TemplateRequest};
+use crate::templates::{BuiltTemplate, Template, TemplateRequest};
 use crate::web::request::form::BodyWithFiles;
 use crate::web::response::reply::Accepted;
 use crate::web::{ApiError, ApiResult, Caller, Idempotency};
@@ -224,11 +226,15 @@ async fn build_template_content(
 /// Builds the requested template for the channel's provider.
 ///
 /// # Errors
-/// `422` with every field that does not match the channel's templates.
+/// `422` with every field that does not match the channel's templates, or is missing while these are not known.
 pub async fn build_template(app: &App, channel: &ChannelRow, request: &TemplateRequest) -> ApiResult<BuiltTemplate> {
-    let result = match request.build(&app.templates.of(channel).await?) {
+    let build = |templates: Option<Arc<[Template]>>| match templates {
+        Some(templates) => request.build(&templates),
+        None => request.build_unchecked(),
+    };
+    let result = match build(app.templates.of(channel).await?) {
         // The template may have been approved or changed since the templates were fetched.
-        Err(_) => request.build(&app.templates.refreshed(channel).await?),
+        Err(_) => build(app.templates.refreshed(channel).await?),
         Ok(template) => Ok(template),
     };
     result.map_err(|errors| ApiError::validation(&errors))

@@ -107,11 +107,7 @@ impl<'a> Definition<'a> {
 
     /// Checks that built components have as many parameters as the template has placeholders.
     pub(super) fn compare(&self, components: &[Map<String, Value>], errors: &mut Vec<FieldError>) {
-        for (index, component) in components.iter().enumerate() {
-            if !component.get("type").is_some_and(Value::is_string) {
-                errors.push(error(&format!("template.components[{index}].type"), "is required"));
-            }
-        }
+        check_types(components, errors);
         let parameters_of = |kind: &str| {
             let is_of_kind =
                 |component: &&Map<String, Value>| component.get("type").is_some_and(|value| word(value) == kind);
@@ -144,6 +140,15 @@ impl<'a> Definition<'a> {
                 let reason = format!("must have a button with the index {}", button.index);
                 errors.push(error("template.components", &reason));
             }
+        }
+    }
+}
+
+/// Checks that each built component has a type.
+pub(super) fn check_types(components: &[Map<String, Value>], errors: &mut Vec<FieldError>) {
+    for (index, component) in components.iter().enumerate() {
+        if !component.get("type").is_some_and(Value::is_string) {
+            errors.push(error(&format!("template.components[{index}].type"), "is required"));
         }
     }
 }

@@ -140,11 +140,40 @@ impl TemplateRequest {
             return Err(errors);
         }
         let is_one_time_code = template.category.eq_ignore_ascii_case("AUTHENTICATION");
-        let mut template = json!({"name": template.name, "language": {"code": template.language}});
-        if !components.is_empty() {
-            template["components"] = Value::Array(components);
-        }
+        let template = provider_format(&template.name, &template.language, components);
         Ok(BuiltTemplate { template, text: definition.body_text(), is_one_time_code })
+    }
+
+    /// Builds the template as it is described, for a channel that is not connected and whose templates are not known.
+    /// The provider checks it once the channel is connected.
+    ///
+    /// # Errors
+    /// Every field that only the channel's templates could complete.
+    pub fn build_unchecked(&self) -> Result<BuiltTemplate, Vec<FieldError>> {
+        let mut errors = Vec::new();
+        if self.language.is_none() {
+            errors.push(error("template.language", "is required while the channel is not connected"));
+        }
+        let components = match &self.form {
+            TemplateForm::Simple { header, body, buttons } => {
+                if !(header.is_empty() && body.is_empty() && buttons.is_empty()) {
+                    let reason = "cannot fill this template while the channel is not connected; use components instead";
+                    errors.push(error("template.parameters", reason));
+                }
+                Vec::new()
+            }
+            TemplateForm::Components(components) => {
+                definition::check_types(components, &mut errors);
+                components.iter().cloned().map(Value::Object).collect()
+            }
+        };
+        match &self.language {
+            Some(language) if errors.is_empty() => {
+                let template = provider_format(&self.name, language, components);
+                Ok(BuiltTemplate { template, text: None, is_one_time_code: false })
+            }
+            _ => Err(errors),
+        }
     }
 
     fn find<'a>(&self, templates: &'a [Template]) -> Result<&'a Template, FieldError> {
@@ -174,6 +203,14 @@ impl TemplateRequest {
             },
         }
     }
+}
+
+fn provider_format(name: &str, language: &str, components: Vec<Value>) -> Value {
+    let mut template = json!({"name": name, "language": {"code": language}});
+    if !components.is_empty() {
+        template["components"] = Value::Array(components);
+    }
+    template
 }
 
 fn error(field: &str, reason: &str) -> FieldError {

@@ -7,7 +7,7 @@ use hotline_persistence::tables::channels::ChannelType;
 use serde_json::{Value, json};
 
 use super::visited;
-use crate::steps::{NOBODY, channel, listed, sent};
+use crate::steps::{NOBODY, channel, listed, sent, sql};
 use crate::support::provider::Answer;
 use crate::support::seed;
 use crate::support::service::TestOptions;
@@ -276,6 +276,53 @@ async fn without_the_provider_what_is_known_serves_and_what_is_not_known_waits()
     provider.only_token(&channel.account, "another token");
     send(&app, &known, json!({"name": "bye"})).await.data(202);
     assert_eq!(app.api.get(&known.templates()).await.data(200).as_array().map(Vec::len), Some(4));
+    app.stop().await;
+}
+
+const IN_ERROR: &str = "update channels set status = 'error', updated_at = now() where id = $1";
+const DISCONNECTED: &str = "update channels set status = 'disconnected', settings = settings - 'accessToken',
+    updated_at = now() where id = $1";
+
+#[actix_web::test]
+async fn a_channel_that_is_not_connected_takes_templates_and_they_wait() {
+    let (app, provider, channel) = connected(forgetful()).await;
+    provider.only_token(&channel.account, "another token");
+    for (change, code) in [(IN_ERROR, "channel_error"), (DISCONNECTED, "channel_disconnected")] {
+        sql(&app, change, channel.id).await;
+        app.refreshed().await;
+        let components = json!([{"type": "body", "parameters": [{"type": "text", "text": "Maria"}]}]);
+        for template in [
+            json!({"name": "bye", "language": {"code": "en_US"}}),
+            json!({"name": "order_shipped", "language": {"code": "en_US"}, "components": components}),
+        ] {
+            let taken = send(&app, &channel, template.clone()).await;
+            let job = format!("/messages/jobs/{}", taken.data(202)["jobId"].as_str().expect("a job"));
+            let job = app.api.get(&job).await.data(200).clone();
+            assert_eq!((&job["status"], &job["waitingFor"]["code"]), (&json!("queued"), &json!(code)));
+            let message = app.api.get(&format!("/messages/{}", job["messageId"])).await;
+            assert_eq!(message.data(200)["template"], template);
+        }
+        for (template, field) in [
+            (json!({"name": "bye"}), "template.language"),
+            (json!({"name": "bye", "language": "en_US", "parameters": {"body": ["x"]}}), "template.parameters"),
+            (json!({"name": "bye", "language": "en_US", "components": [{}]}), "template.components[0].type"),
+        ] {
+            assert_eq!(send(&app, &channel, template.clone()).await.invalid_fields(), [field], "{template}");
+        }
+    }
+
+    // With a copy they are checked.
+    provider.only_token(&channel.account, seed::ACCESS_TOKEN);
+    let known = Phone::connect(&app, &provider).await;
+    send(&app, &known, json!({"name": "bye"})).await.data(202);
+    provider.only_token(&channel.account, "another token");
+    for change in [IN_ERROR, DISCONNECTED] {
+        sql(&app, change, known.id).await;
+        app.refreshed().await;
+        send(&app, &known, json!({"name": "bye"})).await.data(202);
+        let unknown = json!({"name": "nobody's", "language": "en_US"});
+        assert_eq!(send(&app, &known, unknown).await.invalid_fields(), ["template.name"]);
+    }
     app.stop().await;
 }
 
