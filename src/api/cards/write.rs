@@ -53,7 +53,9 @@ impl CardInput {
         if let Some(text) = fields.patch::<Text>("description").into_option() {
             columns.set("description", text.map(|text| text.0));
         }
-        refer::<UserId>(fields, &mut columns, "assignedToUserId", "assignedUserId");
+        if refer::<UserId>(fields, &mut columns, "assignedToUserId", "assignedUserId").is_some() && !is_new {
+            columns.set("formerUserId", Value::Null);
+        }
         let contacts = list_of(fields, "contactIds", is_new);
         refer::<CardStatusId>(fields, &mut columns, "statusId", "statusId");
         refer::<BusinessId>(fields, &mut columns, "businessId", "businessId");

@@ -160,6 +160,56 @@ async fn sales_are_what_the_cards_come_to_by_every_day_user_origin_and_product()
     app.stop().await;
 }
 
+#[actix_web::test]
+async fn a_removed_user_keeps_their_sales_and_name() {
+    let app = TestApp::shared().await;
+    let api = &app.api;
+    let new = async |path: &str, body: Value| id(api.post(path, body).await.data(201));
+    let board = new("/crm/boards", json!({"name": "Sales"})).await;
+    let ben = app.company.ben.0;
+    let of_ben = async || {
+        let shown = rows(&app, "/reports/sales?groupBy=user").await;
+        let row = shown.into_iter().find(|row| row["key"] == ben);
+        row.map(|row| (row["label"].clone(), row["wonCards"].clone(), row["lostCards"].clone()))
+    };
+    let mut cards = Vec::new();
+    for _ in 0..4 {
+        let card = json!({"boardId": board, "name": "Deal", "assignedToUserId": ben});
+        cards.push(new("/crm/cards", card).await);
+    }
+    for card in &cards[..2] {
+        api.post(&format!("/crm/cards/{card}/win"), json!({})).await.data(200);
+    }
+    api.post(&format!("/crm/cards/{}/lose", cards[2]), json!({"statusReason": "too dear"})).await.data(200);
+    let name = api.get(&format!("/users/{ben}")).await.data(200)["name"].clone();
+    let kept = Some((name.clone(), json!(2), json!(1)));
+    assert_eq!(of_ben().await, kept);
+    assert_eq!(api.delete(&format!("/users/{ben}")).await.status, 204);
+    // At once, and when no card refers to them any more.
+    assert_eq!(of_ben().await, kept);
+    eventually("the cards are nobody's", || async {
+        let referring = "select count(*) from cards where company_id = $1 and assigned_user_id = $2";
+        let referring = sqlx::query_scalar(referring).bind(app.company.id).bind(ben);
+        let count: i64 = referring.fetch_one(&app.db).await.expect("a count");
+        count == 0
+    })
+    .await;
+    assert_eq!(of_ben().await, kept);
+
+    // An open card was nobody's when it was won, and one that is somebody else's is no longer theirs.
+    api.post(&format!("/crm/cards/{}/win", cards[3]), json!({})).await.data(200);
+    let path = format!("/crm/cards/{}", cards[0]);
+    for user in [json!(app.company.ana), Value::Null] {
+        api.put(&path, json!({"assignedToUserId": user})).await.data(200);
+        assert_eq!(of_ben().await, Some((name.clone(), json!(1), json!(1))));
+    }
+    for verb in ["reopen", "win"] {
+        api.post(&format!("/crm/cards/{}/{verb}", cards[1]), json!({})).await.data(200);
+        assert_eq!(of_ben().await, Some((name.clone(), json!(0), json!(1))), "{verb}");
+    }
+    app.stop().await;
+}
+
 async fn check_dashboard(app: &TestApp, boards: &[i64], cards: &[Value]) {
     app.api.put(&format!("/crm/boards/{}", boards[1]), json!({"monthlyGoal": null})).await.data(200);
     let archived = id(app.api.post("/crm/boards", json!({"name": "Old"})).await.data(201));

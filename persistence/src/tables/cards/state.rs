@@ -74,7 +74,7 @@ pub async fn conclude(
 /// Reopens a locked card. It stays in its stage.
 pub async fn reopen(db: &mut PgConnection, company: CompanyId, id: CardId) -> Result<()> {
     let reopen = sqlx::query(
-        "update cards set won_at = null, lost_at = null, status_reason = null, updated_at = now()
+        "update cards set won_at = null, lost_at = null, status_reason = null, former_user_id = null, updated_at = now()
          where company_id = $1 and id = $2",
     );
     with_timeout(reopen.bind(company).bind(id).execute(db)).await?;

@@ -81,6 +81,8 @@ pub struct Reference {
     owner: RecordKind,
     /// Whether the row is deleted; otherwise the column is cleared.
     is_link: bool,
+    /// What is set beside a cleared column.
+    also: &'static str,
     /// What the event needs to know of the reference: an expression of the row.
     with: &'static str,
     /// When it is removed.
@@ -114,12 +116,16 @@ impl Reference {
         owner: RecordKind,
         when: When,
     ) -> Self {
-        Self { table, column, owner_column, owner, is_link: true, with: "null::text", when }
+        Self { table, column, owner_column, owner, is_link: true, also: "", with: "null::text", when }
     }
 
     /// A column of the others.
     const fn column(table: &'static str, column: &'static str, owner: RecordKind, when: When) -> Self {
-        Self { table, column, owner_column: "id", owner, is_link: false, with: "null::text", when }
+        Self { table, column, owner_column: "id", owner, is_link: false, also: "", with: "null::text", when }
+    }
+
+    const fn also(self, also: &'static str) -> Self {
+        Self { also, ..self }
     }
 
     const fn with(self, with: &'static str) -> Self {
@@ -136,14 +142,14 @@ impl Reference {
 
     /// Removes it from some of them, and returns the ids, with the value of `with`: company `$1`, its id `$2`, their ids `$3`.
     pub fn remove_sql(&self) -> String {
-        let Self { table, column, owner_column, with, .. } = self;
+        let Self { table, column, owner_column, also, with, .. } = self;
         let condition = format!(
             "where company_id = $1 and {column} = $2 and {owner_column} = any ($3) returning {owner_column}, {with}"
         );
         if self.is_link {
             format!("delete from {table} {condition}")
         } else {
-            format!("update {table} set {column} = null {condition}")
+            format!("update {table} set {column} = null{also} {condition}")
         }
     }
 
@@ -193,7 +199,9 @@ impl Cascade {
             Self::User(_) => {
                 const {
                     &[
-                        Reference::column("cards", "assigned_user_id", Cards, InSteps),
+                        // A card that was won or lost stays theirs in reports.
+                        Reference::column("cards", "assigned_user_id", Cards, InSteps)
+                            .also(", former_user_id = case when won or lost then assigned_user_id end"),
                         Reference::column("boards", "created_by_user_id", Others("boards"), AtOnce),
                     ]
                 }

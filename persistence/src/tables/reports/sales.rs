@@ -39,6 +39,16 @@ const CLOSED_CARDS: &str = "(
     select id, assigned_user_id, origin_id, lost_at, false, products_total_e4 from cards
     where company_id = $1 and lost_at >= $2 and lost_at < $3 and ($4::bigint[] is null or board_id = any($4))) c";
 
+/// The user of a closed card, also if they were removed since. Of cards without one, this reads the card itself.
+const USER: &str = "coalesce(c.assigned_user_id,
+    (select f.former_user_id from cards f where f.company_id = $1 and f.id = c.id))";
+
+/// The names of users, including removed ones.
+const USERS: &str = "(
+    select company_id, id, name from users where company_id = $1
+    union all
+    select company_id, key, label from report_labels where company_id = $1 and dimension = 'user')";
+
 /// Amounts of cards are stored in ten-thousandths.
 const VALUE: &str = "c.value * 0.0001";
 
@@ -48,6 +58,13 @@ fn sums(value: &str) -> String {
          coalesce(sum({value}) filter (where is_won), 0) as won_value,
          count(distinct c.id) filter (where not is_won) as lost_cards,
          coalesce(sum({value}) filter (where not is_won), 0) as lost_value"
+    )
+}
+
+/// The key of a record, or null if it was deleted: cards refer to it until its cascade is done.
+fn existing(key: &str, noun: &str) -> String {
+    format!(
+        "case when {key} <> all (array(select id from cascades where company_id = $1 and noun = '{noun}')) then {key} end"
     )
 }
 
@@ -87,7 +104,8 @@ pub struct SalesOf {
 }
 
 /// The sales of each user, origin or product, by id, of some boards or of all; [`by_day`] returns those of days. Sales of
-/// products are the totals of their lines, and a card with two lines of one product counts once.
+/// products are the totals of their lines, and a card with two lines of one product counts once. Removed users keep their
+/// sales and name.
 pub async fn by_key(
     db: impl Database<'_>,
     company: CompanyId,
@@ -95,21 +113,17 @@ pub async fn by_key(
     boards: Option<&[BoardId]>,
     period: Period,
 ) -> Result<Vec<SalesOf>> {
-    let (key, value, lines, names_table, noun) = match grouping {
+    let (key, value, lines, names) = match grouping {
         SalesGrouping::Product => {
             let lines = " join card_products p on p.company_id = $1 and p.card_id = c.id";
-            ("p.product_id", "p.total_price", lines, "products", "product")
+            (existing("p.product_id", "product"), "p.total_price", lines, "products")
         }
-        SalesGrouping::Origin => ("c.origin_id", VALUE, "", "card_origins", "card_origin"),
-        SalesGrouping::User | SalesGrouping::Day => ("c.assigned_user_id", VALUE, "", "users", "user"),
+        SalesGrouping::Origin => (existing("c.origin_id", "card_origin"), VALUE, "", "card_origins"),
+        SalesGrouping::User | SalesGrouping::Day => (USER.to_owned(), VALUE, "", USERS),
     };
-    // Cards refer to a deleted record until its cascade is done.
-    let existing_key = format!(
-        "case when {key} <> all (array(select id from cascades where company_id = $1 and noun = '{noun}')) then {key} end"
-    );
     let statement = format!(
-        "select s.*, n.name from (select {existing_key} as key, {} from {CLOSED_CARDS}{lines} group by 1) s
-         left join {names_table} n on n.company_id = $1 and n.id = s.key order by s.key nulls last",
+        "select s.*, n.name from (select {key} as key, {} from {CLOSED_CARDS}{lines} group by 1) s
+         left join {names} n on n.company_id = $1 and n.id = s.key order by s.key nulls last",
         sums(value)
     );
     with_timeout(
