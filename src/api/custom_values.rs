@@ -1,14 +1,17 @@
 //! Values of custom fields of contacts and cards: parsed, and validated against their fields.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, NaiveDate};
 use hotline_actors::{FieldError, Refusal};
 use hotline_persistence::letters;
 use hotline_persistence::tables::custom_fields::{Application, CustomField, CustomFieldId, CustomFieldType};
-use hotline_persistence::{CompanyId, table};
+use hotline_persistence::{CompanyId, Db, table};
+use serde_json::Value;
 use sqlx::PgConnection;
 
 use crate::web::request::values::{Email, FromField, Name, Number, Text};
-use crate::web::{ApiResult, Fields, Patch};
+use crate::web::{ApiResult, Fields, Input, Patch};
 use crate::web_address;
 
 /// Maximum number of values in a request.
@@ -17,11 +20,85 @@ pub const VALUES_MAX: usize = 200;
 /// Maximum length of a number, in characters.
 const NUMBER_CHARACTERS_MAX: usize = 30;
 
-/// One value of a body: the field's key, and the new value; `None` clears it.
+/// One value of a body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CustomValueInput {
-    pub key: String,
-    pub value: Option<String>,
+    /// Where it is in the body.
+    path: String,
+    /// The field's key.
+    key: String,
+    /// The new value: `Some(None)` clears it, `None` was refused when it was read.
+    value: Option<Option<String>>,
+}
+
+/// A body with values of custom fields.
+pub trait HasCustomValues: Input {
+    /// What the fields belong to.
+    const APPLICATION: Application;
+    /// Whether it creates a record, which needs the values of all required fields.
+    const IS_NEW: bool;
+}
+
+/// A body whose fields may be wrong: its values are then validated too, so that the response has every error.
+pub struct BodyWithValues<T>(Result<T, RefusedBody>);
+
+struct RefusedBody {
+    errors: Vec<FieldError>,
+    values: Vec<CustomValueInput>,
+}
+
+impl<T: HasCustomValues> Input for BodyWithValues<T> {
+    fn name() -> Cow<'static, str> {
+        T::name()
+    }
+
+    fn text() -> Option<String> {
+        T::text()
+    }
+
+    const MAY_BE_EMPTY: bool = T::MAY_BE_EMPTY;
+    const BYTES_MAX: usize = T::BYTES_MAX;
+    const MAY_BE_REFUSED: bool = T::MAY_BE_REFUSED;
+
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let body = T::read(fields);
+        let errors = fields.take_errors();
+        if errors.is_empty() {
+            return body.map(|body| Self(Ok(body)));
+        }
+        // Read again, without the errors that the first reading has found.
+        let values = read(fields, T::IS_NEW);
+        fields.take_errors();
+        Some(Self(Err(RefusedBody { errors, values })))
+    }
+
+    fn examples() -> Vec<(&'static str, Value)> {
+        T::examples()
+    }
+
+    fn form_examples() -> Vec<(&'static str, Value)> {
+        T::form_examples()
+    }
+}
+
+impl<T: HasCustomValues> BodyWithValues<T> {
+    /// The body, if none of its fields is wrong. Its values are validated in the transaction that stores them.
+    ///
+    /// # Errors
+    /// `422` with every error, also of the values.
+    pub async fn check(self, db: Db<'_>, company: CompanyId) -> ApiResult<T> {
+        let RefusedBody { mut errors, values } = match self.0 {
+            Ok(body) => return Ok(body),
+            Err(refused) => refused,
+        };
+        // If the custom fields cannot be read, the other errors are an answer all the same.
+        if let Ok(known) = table::all_of::<CustomField>(db, company, T::APPLICATION).await
+            && let Err(others) = check_all(&known, &values, T::IS_NEW)
+        {
+            errors.extend(others);
+        }
+        Err(Refusal::Invalid(errors).into())
+    }
 }
 
 /// Reads `customFields`: `[{key, value}]`. A change must not set it to `null`.
@@ -38,7 +115,7 @@ fn read_item(fields: &mut Fields<'_>) -> Option<CustomValueInput> {
     match fields.required::<Name>("key") {
         Some(Name(key)) => {
             let value = fields.with_prefix(&format!("of `{key}`"), read_value);
-            Some(CustomValueInput { key, value: value? })
+            Some(CustomValueInput { path: fields.path().to_owned(), key, value })
         }
         None => {
             read_value(fields);
@@ -93,10 +170,11 @@ pub fn check_all(
 ) -> Result<Vec<(CustomFieldId, Option<String>)>, Vec<FieldError>> {
     let mut errors = Vec::new();
     let mut validated: Vec<(CustomFieldId, Option<String>)> = Vec::with_capacity(values.len());
-    for (index, CustomValueInput { key, value }) in values.iter().enumerate() {
+    for CustomValueInput { path, key, value } in values {
         let mut refuse = |part: &str, reason: String| {
-            errors.push(FieldError { field: format!("customFields[{index}].{part}"), reason });
+            errors.push(FieldError { field: format!("{path}{part}"), reason });
         };
+        let Some(value) = value else { continue };
         let Some(field) = known.iter().find(|field| field.key == *key) else {
             refuse("key", format!("`{key}` is not a custom field"));
             continue;
@@ -310,11 +388,12 @@ mod tests {
             field(3, "born", CustomFieldType::Date, true),
         ];
         let values = |values: &[(&str, Option<&str>)]| -> Vec<CustomValueInput> {
-            let value = |(key, value): &(&str, Option<&str>)| CustomValueInput {
+            let value = |(index, (key, value)): (usize, &(&str, Option<&str>))| CustomValueInput {
+                path: format!("customFields[{index}]."),
                 key: (*key).to_owned(),
-                value: value.map(str::to_owned),
+                value: Some(value.map(str::to_owned)),
             };
-            values.iter().map(value).collect()
+            values.iter().enumerate().map(value).collect()
         };
         let errors =
             check_all(&known, &values(&[("size", Some("x")), ("shoe", Some("1"))]), true).expect_err("refused");

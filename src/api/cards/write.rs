@@ -21,7 +21,7 @@ use super::products::{self, LineInput, PRODUCTS_MAX};
 use super::stages::{check_stays_won, first_stage, stage_of};
 use super::{Card, card_events};
 use crate::api::boards::check_board;
-use crate::api::custom_values::{self, CustomValueInput};
+use crate::api::custom_values::{self, BodyWithValues, CustomValueInput, HasCustomValues};
 use crate::api::merges;
 use crate::api::plain::FIXED;
 use crate::app::App;
@@ -119,14 +119,20 @@ impl Input for NewCard {
     }
 }
 
+impl HasCustomValues for NewCard {
+    const APPLICATION: Application = Application::Card;
+    const IS_NEW: bool = true;
+}
+
 /// `POST /crm/cards`: adds the card at the bottom of its stage.
 pub async fn create(
     caller: Caller,
     app: Data<App>,
-    body: Body<NewCard>,
+    body: Body<BodyWithValues<NewCard>>,
     once: Idempotency,
 ) -> ApiResult<Created<Card>> {
-    let (company, NewCard { board, list, input }) = (caller.company, body.0);
+    let company = caller.company;
+    let NewCard { board, list, input } = body.0.check(app.db(company), company).await?;
     check_board(&caller, &app, board).await?;
     let source = if caller.signed().is_some() { CardSource::User } else { CardSource::Api };
     once.transaction(tables(&app, company, &input).await?, async |db| {
@@ -180,16 +186,22 @@ impl Input for ChangedCard {
     }
 }
 
+impl HasCustomValues for ChangedCard {
+    const APPLICATION: Application = Application::Card;
+    const IS_NEW: bool = false;
+}
+
 /// `PUT /crm/cards/{cardId}`. In a new stage the card goes to the bottom.
 pub async fn update(
     caller: Caller,
     app: Data<App>,
     id: PathId<CardId>,
     if_match: IfMatch,
-    body: Body<ChangedCard>,
+    body: Body<BodyWithValues<ChangedCard>>,
     once: Idempotency,
 ) -> ApiResult<Json<Card>> {
-    let (company, id, ChangedCard { board, list, input }) = (caller.company, id.0, body.0);
+    let (company, id) = (caller.company, id.0);
+    let ChangedCard { board, list, input } = body.0.check(app.db(company), company).await?;
     once.transaction(tables(&app, company, &input).await?, async |db| {
         // Locks are always taken in this order: the stage, the referenced records, the card.
         let CardRef { board_id, .. } =

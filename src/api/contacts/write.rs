@@ -12,7 +12,7 @@ use sqlx::PgConnection;
 
 use super::Contact;
 use super::tax_number::TaxNumber;
-use crate::api::custom_values::{self, CustomValueInput};
+use crate::api::custom_values::{self, BodyWithValues, CustomValueInput, HasCustomValues};
 use crate::api::merges::{self, Mergeable};
 use crate::app::App;
 use crate::web::request::if_match::IfMatch;
@@ -127,14 +127,20 @@ impl Input for NewContact {
     }
 }
 
+impl HasCustomValues for NewContact {
+    const APPLICATION: Application = Application::Contact;
+    const IS_NEW: bool = true;
+}
+
 /// `POST /contacts`. Numbers are unique within a company.
 pub async fn create(
     caller: Caller,
     app: Data<App>,
-    body: Body<NewContact>,
+    body: Body<BodyWithValues<NewContact>>,
     once: Idempotency,
 ) -> ApiResult<Created<Contact>> {
-    let (company, NewContact(new)) = (caller.company, body.0);
+    let company = caller.company;
+    let NewContact(new) = body.0.check(app.db(company), company).await?;
     once.transaction(app.db(company), async |db| {
         if let Some(number) = new.columns.text("number") {
             identities::hold_number(db, company, number, None).await?;
@@ -167,6 +173,11 @@ impl Input for ChangedContact {
     }
 }
 
+impl HasCustomValues for ChangedContact {
+    const APPLICATION: Application = Application::Contact;
+    const IS_NEW: bool = false;
+}
+
 /// `PUT /contacts/{contactId}`. A contact always has a name, so its number may be cleared. Before the response,
 /// conversations show the changed contact.
 pub async fn update(
@@ -174,10 +185,11 @@ pub async fn update(
     app: Data<App>,
     id: PathId<ContactId>,
     if_match: IfMatch,
-    body: Body<ChangedContact>,
+    body: Body<BodyWithValues<ChangedContact>>,
     once: Idempotency,
 ) -> ApiResult<Json<Contact>> {
-    let (company, id, ChangedContact(change)) = (caller.company, id.0, body.0);
+    let (company, id) = (caller.company, id.0);
+    let ChangedContact(change) = body.0.check(app.db(company), company).await?;
     let changes = app.engine.contacts.changes(company);
     let db = app.engine.reads().tables(company).await?;
     let response = once

@@ -187,6 +187,26 @@ async fn what_a_contact_cannot_be_is_refused_field_by_field() {
 }
 
 #[actix_web::test]
+async fn a_wrong_custom_value_is_named_with_every_other_field() {
+    let app = TestApp::shared().await;
+    let ana = contact(&app.api, json!({"name": "Ana"})).await;
+    for (name, required) in [("Size", false), ("Age", true)] {
+        let field = json!({"name": name, "application": "contact", "type": "number", "required": required});
+        app.api.post("/custom-fields", field).await.data(201);
+    }
+    let values = json!([{"key": "size"}, {"key": "size", "value": "large"}, {"key": "shoe", "value": "1"}]);
+    let body = json!({"name": "Bia", "email": "x", "customFields": values});
+    let named = ["email", "customFields[0].value", "customFields[1].value", "customFields[2].key"];
+    assert_eq!(app.api.put(&format!("{PATH}/{ana}"), body.clone()).await.invalid_fields(), named);
+    let named = [&named[..], &["customFields"]].concat();
+    assert_eq!(app.api.post(PATH, body).await.invalid_fields(), named);
+    // A field whose value is wrong is not missing too.
+    let wrong = json!({"email": "x", "name": "Bia", "customFields": [{"key": "age", "value": 7}]});
+    assert_eq!(app.api.post(PATH, wrong).await.invalid_fields(), ["email", "customFields[0].value"]);
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn a_number_is_one_contacts_within_its_company() {
     let app = TestApp::shared().await;
     let (_, other) = app.another_company().await;

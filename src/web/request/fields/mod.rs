@@ -157,6 +157,16 @@ impl<'a> Fields<'a> {
         self.errors.push(FieldError { field: format!("{}{name}", self.path), reason: reason.into() });
     }
 
+    /// Where the object is in the body: the names of its fields in errors begin with it.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Takes the errors found so far, for an input that reports them itself.
+    pub fn take_errors(&mut self) -> Vec<FieldError> {
+        std::mem::take(&mut self.errors)
+    }
+
     /// Reads fields whose errors begin with this prefix.
     pub fn with_prefix<T>(&mut self, prefix: &str, read: impl FnOnce(&mut Self) -> T) -> T {
         let earlier_errors = self.errors.len();

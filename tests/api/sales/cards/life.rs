@@ -205,6 +205,10 @@ async fn what_a_card_cannot_be_is_named() {
         ),
         (values("size", json!("large")), &["customFields[0].value"]),
         (values("shoe", json!("1")), &["customFields[0].key"]),
+        (
+            json!({"due": "soon", "customFields": [7, {"key": "size", "value": 7}, {"key": "size", "value": "large"}]}),
+            &["due", "customFields[0]", "customFields[1].value", "customFields[2].value"],
+        ),
     ];
     let created_too: Vec<(Value, &[&str])> =
         vec![(json!({}), &["boardId", "name"]), (json!({"boardId": null, "name": null}), &["boardId", "name"])];
