@@ -270,6 +270,32 @@ describe("a webchat that requires an identity", () => {
   });
 });
 
+describe("what waits in a webchat that requires an identity", () => {
+  const at = scene("--require-identity");
+  secretOf(at);
+
+  it("waits until there is one", async () => {
+    const visitor = await at.visit();
+    await visitor.page.waitForFunction(() => window.HotlineWebchat);
+    const identity = sign(at.secret, at.customer("Vera Lima"));
+    const sessions = `${at.company.door}/sessions`;
+    await visitor.page.route(sessions, (route) => route.abort());
+    await identify(visitor, identity);
+    await visitor.open();
+    await visitor.say("Said before a reload");
+    await visitor.own("Said before a reload").and(visitor.widget.locator("[data-state=waiting]")).waitFor();
+    await visitor.page.unroute(sessions);
+    const asked = [];
+    visitor.page.on("request", (request) => request.url() === sessions && request.method() === "POST" && asked.push(request.postData()));
+    await visitor.page.reload();
+    await visitor.page.waitForFunction(() => window.HotlineWebchat);
+    await identify(visitor, identity);
+    await visitor.own("Said before a reload").and(visitor.widget.locator("[data-state=sent]")).waitFor();
+    assert.deepEqual(asked.filter((body) => !body.includes("identity")), [], "nothing was asked without an identity");
+    await visitor.leave();
+  });
+});
+
 describe("a line with a key of no webchat", () => {
   const at = scene();
 

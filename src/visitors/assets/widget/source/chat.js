@@ -201,6 +201,7 @@ export class Chat {
     // Somebody else, on the same computer: nothing of the one before is left to be read.
     if (isAnother) await this.logout();
     this.identity = identity;
+    this.outbox.nudge();
     this.changed();
     for (let attempts = 0; this.identity === identity; attempts++) {
       const outcome = await this.memory.alone("session", () => this.present(identity, subject));
@@ -306,6 +307,7 @@ export class Chat {
       if (!identity || identity !== this.identity || !refused.isOfIdentity) throw refused;
       // It has expired in an open page, most likely. What was said is said all the same.
       this.refuseIdentity(refused);
+      if (this.isClosed) throw new Refused(0);
       return this.openSession(visitor);
     }
   }
@@ -465,6 +467,8 @@ export class Chat {
   async deliver(entry) {
     // What the visitor has deleted, or has left behind, is not sent any more.
     const isLeft = () => !this.outbox.has(entry.clientId);
+    // Until the website says who the visitor is, it would be refused for good.
+    if (this.isClosed) throw new Refused(0);
     try {
       await this.begin();
     } catch (refused) {
