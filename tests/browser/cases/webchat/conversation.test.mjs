@@ -145,6 +145,24 @@ describe("a conversation", () => {
     await visitor.leave();
   });
 
+  it("that cannot be ended says so, and is ended by another try", async () => {
+    const { visitor } = await at.meet();
+    const end = `${at.company.door}/end`;
+    await visitor.page.route(end, (route) => route.abort());
+    const press = async () => {
+      await visitor.widget.getByRole("button", { name: "End the conversation" }).click();
+      await visitor.widget.getByRole("button", { name: "End conversation" }).click();
+    };
+    await press();
+    const failed = visitor.widget.getByText("Couldn't end the conversation. Try again.");
+    await failed.waitFor();
+    await visitor.page.unroute(end);
+    await press();
+    await visitor.widget.getByText("This conversation has ended.").waitFor();
+    await failed.waitFor({ state: "hidden" });
+    await visitor.leave();
+  });
+
   it("goes on in a new session when the old one ended unseen", async () => {
     const { visitor, hello } = await at.meet();
     const session = await visitor.page.evaluate(
@@ -195,6 +213,19 @@ describe("the form before a conversation", () => {
     const { claimed } = await at.company.data("GET", `/webchat/sessions/${opened.id}`);
     assert.deepEqual([claimed.name, claimed.email, claimed.number], ["Maria Lima", "maria@example.com", "5511988887777"]);
     assert.equal(contact.utmSource, "tests");
+    await visitor.leave();
+  });
+
+  it("says that the chat could not be started", async () => {
+    const visitor = await at.visit();
+    await visitor.open();
+    const { widget } = visitor;
+    await widget.getByLabel("Name").fill("Maria");
+    await widget.getByLabel("E-mail").fill("maria@example.com");
+    await widget.getByLabel("Phone number").fill("5511988887777");
+    await visitor.page.route(`${at.company.door}/sessions`, (route) => route.abort());
+    await widget.getByRole("button", { name: "Start the chat" }).click();
+    await widget.getByText("Couldn't start the chat. Try again.").waitFor();
     await visitor.leave();
   });
 

@@ -127,12 +127,15 @@ describe("a line that fails", () => {
     await clock.install();
     await clock.pauseAt((await now()) + 1_000);
     await visitor.say("In due time");
+    const busy = visitor.widget.getByText("Too many messages at once. Sending shortly…");
+    await busy.waitFor();
     await eventually("it is sent for the third time", async () => {
       await clock.runFor(1_000);
       return asked.length > 2;
     });
     await clock.resume();
     await visitor.own("In due time").and(visitor.widget.locator("[data-state=sent]")).waitFor();
+    await busy.waitFor({ state: "hidden" });
     const [first, second, third] = asked;
     assert.ok(second - first >= 5_000 && third - second >= 5_000, `it waits as it is asked to: ${asked}`);
     const stored = await at.company.messages(ticket);

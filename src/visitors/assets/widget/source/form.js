@@ -95,6 +95,6 @@ export class Form {
     const named = this.fields.filter(({ name }) => refused.details.some(({ field }) => field === `visitor.${name}`));
     for (const field of named) field.say({ email: words.badEmail, number: words.badNumber }[field.name] || words.required);
     if (named.length) return named[0].input.focus();
-    this.trouble.textContent = words.unreachable;
+    this.trouble.textContent = words.notBegun;
   }
 }

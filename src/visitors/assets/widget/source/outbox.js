@@ -21,6 +21,8 @@ export class Outbox {
     this.changed = changed;
     this.entries = new Map();
     this.attempts = 0;
+    /** Whether the service has asked to send more slowly. */
+    this.isSlowed = false;
     this.last = 0;
     for (const entry of memory.all(NAME)) this.entries.set(entry.clientId, entry);
     // A file is not kept over a reload, only that there was one.
@@ -61,6 +63,7 @@ export class Outbox {
   /** Nothing of it is to be sent any more, by any tab. */
   clear() {
     clearTimeout(this.timer);
+    this.isSlowed = false;
     for (const clientId of [...this.entries.keys()]) this.remove(clientId);
   }
 
@@ -115,7 +118,9 @@ export class Outbox {
       try {
         await this.deliver(entry);
         this.attempts = 0;
+        this.slow(false);
       } catch (refused) {
+        this.slow(refused.status === 429);
         if (!this.has(entry.clientId)) continue;
         if (refused.isPassing) return Math.max(refused.retryAfterMs, backoff(this.attempts++));
         entry.failed = refused.code || "failed";
@@ -125,6 +130,12 @@ export class Outbox {
       }
     }
     return null;
+  }
+
+  slow(is) {
+    if (this.isSlowed === is) return;
+    this.isSlowed = is;
+    this.changed();
   }
 
   next() {

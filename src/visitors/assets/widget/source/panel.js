@@ -35,6 +35,8 @@ export class Panel {
       this.less,
     );
     this.notice = h("p", { class: "notice", role: "status" });
+    /** What could not be done, until it is tried again. */
+    this.failure = "";
     this.over = h(
       "div",
       { class: "over", hidden: true },
@@ -159,7 +161,7 @@ export class Panel {
     this.transcript.isAtEnd = true;
     this.announced = 0;
     this.voice.textContent = "";
-    this.notice.textContent = "";
+    this.failure = "";
   }
 
   startOver() {
@@ -169,12 +171,14 @@ export class Panel {
   }
 
   askToEnd() {
+    this.failure = "";
     const end = async () => {
       try {
         await this.chat.end();
         this.focus();
       } catch {
-        this.notice.textContent = words.unreachable;
+        this.failure = words.notEnded;
+        this.update();
       }
     };
     const choices = h(
@@ -202,11 +206,20 @@ export class Panel {
     // A page whose chat is closed has nothing of it drawn.
     if (this.isOpen) this.transcript.update();
     if (!chat.session || chat.isRefreshed) this.transcript.speak();
-    this.say(this.notice, navigator.onLine ? (chat.isTrouble ? words.unreachable : "") : words.offline);
+    this.say(this.notice, this.trouble());
     this.say(this.status, !chat.isLinked ? words.connecting : chat.isAvailable ? words.online : words.away);
     this.status.classList.toggle("away", !chat.isLinked || !chat.isAvailable);
     this.see();
     this.count();
+  }
+
+  /** What the visitor should know of, if anything. */
+  trouble() {
+    const { chat, failure } = this;
+    if (!navigator.onLine) return words.offline;
+    if (chat.isTrouble) return words.unreachable;
+    if (chat.outbox.isSlowed) return words.busy;
+    return chat.session && !chat.isOver ? failure : "";
   }
 
   /** The same words again are no news. */
