@@ -7,8 +7,9 @@ import { backoff } from "../../../../src/visitors/assets/widget/source/backoff.j
 import { scene } from "../../support/scene.mjs";
 import { eventually } from "../../support/wait.mjs";
 
-/** What a service that moves says to every socket. */
+/** What a service that moves says to every socket, and what one says to a page that is no longer admitted. */
 const MOVED = 1012;
+const NOT_ADMITTED = 4403;
 
 describe("the pause before another try", () => {
   it("doubles to half a minute, and to less where it is told so", () => {
@@ -60,6 +61,34 @@ describe("a service that moves", () => {
     assert.deepEqual(await visitor.texts(), [hello, "Said while it moved", "Nothing was lost"]);
     const stored = await at.company.messages(ticket);
     assert.deepEqual(stored.map(({ body }) => body), [hello, "Said while it moved", "Nothing was lost"]);
+    await visitor.leave();
+  });
+});
+
+describe("a page that is no longer admitted", () => {
+  const at = scene();
+
+  it("is told by 4403, shows nothing, and does not come back", async () => {
+    const { visitor } = await at.meet();
+    let opened = 0;
+    await visitor.page.routeWebSocket(/\/socket$/, (socket) => {
+      opened += 1;
+      const server = socket.connectToServer();
+      server.onMessage((message) => {
+        socket.send(message);
+        if (JSON.parse(message).type !== "caughtUp") return;
+        socket.close({ code: NOT_ADMITTED, reason: "no longer admitted" });
+        server.close();
+      });
+    });
+    await visitor.page.reload();
+    await eventually("the socket was opened", async () => opened === 1);
+    await visitor.launcher.waitFor({ state: "hidden" });
+    await visitor.panel.waitFor({ state: "hidden" });
+    await visitor.page.evaluate(() => ["focus", "online"].forEach((name) => dispatchEvent(new Event(name))));
+    // Longer than the first pause before another try.
+    await visitor.page.evaluate(() => new Promise((done) => setTimeout(done, 1_500)));
+    assert.equal(opened, 1);
     await visitor.leave();
   });
 });

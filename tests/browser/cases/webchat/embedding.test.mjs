@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { scene } from "../../support/scene.mjs";
 import { strictPolicy } from "../../support/shop.mjs";
+import { eventually } from "../../support/wait.mjs";
 
 const script = fileURLToPath(new URL("../../../../src/visitors/assets/widget/widget.js", import.meta.url));
 
@@ -140,6 +141,26 @@ describe("a website that may not show the webchat", () => {
     );
     assert.equal(socket, "refused");
     await guest.visitor.leave();
+    await visitor.leave();
+  });
+});
+
+describe("a website from which the webchat is withdrawn", () => {
+  const at = scene();
+
+  it("does not show it as the browser remembers it", async () => {
+    const { visitor } = await at.meet();
+    await at.service.cli("channel", "update", String(at.company.channel.id), "--allow-origin", "https://other.example");
+    await eventually("the website is refused", async () => {
+      const answer = await fetch(`${at.company.door}/config`, { headers: { Origin: at.shop.origin } });
+      return answer.status === 403;
+    });
+    // Without the cache of the browser, which may have an answer of a moment ago.
+    await visitor.page.route(`${at.company.door}/config`, (route) => route.fallback());
+    const said = visitor.page.waitForEvent("console", { predicate: (line) => line.text().startsWith("Hotline webchat:") });
+    await visitor.page.reload();
+    assert.match((await said).text(), /not one of the channel's allowed websites/);
+    assert.equal(await visitor.widget.count(), 0);
     await visitor.leave();
   });
 });

@@ -42,6 +42,8 @@ export class Chat {
     /** Who the visitor is, as the website has signed it; with the page it is gone. */
     this.identity = null;
     this.isOver = false;
+    /** Whether the page may not show the webchat any more. */
+    this.isWithdrawn = false;
     /** Whether somebody is there to answer, as the service said last. */
     this.isAvailable = Boolean(config.availability && config.availability.now);
     this.availableAt = Date.now();
@@ -112,9 +114,15 @@ export class Chat {
     return Boolean(this.config.preChatFields.length) && !this.session && !this.identity && !this.memory.get("visitor");
   }
 
-  /** Whether this webchat lets in only whom its website has named, and it has named nobody. */
+  /** Whether this webchat does not let this page in; or only whom its website has named, and it has named nobody. */
   get isClosed() {
-    return Boolean(this.config.identityRequired) && !this.session && !this.identity;
+    return this.isWithdrawn || (Boolean(this.config.identityRequired) && !this.session && !this.identity);
+  }
+
+  withdraw() {
+    console.warn(`Hotline webchat: ${location.origin} may not show this webchat any more`);
+    this.isWithdrawn = true;
+    this.changed();
   }
 
   // What the visitor does.
@@ -467,7 +475,7 @@ export class Chat {
   async deliver(entry) {
     // What the visitor has deleted, or has left behind, is not sent any more.
     const isLeft = () => !this.outbox.has(entry.clientId);
-    // Until the website says who the visitor is, it would be refused for good.
+    // Until the website is let in, or says who the visitor is, it would be refused for good.
     if (this.isClosed) throw new Refused(0);
     try {
       await this.begin();

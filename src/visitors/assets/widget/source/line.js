@@ -21,6 +21,10 @@ const TOO_MANY_FRAMES = 4429;
 const TOO_MANY_FRAMES_PAUSE_MS = 10_000;
 const SESSION_ENDED = 4410;
 
+/** The page is no longer admitted; or this script says what the service does not take. To come back changes neither. */
+const NOT_ADMITTED = 4403;
+const FINAL = [NOT_ADMITTED, 1003, 1009, 4400];
+
 export class Line {
   /** `chat` hears `frame(frame)`, `lineChanged()` and `refused()`, and is asked for what it holds. */
   constructor(door, chat) {
@@ -30,6 +34,8 @@ export class Line {
     this.socket = null;
     this.isOpen = false;
     this.isLost = false;
+    /** Whether it stays closed, with this session. */
+    this.isFinal = false;
     this.attempts = 0;
     this.retry = 0;
     for (const event of ["online", "pageshow", "focus"]) addEventListener(event, () => this.nudge());
@@ -48,13 +54,14 @@ export class Line {
 
   close() {
     this.token = null;
+    this.isFinal = false;
     this.drop();
     this.rest();
   }
 
   /** Tries at once what would have been tried later. */
   nudge() {
-    if (!this.token || this.socket) return;
+    if (!this.token || this.socket || this.isFinal) return;
     this.attempts = 0;
     this.connect();
   }
@@ -120,6 +127,12 @@ export class Line {
     const token = this.token;
     const wasOpen = this.isOpen;
     this.drop();
+    this.isFinal = FINAL.includes(code);
+    if (this.isFinal) {
+      this.rest();
+      if (code === NOT_ADMITTED) this.chat.withdraw();
+      return this.chat.lineChanged();
+    }
     this.lostTimer ||= setTimeout(() => {
       this.isLost = Boolean(this.token) && !this.isOpen;
       this.chat.lineChanged();

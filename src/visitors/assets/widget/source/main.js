@@ -70,7 +70,9 @@ async function configOf(door, memory) {
       memory.set("config", config);
       return config;
     } catch (refused) {
-      const isClosed = refused.status === 0 && attempts > 0 && (await door.isClosed());
+      const isClosed = refused.status === 0 && (await door.isClosed());
+      // It may have been away for a moment only: a page that it is closed to is refused once more.
+      if (isClosed && !attempts) continue;
       if (isClosed || !refused.isPassing) {
         const reason = isClosed ? `${location.origin} is not one of the channel's allowed websites` : refused.message;
         console.warn(`Hotline webchat: ${reason}`);
