@@ -1,7 +1,13 @@
 // Reads a table as spreadsheets write it: commas, semicolons or tabs, quotes, any line end, a mark at its beginning.
 
+/** A row that is not blank, and its number as a spreadsheet counts, blank ones included: from 1. */
+export interface CsvRow {
+  number: number;
+  cells: string[];
+}
+
 /** Rows of cells. The separator is the one that the first line has most of. */
-export function readCsv(text: string): string[][] {
+export function readCsv(text: string): CsvRow[] {
   const source = text.replace(/^\uFEFF/, "");
   const separator = separatorOf(source);
   const rows: string[][] = [];
@@ -28,7 +34,7 @@ export function readCsv(text: string): string[][] {
     } else cell += letter;
   }
   if (cell || row.length) rows.push([...row, cell]);
-  return rows.filter((cells) => cells.some((it) => it.trim()));
+  return rows.map((cells, at) => ({ number: at + 1, cells })).filter(({ cells }) => cells.some((it) => it.trim()));
 }
 
 function separatorOf(source: string): string {

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
 import { exchange, Refused, whole, type Of } from "../core/client";
-import { readCsv } from "../core/csv";
+import { readCsv, type CsvRow } from "../core/csv";
 import { useLoaded } from "../core/loaded";
 import { explain, reason } from "../core/reasons";
 import { opened, session } from "../core/session";
@@ -53,7 +53,9 @@ const said = {
   line: ["Row", "Linha", "Fila"],
   why: ["Reason", "Motivo", "Motivo"],
   stop: ["Stop", "Parar", "Detener"],
-  stopped: ["Stopped. The rows imported so far are kept; importing the file again creates no duplicates.", "Parado. As linhas já importadas são mantidas; importar o arquivo de novo não cria duplicatas.", "Detenido. Las filas ya importadas se conservan; importar de nuevo el archivo no crea duplicados."],
+  stopped: ["Stopped. The rows imported so far are kept.", "Parado. As linhas já importadas são mantidas.", "Detenido. Las filas ya importadas se conservan."],
+  safe: ["Contacts with a phone number, an e-mail or a code are not created twice if you import the file again.", "Contatos com telefone, e-mail ou código não são criados duas vezes se você importar o arquivo de novo.", "Los contactos con teléfono, correo electrónico o código no se crean dos veces si importa de nuevo el archivo."],
+  unsafe: ["If you import the file again, these contacts are created twice.", "Se você importar o arquivo de novo, esses contatos serão criados duas vezes.", "Si importa de nuevo el archivo, esos contactos se crean dos veces."],
   another: ["Another file", "Outro arquivo", "Otro archivo"],
 } as const satisfies Record<string, Text | Counted>;
 
@@ -67,6 +69,9 @@ const FIELDS: readonly (readonly [name: string, label: Text, guesses: RegExp])[]
   ["origin", ["Origin", "Origem", "Origen"], /^(origin|source|origem|origen|fuente)$/i],
   ["socialUsername", ["Social media username", "Usuário nas redes sociais", "Usuario en redes sociales"], /(instagram|username|usu[aá]rio)/i],
 ];
+
+/** By these the service finds a contact that is there already. */
+const KEYS = ["number", "email", "code"];
 
 const CUSTOM = "custom:";
 
@@ -87,7 +92,7 @@ export function ContactImportPage() {
 }
 
 function Import({ custom }: { custom: Of<"CustomField">[] }) {
-  const rows = useSignal<string[][]>([]);
+  const rows = useSignal<CsvRow[]>([]);
   const name = useSignal("");
   const mapping = useSignal<string[]>([]);
   const failure = useSignal("");
@@ -97,7 +102,7 @@ function Import({ custom }: { custom: Of<"CustomField">[] }) {
   const report = useSignal<Report | null>(null);
   const isRunning = useSignal(false);
   const isStopped = useSignal(false);
-  // Who leaves the page sees no more of it, and can start it again: no row is doubled.
+  // Who leaves the page sees no more of it.
   useEffect(() => () => void (isStopped.value = true), []);
 
   const options: Option[] = [
@@ -123,7 +128,7 @@ function Import({ custom }: { custom: Of<"CustomField">[] }) {
     else {
       rows.value = read;
       const taken = new Set<string>();
-      mapping.value = read[0]!.map((header) => {
+      mapping.value = read[0]!.cells.map((header) => {
         const found = guess(header);
         if (taken.has(found)) return "";
         taken.add(found);
@@ -131,7 +136,7 @@ function Import({ custom }: { custom: Of<"CustomField">[] }) {
       });
     }
   };
-  const contact = (cells: string[]) => {
+  const contact = ({ cells }: CsvRow) => {
     const made: Record<string, unknown> = {};
     const values: { key: string; value: string }[] = [];
     for (const [at, name] of mapping.value.entries()) {
@@ -161,8 +166,7 @@ function Import({ custom }: { custom: Of<"CustomField">[] }) {
         sum.created += part.created;
         sum.updated += part.updated;
         sum.skipped += part.skipped;
-        // As a spreadsheet counts them: from 1, with the line of the names.
-        sum.errors.push(...part.errors.map((error) => ({ ...error, index: from + error.index + 2 })));
+        sum.errors.push(...part.errors.map((error) => ({ ...error, index: body[from + error.index]!.number })));
         done.value = Math.min(body.length, from + PART_ROWS);
       }
     } catch (failed) {
@@ -177,7 +181,9 @@ function Import({ custom }: { custom: Of<"CustomField">[] }) {
     return known ? say(known[1]) : field;
   };
   const isMapped = mapping.value.includes("name") || mapping.value.includes("number");
-  const [headers = [], ...body] = rows.value;
+  const isSafe = mapping.value.some((name) => KEYS.includes(name));
+  const [first, ...body] = rows.value;
+  const headers = first?.cells ?? [];
   const end = report.value;
 
   return (
@@ -226,7 +232,7 @@ function Import({ custom }: { custom: Of<"CustomField">[] }) {
                     </select>
                   ),
                 },
-                { label: say(said.examples), show: ({ at }) => <span class="clamp">{body.slice(0, PREVIEW_ROWS).map((cells) => cells[at] ?? "").filter(Boolean).join(" · ")}</span> },
+                { label: say(said.examples), show: ({ at }) => <span class="clamp">{body.slice(0, PREVIEW_ROWS).map(({ cells }) => cells[at] ?? "").filter(Boolean).join(" · ")}</span> },
               ]}
             />
           </section>
@@ -261,7 +267,7 @@ function Import({ custom }: { custom: Of<"CustomField">[] }) {
           <div role="status">
             <Note kind={end.errors.length || isStopped.value ? "warning" : "good"}>
               {say(said.done, { created: count(end.created), updated: count(end.updated), skipped: count(end.skipped), refused: count(new Set(end.errors.map(({ index }) => index)).size) })}
-              {isStopped.value && ` ${say(said.stopped)}`}
+              {isStopped.value && ` ${say(said.stopped)} ${say(isSafe ? said.safe : said.unsafe)}`}
             </Note>
           </div>
           {end.errors.length > 0 && (

@@ -242,7 +242,8 @@ describe("resources", () => {
     const tag = await at.company.data("POST", "/tags", { name: "Imported" });
     const rows = ["Nome;Telefone;E-mail;Cidade;Sobra"];
     for (let number = 0; number < 450; number++) rows.push(`"Pessoa ""${number}""";55119${String(10_000_000 + number)};p${number}@example.com;São Paulo;x`);
-    rows.push("Torta;123;;;");
+    // A spreadsheet counts blank rows as well.
+    rows.push("", ";;;;", "Torta;123;;;");
     const desk = await at.open("/contacts/import");
     await desk.field("File").setInputFiles({ name: "contatos.csv", mimeType: "text/csv", buffer: Buffer.from(`\uFEFF${rows.join("\r\n")}\r\n`) });
     await desk.text("451 rows.").waitFor();
@@ -253,13 +254,34 @@ describe("resources", () => {
     await desk.page.getByRole("option", { name: "Imported" }).click();
     await desk.button("Import").click();
     await desk.text("Created: 450. Updated: 0. Skipped: 0. Rejected: 1.").waitFor();
-    await desk.row("452").waitFor();
+    await desk.row("454").waitFor();
     const [one] = await at.company.data("GET", `/contacts?number=5511910000007`);
     assert.equal(one.name, 'Pessoa "7"');
     assert.deepEqual(one.tags.map(({ id }) => id), [tag.id]);
     assert.deepEqual(one.customFields.map(({ key, value }) => [key, value]), [["cidade", "São Paulo"]]);
     await desk.leave();
   });
+
+  for (const [rows, promise] of [
+    ["name,email\nOne,one@example.com\n", "Contacts with a phone number, an e-mail or a code are not created twice if you import the file again."],
+    ["name\nOne\n", "If you import the file again, these contacts are created twice."],
+  ]) {
+    it(`say of an import that was stopped what another one does: ${rows.split("\n")[0]}`, async () => {
+      const desk = await at.open("/contacts/import");
+      let letGo;
+      const held = new Promise((done) => (letGo = done));
+      await desk.page.route("**/panel/api/v1/contacts/import", async (route) => {
+        await held;
+        await route.continue();
+      });
+      await desk.field("File").setInputFiles({ name: "contacts.csv", mimeType: "text/csv", buffer: Buffer.from(rows) });
+      await desk.button("Import").click();
+      await desk.button("Stop").click();
+      letGo();
+      await desk.text(promise).waitFor();
+      await desk.leave();
+    });
+  }
 
   it("know the modules and the events that the API has", async () => {
     const document = JSON.parse(await readFile(new URL("../../../../openapi.json", import.meta.url)));
