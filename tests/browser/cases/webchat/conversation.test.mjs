@@ -127,6 +127,14 @@ describe("a conversation", () => {
     await visitor.leave();
   });
 
+  it("shows all that is said after a map's address", async () => {
+    const { visitor, ticket } = await at.meet();
+    const text = "https://www.openstreetmap.org/?mlat=-23.55052&mlon=-46.63331#map=17/-23.55052/-46.63331 third floor, please";
+    await at.company.say(ticket, text);
+    await visitor.theirs(text).waitFor();
+    await visitor.leave();
+  });
+
   it("is ended by the visitor, and another one is begun", async () => {
     const { visitor, ticket, hello } = await at.meet();
     await visitor.widget.getByRole("button", { name: "End the conversation" }).click();

@@ -135,6 +135,24 @@ describe("an interactive message", () => {
     await visitor.leave();
   });
 
+  it("that asks for the location sends it once, however often it is pressed", async () => {
+    const { visitor, ticket } = await at.meet();
+    await visitor.page.evaluate(() => {
+      const coords = { latitude: -23.55052, longitude: -46.633308 };
+      navigator.geolocation.getCurrentPosition = (found) => (window.find = () => found({ coords }));
+    });
+    const request = { type: "location_request_message", body: { text: "Where are you?" }, action: { name: "send_location" } };
+    await at.company.interactive(ticket, request);
+    await visitor.option("Share my location").click();
+    await visitor.widget.getByText("Finding your location…").waitFor();
+    await at.company.say(ticket, "Still there?");
+    await visitor.theirs("Still there?").waitFor();
+    assert.equal(await visitor.option("Share my location").getAttribute("aria-disabled"), "true");
+    await visitor.page.evaluate(() => window.find());
+    await visitor.widget.getByRole("link", { name: "Location" }).waitFor();
+    await visitor.leave();
+  });
+
   it("that asks for the location takes no for an answer", async () => {
     const { visitor, ticket } = await at.meet({ permissions: [] });
     const request = { type: "location_request_message", body: { text: "Where are you?" }, action: { name: "send_location" } };

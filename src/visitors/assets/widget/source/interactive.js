@@ -47,8 +47,8 @@ export function interactive(message, chat) {
 
   const update = ({ answer, isOver }) => {
     const chosen = answer && options.find(({ id, title }) => (answer.id ? id === answer.id : title === answer.title));
-    for (const { button } of options) {
-      button.setAttribute("aria-disabled", String(Boolean(answer) || isOver));
+    for (const { button, isBusy } of options) {
+      button.setAttribute("aria-disabled", String(Boolean(answer || isOver || isBusy)));
       const isChosen = chosen && chosen.button === button;
       if (isChosen && !button.classList.contains("chosen")) button.append(icon("sent"), hidden(`(${words.chosen})`));
       button.classList.toggle("chosen", Boolean(isChosen));
@@ -94,15 +94,18 @@ function locator(message, chat, options) {
   const label = h("span", {}, words.shareLocation);
   const button = h("button", { type: "button", class: "option" }, icon("pin"), label);
   const hint = h("p", { class: "hint", role: "status" });
+  const choice = { button, id: "location", isBusy: false };
   button.addEventListener("click", async () => {
     if (button.getAttribute("aria-disabled") === "true") return;
+    choice.isBusy = true;
     button.setAttribute("aria-disabled", "true");
     hint.textContent = words.locating;
     const isShared = await chat.shareLocation(message);
+    choice.isBusy = false;
     hint.textContent = isShared ? "" : words.noLocation;
     if (!isShared) button.setAttribute("aria-disabled", "false");
   });
-  options.push({ button, id: "location" });
+  options.push(choice);
   return h("div", { class: "options" }, button, hint);
 }
 

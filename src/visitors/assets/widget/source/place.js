@@ -2,7 +2,7 @@
 // asking a third party for anything from the visitor's page.
 
 const MAP = "https://www.openstreetmap.org/";
-const LOCATION = /^https:\/\/www\.openstreetmap\.org\/\?mlat=(-?[\d.]+)&mlon=(-?[\d.]+)/;
+const LOCATION = /^https:\/\/www\.openstreetmap\.org\/\?mlat=(-?[\d.]+)&mlon=(-?[\d.]+)(?:#\S*)?$/;
 
 const TIME_MAX_MS = 15_000;
 
