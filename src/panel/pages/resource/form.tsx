@@ -4,7 +4,7 @@ import { get, post, put, Refused, remove, whole } from "../core/client";
 import { dropDraft, type Values } from "../core/drafts";
 import { useLoaded } from "../core/loaded";
 import { notify } from "../core/notices";
-import { go, href } from "../core/router";
+import { go, here, href } from "../core/router";
 import { may } from "../core/session";
 import { say } from "../core/text";
 import { words } from "../core/words";
@@ -72,7 +72,8 @@ export function EditPage({ of, id }: { of: Resource; id: string }) {
         await remove(`/${of.path}/${row.id}`);
         dropDraft(name);
         notify(say(words.deleted));
-        go(back.to);
+        // Unless somebody has gone elsewhere meanwhile.
+        if (here.value.path === `/${of.path}/${id}`) go(back.to);
       },
     });
   return (

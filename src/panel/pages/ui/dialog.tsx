@@ -4,6 +4,7 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 
+import { notify } from "../core/notices";
 import { explain } from "../core/reasons";
 import { say } from "../core/text";
 import { words } from "../core/words";
@@ -71,14 +72,18 @@ export function confirm(asked: Omit<Question, "isDangerous"> & { isDangerous?: b
 export function Questions() {
   const asked = question.value;
   if (!asked) return null;
-  const close = () => (question.value = null);
+  // By the time something is done, another question may stand in its place.
+  const close = () => {
+    if (question.value === asked) question.value = null;
+  };
   const act = async () => {
     failure.value = "";
     try {
       await asked.act();
       close();
     } catch (failed) {
-      failure.value = explain(failed);
+      if (question.value === asked) failure.value = explain(failed);
+      else notify(explain(failed), true);
     }
   };
   return (

@@ -135,6 +135,8 @@ export function Picker({ id, source, isMany, value, change, label, described, is
           value={text.value ?? single}
           onInput={(event) => {
             text.value = event.currentTarget.value;
+            // What was found for the letters before is not what is asked for now.
+            at.value = -1;
             isOpen.value = true;
           }}
           onClick={() => (isOpen.value = true)}

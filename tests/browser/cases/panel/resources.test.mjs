@@ -283,6 +283,52 @@ describe("resources", () => {
     });
   }
 
+  it("are chosen by Enter only from what was found for the letters of now", async () => {
+    for (const name of ["Alpha", "Beta"]) await at.company.data("POST", "/queues", { name, color: "#0f766e" });
+    const desk = await at.open("/users/new");
+    const queues = desk.page.getByRole("combobox", { name: "Queues" });
+    await queues.fill("Alpha");
+    await desk.page.locator("li.at", { hasText: "Alpha" }).waitFor();
+    let letGo;
+    const held = new Promise((done) => (letGo = done));
+    await desk.page.route(/\/panel\/api\/v1\/queues\?/, async (route) => {
+      await held;
+      await route.continue();
+    });
+    await queues.fill("Beta");
+    await queues.press("Enter");
+    letGo();
+    await desk.page.locator("li.at", { hasText: "Beta" }).waitFor();
+    await queues.press("Enter");
+    await desk.page.locator(".chip", { hasText: "Beta" }).waitFor();
+    assert.equal(await desk.page.locator(".chip").count(), 1);
+    await desk.leave();
+  });
+
+  it("are deleted on the way, and nothing of another question is answered by it", async () => {
+    const [one, other] = await Promise.all(["One of two", "Other of two"].map((name) => at.company.data("POST", "/tags", { name })));
+    const desk = await at.open(`/tags/${one.id}`);
+    let letGo;
+    const held = new Promise((done) => (letGo = done));
+    await desk.page.route(`**/panel/api/v1/tags/${one.id}`, async (route) => {
+      if (route.request().method() === "DELETE") await held;
+      await route.continue();
+    });
+    await desk.button("Delete").click();
+    await desk.dialog().getByRole("button", { name: "Delete" }).click();
+    await desk.page.keyboard.press("Escape");
+    await desk.dialog().waitFor({ state: "detached" });
+    await desk.turnTo(`/tags/${other.id}`);
+    await desk.button("Delete").click();
+    await desk.dialog().getByText("Delete “Other of two”?").waitFor();
+    letGo();
+    await desk.notice("Deleted.").waitFor({ state: "attached" });
+    assert.equal(await desk.dialog().count(), 1);
+    assert.equal(desk.where(), `/tags/${other.id}`);
+    await desk.dialog().getByRole("button", { name: "Cancel" }).click();
+    await desk.leave();
+  });
+
   it("know the modules and the events that the API has", async () => {
     const document = JSON.parse(await readFile(new URL("../../../../openapi.json", import.meta.url)));
     const nouns = {
