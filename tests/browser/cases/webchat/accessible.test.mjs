@@ -189,3 +189,21 @@ describe("the widget by keyboard", () => {
     await visitor.leave();
   });
 });
+
+describe("the page behind the chat", () => {
+  const at = scene();
+
+  for (const [device, size, isCovered] of [["phone", PHONE, true], ["desktop", DESKTOP, false]]) {
+    it(`is ${isCovered ? "out of reach while it is covered" : "still reached"}: ${device}`, async () => {
+      const visitor = await at.visit(size);
+      const behind = () => visitor.page.evaluate(() => document.querySelector("main").inert);
+      await visitor.open();
+      assert.equal(await behind(), isCovered);
+      assert.equal(await visitor.panel.getAttribute("aria-modal"), isCovered ? "true" : null);
+      await visitor.page.keyboard.press("Escape");
+      await visitor.panel.waitFor({ state: "hidden" });
+      assert.equal(await behind(), false);
+      await visitor.leave();
+    });
+  }
+});

@@ -14,6 +14,9 @@ const TEASER_CHARACTERS_MAX = 140;
 /** How often an open chat looks whether what it says of who is there is outdated. */
 const ASK_EVERY_MS = 15_000;
 
+/** Where the panel is as large as the page; `style.css` has the same. */
+const PHONE = "(max-width: 480px), (max-height: 460px)";
+
 export class Panel {
   constructor(chat) {
     this.chat = chat;
@@ -84,6 +87,9 @@ export class Panel {
     document.addEventListener("visibilitychange", () => this.askAvailability());
     setInterval(() => this.askAvailability(), ASK_EVERY_MS);
     addEventListener("focus", () => this.see());
+    addEventListener("resize", () => this.cover());
+    /** What of the page cannot be reached while the panel covers it. */
+    this.covered = [];
     this.update();
     if (chat.memory.get("open", chat.memory.ofTab)) this.open(false);
   }
@@ -92,6 +98,19 @@ export class Panel {
   placed() {
     this.composer.fit();
     this.transcript.toEnd();
+    this.cover();
+  }
+
+  /** Where the panel covers the page, as on a phone, neither keys nor screen readers reach what lies behind it. */
+  cover() {
+    const { host } = this.node.getRootNode();
+    const isAlone = this.isOpen && !this.node.hidden && host && host.parentElement === document.body;
+    const isCovering = Boolean(isAlone) && matchMedia(PHONE).matches;
+    if (isCovering) this.panel.setAttribute("aria-modal", "true");
+    else this.panel.removeAttribute("aria-modal");
+    for (const element of this.covered) element.inert = false;
+    this.covered = isCovering ? [...document.body.children].filter((element) => element !== host && !element.inert) : [];
+    for (const element of this.covered) element.inert = true;
   }
 
   /** Follows what is seen of the page. */
@@ -136,6 +155,7 @@ export class Panel {
     this.launcher.setAttribute("aria-expanded", String(this.isOpen));
     this.hideTeaser();
     this.update();
+    this.cover();
   }
 
   /** Focuses what the visitor needs next: on a phone not a field, which would open the keyboard. */
@@ -196,7 +216,10 @@ export class Panel {
 
   update() {
     const { chat } = this;
-    this.node.hidden = chat.isClosed;
+    if (this.node.hidden !== chat.isClosed) {
+      this.node.hidden = chat.isClosed;
+      this.cover();
+    }
     if (this.form) this.form.node.hidden = !this.isForm;
     this.transcript.node.hidden = this.isForm;
     this.foot.hidden = this.isForm;

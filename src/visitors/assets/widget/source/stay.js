@@ -35,6 +35,7 @@ export function stay(host, panel, placeOf) {
     panel.placed();
   };
   host.onGone = () => {
+    panel.cover();
     lost = [...lost.filter((at) => at > Date.now() - LOST_WITHIN_MS), Date.now()];
     // Once the page has done what it does: it may be moving the element, or putting another body there.
     if (lost.length <= LOST_MAX) setTimeout(put);
