@@ -40,9 +40,9 @@ export class Shop {
     return `http://localhost:${this.port}`;
   }
 
-  /** A page with the widget of this company, which may name its visitor, and include the line so many times. */
-  page(company, { origin = this.origin, policy = "", identity = "", lines = 1 } = {}) {
-    const query = new URLSearchParams({ widget: `${company.door}/widget.js`, policy, identity, lines, utm_source: "tests" });
+  /** A page with the widget of this company, which may name its visitor, say how it looks, and include the line so many times. */
+  page(company, { origin = this.origin, policy = "", identity = "", language = "", theme = "", lines = 1 } = {}) {
+    const query = new URLSearchParams({ widget: `${company.door}/widget.js`, policy, identity, language, theme, lines, utm_source: "tests" });
     return `${origin}/?${query}`;
   }
 
@@ -65,8 +65,8 @@ export class Shop {
       "Content-Type": "text/html; charset=utf-8",
       ...(policy && { "Content-Security-Policy": policy }),
     });
-    const identity = searchParams.get("identity");
-    const named = identity ? ` data-identity="${identity}"` : "";
+    const given = ["identity", "language", "theme"].filter((name) => searchParams.get(name));
+    const named = given.map((name) => ` data-${name}="${searchParams.get(name)}"`).join("");
     const widget = searchParams.get("widget").replaceAll("&", "&amp;").replaceAll('"', "&quot;");
     response.end(`<!doctype html>
 <html lang="en">

@@ -274,4 +274,31 @@ describe("the widget's language", () => {
       await visitor.leave();
     });
   }
+
+  for (const [language, greeting] of [["pt-BR", "Olá, como podemos ajudar?"], ["de", "Hi, how can we help?"], ["no_language", "Hi, how can we help?"]]) {
+    it(`may be set by the page: ${language}`, async () => {
+      const visitor = await at.visit({ locale: "en-US" }, { language });
+      await visitor.open();
+      await visitor.widget.getByText(greeting).waitFor();
+      await visitor.leave();
+    });
+  }
+});
+
+describe("the widget's theme", () => {
+  const at = scene();
+
+  for (const [colorScheme, theme, color] of [
+    ["dark", "light", "rgb(255, 255, 255)"],
+    ["light", "dark", "rgb(23, 25, 30)"],
+    ["dark", "", "rgb(23, 25, 30)"],
+  ]) {
+    it(`is ${theme || "the system's"} on a ${colorScheme} system`, async () => {
+      const visitor = await at.visit({ colorScheme }, { theme });
+      await visitor.open();
+      await visitor.stillness();
+      assert.equal(await visitor.panel.evaluate((panel) => getComputedStyle(panel).backgroundColor), color);
+      await visitor.leave();
+    });
+  }
 });

@@ -6,14 +6,15 @@ import { themed } from "./color.js";
 import { Door } from "./door.js";
 import { Memory } from "./memory.js";
 import { Panel } from "./panel.js";
+import { said, script } from "./script.js";
 import { define, stay } from "./stay.js";
 import { language } from "./words.js";
 import css from "./style.css";
 
 const TAG = "hotline-webchat";
 
-/** The `<script>` line, also when a tag manager has added it. */
-const script = document.currentScript || document.querySelector('script[src*="/webchat/"][src*="/widget.js"]');
+/** When the dark colours apply: the line may choose, otherwise the visitor's system does. */
+const DARK_WHEN = { light: "not all", dark: "all" }[said("theme")];
 
 /** The panel, once it is on the page; null when this page may not show it. */
 async function start(base, publicKey) {
@@ -23,6 +24,7 @@ async function start(base, publicKey) {
   host.lang = language;
   // All its languages are written so, whatever the page is.
   host.dir = "ltr";
+  if (DARK_WHEN) host.dataset.theme = said("theme");
 
   const door = new Door(base);
   const memory = new Memory(publicKey);
@@ -34,7 +36,7 @@ async function start(base, publicKey) {
   const root = host.attachShadow({ mode: "open" });
   root.adoptedStyleSheets = [css, themed(config.color)].map((text) => {
     const sheet = new CSSStyleSheet();
-    sheet.replaceSync(text);
+    sheet.replaceSync(DARK_WHEN ? text.replace(/\(prefers-color-scheme: ?dark\)/g, ` ${DARK_WHEN}`) : text);
     return sheet;
   });
   const chat = new Chat(door, memory, config);

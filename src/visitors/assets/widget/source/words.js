@@ -1,5 +1,7 @@
 // What the widget says, in the visitor's language.
 
+import { said } from "./script.js";
+
 const ENGLISH = {
   title: "Chat with us",
   greeting: "Hi, how can we help?",
@@ -218,9 +220,20 @@ const SPANISH = {
 
 const LANGUAGES = { en: ENGLISH, pt: PORTUGUESE, es: SPANISH };
 
-/** The first of the browser's languages that the widget speaks, with its region for dates and numbers. */
+/** Whether dates and numbers can be written in it: what a page says may be no language. */
+function isLanguage(tag) {
+  try {
+    Intl.getCanonicalLocales(tag);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The language of the line, or the first of the browser's that the widget speaks, with its region for dates and numbers. */
 function preferred() {
-  const wanted = navigator.languages && navigator.languages.length ? navigator.languages : [navigator.language || "en"];
+  const own = navigator.languages && navigator.languages.length ? navigator.languages : [navigator.language || "en"];
+  const wanted = isLanguage(said("language")) ? [said("language"), ...own] : own;
   return wanted.find((tag) => tag.slice(0, 2).toLowerCase() in LANGUAGES) || "en";
 }
 
