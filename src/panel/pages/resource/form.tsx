@@ -77,7 +77,7 @@ export function EditPage({ of, id }: { of: Resource; id: string }) {
       },
     });
   return (
-    <Await what={found}>
+    <Await what={found} missing={{ title: say(of.words.many), back }}>
       {(row) => (
         <Page
           title={of.nameOf(row)}

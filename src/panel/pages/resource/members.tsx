@@ -86,7 +86,7 @@ export function MembersPage({ what, id }: { what: MembersOf; id: string }) {
     });
   }
   return (
-    <Await what={owner}>
+    <Await what={owner} missing={{ title: say(what.words.many), back: { to: `/${what.path}`, text: say(what.words.back) } }}>
       {(record) => (
         <Page
           title={`${record.name}: ${say(what.words.many)}`}

@@ -96,11 +96,29 @@ export function LinkButton(props: { to: string; children: ComponentChildren; kin
   );
 }
 
-/** Shows what was asked for, once it is there; while it is not, what is the matter. */
-export function Await<T>(props: { what: Loaded<T>; children: (data: T) => ComponentChildren }) {
-  const { data, error, again } = props.what;
+/** A page that leads back, for what its address names and could not be read. */
+function Missing({ what, title, back }: { what: Loaded<unknown>; title: string; back: { to: string; text: string } }) {
+  return (
+    <Page title={what.isGone.value ? what.error.value : title} back={back}>
+      {!what.isGone.value && <Trouble text={what.error.value} again={what.again} />}
+    </Page>
+  );
+}
+
+/**
+ * Shows what was asked for, once it is there; while it is not, what is the matter. Where the page itself depends on it, `missing` is the name
+ * and the way back of the one that stands there instead.
+ */
+export function Await<T>(props: {
+  what: Loaded<T>;
+  missing?: { title: string; back: { to: string; text: string } };
+  children: (data: T) => ComponentChildren;
+}) {
+  const { data, error, isGone, again } = props.what;
   if (data.value === undefined) {
-    return error.value ? <Trouble text={error.value} again={again} /> : <Waiting />;
+    if (!error.value) return <Waiting />;
+    if (props.missing) return <Missing what={props.what} {...props.missing} />;
+    return <Trouble text={error.value} {...(isGone.value ? {} : { again })} />;
   }
   return (
     <>

@@ -52,7 +52,7 @@ export function DeliveriesPage({ id }: { id: string }) {
     });
   const canReplay = may("webhooks", "POST");
   return (
-    <Await what={hook}>
+    <Await what={hook} missing={{ title: say(said.title), back: { to: "/webhooks", text: say(words.back) } }}>
       {(webhook) => (
         <Page
           title={say(said.title)}

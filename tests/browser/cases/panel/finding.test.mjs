@@ -58,6 +58,13 @@ describe("an address", () => {
     await desk.page.goBack();
     await desk.heading("Of the other").waitFor();
     assert.equal(pathOf(desk), `/panel/c/${companyId}/tags/${tag.id}`);
+    for (const path of ["tags/999999", "contact-lists/999999", "queues/999999/users", "webhooks/999999/deliveries"]) {
+      await desk.go(`/c/${companyId}/${path}`);
+      await desk.heading("This no longer exists.").waitFor();
+      assert.equal(await desk.button("Try again").count(), 0, path);
+      await desk.page.locator("a.back").click();
+      await eventually("it leads back to the list", () => pathOf(desk) === `/panel/c/${companyId}/${path.split("/")[0]}`);
+    }
     await desk.go(`/c/${companyId}/tags/%E0`);
     await desk.heading("Page not found").waitFor();
     await desk.go("/c/999999/tags");
