@@ -6,6 +6,7 @@ export const words = {
   product: ["Hotline", "Hotline", "Hotline"],
   save: ["Save", "Salvar", "Guardar"],
   saved: ["Saved.", "Salvo.", "Guardado."],
+  nothingChanged: ["Nothing was changed.", "Nada foi alterado.", "No se cambió nada."],
   create: ["Create", "Criar", "Crear"],
   created: ["Created.", "Criado.", "Creado."],
   cancel: ["Cancel", "Cancelar", "Cancelar"],

@@ -60,7 +60,7 @@ export function EditPage({ of, id }: { of: Resource; id: string }) {
   const canChange = mayWith(of, "PUT");
   const canDelete = mayWith(of, "DELETE");
   const submit = async (body: Values) => {
-    if (Object.keys(body).length) found.data.value = await put<{ id: number }>(written, body);
+    found.data.value = await put<{ id: number }>(written, body);
     notify(say(words.saved));
   };
   const erase = (row: { id: number }) =>

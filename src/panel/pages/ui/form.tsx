@@ -7,6 +7,7 @@ import { useEffect, useId, useMemo, useRef } from "preact/hooks";
 
 import { Refused } from "../core/client";
 import { draft, dropDraft, keepDraft, type Values } from "../core/drafts";
+import { notify } from "../core/notices";
 import { explain, reason } from "../core/reasons";
 import { say } from "../core/text";
 import { words } from "../core/words";
@@ -116,6 +117,11 @@ export function Form(props: FormProps) {
       const isNothing = isNew && (next === null || (Array.isArray(next) && !next.length));
       if (field.isFixed && !isNew) continue;
       if (props.isWhole ? true : isNew ? !isNothing : !isSame) body[field.name] = next;
+    }
+    if (!isNew && !props.isWhole && !Object.keys(body).length) {
+      discard();
+      isBusy.value = false;
+      return notify(say(words.nothingChanged));
     }
     const sent = values.value;
     try {

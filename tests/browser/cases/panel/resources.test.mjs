@@ -47,6 +47,8 @@ describe("resources", () => {
 
         await desk.turnTo(`/${path}/${made.id}`);
         if (changed) {
+          await desk.button("Save").click();
+          await desk.notice("Nothing was changed.").waitFor();
           await desk.fill(changed);
           await desk.button("Save").click();
           await desk.notice("Saved.").waitFor();
