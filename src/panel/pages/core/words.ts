@@ -47,6 +47,8 @@ export const words = {
   filters: ["Filters", "Filtros", "Filtros"],
   clearFilters: ["Clear filters", "Limpar filtros", "Quitar filtros"],
   nothingFound: ["No results.", "Nenhum resultado.", "Sin resultados."],
+  emptyPage: ["Nothing on this page.", "Não há nada nesta página.", "No hay nada en esta página."],
+  firstPage: ["Go to first page", "Ir para a primeira página", "Ir a la primera página"],
   order: ["Order", "Ordem", "Orden"],
   newestFirst: ["Newest first", "Mais recentes primeiro", "Más recientes primero"],
   oldestFirst: ["Oldest first", "Mais antigos primeiro", "Más antiguos primero"],

@@ -126,7 +126,12 @@ export function PagedList<Row extends { id: number | string }>(props: PagedListP
           <div aria-busy={found.isLoading.value}>
             {data.length > 0 ? (
               <Table label={props.label} columns={props.columns} rows={data} keyOf={(row) => row.id} fresh={made} />
-            ) : isFiltered || at > 1 ? (
+            ) : at > 1 ? (
+              <div class="empty" role="status">
+                <p>{say(words.emptyPage)}</p>
+                <Button onClick={() => ask({ page: "" })}>{say(words.firstPage)}</Button>
+              </div>
+            ) : isFiltered ? (
               <div class="empty" role="status">
                 <p>{say(words.nothingFound)}</p>
                 <Button onClick={() => ask({ page: "", search: "", ...Object.fromEntries(names.map((name) => [name, ""])) })}>

@@ -92,6 +92,12 @@ describe("resources", () => {
     await desk.button("Clear filters").click();
     await desk.row("Paged 30").waitFor();
     assert.equal(new URL(desk.page.url()).search, "");
+    // As after the last record of a page was deleted.
+    await desk.go("/products?page=9");
+    await desk.text("Nothing on this page.").waitFor();
+    assert.equal(await desk.button("Clear filters").count(), 0);
+    await desk.button("Go to first page").click();
+    await desk.row("Paged 30").waitFor();
     await desk.leave();
   });
 
