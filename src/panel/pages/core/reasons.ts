@@ -1,7 +1,7 @@
 // Why the service refuses something, in the reader's language.
 
 import { Refused } from "./client";
-import { counted, list, language, say, type Counted, type Text } from "./text";
+import { counted, list, say, type Counted, type Text } from "./text";
 import { words } from "./words";
 
 /** Phrases of the API that follow a field's name. What is not here is said as the API says it. */
@@ -115,13 +115,19 @@ const CONFLICTS: Record<string, Text> = {
 const reasonOf = (details: unknown): string =>
   details && typeof details === "object" && "reason" in details && typeof details.reason === "string" ? details.reason : "";
 
+function forbidden({ code, message }: Refused): string {
+  // Who has set up a proxy reads what is missing there.
+  if (code === "ERR_API_FORBIDDEN_ORIGIN" && message) return message;
+  return say(code === "ERR_API_COMPANY_INACTIVE" ? words.companyInactive : words.forbidden);
+}
+
 /** What to say of anything that went wrong. */
 export function explain(failed: unknown): string {
   if (!(failed instanceof Refused)) return failed instanceof Error ? failed.message : String(failed);
   if (failed.status === 0 || failed.status === 503) return say(words.unreachable);
   if (failed.status === 429) return counted(failed.retryAfterS ?? 60, words.tooFast);
   if (failed.status === 404) return say(words.gone);
-  if (failed.status === 403) return language.value === "en" && failed.message ? failed.message : say(words.forbidden);
+  if (failed.status === 403) return forbidden(failed);
   if (failed.status >= 500) return say(words.broken, { message: failed.message });
   if (failed.by.length) return inTheWay(failed);
   if (failed.fields.length) return say(words.fieldsWrong);

@@ -69,6 +69,7 @@ export const words = {
     "No se pudo conectar con el servidor. Compruebe su conexión y reintente.",
   ],
   forbidden: ["You don't have access. Ask an administrator.", "Você não tem acesso. Fale com um administrador.", "No tiene acceso. Consulte a un administrador."],
+  companyInactive: ["This company is inactive. Ask the administrator of the server.", "Esta empresa está inativa. Fale com o administrador do servidor.", "Esta empresa está inactiva. Consulte al administrador del servidor."],
   tooFast: {
     one: ["Too many requests. Try again in {count} second.", "Muitas tentativas seguidas. Tente de novo em {count} segundo.", "Demasiadas solicitudes. Reintente en {count} segundo."],
     other: ["Too many requests. Try again in {count} seconds.", "Muitas tentativas seguidas. Tente de novo em {count} segundos.", "Demasiadas solicitudes. Reintente en {count} segundos."],

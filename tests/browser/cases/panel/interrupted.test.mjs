@@ -263,6 +263,23 @@ describe("what is interrupted", () => {
     await desk.leave();
   });
 
+  it("is forbidden in words for people", async () => {
+    const desk = await at.open("/tags/new");
+    for (const [code, told] of [
+      ["ERR_API_FORBIDDEN_SCOPE", "You don't have access. Ask an administrator."],
+      ["ERR_API_COMPANY_INACTIVE", "This company is inactive. Ask the administrator of the server."],
+      ["ERR_API_FORBIDDEN_ORIGIN", "a header of the proxy is missing"],
+    ]) {
+      const json = { error: { code, message: "a header of the proxy is missing" } };
+      await desk.page.unrouteAll();
+      await desk.page.route("**/panel/api/v1/tags", (route) => (route.request().method() === "POST" ? route.fulfill({ status: 403, json }) : route.continue()));
+      await desk.fill({ Name: code });
+      await desk.button("Create").click();
+      await desk.page.getByRole("alert").getByText(told, { exact: true }).waitFor();
+    }
+    await desk.leave();
+  });
+
   it("is refused in the reader's language, with its reason", async () => {
     const desk = await at.open("/profiles", { locale: "pt-BR" });
     const administrator = (await at.company.data("GET", "/profiles")).find(({ name }) => name === "Administrator");
