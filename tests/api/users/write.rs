@@ -233,6 +233,8 @@ async fn conversations_know_users_as_they_are_now() {
         app.api.put(&path, json!({"name": "Carla Dias", "active": false})).await.data(200);
         let shown = app.api.get(&format!("/tickets/{open}")).await;
         assert_eq!(shown.data(200)["assignedTo"], json!({"id": carla, "name": "Carla Dias"}), "what she has is hers");
+        app.api.post(&transfer, to_carla.clone()).await.data(200);
+        app.api.post(&transfer, json!({"userId": null})).await.data(200);
         assert_eq!(app.api.post(&transfer, to_carla.clone()).await.invalid_fields(), ["userId"], "inactive");
         app.api.put(&path, json!({"active": true, "queueIds": []})).await.data(200);
         assert_eq!(app.api.post(&transfer, to_carla.clone()).await.invalid_fields(), ["userId"], "not in the queue");

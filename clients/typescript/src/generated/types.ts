@@ -161,7 +161,7 @@ export interface BoardUpdate {
   /** Whether the board is hidden from the list. */
   archived?: boolean;
   /** The queues whose users see the board; replaces the current ones. */
-  crmBoardQueues?: ({ queueId: number; })[] | null;
+  crmBoardQueues?: ({ queueId: number; })[];
   /** Description. */
   description?: string | null;
   /** Monthly sales goal in the company's currency; `null` for none. */
@@ -697,7 +697,7 @@ export interface CardUpdate {
   /** The stage. Default: the board's first. */
   crmBoardListId?: number;
   /** Values of custom fields. */
-  customFields?: ({ key: string; value?: string | null; })[] | null;
+  customFields?: ({ key: string; value?: string | null; })[];
   /** Description. */
   description?: string | null;
   /** Due date. */
@@ -707,7 +707,7 @@ export interface CardUpdate {
   /** The origin. */
   originId?: number | null;
   /** The products; replaces the current ones. */
-  products?: ({ name?: string | null; productId?: number | null; quantity?: number | null; sku?: string | null; unitPrice?: number | null; })[] | null;
+  products?: ({ name?: string | null; productId?: number | null; quantity?: number | null; sku?: string | null; unitPrice?: number | null; })[];
   /** The status, as defined by the company. */
   statusId?: number | null;
   /** The ticket the card was created from. */
@@ -1038,7 +1038,7 @@ export interface ContactUpdate {
   /** Click id of a click-to-chat advertisement. */
   ctwaClid?: string | null;
   /** Values of custom fields. */
-  customFields?: ({ key: string; value?: string | null; })[] | null;
+  customFields?: ({ key: string; value?: string | null; })[];
   /** E-mail address. */
   email?: string | null;
   /** Click id of an advertisement. */
@@ -1304,7 +1304,10 @@ export interface EventMessage {
 
 /** Where to continue reading events. */
 export interface EventMeta {
-  /** Whether events after the given `after` have expired. If so, read the current records instead. */
+  /**
+   * Whether events after the given `after` have expired, or the log, restored from a backup, ends before it. If
+   * so, read the current records instead.
+   */
   gap: boolean;
   /** Whether more events are available now. */
   hasMore: boolean;
@@ -2894,9 +2897,9 @@ export interface StageResponse {
   data: Stage;
 }
 
-/** The cards of a stage. */
+/** The open cards of a stage. */
 export interface StageSum {
-  /** All cards in the stage, including won and lost ones. */
+  /** Open cards in the stage. */
   cards: number;
   /** The id. */
   id: BoardListId;
@@ -3713,7 +3716,7 @@ export interface WrapupReportRow {
   count: number;
   /** Name. */
   name: string | null;
-  /** Share of all closings, from 0 to 1, to four decimals. */
+  /** Share of the closings with a wrap-up type, from 0 to 1, to four decimals. */
   share: number;
   /** The wrap-up type. */
   wrapupTypeId: WrapupTypeId;

@@ -778,7 +778,7 @@ class BoardUpdate(TypedDict):
     # Whether the board is hidden from the list.
     archived: NotRequired[bool]
     # The queues whose users see the board; replaces the current ones.
-    crmBoardQueues: NotRequired[Union[Sequence[BoardUpdateCrmBoardQueues], None]]
+    crmBoardQueues: NotRequired[Sequence[BoardUpdateCrmBoardQueues]]
     # Description.
     description: NotRequired[Union[str, None]]
     # Monthly sales goal in the company's currency; `null` for none.
@@ -1321,7 +1321,7 @@ class CardUpdate(TypedDict):
     # The stage. Default: the board's first.
     crmBoardListId: NotRequired[int]
     # Values of custom fields.
-    customFields: NotRequired[Union[Sequence[CardUpdateCustomFields], None]]
+    customFields: NotRequired[Sequence[CardUpdateCustomFields]]
     # Description.
     description: NotRequired[Union[str, None]]
     # Due date.
@@ -1331,7 +1331,7 @@ class CardUpdate(TypedDict):
     # The origin.
     originId: NotRequired[Union[int, None]]
     # The products; replaces the current ones.
-    products: NotRequired[Union[Sequence[CardUpdateProducts], None]]
+    products: NotRequired[Sequence[CardUpdateProducts]]
     # The status, as defined by the company.
     statusId: NotRequired[Union[int, None]]
     # The ticket the card was created from.
@@ -1657,7 +1657,7 @@ class ContactUpdate(TypedDict):
     # Click id of a click-to-chat advertisement.
     ctwaClid: NotRequired[Union[str, None]]
     # Values of custom fields.
-    customFields: NotRequired[Union[Sequence[ContactUpdateCustomFields], None]]
+    customFields: NotRequired[Sequence[ContactUpdateCustomFields]]
     # E-mail address.
     email: NotRequired[Union[str, None]]
     # Click id of an advertisement.
@@ -1894,7 +1894,8 @@ class EventMessage(TypedDict):
 class EventMeta(TypedDict):
     """Where to continue reading events."""
 
-    # Whether events after the given `after` have expired. If so, read the current records instead.
+    # Whether events after the given `after` have expired, or the log, restored from a backup, ends before it. If
+    # so, read the current records instead.
     gap: bool
     # Whether more events are available now.
     hasMore: bool
@@ -3485,9 +3486,9 @@ class StageResponse(TypedDict):
 
 
 class StageSum(TypedDict):
-    """The cards of a stage."""
+    """The open cards of a stage."""
 
-    # All cards in the stage, including won and lost ones.
+    # Open cards in the stage.
     cards: int
     # The id.
     id: BoardListId
@@ -4334,7 +4335,7 @@ class WrapupReportRow(TypedDict):
     count: int
     # Name.
     name: Union[str, None]
-    # Share of all closings, from 0 to 1, to four decimals.
+    # Share of the closings with a wrap-up type, from 0 to 1, to four decimals.
     share: float
     # The wrap-up type.
     wrapupTypeId: WrapupTypeId
