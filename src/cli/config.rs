@@ -4,13 +4,10 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command as Declaration, Subcommand};
 use serde::Serialize;
 use serde_json::json;
-use url::Url;
 
+use super::masking::{MASK, masked_url};
 use super::{Cli, Failure, GlobalArgs, Refusal, config_file, failure};
 use crate::telemetry;
-
-/// What is shown instead of a secret.
-pub(super) const MASK: &str = "***";
 
 /// Options whose value is a secret as a whole if it is not a URL.
 const SECRETS: [&str; 2] = ["database-url", "smtp-url"];
@@ -82,30 +79,6 @@ fn effective_option(option: &Arg, matches: &ArgMatches, file: &[String]) -> Opti
 fn masked(option: &str, value: &str) -> String {
     let not_a_url = if SECRETS.contains(&option) { MASK } else { value };
     masked_url(value).unwrap_or_else(|| not_a_url.to_owned())
-}
-
-/// The URL without passwords; `None` if the value is not a URL with `//`, in which a password cannot be found.
-pub(super) fn masked_url(value: &str) -> Option<String> {
-    let mut url = Url::parse(value).ok().filter(|url| !url.cannot_be_a_base())?;
-    let is_secret = |name: &str| name.to_lowercase().contains("password");
-    let has_secret_query = url.query_pairs().any(|(name, _)| is_secret(&name));
-    if url.password().is_none() && !has_secret_query {
-        return Some(value.to_owned());
-    }
-    if url.password().is_some() && url.set_password(Some(MASK)).is_err() {
-        return Some(MASK.to_owned());
-    }
-    if has_secret_query {
-        let pairs: Vec<(String, String)> = url
-            .query_pairs()
-            .map(|(name, value)| {
-                let value = if is_secret(&name) { MASK.to_owned() } else { value.into_owned() };
-                (name.into_owned(), value)
-            })
-            .collect();
-        url.query_pairs_mut().clear().extend_pairs(pairs);
-    }
-    Some(url.into())
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use hotline_persistence::sealed::KeyError;
 use hotline_persistence::{Error, MigrateError};
 use hotline_postgres::ClusterError;
 
-use super::config::{MASK, masked_url};
+use super::masking::{MASK, masked_url};
 use crate::exit_code::Exit;
 use crate::media::{OpenError, ReadError, Unavailable};
 use crate::service::ServiceError;

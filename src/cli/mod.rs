@@ -21,6 +21,7 @@ mod failure;
 mod findings;
 mod health;
 mod man;
+mod masking;
 mod media_files;
 mod migrate;
 mod output;

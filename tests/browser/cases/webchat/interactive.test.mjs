@@ -299,7 +299,7 @@ describe("a file", () => {
     await visitor.own("note.txt").or(visitor.widget.locator(".own .file")).first().waitFor();
     await rm(folder, { recursive: true });
     await visitor.context.setOffline(false);
-    await visitor.widget.getByText("Not sent: The file has changed or is gone.").waitFor();
+    await visitor.widget.getByText("Not sent: The file has changed or no longer exists.").waitFor();
     await visitor.tell("After the file");
     assert.deepEqual((await at.company.messages(ticket)).map(({ body }) => body), [hello, "After the file"]);
     await visitor.leave();

@@ -64,7 +64,7 @@ const ENGLISH = {
   opensNew: "opens in a new tab",
   tooLarge: (size) => `The file is larger than ${size}.`,
   badFile: "This file type can't be sent.",
-  unreadable: "The file has changed or is gone. Please attach it again.",
+  unreadable: "The file has changed or no longer exists. Please attach it again.",
   lostFile: "The page was reloaded before the file was sent. Please attach it again.",
   tooLong: "This is too long. Please shorten it.",
   emptyFile: "This file is empty.",

@@ -1,0 +1,30 @@
+//! Values of options as they are shown: without passwords.
+
+use url::Url;
+
+/// What is shown instead of a secret.
+pub(super) const MASK: &str = "***";
+
+/// The URL without passwords; `None` if the value is not a URL with `//`, in which a password cannot be found.
+pub(super) fn masked_url(value: &str) -> Option<String> {
+    let mut url = Url::parse(value).ok().filter(|url| !url.cannot_be_a_base())?;
+    let is_secret = |name: &str| name.to_lowercase().contains("password");
+    let has_secret_query = url.query_pairs().any(|(name, _)| is_secret(&name));
+    if url.password().is_none() && !has_secret_query {
+        return Some(value.to_owned());
+    }
+    if url.password().is_some() && url.set_password(Some(MASK)).is_err() {
+        return Some(MASK.to_owned());
+    }
+    if has_secret_query {
+        let pairs: Vec<(String, String)> = url
+            .query_pairs()
+            .map(|(name, value)| {
+                let value = if is_secret(&name) { MASK.to_owned() } else { value.into_owned() };
+                (name.into_owned(), value)
+            })
+            .collect();
+        url.query_pairs_mut().clear().extend_pairs(pairs);
+    }
+    Some(url.into())
+}
