@@ -114,9 +114,11 @@ impl Outboxes {
 
     /// Notes that contacts were changed: their messages are sent to the number that they have now.
     pub(crate) fn record_changes(&self, company: CompanyId, contacts: &[ContactId]) {
+        // Contacts change often: the channels of other companies are not searched.
+        let Some(organization) = self.base.directory.company(company) else { return };
         let contacts = Arc::new(contacts.iter().copied().collect::<HashSet<_>>());
-        for entry in self.channels.iter().filter(|entry| entry.key().0 == company) {
-            entry.addr.do_send(ContactsChanged(contacts.clone()));
+        for sender in organization.channels.keys().filter_map(|channel| self.channels.get(&(company, *channel))) {
+            sender.addr.do_send(ContactsChanged(contacts.clone()));
         }
     }
 
