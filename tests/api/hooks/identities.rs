@@ -9,7 +9,7 @@ use super::{Hooked, MARIA, Setup, contact, messages, taken, tickets};
 use crate::steps::{id, listed};
 use crate::support::provider::Provider;
 use crate::support::provider::hooks::text;
-use crate::support::{TestApp, check_events};
+use crate::support::{TestApp, check_events, eventually};
 
 const NINE: &str = "5531987654321";
 const EIGHT: &str = "553187654321";
@@ -270,6 +270,7 @@ async fn a_group_is_a_contact_of_its_own_and_answers_go_to_the_group() {
     app.api.post("/messages", answer).await.data(202);
     let call = provider.accepts(&channel.account, 1).await.remove(0);
     assert_eq!((&call.body["to"], &call.body["recipient_type"]), (&json!(group), &json!("group")));
+    eventually("its id is recorded", || async { messages(&app.api, channel.id).await[3]["status"] == "sent" }).await;
     let status = channel.speaks().status(call.accepted.as_deref().expect("an id"), group, "delivered", now_s());
     assert_eq!(channel.told(&app.api, &status).await, taken(1));
     // A quote within the group, and the status of the answer.
