@@ -9,10 +9,10 @@ use hotline_actors::tickets::{self, CachedResponse, LastInbound, LastMessage, Re
 use hotline_persistence::table::Named;
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::events::{
-    self, After, By, ByKind, EventKind, MessageSnapshot, Record, RecordSnapshot, ScheduleSnapshot, StoredEvent,
-    StoredEventPage, TicketSnapshot,
+    self, After, By, ByKind, EventKind, MessageSnapshot, ReactionSnapshot, Record, RecordSnapshot, ScheduleSnapshot,
+    StoredEvent, StoredEventPage, TicketSnapshot,
 };
-use hotline_persistence::tables::messages::{self, Direction, EDIT_ID, MessageRow, MessageStatus, Reaction};
+use hotline_persistence::tables::messages::{self, Direction, EDIT_ID, MessageRow, MessageStatus};
 use hotline_persistence::tables::schedules::ListedSchedule;
 use hotline_persistence::{CompanyId, Db, LoggedEventId, MessageId, Timestamp, TokenId};
 use serde::{Serialize, Serializer};
@@ -215,7 +215,7 @@ fn event_view(event: StoredEvent, messages: &PresentMessages, context: &ViewCont
         }
         Record::Message(snapshot) => match messages.rows.get(&snapshot.id) {
             Some(row) => {
-                let row = row_at(row, event.kind, event.created_at, snapshot.reactions.as_deref());
+                let row = row_at(row, event.kind, event.created_at, snapshot.reaction.as_ref());
                 message_data(row, event.kind, snapshot, context)
             }
             None => {
@@ -279,9 +279,9 @@ fn restore_schedule(snapshot: ScheduleSnapshot, organization: &Organization) -> 
     Schedule::listed(schedule, organization)
 }
 
-/// A message with its text and its reactions at the time of an event; events of its status and its file have the present
-/// reactions. What was deleted since stays deleted.
-fn row_at(row: &MessageRow, kind: EventKind, at: DateTime<Utc>, reactions: Option<&[Reaction]>) -> MessageRow {
+/// A message with its text at the time of an event, and the reaction that the event is about. What was deleted since stays
+/// deleted.
+fn row_at(row: &MessageRow, kind: EventKind, at: DateTime<Utc>, reaction: Option<&ReactionSnapshot>) -> MessageRow {
     let mut row = row.clone();
     let mut revisions = row.revisions();
     if row.revisions.is_none() || revisions.deleted_at.is_some() {
@@ -297,8 +297,11 @@ fn row_at(row: &MessageRow, kind: EventKind, at: DateTime<Utc>, reactions: Optio
     }
     if is_new {
         revisions.reactions.clear();
-    } else if let Some(reactions) = reactions {
-        revisions.reactions = reactions.to_vec();
+    } else if let Some(ReactionSnapshot { key, emoji }) = reaction
+        && let Some(later) = revisions.reactions.iter_mut().find(|later| later.key == *key && later.emoji != *emoji)
+    {
+        later.emoji.clone_from(emoji);
+        later.error = None;
     }
     row.revisions = serde_json::to_value(revisions).ok();
     row

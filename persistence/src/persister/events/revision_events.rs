@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 use super::embedded_contacts::embedded_contacts;
 use super::{BatchIndex, EventCollector, EventSource, PreviousRows};
 use crate::CompanyId;
-use crate::tables::events::{By, EventKind, MessageSnapshot, NewEvent, Record};
+use crate::tables::events::{By, EventKind, MessageSnapshot, NewEvent, ReactionSnapshot, Record};
 use crate::tables::messages::{ChangeCause, ChangedMessage, Reaction, Revisables, Revision};
 
 impl EventCollector<'_> {
@@ -43,10 +43,16 @@ impl EventCollector<'_> {
             let by = By::author(user, row.integration_id, row.source, (row.contact_id, contact));
             let (id, ticket_id, status, updated_at) =
                 (row.message_id, row.ticket_id, changed.status, changed.updated_at);
-            let is_shown = |reaction: &&Reaction| reaction.emoji.is_some();
-            let reactions = Some(revisable.revisions.reactions.iter().filter(is_shown).cloned().collect());
+            let reacting = match &row.revision {
+                Revision::Reacted(reaction) | Revision::Reacts { reaction, .. } => Some(&*reaction.key),
+                Revision::ReactionSent { .. } => Some(Reaction::OF_COMPANY),
+                Revision::Edited { .. } | Revision::Deleted { .. } => None,
+            };
+            let reaction = revisable.revisions.reactions.iter().find(|reaction| Some(&*reaction.key) == reacting);
+            let reaction =
+                reaction.map(|Reaction { key, emoji, .. }| ReactionSnapshot { key: key.clone(), emoji: emoji.clone() });
             let record =
-                Record::Message(MessageSnapshot { id, ticket_id, status, received: None, updated_at, reactions });
+                Record::Message(MessageSnapshot { id, ticket_id, status, received: None, updated_at, reaction });
             let event = NewEvent { kind, at: row.noted_at, record, previous: Some(previous), by: Some(by) };
             events.push((row.company_id, *index, event));
         }

@@ -78,8 +78,8 @@ impl EventCollector<'_> {
                     let is_inbound = row.direction == Direction::Inbound;
                     let received = is_inbound.then(|| Box::new(inbound_snapshot(*ticket, contact)));
                     let (id, ticket_id, status) = (row.id, row.ticket_id, row.status);
-                    let (updated_at, reactions) = (None, None);
-                    let message = MessageSnapshot { id, ticket_id, status, received, updated_at, reactions };
+                    let (updated_at, reaction) = (None, None);
+                    let message = MessageSnapshot { id, ticket_id, status, received, updated_at, reaction };
                     (kind, Record::Message(message), None, by)
                 }
             };

@@ -44,8 +44,8 @@ impl EventCollector<'_> {
                 MessageStatus::Queued | MessageStatus::Received => return,
             };
             let (id, ticket_id, updated_at) = (changed.id, changed.ticket, changed.updated_at);
-            let (received, reactions) = (None, None);
-            let record = Record::Message(MessageSnapshot { id, ticket_id, status, received, updated_at, reactions });
+            let (received, reaction) = (None, None);
+            let record = Record::Message(MessageSnapshot { id, ticket_id, status, received, updated_at, reaction });
             let previous = Some(previous_fields(previous, status));
             events.push((changed.company, index, NewEvent { kind, at, record, previous, by: Some(By::SYSTEM) }));
         };
@@ -74,8 +74,8 @@ impl EventCollector<'_> {
         for ChangedMessage { company, id, ticket: ticket_id, status, updated_at, .. } in of(ChangeCause::File).copied()
         {
             let Some((index, has_failed)) = self.files.get(&(company, id)).copied() else { continue };
-            let (received, reactions) = (None, None);
-            let record = Record::Message(MessageSnapshot { id, ticket_id, status, received, updated_at, reactions });
+            let (received, reaction) = (None, None);
+            let record = Record::Message(MessageSnapshot { id, ticket_id, status, received, updated_at, reaction });
             // Before, there was neither the file nor the reason why there is none.
             let previous = Some(if has_failed { json!({"error": null}) } else { json!({"media": null}) });
             let event =

@@ -20,8 +20,8 @@ pub use append::draft;
 pub use kind::EventKind;
 pub use read::{After, Portion, StoredEventPage, find, read};
 pub use record::{
-    ContactSnapshot, InboundSnapshot, LastMessageSnapshot, MessageSnapshot, Record, RecordSnapshot, ScheduleSnapshot,
-    SessionSnapshot, Subject, TicketSnapshot,
+    ContactSnapshot, InboundSnapshot, LastMessageSnapshot, MessageSnapshot, ReactionSnapshot, Record, RecordSnapshot,
+    ScheduleSnapshot, SessionSnapshot, Subject, TicketSnapshot,
 };
 
 pub use super::by::{By, ByKind, acting, current};

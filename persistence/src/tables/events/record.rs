@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::tables::messages::{Direction, MessageStatus, Reaction};
+use crate::tables::messages::{Direction, MessageStatus};
 use crate::tables::schedules::ScheduleRow;
 use crate::tables::tickets::{TicketRow, TicketStatus};
 use crate::tables::webchat_sessions::SessionRow;
@@ -146,9 +146,20 @@ pub struct MessageSnapshot {
         with = "chrono::serde::ts_milliseconds_option"
     )]
     pub updated_at: Option<DateTime<Utc>>,
-    /// Its reactions at that time, in events of edits, deletions and reactions; earlier releases did not write them.
+    /// The reaction that an event is about; earlier releases did not write it.
     #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
-    pub reactions: Option<Vec<Reaction>>,
+    pub reaction: Option<ReactionSnapshot>,
+}
+
+/// A person's reaction at a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReactionSnapshot {
+    /// The person, as [`Reaction`](crate::tables::messages::Reaction) has it.
+    #[serde(rename = "k")]
+    pub key: String,
+    /// `None`: it was withdrawn.
+    #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
+    pub emoji: Option<String>,
 }
 
 /// The ticket and the contact of an inbound message when it arrived.
