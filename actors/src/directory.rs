@@ -277,7 +277,7 @@ impl Directory {
         let mut ids = companies::of_slots(db, &OfSlots::all()).await?;
         // Those that were deleted are forgotten.
         ids.extend(self.state.companies.iter().map(|company| *company.key()));
-        self.refresh_all(db, &ids).await
+        self.refresh_all(db, &ids).await.map(drop)
     }
 
     /// Reloads a company: afterwards the directory has everything that was committed before the call. All calls during
@@ -287,13 +287,14 @@ impl Directory {
     }
 
     /// Reloads many companies as [`Directory::refresh`] does one, with a few statements for some hundred of them. One whose rows
-    /// cannot be read stays as it was, and does not affect the others.
+    /// cannot be read stays as it was, does not affect the others, and is returned.
     ///
     /// # Errors
     /// When the database cannot answer; some of them may be reloaded then.
-    pub async fn refresh_all(&self, db: impl Database<'_>, ids: &[CompanyId]) -> Result<()> {
+    pub async fn refresh_all(&self, db: impl Database<'_>, ids: &[CompanyId]) -> Result<Vec<CompanyId>> {
         // Locked in order, so that two such calls cannot block each other.
         let ids: Vec<CompanyId> = ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
+        let mut unreadable = Vec::new();
         for some in ids.chunks(LOADED_AT_ONCE) {
             match self.refresh_together(db, some).await {
                 Err(Error::Database(_)) => {}
@@ -305,13 +306,14 @@ impl Directory {
             for id in some {
                 match self.refresh_together(db, &[*id]).await {
                     Err(error @ Error::Database(_)) => {
-                        tracing::error!(%error, company.id = %id, "could not load a company's settings; those of the last load stay in use");
+                        tracing::error!(%error, company.id = %id, "could not load a company's settings; they stay as they were last loaded");
+                        unreadable.push(*id);
                     }
                     outcome => outcome?,
                 }
             }
         }
-        Ok(())
+        Ok(unreadable)
     }
 
     /// Reloads companies with the same statements. Ids must be ascending.
@@ -405,7 +407,8 @@ impl Directory {
         self.state.changed.send_replace(());
     }
 
-    fn forget(&self, id: CompanyId) {
+    /// Drops a company: it does not exist, or must not be served by old data.
+    pub(crate) fn forget(&self, id: CompanyId) {
         if let Some((_, before)) = self.state.companies.remove(&id) {
             self.drop_keys(&before, |_| false, |_| false);
         }

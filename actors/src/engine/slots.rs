@@ -23,7 +23,11 @@ impl Engine {
         let (directory, db) = (&self.base.directory, &self.base.store.housekeeping);
         let found = companies::of_slots(db, &OfSlots::these(slots.iter().copied())).await?;
         stream::iter(found.chunks(LOADED_AT_ONCE).map(Ok))
-            .try_for_each_concurrent(READ_AT_ONCE, |companies| directory.refresh_all(db, companies))
+            .try_for_each_concurrent(READ_AT_ONCE, async |companies| {
+                let unreadable = directory.refresh_all(db, companies).await?;
+                unreadable.into_iter().for_each(|id| directory.forget(id));
+                Ok::<_, hotline_persistence::Error>(())
+            })
             .await?;
         Ok(found)
     }

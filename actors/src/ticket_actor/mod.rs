@@ -154,8 +154,11 @@ impl Handler<ContactChanged> for TicketActor {
     type Result = ();
 
     fn handle(&mut self, ContactChanged(contact): ContactChanged, _: &mut Self::Context) {
-        if self.ticket.contact.id == contact.id {
+        let id = contact.id;
+        if self.ticket.contact.id == id {
             self.ticket = Arc::new(Ticket { contact, ..Ticket::clone(&self.ticket) });
+            // What was decided until now has the earlier number.
+            self.scope.outboxes.record_changes(self.ticket.row.company_id, &[id]);
         }
         self.status.shared.end_update();
     }

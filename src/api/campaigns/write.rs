@@ -165,13 +165,15 @@ impl Input for StoredTemplate {
 }
 
 /// Builds the template of a campaign as its channel has it now: the provider may have changed, paused or deleted it since the
-/// campaign was written. `None` for a text, and for a channel that is gone, whose campaigns fail for every recipient.
+/// campaign was written. `None` for a text, for a channel that is gone, whose campaigns fail for every recipient, and while the
+/// channel's templates are unknown: what was built stays.
 ///
 /// # Errors
 /// `422` with every field that does not match the channel's templates.
 pub(super) async fn rebuild_template(caller: &Caller, app: &App, campaign: &Campaign) -> ApiResult<Option<Value>> {
     let Some(stored) = &campaign.template else { return Ok(None) };
     let Ok(channel) = check_channel(caller, campaign.channel_id) else { return Ok(None) };
+    let Ok(Some(_)) = app.templates.of(channel).await else { return Ok(None) };
     let template = body::parse::<StoredTemplate>(stored.to_string().as_bytes())?.0;
     let built = build_template(app, channel, &template).await?;
     Ok(Some(json!({"template": built.template, "text": built.text})))

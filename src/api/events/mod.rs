@@ -263,6 +263,11 @@ pub async fn list(
         Some(Start::After(id)) => Some(id),
         Some(Start::Latest) => Some(events::last_id(db, caller.company).await?),
     };
+    // A position beyond the end is answered at once: the log may have been restored from a backup.
+    let is_beyond = match query.after {
+        Some(Start::After(id)) if query.wait_s > 0 => id > events::last_id(db, caller.company).await?,
+        _ => false,
+    };
     let mut after = After::event(start.unwrap_or(LoggedEventId::new(0)));
     // A waiting request gives up its presence, so that dropping the company does not wait for it.
     let mut presence = request.extensions_mut().remove::<Presence>();
@@ -275,9 +280,7 @@ pub async fn list(
         }
         let batch = events::read(db, caller.company, after, &types, portion).await?;
         after = batch.next;
-        let is_over = !batch.events.is_empty() || batch.has_more || app.is_stopping();
-        // A position beyond the end is answered at once: the log may have been restored from a backup.
-        let is_over = is_over || query.wait_s > 0 && after.id > events::last_id(db, caller.company).await?;
+        let is_over = !batch.events.is_empty() || batch.has_more || is_beyond || app.is_stopping();
         let is_over = is_over || {
             drop(presence.take());
             let wake = async {

@@ -181,16 +181,23 @@ async fn a_paced_channel_waits_as_long_as_told_and_as_a_whole() {
 }
 
 #[actix_web::test]
-async fn a_paced_channel_does_not_wait_longer_than_its_message_may_be_retried() {
+async fn whatever_pause_a_provider_names_a_message_is_tried_before_it_is_given_up() {
     let sending = SendingOptions { give_up_after: Duration::from_millis(500), ..fast() };
     let office = Office::open_with(sending, ProviderOptions::default()).await;
     let channel = office.phone("1208").await;
-    for seconds in [LONG_S, u64::MAX] {
-        office.provider.next("1208", [told_to_wait(130_429, seconds)]);
-        let job = office.text(channel, &number(1), "slowed").await;
+    for (index, seconds) in [LONG_S, u64::MAX].into_iter().enumerate() {
+        office.provider.next("1208", [told_to_wait(131_056, seconds)]);
+        let job = office.text(channel, &number(index), "slowed").await;
         office.becomes(&job, "sent").await;
     }
     assert_eq!(office.provider.calls("1208").len(), 4);
+    // A channel waits as it is asked to, for an hour at most.
+    office.provider.next("1208", [told_to_wait(130_429, u64::MAX)]);
+    let job = office.text(channel, &number(3), "stopped").await;
+    office.provider.called_times("1208", 5).await;
+    office.text(channel, &number(4), "behind").await;
+    assert_eq!(office.job(&job).await["status"], "queued");
+    assert_eq!(office.provider.calls("1208").len(), 5);
     office.close().await;
 }
 

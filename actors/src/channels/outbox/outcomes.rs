@@ -184,7 +184,6 @@ impl ChannelSender {
                 if self.state.paused_until.is_none_or(|until| until <= now) {
                     self.state.failures = self.state.failures.saturating_add(1);
                     let pause = self.state.retry.patient_pause(self.state.failures).max(after.unwrap_or_default());
-                    let pause = pause.min(time_left);
                     self.state.paused_until = Some(end_of(pause, now));
                     tracing::debug!(channel.id = %self.channel.1, pause_ms = pause.as_millis(), "provider is throttling a channel");
                 }

@@ -39,9 +39,11 @@ const CLOSED_CARDS: &str = "(
     select id, assigned_user_id, origin_id, lost_at, false, products_total_e4 from cards
     where company_id = $1 and lost_at >= $2 and lost_at < $3 and ($4::bigint[] is null or board_id = any($4))) c";
 
-/// The user of a closed card, also if they were removed since. Of cards without one, this reads the card itself.
+/// The user of a closed card, also if they were removed since. Of cards without one, this reads the card itself, if the company
+/// has removed any user.
 const USER: &str = "coalesce(c.assigned_user_id,
-    (select f.former_user_id from cards f where f.company_id = $1 and f.id = c.id))";
+    case when exists (select from report_labels where company_id = $1 and dimension = 'user') then
+        (select f.former_user_id from cards f where f.company_id = $1 and f.id = c.id) end)";
 
 /// The names of users, including removed ones.
 const USERS: &str = "(

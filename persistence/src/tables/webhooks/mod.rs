@@ -292,15 +292,17 @@ pub async fn disable(db: impl PgExecutor<'_>, endpoint: &Endpoint, reason: &str)
 }
 
 /// The time of the last failure is that of the newest failed delivery, or of the pending one that is retried last. Without an
-/// attempt, as of a withheld delivery, the endpoint has not failed.
+/// attempt, as of a withheld delivery, the endpoint has not failed: of those, the newest hundred are looked through.
 const ENDPOINT: &str =
     "select company_id, id, url, types, secret, old_secret, old_secret_until, maker_id, delivered_through,
         failing_since,
         case when failing_since is not null then (
             select max(updated_at) from (
-                (select d.updated_at from webhook_deliveries d
-                 where d.company_id = w.company_id and d.webhook_id = w.id and d.status = 'failed' and d.tries > 0
-                 order by d.event_id desc limit 1)
+                (select newest.updated_at from (
+                     select d.updated_at, d.event_id, d.tries from webhook_deliveries d
+                     where d.company_id = w.company_id and d.webhook_id = w.id and d.status = 'failed'
+                     order by d.event_id desc limit 100) newest
+                 where newest.tries > 0 order by newest.event_id desc limit 1)
                 union all
                 (select d.updated_at from webhook_deliveries d
                  where d.company_id = w.company_id and d.webhook_id = w.id and d.status = 'pending'
