@@ -23,7 +23,7 @@ pub async fn check_links<A, B>(db: &mut PgConnection, company: CompanyId, links:
         return Ok(());
     }
     let state = "the company has reached its maximum number of links to queues";
-    Err(Refusal::Conflict(Conflict::used_by(state, "limit", [("queue", LINKS_OF_COMPANY_MAX)])).into())
+    Err(Refusal::Conflict(Conflict::used_by(state, "limit", [("queueLink", LINKS_OF_COMPANY_MAX)])).into())
 }
 
 /// Runs such a change and then refreshes the directory, so that the next request sees the change.

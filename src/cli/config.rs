@@ -96,6 +96,8 @@ mod tests {
             ),
             ("database-url", "host=db password=hidden", "***"),
             ("database-url", "hotline:hidden@db.example", "***"),
+            ("database-url", "postgres://hotline:/hidden@db/hotline", "***"),
+            ("smtp-url", "smtps://desk:12/hidden@relay", "***"),
             ("smtp-url", "smtp//user:hidden@relay", "***"),
             ("smtp-url", "user:hidden@relay:465", "***"),
             ("smtp-url", "smtps://user:hidden@relay:465", "smtps://user:***@relay:465"),

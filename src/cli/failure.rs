@@ -116,7 +116,8 @@ pub fn usage_message(error: &clap::Error) -> String {
 
 /// The whole message if it shows a value with a password, with asterisks for that.
 fn masked(error: &clap::Error) -> Option<String> {
-    let shown = [ContextKind::InvalidValue, ContextKind::InvalidArg].into_iter().filter_map(|kind| error.get(kind));
+    let kinds = [ContextKind::InvalidValue, ContextKind::InvalidArg, ContextKind::InvalidSubcommand];
+    let shown = kinds.into_iter().filter_map(|kind| error.get(kind));
     let secrets = shown.filter_map(|value| match value {
         ContextValue::String(value) => {
             Some((value, without_password(value))).filter(|(value, masked)| *value != masked)

@@ -8,6 +8,10 @@ pub(super) const MASK: &str = "***";
 /// The URL without passwords; `None` if the value is not a URL with `//`, in which a password cannot be found.
 pub(super) fn masked_url(value: &str) -> Option<String> {
     let mut url = Url::parse(value).ok().filter(|url| !url.cannot_be_a_base())?;
+    // An unescaped `/`, `?` or `#` in a password ends the host before it.
+    if url.username().is_empty() && url.as_str().split_once("://").is_some_and(|(_, rest)| rest.contains('@')) {
+        return Some(MASK.to_owned());
+    }
     let is_secret = |name: &str| name.to_lowercase().contains("password");
     let has_secret_query = url.query_pairs().any(|(name, _)| is_secret(&name));
     if url.password().is_none() && !has_secret_query {

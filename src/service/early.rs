@@ -12,7 +12,7 @@ use actix_http::{HttpService, KeepAlive, Request, Response};
 use actix_rt::Arbiter;
 use actix_service::{Service, ServiceFactory, fn_service};
 use actix_web::http::StatusCode;
-use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use actix_web::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -120,6 +120,8 @@ fn respond(path: &str) -> Response<EitherBody<String>> {
     };
     let mut response = Response::build(status);
     response.insert_header((CONTENT_TYPE, "application/json")).insert_header((CACHE_CONTROL, "no-store"));
+    // A widget on any page learns that it is a start, and does not take it for a refusal of the page.
+    response.insert_header((ACCESS_CONTROL_ALLOW_ORIGIN, "*"));
     if status == StatusCode::SERVICE_UNAVAILABLE {
         response.insert_header((RETRY_AFTER, "1"));
     }

@@ -341,7 +341,7 @@ async fn the_links_to_queues_that_a_company_has_in_memory_are_limited() {
         |user: i64| Reply::of(app.api.request(Method::PUT, &format!("/queues/{}/users/{user}", app.company.sales)));
     assert_eq!(add(last[0]).await.status, 204);
     let details = json!({"state": "the company has reached its maximum number of links to queues", "reason": "limit",
-        "by": [{"type": "queue", "count": 100_000}]});
+        "by": [{"type": "queueLink", "count": 100_000}]});
     assert_eq!(add(last[1]).await.error(409, "ERR_API_CONFLICT"), &details);
     let queues = json!({"name": "New", "email": "new@example.com", "queueIds": [app.company.sales]});
     assert_eq!(app.api.post("/users", queues).await.error(409, "ERR_API_CONFLICT"), &details);

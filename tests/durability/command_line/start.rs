@@ -89,6 +89,9 @@ async fn a_password_in_a_mistyped_url_is_not_printed() {
         }
         nothing_was_made(folder.path());
     }
+    // Without the name of the option, it is taken for a command.
+    let said = failure(folder.path(), &["postgres://hotline:hidden@db", "check"]);
+    assert!(!said.contains("hidden"), "{said}");
     let mut serve = command(folder.path(), &["serve"]);
     serve.env("HOTLINE_SMTP_URL", "smtp//desk:hidden@mail.example");
     let said = one_line(serve);

@@ -128,7 +128,7 @@ pub fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         unknown_at: Some(at),
         reason: Some("lost".to_owned()),
         is_part: true,
-        file: None,
+        file: Some("wamid.file".to_owned()),
     };
     let attempt = AttemptRow { company_id, message_id, attempts };
     let mark =

@@ -64,6 +64,7 @@ const TYPES: Record<string, Counted> = {
   openTicket: { one: ["{count} open conversation", "{count} conversa aberta", "{count} conversación abierta"], other: ["{count} open conversations", "{count} conversas abertas", "{count} conversaciones abiertas"] },
   channel: { one: ["{count} channel", "{count} canal", "{count} canal"], other: ["{count} channels", "{count} canais", "{count} canales"] },
   queue: { one: ["{count} queue", "{count} fila", "{count} cola"], other: ["{count} queues", "{count} filas", "{count} colas"] },
+  queueLink: { one: ["{count} link to a queue", "{count} vínculo com fila", "{count} vínculo con cola"], other: ["{count} links to queues", "{count} vínculos com filas", "{count} vínculos con colas"] },
   user: { one: ["{count} user", "{count} usuário", "{count} usuario"], other: ["{count} users", "{count} usuários", "{count} usuarios"] },
   contact: { one: ["{count} contact", "{count} contato", "{count} contacto"], other: ["{count} contacts", "{count} contatos", "{count} contactos"] },
   wrapupType: { one: ["{count} wrap-up type", "{count} tipo de encerramento", "{count} tipo de cierre"], other: ["{count} wrap-up types", "{count} tipos de encerramento", "{count} tipos de cierre"] },
@@ -72,7 +73,7 @@ const TYPES: Record<string, Counted> = {
   token: { one: ["{count} token", "{count} token", "{count} token"], other: ["{count} tokens", "{count} tokens", "{count} tokens"] },
   card: { one: ["{count} card", "{count} card", "{count} tarjeta"], other: ["{count} cards", "{count} cards", "{count} tarjetas"] },
   crmBoardList: { one: ["{count} stage", "{count} etapa", "{count} etapa"], other: ["{count} stages", "{count} etapas", "{count} etapas"] },
-  session: { one: ["{count} active visitor session", "{count} sessão de visitante ativa", "{count} sesión de visitante activa"], other: ["{count} active visitor sessions", "{count} sessões de visitantes ativas", "{count} sesiones de visitantes activas"] },
+  webchatSession: { one: ["{count} active visitor session", "{count} sessão de visitante ativa", "{count} sesión de visitante activa"], other: ["{count} active visitor sessions", "{count} sessões de visitantes ativas", "{count} sesiones de visitantes activas"] },
   campaign: { one: ["{count} campaign", "{count} campanha", "{count} campaña"], other: ["{count} campaigns", "{count} campanhas", "{count} campañas"] },
   schedule: { one: ["{count} scheduled message", "{count} mensagem agendada", "{count} mensaje programado"], other: ["{count} scheduled messages", "{count} mensagens agendadas", "{count} mensajes programados"] },
   record: { one: ["{count} record", "{count} registro", "{count} registro"], other: ["{count} records", "{count} registros", "{count} registros"] },
@@ -96,7 +97,7 @@ function inTheWay(failed: Refused): string {
   const why = reasonOf(failed.details);
   const what = failed.by
     .filter((it) => it.count > 0)
-    .map((it) => counted(it.count, TYPES[why === "open_tickets" && it.type === "ticket" ? "openTicket" : camel(it.type)] ?? TYPES.record!));
+    .map((it) => counted(it.count, TYPES[why.startsWith("open_ticket") && it.type === "ticket" ? "openTicket" : camel(it.type)] ?? TYPES.record!));
   return say(COUNTED_CONFLICTS[why] ?? words.inTheWay, { what: what.length ? list(what) : say(UNSEEN) });
 }
 
@@ -109,6 +110,7 @@ const CONFLICTS: Record<string, Text> = {
   last_administering_profile: ["At least one profile must be an administrator profile.", "Pelo menos um perfil precisa ser de administrador.", "Al menos un perfil debe ser de administrador."],
   last_administrator: ["The company needs at least one active administrator.", "A empresa precisa de pelo menos um administrador ativo.", "La empresa necesita al menos un administrador activo."],
   type: ["Not available for this type of channel.", "Não disponível neste tipo de canal.", "No disponible en este tipo de canal."],
+  inactive: ["Inactive. Activate it first.", "Inativo. Ative primeiro.", "Inactivo. Actívelo primero."],
   in_use: ["Still in use.", "Ainda está em uso.", "Todavía está en uso."],
 };
 

@@ -270,6 +270,7 @@ describe("what is counted", () => {
       await desk.dialog().getByText(text, { exact: true }).waitFor();
     };
     await deleted([{ type: "ticket", count: 2 }, { type: "channel", count: 0 }], "open_tickets", "Can't delete: in use by 2 open conversations.");
+    await deleted([{ type: "ticket", count: 1 }, { type: "webchatSession", count: 2 }], "open_ticket", "Can't delete: in use by 1 open conversation and 2 active visitor sessions.");
     await deleted([{ type: "ticket", count: 3 }], "in_use", "Can't delete: in use by 3 conversations.");
     await deleted([{ type: "something new", count: 1 }], "in_use", "Can't delete: in use by 1 record.");
     const changed = async (path, type, reason, text) => {

@@ -143,7 +143,8 @@ export class Chat {
       entry.failed = file.size ? "tooLarge" : "empty";
       this.changed();
     }
-    setTimeout(() => this.changed(), FILE_WAITS_MS);
+    // Files that are attached at once have times of their own, a little later.
+    setTimeout(() => this.changed(), FILE_WAITS_MS + 100);
   }
 
   get fileBytesMax() {
@@ -477,6 +478,8 @@ export class Chat {
     const isLeft = () => !this.outbox.has(entry.clientId);
     // Until the website is let in, or says who the visitor is, it would be refused for good.
     if (this.isClosed) throw new Refused(0);
+    const { clientId, body, reply, file } = entry;
+    if (file && !(await isReadable(file))) throw new Refused(400, { code: "unreadable" });
     try {
       await this.begin();
     } catch (refused) {
@@ -484,8 +487,6 @@ export class Chat {
       if (refused.status === 422) this.memory.set("visitor", null);
       throw refused;
     }
-    const { clientId, body, reply, file } = entry;
-    if (file && !(await isReadable(file))) throw new Refused(400, { code: "unreadable" });
     if (isLeft()) return;
     const { token } = this.session;
     try {

@@ -23,7 +23,7 @@ const SESSION_ENDED = 4410;
 
 /** The page is no longer admitted; or this script says what the service does not take. To come back changes neither. */
 const NOT_ADMITTED = 4403;
-const FINAL = [NOT_ADMITTED, 1003, 1009, 4400];
+const FINAL = [NOT_ADMITTED, 1003, 1009];
 
 export class Line {
   /** `chat` hears `frame(frame)`, `lineChanged()` and `refused()`, and is asked for what it holds. */

@@ -14,7 +14,10 @@ import css from "./style.css";
 const TAG = "hotline-webchat";
 
 /** When the dark colours apply: the line may choose, otherwise the visitor's system does. */
-const DARK_WHEN = { light: "not all", dark: "all" }[said("theme")];
+const DARK_WHEN = { __proto__: null, light: "not all", dark: "all" }[said("theme")];
+
+/** How often a page that seems not to be allowed asks again: for some seconds. */
+const CLOSED_TRIES = 3;
 
 /** The panel, once it is on the page; null when this page may not show it. */
 async function start(base, publicKey) {
@@ -73,8 +76,11 @@ async function configOf(door, memory) {
       return config;
     } catch (refused) {
       const isClosed = refused.status === 0 && (await door.isClosed());
-      // It may have been away for a moment only: a page that it is closed to is refused once more.
-      if (isClosed && !attempts) continue;
+      // A proxy may answer for a service that is away for a moment: a page that it is closed to is refused again.
+      if (isClosed && attempts < CLOSED_TRIES) {
+        await new Promise((wait) => setTimeout(wait, backoff(attempts)));
+        continue;
+      }
       if (isClosed || !refused.isPassing) {
         const reason = isClosed ? `${location.origin} is not one of the channel's allowed websites` : refused.message;
         console.warn(`Hotline webchat: ${reason}`);

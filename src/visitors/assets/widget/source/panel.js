@@ -111,6 +111,8 @@ export class Panel {
     for (const element of this.covered) element.inert = false;
     this.covered = isCovering ? [...document.body.children].filter((element) => element !== host && !element.inert) : [];
     for (const element of this.covered) element.inert = true;
+    // Nothing else can be reached. It is no field, so no keyboard covers the page.
+    if (isCovering && !this.node.getRootNode().activeElement) this.less.focus();
   }
 
   /** Follows what is seen of the page. */
