@@ -28,10 +28,10 @@ const PER_SECOND: usize = 1_000;
 const MESSAGES_PER_CALL: usize = 10;
 
 /// Calls of the provider and sends of the company at once.
-const AT_ONCE: usize = 16;
+const AT_ONCE: usize = 64;
 
-/// Share of the rate that is reached at least: the rest is for the start and the end.
-const REACHED_MIN: f64 = 0.95;
+/// Share of the rate that is reached at least: a twentieth is left out of it on purpose, and a little is for the start.
+const REACHED_MIN: f64 = 0.9;
 
 /// Maximum time from the last message to the last status in the tables.
 const STATUSES_TIME_MAX: Duration = Duration::from_secs(2);
