@@ -93,8 +93,9 @@ fn postmaster(folder: &Path) -> Option<Pid> {
 /// Stops or continues PostgreSQL and its sessions.
 fn send_to_postgres(folder: &Path, signal: Signal) {
     let postmaster = postmaster(folder).expect("PostgreSQL runs");
-    for process in children(postmaster).into_iter().chain([postmaster]) {
-        // A session may end meanwhile.
-        let _ = kill(process, signal);
+    // First, so that no session begins meanwhile. One may end.
+    let _ = kill(postmaster, signal);
+    for session in children(postmaster) {
+        let _ = kill(session, signal);
     }
 }
