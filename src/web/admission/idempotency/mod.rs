@@ -51,7 +51,8 @@ pub const IDEMPOTENT_REPLAY: HeaderName = HeaderName::from_static("idempotent-re
 /// Maximum length of a key, in characters.
 pub const KEY_CHARACTERS_MAX: usize = 200;
 
-/// Not recorded: the request had no effect, and the record would lose the `Allow` header.
+/// Refusals that are not recorded. Those of a permission or a rate may be decided otherwise later, and a record would lose the
+/// `Allow` header of 405.
 const UNRECORDED: [u16; 3] = [403, 405, 429];
 
 /// Detects retries and replays their responses.
