@@ -1,5 +1,7 @@
 //! The shared state of the handlers: handles of the lower layers, independent of how these are created and served.
 
+use std::sync::Arc;
+
 use actix_web::web::Data;
 use hotline_actors::Engine;
 use hotline_persistence::{CompanyId, Db};
@@ -22,7 +24,7 @@ pub struct App {
     /// Stores the files of messages.
     pub media: Media,
     /// The templates of channels, as last read from their providers.
-    pub templates: Templates,
+    pub templates: Arc<Templates>,
     /// Sends requests to webhooks.
     pub webhooks: Webhooks,
     /// The metrics.
@@ -38,7 +40,7 @@ impl App {
         engine: Engine,
         trusted_proxies: Vec<IpNet>,
         media: Media,
-        templates: Templates,
+        templates: Arc<Templates>,
         webhooks: Webhooks,
         figures: Data<Metrics>,
     ) -> Self {

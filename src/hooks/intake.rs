@@ -175,14 +175,7 @@ async fn process_news(engine: &Engine, channels: &[&ChannelRow], kind: AccountNe
 async fn change_template(engine: &Engine, channels: &[&ChannelRow], template: &ChangedTemplate) -> Result<(), Refusal> {
     let Some(company) = channels.first().map(|channel| channel.company_id) else { return Ok(()) };
     let ids: Vec<ChannelId> = channels.iter().map(|channel| channel.id).collect();
-    let reason = match template.status.as_deref() {
-        Some("PAUSED") => Some(PausedReason::TemplatePaused),
-        Some("DISABLED") => Some(PausedReason::TemplateDisabled),
-        Some("REJECTED") => Some(PausedReason::TemplateRejected),
-        Some("DELETED" | "PENDING_DELETION") => Some(PausedReason::TemplateDeleted),
-        _ => None,
-    };
-    if let Some(reason) = reason {
+    if let Some(reason) = template.status.as_deref().and_then(PausedReason::of_template) {
         let of = (template.name.as_str(), template.language.as_deref());
         engine.campaigns.pause_of_template(company, &ids, of, reason).await?;
     }

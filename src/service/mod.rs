@@ -239,8 +239,10 @@ async fn start_parts(
     let sending = Graph::new(&settings.provider, &settings.outbound)?;
     engine.sending.start(Arc::new(Providers::new(sending, Arc::new(media.clone())))).await?;
     engine.schedules.start().await?;
-    engine.campaigns.start().await?;
-    let handles = handles(settings, engine, media, keys.clone(), Cursors::new(key))?;
+    let graph = Graph::new(&settings.provider, &settings.outbound)?;
+    let templates = Arc::new(Templates::new(graph.clone(), settings.templates));
+    engine.campaigns.start(templates.clone()).await?;
+    let handles = handles(settings, engine, (media, graph, templates), keys.clone(), Cursors::new(key))?;
     Ok(Parts { handles, keys, directory_task })
 }
 
@@ -274,13 +276,12 @@ fn start_member(handles: &Handles, keys: Keys, eviction: CompanyEviction) -> Opt
 fn handles(
     settings: &Settings,
     engine: Engine,
-    media: Media,
+    (media, graph, templates): (Media, Graph, Arc<Templates>),
     keys: Keys,
     cursors: Cursors,
 ) -> Result<Handles, ServiceError> {
-    let graph = Graph::new(&settings.provider, &settings.outbound)?;
     let outbound = Outbound::new(&settings.outbound)?;
-    let downloads = Downloads::new(engine.clone(), graph.clone(), outbound, media.clone());
+    let downloads = Downloads::new(engine.clone(), graph, outbound, media.clone());
     let figures = Data::new(Metrics::new(routes::paths()));
     let web_state = WebState {
         admission: Data::new(Admission {
@@ -309,7 +310,6 @@ fn handles(
         }),
         figures: figures.clone(),
     };
-    let templates = Templates::new(graph, settings.templates);
     let webhooks = Webhooks::new(&settings.webhooks)?;
     let mailer = settings.panel.mail.as_ref().map(|mail| Mailer::new(mail, figures.clone())).transpose()?;
     Ok(Handles {

@@ -4,9 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dashmap::DashMap;
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use hotline_actors::campaigns::TemplateStates;
 use hotline_actors::channels::Account;
 use hotline_actors::keyed_locks::KeyedLocks;
 use hotline_actors::ttl_cache::{TtlCache, WeightFn};
+use hotline_persistence::tables::campaigns::PausedReason;
 use hotline_persistence::tables::channels::{ChannelRow, ChannelStatus, ChannelType};
 use hotline_persistence::{ChannelId, CompanyId};
 use serde::Deserialize;
@@ -153,6 +157,30 @@ impl Templates {
             None if channel.status == ChannelStatus::Connected => Err(ApiError::unavailable()),
             None => Ok(None),
         }
+    }
+}
+
+impl TemplateStates for Templates {
+    fn paused_reason<'a>(
+        &'a self,
+        channel: &'a ChannelRow,
+        name: &'a str,
+        language: &'a str,
+    ) -> LocalBoxFuture<'a, Option<PausedReason>> {
+        let reason = move |templates: Option<Arc<[Template]>>| {
+            let templates = templates.filter(|_| channel.kind == ChannelType::Whatsapp)?;
+            let is_named = |template: &&Template| template.name == name && template.language == language;
+            match templates.iter().find(is_named) {
+                Some(template) => PausedReason::of_template(&template.status),
+                None => Some(PausedReason::TemplateDeleted),
+            }
+        };
+        async move {
+            reason(self.of(channel).await.ok()?)?;
+            // It may be approved again since the templates were fetched.
+            reason(self.refreshed(channel).await.ok()?)
+        }
+        .boxed_local()
     }
 }
 

@@ -4,6 +4,8 @@
 mod pace;
 mod recipient_queue;
 mod runner;
+mod templates;
 
 pub use runner::{CampaignFigures, CampaignRunner};
 pub(crate) use runner::{CampaignScope, Changed, Hold};
+pub use templates::TemplateStates;

@@ -1,7 +1,7 @@
 //! Campaigns: paused while they are changed, and started and ended by company.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hotline_persistence::tables::campaigns::{self, CampaignStatus, PausedReason};
@@ -11,7 +11,7 @@ use hotline_persistence::{CampaignId, ChannelId, CompanyId};
 use crate::Refusal;
 use crate::base::Base;
 use crate::base::retry::{no_conflict, on_conflict};
-use crate::campaigns::{CampaignRunner, CampaignScope, Changed, Hold};
+use crate::campaigns::{CampaignRunner, CampaignScope, Changed, Hold, TemplateStates};
 use crate::channels::InTransit;
 use crate::registry::{ActorHandle, Population, Registry, dismiss};
 use crate::services::{Contacts, Sending};
@@ -103,6 +103,7 @@ impl Campaigns {
             contacts: contacts.clone(),
             sending,
             in_transit,
+            templates: OnceLock::new(),
             hot: Registry::default(),
             handed_over: AtomicU64::new(0),
             skipped: AtomicU64::new(0),
@@ -112,7 +113,10 @@ impl Campaigns {
     }
 
     /// Resumes campaigns of an earlier run, and schedules those to come. Once, after sending has begun.
-    pub async fn start(&self) -> Result<(), Refusal> {
+    pub async fn start(&self, templates: Arc<dyn TemplateStates>) -> Result<(), Refusal> {
+        if self.scope.templates.set(templates).is_err() {
+            return Err(Refusal::Defect("campaigns have already started".to_owned()));
+        }
         let store = &self.base.store;
         let unfinished = campaigns::unfinished(&store.housekeeping, &store.ownership().of_slots()).await?;
         for (company, id) in unfinished.into_iter().filter(|(company, _)| self.base.owns(*company)) {
@@ -193,8 +197,18 @@ impl Campaigns {
     /// Ends the actors of a closed company, so that none of its campaign messages are sent.
     pub(super) async fn forget_company(&self, company: CompanyId) -> Result<(), Refusal> {
         let Self { base: _, contacts: _, scope } = self;
-        let CampaignScope { base: _, contacts: _, sending: _, in_transit, hot, handed_over: _, skipped: _, failed: _ } =
-            &**scope;
+        // The templates are dropped by who reads them from the providers.
+        let CampaignScope {
+            base: _,
+            contacts: _,
+            sending: _,
+            in_transit,
+            templates: _,
+            hot,
+            handed_over: _,
+            skipped: _,
+            failed: _,
+        } = &**scope;
         // Messages in transit are tracked for as long as their campaign's actor lives.
         dismiss(hot, |(of, _)| *of == company).await?;
         in_transit.withdrawals.forget_company(company);

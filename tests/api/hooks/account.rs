@@ -1,5 +1,7 @@
 //! News of an account: its templates are true at once, and a channel that can no longer send says so.
 
+use chrono::{SecondsFormat, TimeDelta};
+use hotline_actors::clock;
 use hotline_persistence::tables::channels::ChannelType::Whatsapp;
 use serde_json::{Value, json};
 
@@ -263,5 +265,39 @@ async fn a_campaign_does_not_start_with_a_template_that_is_paused_and_is_paused_
     assert_eq!(channel.told(api, &news).await, taken(1));
     does(api, campaign, "resume").await;
     becomes(api, campaign, "completed").await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_campaign_that_starts_by_itself_is_paused_before_its_first_message_if_its_template_is() {
+    let app = OwnApp::start().await;
+    let (api, provider) = (&app.api, Provider::start().await);
+    let channel = connected(&app, &provider).await;
+    let phone = channel.speaks();
+    let names = ["promo", "gone", "fine"];
+    provider.has_templates(&channel.account, names.map(|name| template(name, "APPROVED")).to_vec());
+    let everybody = list(api, &contacts(&app, 1).await).await;
+    let at = clock::now() + TimeDelta::minutes(10);
+    let mut campaigns = Vec::new();
+    for name in names {
+        let body = json!({"name": name, "contactListId": everybody, "channelId": channel.id, "ratePerMinute": 600,
+            "template": {"name": name, "parameters": {}},
+            "scheduledAt": at.to_rfc3339_opts(SecondsFormat::Millis, true)});
+        campaigns.push(made(api, body).await);
+    }
+    provider.has_templates(&channel.account, vec![template("promo", "PAUSED"), template("fine", "APPROVED")]);
+    let news = json!({"event": "PAUSED", "message_template_name": "promo", "message_template_language": "en"});
+    let news = phone.tells_of("message_template_status_update", news);
+    assert_eq!(channel.told(api, &news).await, taken(1));
+    clock::stop();
+    clock::advance((at - clock::now()).to_std().expect("a time to come"));
+    for (campaign, reason) in [(campaigns[0], "template_paused"), (campaigns[1], "template_deleted")] {
+        let paused = becomes(api, campaign, "paused").await;
+        assert_eq!((&paused["pausedReason"], &paused["counts"]["pending"]), (&json!(reason), &json!(1)));
+    }
+    becomes(api, campaigns[2], "completed").await;
+    let sent: Vec<Value> =
+        provider.calls(&channel.account).iter().map(|call| call.body["template"]["name"].clone()).collect();
+    assert_eq!(sent, ["fine"]);
     app.stop().await;
 }

@@ -16,9 +16,8 @@ mod send;
 mod tables;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
-use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use actix::{Actor, AsyncContext, Context as Mailbox};
@@ -32,6 +31,7 @@ pub(crate) use self::commands::{Changed, Hold};
 use self::send::SendProgress;
 use super::pace::{Pace, in_transit_max};
 use super::recipient_queue::{NextRecipient, RecipientQueue, page_size};
+use super::templates::TemplateStates;
 use crate::Refusal;
 use crate::answers::ReplyTo;
 use crate::base::Base;
@@ -59,6 +59,7 @@ pub(crate) struct CampaignScope {
     pub(crate) contacts: Arc<Contacts>,
     pub(crate) sending: Arc<Sending>,
     pub(crate) in_transit: Arc<InTransit>,
+    pub(crate) templates: OnceLock<Arc<dyn TemplateStates>>,
     pub(crate) hot: Registry<(CompanyId, CampaignId), CampaignRunner>,
     pub(crate) handed_over: AtomicU64,
     pub(crate) skipped: AtomicU64,
@@ -104,7 +105,7 @@ pub struct CampaignRunner {
     is_updating: bool,
     /// Whether all recipients that were pending at the cancellation have been skipped.
     has_skipped_pending: bool,
-    /// What the provider says of the template, since it has refused a message because of it.
+    /// What the provider says of the template: when the campaign starts by itself, or with a refusal of a message.
     refused_template: Option<PausedReason>,
     paused_until: Option<Instant>,
     work_state: DueWorkState,
@@ -253,6 +254,8 @@ impl CampaignRunner {
             },
             CampaignStatus::Processing => match self.refused_template {
                 Some(reason) => self.pause_refused(reason, cx),
+                // It has just started, and its template is being checked.
+                None if self.is_updating => {}
                 None => self.send(run, instant, cx),
             },
             CampaignStatus::Canceled => self.handle_cancellation(run, cx),

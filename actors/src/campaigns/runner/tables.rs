@@ -51,6 +51,8 @@ struct PageLoaded {
 struct UpdateEnded {
     update: CampaignUpdate,
     outcome: Result<bool, Refusal>,
+    /// Why the template of a campaign that has started can no longer be sent.
+    refused_template: Option<PausedReason>,
 }
 
 #[derive(Clone, Copy)]
@@ -203,11 +205,16 @@ impl CampaignRunner {
         let (scope, company, id, runner) = (self.scope.clone(), self.company, self.id, cx.address());
         actix::spawn(async move {
             let _presence = presence;
-            runner.do_send(UpdateEnded { update, outcome: run_update(&scope, company, id, update).await });
+            let outcome = run_update(&scope, company, id, update).await;
+            let refused_template = match (update, &outcome) {
+                (CampaignUpdate::Start, Ok(true)) => check_template(&scope, company, id).await,
+                _ => None,
+            };
+            runner.do_send(UpdateEnded { update, outcome, refused_template });
         });
     }
 
-    fn handle_update(&mut self, UpdateEnded { update, outcome }: UpdateEnded) {
+    fn handle_update(&mut self, UpdateEnded { update, outcome, refused_template }: UpdateEnded) {
         self.is_updating = false;
         match (update, outcome) {
             (_, Err(refusal)) => {
@@ -221,7 +228,10 @@ impl CampaignRunner {
                 self.mark_stale();
                 self.pause(TICK);
             }
-            (CampaignUpdate::Start | CampaignUpdate::Complete, Ok(_)) => self.mark_stale(),
+            (CampaignUpdate::Start | CampaignUpdate::Complete, Ok(_)) => {
+                self.refused_template = self.refused_template.or(refused_template);
+                self.mark_stale();
+            }
             (CampaignUpdate::Pause(reason), Ok(has_paused)) => {
                 if has_paused {
                     tracing::warn!(company.id = %self.company, campaign.id = %self.id, reason = reason.as_str(), "campaign was paused");
@@ -313,6 +323,19 @@ async fn run_update(
         CampaignUpdate::Complete => Ok(campaigns::complete(db, company, id, now()).await?),
         CampaignUpdate::SkipPending => Ok(campaigns::skip_canceled(db.heavy(), company, id).await? > 0),
     }
+}
+
+/// Why the template of a campaign that has just started can no longer be sent. If that cannot be found out, the campaign
+/// is paused at the provider's first refusal.
+async fn check_template(scope: &CampaignScope, company: CompanyId, id: CampaignId) -> Option<PausedReason> {
+    let templates = scope.templates.get()?;
+    let db = scope.base.reads().tables(company).await.ok()?;
+    let run = campaigns::run(db, company, id).await.ok()??;
+    let template = &run.built_template.as_ref()?["template"];
+    let (name, language) = (template["name"].as_str()?, template["language"]["code"].as_str()?);
+    let organization = scope.base.organization(company).ok()?;
+    let channel = organization.channels.get(&run.channel_id)?;
+    templates.paused_reason(channel, name, language).await
 }
 
 impl Handler<CampaignRead> for CampaignRunner {

@@ -65,6 +65,17 @@ text_enum! {
 }
 
 impl PausedReason {
+    /// What the state of a template says, as the provider names it; `None` if campaigns need not stop.
+    pub fn of_template(status: &str) -> Option<Self> {
+        match status {
+            "PAUSED" => Some(Self::TemplatePaused),
+            "DISABLED" => Some(Self::TemplateDisabled),
+            "REJECTED" => Some(Self::TemplateRejected),
+            "DELETED" | "PENDING_DELETION" => Some(Self::TemplateDeleted),
+            _ => None,
+        }
+    }
+
     /// What a provider's refusal of a message says of its template, so that every other recipient would be refused too.
     /// <https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes>
     pub fn of_refusal(error: &MessageError) -> Option<Self> {
