@@ -316,7 +316,8 @@ impl MetricsSnapshot {
         for (end, notices) in self.figures.hooks.events() {
             samples.value([("end", end)], notices)?;
         }
-        Ok(())
+        let help = "Statuses of unknown messages dropped, because their channel has too many";
+        writer.counter("hook_statuses_dropped_total", help, self.engine.inbound.dropped_statuses())
     }
 
     fn webhooks(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {

@@ -1,5 +1,6 @@
 //! What providers tell, as `/metrics` shows it.
 
+use hotline_persistence::tables::early_statuses::STORED_MAX;
 use serde_json::json;
 
 use super::{Hooked, MARIA, Tally, taken};
@@ -31,5 +32,32 @@ async fn what_was_told_is_counted_by_what_became_of_it() {
     let nowhere = Hooked { public_key: "nobody".to_owned(), ..channel.clone() };
     nowhere.tell(&app.api, &call).await.error(404, "ERR_API_NOT_FOUND");
     assert_eq!(notices(&app).await, [1.0, 1.0, 1.0, 1.0, 2.0]);
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn statuses_of_unknown_messages_that_are_dropped_are_counted() {
+    let app = OwnApp::start_with(TestOptions { metrics: true, ..TestOptions::default() }).await;
+    let channel = Hooked::phone(&app).await;
+    let dropped = async || {
+        let seen = Figures::of(app.service.metrics.as_ref().expect("figures are served").address).await;
+        seen.value("hotline_hook_statuses_dropped_total")
+    };
+    sqlx::query(
+        "insert into early_statuses (company_id, channel_id, provider_message_id, status, at)
+         select $1, $2, 'wamid.other.' || n, 'sent', now() from generate_series(1, $3) n",
+    )
+    .bind(app.company.id)
+    .bind(channel.id)
+    .bind(STORED_MAX - 1)
+    .execute(&app.db)
+    .await
+    .expect("nearly as many as are kept");
+    // The first finds room, whether or not all are indexed: the second is one too many.
+    for (name, expected) in [("wamid.kept", 0.0), ("wamid.dropped", 1.0), ("wamid.dropped", 2.0)] {
+        let call = channel.speaks().status(name, MARIA, "sent", 1_700_000_001);
+        assert_eq!(channel.told(&app.api, &call).await, taken(1));
+        assert_eq!(dropped().await, expected, "{name}");
+    }
     app.stop().await;
 }

@@ -1,6 +1,7 @@
 //! Statuses of messages, as their providers report them.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -108,6 +109,8 @@ impl Inbound {
         }
         if has_room {
             inbox.early_statuses.add(provider_message_id, now());
+        } else {
+            self.dropped_statuses.fetch_add(1, Ordering::Relaxed);
         }
         if let Some(message) = names {
             self.settle_doubt(company, channel, message, provider_message_id).await?;
@@ -117,6 +120,11 @@ impl Inbound {
             self.apply_early_statuses(company, channel, vec![provider_message_id.to_owned()]);
         }
         Ok(())
+    }
+
+    /// Statuses of unknown messages that were dropped, because their channel kept too many.
+    pub fn dropped_statuses(&self) -> u64 {
+        self.dropped_statuses.load(Ordering::Relaxed)
     }
 
     async fn update_status(
