@@ -30,6 +30,10 @@ const BYTES_MAX: usize = 1 << 20;
 /// deliveries are repeated if the process is killed.
 const UNWRITTEN_MAX: usize = 256;
 
+/// The attempts that are stored of a delivery that failed without one: the endpoint has not failed then, and the time of
+/// its last failure is that of a delivery with attempts.
+const NO_TRIES: i32 = 0;
+
 /// An event, serialized for delivery.
 #[derive(Clone, Debug)]
 pub(super) struct OutgoingEvent {
@@ -189,7 +193,7 @@ impl DeliveryQueue {
             kind: due.kind,
             lane: due.lane,
             status: DeliveryStatus::Failed,
-            tries: due.tries,
+            tries: NO_TRIES,
             attempt: Some(attempt),
             next_attempt_at: None,
             created_at: due.created_at,
@@ -282,12 +286,12 @@ impl DeliveryQueue {
     }
 
     /// Fails the delivery of an event that its webhook may not receive. There was no attempt, so it does not count as a
-    /// failure of the endpoint.
+    /// failure of the endpoint, even after attempts that have failed.
     pub(super) fn withhold(&mut self, id: i64, reason: &str, now: DateTime<Utc>) {
         self.under_way.remove(&id);
-        let Some(QueuedEvent { event, tries, .. }) = self.remove_event(id) else { return };
+        let Some(QueuedEvent { event, .. }) = self.remove_event(id) else { return };
         let attempt = failure_without_attempt(reason, now);
-        self.unwritten.push(outcome_of(&event, DeliveryStatus::Failed, tries, Some(attempt), None));
+        self.unwritten.push(outcome_of(&event, DeliveryStatus::Failed, NO_TRIES, Some(attempt), None));
         self.advance_lane(&event.lane);
     }
 

@@ -168,6 +168,26 @@ fn a_withheld_event_fails_without_effect_on_the_endpoint() {
 }
 
 #[test]
+fn an_event_that_is_withheld_or_expires_after_a_failed_attempt_is_no_new_failure_of_its_endpoint() {
+    let due = |event_id: i64| DueDelivery {
+        event_id,
+        kind: "ticket.read".to_owned(),
+        lane: event_id.to_string(),
+        tries: 3,
+        created_at: START,
+    };
+    let mut queue = DeliveryQueue::new(2, None);
+    queue.push_due(&due(1), outgoing(1, "1"), START);
+    assert_eq!(start_all(&mut queue), [1]);
+    queue.withhold(1, "not for this one", START);
+    queue.expire(due(2), "expired", START);
+    let batch = queue.take_batch();
+    // The time of the last failure is that of a delivery with attempts.
+    let outcomes: Vec<_> = batch.outcomes.iter().map(|o| (o.event_id, o.status, o.tries)).collect();
+    assert_eq!(outcomes, [(1, DeliveryStatus::Failed, 0), (2, DeliveryStatus::Failed, 0)]);
+}
+
+#[test]
 fn memory_is_bounded_by_events_and_by_bytes() {
     let mut queue = DeliveryQueue::new(0, None);
     let large = OutgoingEvent { json: Bytes::from(vec![b'x'; BYTES_MAX]), ..outgoing(1, "a") };
