@@ -30,6 +30,9 @@ const ROWS_MAX: usize = 1000;
 /// Maximum size of an import: 16 KiB per row at the maximum number of rows. Longer rows need several imports.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
 
+/// The fields by which a row matches a contact.
+const MATCHED_FIELDS: [&str; 3] = ["number", "email", "code"];
+
 /// What to do with a row whose contact exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum OnConflict {
@@ -59,8 +62,15 @@ impl FromField for OnConflict {
 
 /// The body of `POST /contacts/import`.
 pub struct Import {
-    rows: Vec<Result<ContactInput, Vec<FieldError>>>,
+    rows: Vec<Result<ImportRow, Vec<FieldError>>>,
     on_conflict: OnConflict,
+}
+
+/// A row, and its wrong fields. The others are validated all the same, so that the response has every error.
+#[derive(Clone)]
+struct ImportRow {
+    input: ContactInput,
+    errors: Vec<FieldError>,
 }
 
 impl Input for Import {
@@ -70,7 +80,10 @@ impl Input for Import {
     const BYTES_MAX: usize = BYTES_MAX;
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let rows = fields.rows("contacts", ROWS_MAX, |fields| Some(ContactInput::read_row(fields)));
+        let rows = fields.rows("contacts", ROWS_MAX, |fields| {
+            let input = ContactInput::read_row(fields);
+            Some(ImportRow { input, errors: fields.take_errors() })
+        });
         let on_conflict = fields.optional("onConflict").unwrap_or_default();
         Some(Self { rows: rows?, on_conflict })
     }
@@ -154,7 +167,7 @@ struct PlannedContact {
 }
 
 async fn plan(db: &mut PgConnection, company: CompanyId, import: &Arc<Import>) -> ApiResult<ImportPlan> {
-    let rows = || import.rows.iter().flatten();
+    let rows = || import.rows.iter().flatten().map(|row| &row.input);
     let texts = |column| rows().filter_map(move |row| row.columns.text(column));
     let emails: Vec<String> = texts("email").map(str::to_lowercase).collect();
     let (numbers, codes): (Vec<_>, Vec<_>) = (texts("number").collect(), texts("code").collect());
@@ -262,7 +275,7 @@ struct Planner {
 }
 
 impl Planner {
-    fn plan(&mut self, rows: &[Result<ContactInput, Vec<FieldError>>]) -> ImportPlan {
+    fn plan(&mut self, rows: &[Result<ImportRow, Vec<FieldError>>]) -> ImportPlan {
         let mut report = ImportReport::default();
         let mut rows_by_contact = Vec::new();
         for (index, row) in rows.iter().enumerate() {
@@ -284,24 +297,29 @@ impl Planner {
     }
 
     /// Applies one row, and returns the position of its contact, and the result.
-    fn apply_row(&mut self, row: ContactInput) -> Result<(usize, ImportResult), Vec<FieldError>> {
+    fn apply_row(&mut self, row: ImportRow) -> Result<(usize, ImportResult), Vec<FieldError>> {
+        let ImportRow { input: mut row, mut errors } = row;
         let existing = self.known.find(&row.columns);
         if let Some(position) = existing.filter(|_| self.on_conflict == OnConflict::Skip) {
-            return Ok((position, ImportResult::Skipped));
+            return if errors.is_empty() { Ok((position, ImportResult::Skipped)) } else { Err(errors) };
         }
-        let mut row = row;
-        let mut errors = Vec::new();
-        if existing.is_none() && !row.name_by_number() {
+        let is_wrong = |errors: &[FieldError], field: &str| errors.iter().any(|error| error.field == field);
+        // A row whose number, e-mail or code is wrong may be meant for a contact that exists.
+        let is_new = existing.is_none() && !MATCHED_FIELDS.iter().any(|field| is_wrong(&errors, field));
+        if is_new && !row.name_by_number() && !is_wrong(&errors, "name") {
             let reason = "is required without number".to_owned();
             errors.push(FieldError { field: "name".to_owned(), reason });
         }
-        for (index, tag) in row.tags.iter().flatten().enumerate() {
-            if !self.tags.contains(tag) {
-                let reason = "is not a tag of the company".to_owned();
-                errors.push(FieldError { field: format!("tagIds[{index}]"), reason });
-            }
-        }
-        let values = custom_values::check_all(&self.fields, &row.values, existing.is_none());
+        // Tags that are no ids were left out.
+        let indexes = (0..).filter(|index: &usize| !is_wrong(&errors, &format!("tagIds[{index}]")));
+        let tags = row.tags.iter().flatten().zip(indexes).filter(|(tag, _)| !self.tags.contains(*tag));
+        let unknown_tags = tags.map(|(_, index)| {
+            let reason = "is not a tag of the company".to_owned();
+            FieldError { field: format!("tagIds[{index}]"), reason }
+        });
+        let unknown_tags: Vec<FieldError> = unknown_tags.collect();
+        errors.extend(unknown_tags);
+        let values = custom_values::check_all(&self.fields, &row.values, is_new);
         let values = match values {
             Ok(values) if errors.is_empty() => values,
             Ok(_) => return Err(errors),

@@ -217,6 +217,58 @@ async fn good_rows_are_stored_although_others_fail() {
 }
 
 #[actix_web::test]
+async fn every_wrong_field_of_a_row_is_named_of_whatever_kind() {
+    let app = TestApp::shared().await;
+    let vip = tag(&app.api, "VIP").await;
+    field(&app.api, "Size", "number", &json!({})).await;
+    field(&app.api, "Plan", "text", &json!({"required": true})).await;
+    contact(
+        &app.api,
+        json!({"name": "Ana", "number": "5511900000001", "customFields": [{"key": "plan", "value": "x"}]}),
+    )
+    .await;
+    let big = json!([{"key": "size", "value": "big"}]);
+    let rows = json!([
+        // It is new, and lacks what a new one needs.
+        {"name": "New", "isGroup": "x", "tagIds": [NOBODY], "customFields": big},
+        {"name": 7, "origin": 7, "tagIds": [vip, "x", NOBODY]},
+        // It exists, or may exist.
+        {"number": "5511900000001", "isGroup": "x", "tagIds": ["x", vip, NOBODY], "customFields": big},
+        {"email": "no", "customFields": big},
+    ]);
+    let report = import(&app.api, rows.clone(), &json!({})).await;
+    let errors = report["errors"].as_array().expect("errors").iter();
+    let errors: Vec<(u64, &str)> = errors
+        .map(|error| (error["index"].as_u64().expect("index"), error["field"].as_str().expect("field")))
+        .collect();
+    assert_eq!(
+        errors,
+        [
+            (0, "isGroup"),
+            (0, "tagIds[0]"),
+            (0, "customFields[0].value"),
+            (0, "customFields"),
+            (1, "name"),
+            (1, "tagIds[1]"),
+            (1, "origin"),
+            (1, "tagIds[2]"),
+            (1, "customFields"),
+            (2, "isGroup"),
+            (2, "tagIds[0]"),
+            (2, "tagIds[2]"),
+            (2, "customFields[0].value"),
+            (3, "email"),
+            (3, "customFields[0].value"),
+        ]
+    );
+    // What exists stays as it is, but is wrong all the same.
+    let report = import(&app.api, json!([rows[2]]), &json!({"onConflict": "skip"})).await;
+    assert_eq!(report["errors"][0]["field"], "isGroup");
+    assert_eq!(app.api.all(PATH).await.len(), 1);
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn an_import_itself_must_be_well_formed() {
     let app = TestApp::shared().await;
     let many = vec![json!({"name": "x"}); 1001];
