@@ -4,7 +4,7 @@ mod options;
 mod secrets;
 
 use clap::{Args, Subcommand};
-use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel};
+use hotline_persistence::tables::channels::{self, CHANNELS_MAX, ChannelRow, ChannelSettings, ChannelType, NewChannel};
 use hotline_persistence::{ChannelId, CompanyId, Error, PgPool, QueueId};
 use serde::Serialize;
 use serde_json::Value;
@@ -198,6 +198,9 @@ impl Create {
         let new =
             NewChannel { name: &name, kind: self.kind, number: number.as_deref(), queue_id: self.queue, settings };
         let created = with_secrets(&global.database, async |db, keys| {
+            if channels::are_full(db, self.company).await? {
+                return Err(format!("the company has reached its maximum number of channels ({CHANNELS_MAX})").into());
+            }
             let audited = AuditedAction::of_company(Some(self.company), "createChannel");
             audited.run(db, async || Ok(channels::insert(db, keys, self.company, new).await?), target).await
         });

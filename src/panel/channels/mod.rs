@@ -7,7 +7,8 @@ use std::borrow::Cow;
 
 use actix_web::HttpRequest;
 use actix_web::web::Data;
-use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings, ChannelType, NewChannel};
+use hotline_actors::{Conflict, Refusal};
+use hotline_persistence::tables::channels::{self, CHANNELS_MAX, ChannelRow, ChannelSettings, ChannelType, NewChannel};
 use hotline_persistence::{ChannelId, CompanyId, QueueId};
 use sqlx::PgConnection;
 
@@ -72,6 +73,14 @@ pub async fn create(
     input.apply(&mut number, &mut settings);
     let company = administrator.company;
     let created = once.transaction(app.db(company), async |db| {
+        if channels::are_full(&mut *db, company).await? {
+            let many = Conflict::used_by(
+                "the company has reached its maximum number of channels",
+                "limit",
+                [("channel", CHANNELS_MAX)],
+            );
+            return Err(Refusal::Conflict(many).into());
+        }
         let new = NewChannel { name: &name.0, kind, number: number.as_deref(), queue_id: queue, settings };
         let created = channels::insert_in(db, &app.engine.store().keys, company, new).await?;
         Ok(Created::of(setup_of(&app, &request, created)))

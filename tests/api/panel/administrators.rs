@@ -2,6 +2,7 @@
 
 use hotline::openapi::Access;
 use hotline::web::response::schema::Schemas;
+use hotline_persistence::tables::channels::CHANNELS_MAX;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -218,6 +219,24 @@ async fn channels_are_set_up_and_their_secrets_are_never_shown() {
         let theirs = format!("/channels/{}/{end}", other.webchat);
         Reply::of(ana.request(method, &theirs).json(&json!({"name": "x"}))).await.error(404, "ERR_API_NOT_FOUND");
     }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn the_channels_of_a_company_are_limited() {
+    let app = OwnApp::start().await;
+    let ana = administrator(&app).await;
+    let fill = "insert into channels (company_id, name, type, status, public_key)
+         select $1, 'Site ' || number, 'webchat', 'connected', 'ch_' || number from generate_series(1, $2) number";
+    let has = "select count(*) from channels where company_id = $1";
+    let has: i64 = sqlx::query_scalar(has).bind(app.company.id).fetch_one(&app.db).await.expect("a count");
+    sqlx::query(fill).bind(app.company.id).bind(CHANNELS_MAX - 1 - has).execute(&app.db).await.expect("channels");
+    let last = ana.post("/channels", json!({"type": "webchat", "name": "Last"})).await.data(201).clone();
+    let many = ana.post("/channels", json!({"type": "webchat", "name": "More"})).await;
+    let details = many.error(409, "ERR_API_CONFLICT");
+    assert_eq!((&details["reason"], &details["by"]), (&json!("limit"), &json!([{"type": "channel", "count": 1000}])));
+    // Those that exist can still be changed.
+    ana.put(&format!("/channels/{}/setup", last["id"]), json!({"name": "Changed"})).await.data(200);
     app.stop().await;
 }
 

@@ -1,6 +1,7 @@
 //! `hotline channel`.
 
 use hotline_persistence::sealed::without_secrets;
+use hotline_persistence::tables::channels::CHANNELS_MAX;
 use serde_json::{Value, json as of};
 
 use super::{failure, is_seen, json};
@@ -129,6 +130,24 @@ async fn channels_take_what_their_type_needs_and_show_no_secret() {
     said += &process.log();
     assert!(!said.contains("hidden"), "a secret shows");
     process.kill();
+}
+
+#[actix_web::test]
+async fn a_company_has_as_many_channels_as_the_panel_allows() {
+    let folder = prepared_folder();
+    let path = folder.path();
+    let company = json(path, &["company", "create", "Acme"])["id"].to_string();
+    let id: i64 = company.parse().expect("id");
+    with_database(path, async |db| {
+        let fill = "insert into channels (company_id, name, type, status, public_key)
+             select $1, 'Site ' || number, 'webchat', 'connected', 'ch_' || number from generate_series(1, $2) number";
+        sqlx::query(fill).bind(id).bind(CHANNELS_MAX - 1).execute(db).await.expect("channels");
+    })
+    .await;
+    let create = ["channel", "create", "Site", "--company", &company, "--type", "webchat"];
+    json(path, &create);
+    let message = failure(path, &create);
+    assert!(message.contains("maximum number of channels (1000)"), "{message}");
 }
 
 #[actix_web::test]

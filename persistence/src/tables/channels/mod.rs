@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sqlx::types::Json;
-use sqlx::{FromRow, PgConnection, PgPool};
+use sqlx::{FromRow, PgConnection, PgExecutor, PgPool};
 
 pub use crate::sealed::Secret;
 pub use missing_keys::{abandon, connect_found, disconnect_unreadable};
@@ -147,6 +147,15 @@ impl ChannelRow {
 /// The location of a channel's secrets.
 fn location_of(company: CompanyId, channel: &str) -> Location<'_> {
     Location { column: "channels.settings", company, row: channel }
+}
+
+/// Maximum channels of a company: every process has them in memory, and reads them again at each change.
+pub const CHANNELS_MAX: i64 = 1_000;
+
+/// Whether a company has as many channels as it can have.
+pub async fn are_full(db: impl PgExecutor<'_>, company: CompanyId) -> Result<bool> {
+    let exists = sqlx::query_scalar("select exists (select from channels where company_id = $1 offset $2 - 1)");
+    with_timeout(exists.bind(company).bind(CHANNELS_MAX).fetch_one(db)).await
 }
 
 /// The data of a new channel.
