@@ -12,7 +12,7 @@ use crate::web::ApiResult;
 
 /// Maximum links of a company between its users and queues, and between its wrap-up types and queues: some 30 bytes each in the
 /// memory of every process, read again at each change.
-const LINKS_OF_COMPANY_MAX: i64 = 100_000;
+pub const LINKS_OF_COMPANY_MAX: i64 = 100_000;
 
 /// Checks that a company's links fit into the directory, after some were added.
 ///

@@ -6,7 +6,13 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use hotline_persistence::archive::{ArchivedTable, COMPANY, Import, ImportError, LINE_BYTES_MAX, TABLES};
+use hotline_persistence::tables::channels::CHANNELS_MAX;
+use hotline_persistence::tables::global_variables::GlobalVariable;
 use hotline_persistence::tables::media::{FileKey, MediaId};
+use hotline_persistence::tables::queues::Queue;
+use hotline_persistence::tables::users::User;
+use hotline_persistence::tables::webhooks::WEBHOOKS_MAX;
+use hotline_persistence::tables::wrapup_types::WrapupType;
 use hotline_persistence::{CompanyId, Error};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -16,6 +22,8 @@ use super::{
     ArchiveManifest, FILE_LIST, FILES, FORMAT, FileSum, ImportArgs, ListedFile, MANIFEST, VERSION, at, file_of,
     open_files,
 };
+use crate::api::directory::LINKS_OF_COMPANY_MAX;
+use crate::api::plain::Plain;
 use crate::cli::audit::{AuditedAction, Target};
 use crate::cli::database::with_secrets;
 use crate::cli::{Failure, GlobalArgs, Refusal};
@@ -25,6 +33,18 @@ use crate::webhooks::new_secret;
 
 /// Maximum size of a manifest: it has a line for each noun.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
+
+/// Maximum records of a company of the nouns that every process has in memory, as where they are created.
+const RECORDS_MAX: [(&str, i64); 8] = [
+    ("users", User::IN_DIRECTORY_MAX),
+    ("queues", Queue::IN_DIRECTORY_MAX),
+    ("queueUsers", LINKS_OF_COMPANY_MAX),
+    ("wrapupTypes", WrapupType::IN_DIRECTORY_MAX),
+    ("wrapupTypeQueues", LINKS_OF_COMPANY_MAX),
+    ("channels", CHANNELS_MAX),
+    ("globalVariables", GlobalVariable::IN_DIRECTORY_MAX),
+    ("webhooks", WEBHOOKS_MAX),
+];
 
 /// Bytes of a file that are read at once.
 const PART_BYTES: usize = 64 << 10;
@@ -46,6 +66,7 @@ pub async fn run(args: ImportArgs, global: &GlobalArgs) -> Result<(), Failure> {
             "{MANIFEST}: has the unknown noun `{noun}`; it was exported by release {release}"
         )));
     }
+    check_counts(&args.dir, &manifest)?;
     let files = open_files()?;
     let imported = with_secrets(&global.database, async |db, keys| {
         let work = async || {
@@ -112,6 +133,21 @@ fn read_manifest(dir: &Path) -> Result<ArchiveManifest, Failure> {
         return Err(damaged(format!("{}: {reason}", path.display())));
     }
     Ok(manifest)
+}
+
+/// Compares the numbers of records with the limits of a company. The lines of the files are counted when they are read.
+fn check_counts(dir: &Path, manifest: &ArchiveManifest) -> Result<(), Failure> {
+    for (noun, max) in RECORDS_MAX {
+        let lines = manifest.nouns.get(noun).map_or(0, |sum| sum.lines);
+        if lines > max.unsigned_abs() {
+            let path = dir.join(file_of(noun));
+            return Err(damaged(format!(
+                "{}: has {lines} records, and a company can have at most {max}: delete some of them before the export",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Compares a file with its checksum.

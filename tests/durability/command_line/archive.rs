@@ -261,6 +261,39 @@ async fn a_company_is_the_same_in_another_installation() {
 }
 
 #[actix_web::test]
+async fn a_company_with_more_records_than_one_can_have_is_refused() {
+    let (folder, other) = (prepared_folder(), prepared_folder());
+    let (path, there) = (folder.path(), other.path());
+    let company = with_database(path, async |db| {
+        let company = Company::create(db, "Acme").await;
+        let fill = "insert into global_variables (company_id, key, value)
+             select $1, 'key' || number, 'x' from generate_series(1, 1001) number";
+        sqlx::query(fill).bind(company.id).execute(db).await.expect("variables");
+        company
+    })
+    .await;
+    let export = |name: &str| {
+        let dir = folder.path().join(name).display().to_string();
+        printed(path, &["export", &dir, "--company", &company.id.to_string()]);
+        dir
+    };
+    let output = run(there, &["import", &export("many")]);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(Exit::Data.code().into()), "{message}");
+    assert!(message.contains("globalVariables.jsonl: has 1001 records"), "{message}");
+    with_database(path, async |db| {
+        let one_less = "delete from global_variables where company_id = $1 and key = 'key1'";
+        sqlx::query(one_less).bind(company.id).execute(db).await.expect("one less");
+    })
+    .await;
+    let imported = printed(there, &["import", &export("less")])["companyId"].clone();
+    let companies = with_database(there, async |db| {
+        sqlx::query_scalar::<_, i64>("select id from companies order by id").fetch_all(db).await.expect("companies")
+    });
+    assert_eq!(json!(companies.await), json!([imported]), "a refused import has left nothing");
+}
+
+#[actix_web::test]
 async fn changes_that_only_the_journal_has_are_not_left_out() {
     let (folder, data) = (prepared_folder(), data_folder());
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
