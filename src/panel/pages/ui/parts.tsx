@@ -56,6 +56,8 @@ export function Button(props: {
   icon?: IconName;
   label?: string;
   isDisabled?: boolean;
+  /** Why it is disabled, for example. */
+  title?: string | undefined;
   form?: string;
 }) {
   const isBusy = useSignal(false);
@@ -78,6 +80,7 @@ export function Button(props: {
       aria-busy={isBusy.value}
       aria-label={props.label}
       disabled={props.isDisabled}
+      title={props.title}
       form={props.form}
     >
       {props.icon && <Icon name={props.icon} />}

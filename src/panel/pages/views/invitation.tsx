@@ -16,6 +16,7 @@ const said = {
   sent: ["The link was sent to {email}.", "O link foi enviado para {email}.", "El enlace se envió a {email}."],
   invite: ["Invitation link", "Link de convite", "Enlace de invitación"],
   reset: ["Reset password", "Redefinir senha", "Restablecer contraseña"],
+  inactive: ["This person is inactive. Activate them first.", "Essa pessoa está inativa. Ative-a primeiro.", "Esta persona está inactiva. Actívela primero."],
   until: ["Expires {moment}, works once. Copy it now.", "Expira em {moment} e funciona uma única vez. Copie agora.", "Caduca el {moment} y funciona una sola vez. Cópielo ahora."],
   lost: ["Turn off two-step verification", "Desativar verificação em duas etapas", "Desactivar verificación en dos pasos"],
   lostAsk: ["This person will sign in with the password only, until they set it up again. Make sure that they asked for it themselves.", "Essa pessoa vai entrar apenas com a senha até configurá-la de novo. Certifique-se de que foi ela quem pediu.", "Esta persona iniciará sesión solo con la contraseña hasta configurarla de nuevo. Asegúrese de que la solicitud es suya."],
@@ -45,13 +46,18 @@ export function Invitation({ user }: { user: Of<"User"> }) {
         notify(say(words.saved));
       },
     });
+  const barred = { isDisabled: !user.active, title: user.active ? undefined : say(said.inactive) };
   return (
     <section class="card">
       <h2>{say(said.title)}</h2>
       <p class="soft">{say(said.lead)}</p>
       <div class="row">
-        <Button onClick={make("invitation", said.invite)}>{say(said.invite)}</Button>
-        <Button onClick={make("password-reset", said.reset)}>{say(said.reset)}</Button>
+        <Button onClick={make("invitation", said.invite)} {...barred}>
+          {say(said.invite)}
+        </Button>
+        <Button onClick={make("password-reset", said.reset)} {...barred}>
+          {say(said.reset)}
+        </Button>
         <Button onClick={lost}>{say(said.lost)}</Button>
       </div>
     </section>

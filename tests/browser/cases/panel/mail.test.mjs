@@ -55,6 +55,20 @@ describe("with a relay of mail", () => {
     await invited.leave();
   });
 
+  it("an inactive user is offered no link", async () => {
+    const user = await at.company.data("POST", "/users", { name: "Ben Lima", email: "ben@example.com", active: false });
+    const desk = await at.open(`/users/${user.id}`, { person: at.administrator });
+    for (const name of ["Invitation link", "Reset password"]) {
+      await desk.button(name).waitFor();
+      assert.equal(await desk.button(name).isDisabled(), true, name);
+      assert.equal(await desk.button(name).getAttribute("title"), "This person is inactive. Activate them first.");
+    }
+    await desk.page.getByRole("checkbox", { name: "Active" }).check();
+    await desk.button("Save").click();
+    await eventually("the links are offered", () => desk.button("Invitation link").isEnabled());
+    await desk.leave();
+  });
+
   for (const [locale, texts] of chosen([
     ["es", ["¿Olvidó la contraseña?", "Restablecer su contraseña", "Enviar enlace", "le hemos enviado un enlace"]],
     ["en", ["Forgot your password?", "Reset your password", "Send link", "we've sent it a link"]],
