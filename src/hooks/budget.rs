@@ -3,7 +3,8 @@
 //! Anyone who knows a channel's public key may start a call; the signature is checked once the body is complete. So a
 //! call that sends nothing uses nothing, and one that sends slowly is refused ([`MIN_RATE`]). When memory is short, the
 //! oldest incomplete call is cancelled, first of all in the channel that uses most. Calls of providers arrive
-//! completely within a moment: they find room, and never become the oldest.
+//! completely within a moment: they find room, and never become the oldest. One that then waits for the memory of its
+//! content is cancelled only if the channel has no call without a valid signature.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -100,8 +101,10 @@ struct ReservedCall {
     memory: ReservedBytes<MemoryOf>,
     permit: KeyedPermit<ChannelKey>,
     since: Instant,
-    /// Whether the signature is not verified yet.
+    /// Whether it is not being processed yet.
     is_incomplete: bool,
+    /// Whether its signature is valid.
+    is_signed: bool,
     cancel: Arc<Notify>,
 }
 
@@ -139,15 +142,15 @@ impl CallBudget {
         Self(Arc::new(Inner { limits, permits, memory, calls: Mutex::default() }))
     }
 
-    /// A permit for a call that has sent nothing yet. If the channel has too many calls, its oldest incomplete one is
-    /// cancelled.
+    /// A permit for a call that has sent nothing yet. If the channel has too many calls, its oldest one without a valid
+    /// signature is cancelled.
     ///
     /// # Errors
-    /// `503` when all of them are being processed: the provider repeats the call.
+    /// `503` when all of them have one: the provider repeats the call.
     pub(super) fn admit(&self, channel: ChannelKey) -> ApiResult<CallPermit> {
         let mut calls = self.0.calls.lock();
         let permit = self.0.permits.try_acquire(channel).or_else(|| {
-            let oldest = calls.incomplete(channel).next().map(|(id, _)| id)?;
+            let oldest = calls.incomplete(channel).find(|(_, call)| !call.is_signed).map(|(id, _)| id)?;
             calls.cancel(oldest);
             self.0.permits.try_acquire(channel)
         });
@@ -156,7 +159,14 @@ impl CallBudget {
         calls.started += 1;
         let memory = self.0.memory.start(vec![MemoryOf::Channel(channel), MemoryOf::Company(channel.0)]);
         let cancel = Arc::new(Notify::new());
-        let call = ReservedCall { memory, permit, since: Instant::now(), is_incomplete: true, cancel: cancel.clone() };
+        let call = ReservedCall {
+            memory,
+            permit,
+            since: Instant::now(),
+            is_incomplete: true,
+            is_signed: false,
+            cancel: cancel.clone(),
+        };
         calls.by_id.insert(id, call);
         Ok(CallPermit { budget: self.clone(), id, cancel })
     }
@@ -190,10 +200,13 @@ impl CallBudget {
 }
 
 impl Calls {
-    /// The incomplete calls of a channel, oldest first.
+    /// The incomplete calls of a channel, oldest first, and those with a valid signature after the others.
     fn incomplete(&self, channel: ChannelKey) -> impl Iterator<Item = (u64, &ReservedCall)> {
         let matches = move |call: &ReservedCall| *call.permit.key() == channel && call.is_incomplete;
-        self.by_id.iter().filter(move |(_, call)| matches(call)).map(|(id, call)| (*id, call))
+        let of = move |is_signed: bool| {
+            self.by_id.iter().filter(move |(_, call)| matches(call) && call.is_signed == is_signed)
+        };
+        of(false).chain(of(true)).map(|(id, call)| (*id, call))
     }
 
     /// The channel whose incomplete calls use most memory: of a company, or of all.
@@ -242,16 +255,23 @@ impl CallPermit {
         }
     }
 
-    /// The signature is verified: the call can no longer be cancelled. Its content is about to be parsed, which takes memory for
-    /// each value, however short it is.
+    /// The signature is verified. The content is about to be parsed, which takes memory for each value, however short it
+    /// is; once the call has that, it can no longer be cancelled.
     ///
     /// # Errors
     /// `503` when there is no memory for that.
     pub(super) async fn verify(&self, body: &[u8]) -> ApiResult<()> {
+        self.mark_signed();
         let values = body.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
         self.grow(values * VALUE_BYTES).await?;
         self.mark_verified();
         Ok(())
+    }
+
+    fn mark_signed(&self) {
+        if let Some(call) = self.budget.0.calls.lock().by_id.get_mut(&self.id) {
+            call.is_signed = true;
+        }
     }
 
     fn mark_verified(&self) {
@@ -425,6 +445,27 @@ mod tests {
         assert_eq!(budget.allocate(full[0].id, 1, now), Allocation::Cancelled);
         assert_eq!(budget.0.memory.used(), 9);
         full[0].cancel.notified().await;
+    }
+
+    #[actix_web::test]
+    async fn a_call_with_a_valid_signature_is_cancelled_after_those_without_one() {
+        let (budget, now) = (budget(), Instant::now());
+        let [signed, forged] = [(); 2].map(|()| budget.admit(A).expect("a permit"));
+        signed.mark_signed();
+        for call in [&signed, &forged] {
+            assert_eq!(budget.allocate(call.id, 2, now), Allocation::Granted);
+        }
+        let new = budget.admit(A).expect("a permit");
+        assert_eq!(budget.allocate(new.id, 2, later(CANCEL_AFTER)), Allocation::Granted);
+        assert_eq!(budget.allocate(forged.id, 1, now), Allocation::Cancelled);
+        // Among those that wait with one, the oldest ends: otherwise none would continue.
+        new.mark_signed();
+        assert_eq!(budget.allocate(new.id, 1, later(CANCEL_AFTER)), Allocation::Granted);
+        assert_eq!(budget.allocate(signed.id, 1, now), Allocation::Cancelled);
+        // A call that has sent nothing cancels none of them.
+        let others: Vec<CallPermit> = (0..2).map(|_| budget.admit(A).expect("a permit")).collect();
+        others.iter().for_each(CallPermit::mark_signed);
+        assert!(budget.admit(A).is_err());
     }
 
     #[actix_web::test]
