@@ -109,7 +109,7 @@ impl<T> Helper<'_, T> {
     /// IMPORTANT: recreate the reserve as soon as files can be opened, not only after it was used: next time opening
     /// may fail.
     fn prepare_reserve(&self) {
-        let mut slot = self.state.reserve.lock();
+        let mut slot = self.state.reserve_file.lock();
         if slot.is_some() {
             return;
         }

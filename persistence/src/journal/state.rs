@@ -80,7 +80,7 @@ pub(super) struct WriteQueue<T> {
 
 /// A task for the helper thread.
 pub(super) enum Chore {
-    /// Prepare a spare and the reserve, and retry failed chores.
+    /// Prepare a spare and the reserve file, and retry failed chores.
     Prepare,
     /// Persist the confirmed watermark.
     Confirm,
@@ -111,7 +111,7 @@ pub(super) struct JournalState<T> {
     /// Last in, first out: the pages of the newest are the likeliest to be cached.
     pub spares: Mutex<Vec<SegmentFile>>,
     /// Used when no file can be opened.
-    pub reserve: Mutex<Option<SegmentFile>>,
+    pub reserve_file: Mutex<Option<SegmentFile>>,
     confirmed_file: Mutex<ConfirmedFile>,
     chores: mpsc::Sender<Chore>,
     /// Outstanding reservations (low half) and records queued or being written (high half) in one word, so that
@@ -157,7 +157,7 @@ impl<T> JournalState<T> {
         let bytes = options.segment_bytes;
         let SegmentFile { file, path, stale_end } =
             segment::create_inline(&dir, bytes, &header).map_err(JournalError::io("create a segment in", &dir))?;
-        let reserve = segment::create_reserve(&dir).map_err(JournalError::io("create a file in", &dir))?;
+        let reserve_file = segment::create_reserve(&dir).map_err(JournalError::io("create a file in", &dir))?;
         let current = CurrentSegment::new(path, next, bytes, stale_end);
         let (chores, chores_receiver) = mpsc::channel();
         let state = Self {
@@ -176,7 +176,7 @@ impl<T> JournalState<T> {
             wake: Condvar::new(),
             segments: Mutex::new(Segments { sealed: sealed.into(), current, watermark }),
             spares: Mutex::new(Vec::new()),
-            reserve: Mutex::new(Some(reserve)),
+            reserve_file: Mutex::new(Some(reserve_file)),
             confirmed_file: Mutex::new(confirmed_file),
             chores,
             counts: AtomicU64::new(0),
@@ -225,15 +225,16 @@ impl<T> JournalState<T> {
 
     /// Number of outstanding reservations.
     pub fn reservations(&self) -> u64 {
-        split(self.counts.load(Ordering::Acquire)).0
+        split_counts(self.counts.load(Ordering::Acquire)).0
     }
 
+    /// Number of queued records, and their bytes.
     pub fn queued(&self) -> (u64, usize) {
-        (split(self.counts.load(Ordering::Acquire)).1, self.queued_bytes.load(Ordering::Acquire))
+        (split_counts(self.counts.load(Ordering::Acquire)).1, self.queued_bytes.load(Ordering::Acquire))
     }
 
     fn check_capacity(&self, counts: u64) -> Result<(), Refused> {
-        let (reservations, records) = split(counts);
+        let (reservations, records) = split_counts(counts);
         let bytes = self.queued_bytes.load(Ordering::Acquire);
         if reservations + records > self.options.queue_records_max as u64 || bytes >= self.options.queue_bytes_max {
             return Err(Refused::QueueFull);
@@ -277,7 +278,7 @@ impl<T> JournalState<T> {
         }
     }
 
-    /// Persists and syncs it.
+    /// Persists the confirmed watermark, and syncs its file.
     pub fn sync_confirmed(&self) {
         self.write_confirmed();
         if let Err(error) = self.confirmed_file.lock().sync() {
@@ -285,7 +286,7 @@ impl<T> JournalState<T> {
         }
     }
 
-    /// Moves released segments from the list to the helper thread, and updates the room.
+    /// Moves released segments from the list to the helper thread, and updates the free bytes.
     pub fn remove_released(&self, segments: &mut Segments) -> bool {
         let mut removed = false;
         while segments.sealed.front().is_some_and(|oldest| oldest.last <= segments.watermark) {
@@ -302,12 +303,12 @@ impl<T> JournalState<T> {
     pub fn update_free_bytes(&self, segments: &Segments) {
         let live = segments.live_bytes();
         let wasted = self.reservation_bytes();
-        let current = match live <= self.options.max_bytes {
+        let in_current = match live <= self.options.max_bytes {
             true => (segments.current.bytes - segments.current.used).saturating_sub(wasted),
             false => 0,
         };
-        let more = self.options.max_bytes.saturating_sub(live) / self.options.segment_bytes;
-        let free_bytes = current + more * (self.options.segment_bytes - HEADER_BYTES as u64 - wasted);
+        let further_segments = self.options.max_bytes.saturating_sub(live) / self.options.segment_bytes;
+        let free_bytes = in_current + further_segments * (self.options.segment_bytes - HEADER_BYTES as u64 - wasted);
         self.free_bytes.store(free_bytes, Ordering::Release);
     }
 
@@ -370,7 +371,7 @@ impl<T> JournalState<T> {
     }
 }
 
-/// Splits into reservations and records.
-fn split(counts: u64) -> (u64, u64) {
+/// The reservations and the records.
+fn split_counts(counts: u64) -> (u64, u64) {
     (counts % ONE_RECORD, counts / ONE_RECORD)
 }

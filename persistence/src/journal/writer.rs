@@ -220,7 +220,7 @@ fn next_segment<T>(state: &JournalState<T>, bytes: u64, header: &Header) -> io::
         Err(error) if is_short_of_files(&error) => {
             // IMPORTANT: hold the lock until the reserve is renamed, so that the next reserve is not created from the
             // same file.
-            let mut slot = state.reserve.lock();
+            let mut slot = state.reserve_file.lock();
             let Some(reserve) = slot.take() else { return Err(error) };
             segment::use_reserve(&state.dir, reserve, bytes, header).map_err(|(reserve, error)| {
                 *slot = reserve;
