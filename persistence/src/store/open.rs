@@ -48,35 +48,35 @@ impl Store {
             Role::Member(_) => pool::MEMBER_CONNECTIONS_MAX,
         };
         options.database = pool::prepare(&options.database, Purpose::Serve { connections }).await?;
-        let mut ground = Ground::prepare(&options).await?;
-        let missing_keys = ground.begin_keys(&options).await?;
+        let mut prepared = Preparation::prepare(&options).await?;
+        let missing_keys = prepared.open_keys(&options).await?;
         let parts = match &options.role {
             Role::Alone => {
-                let journal = recover(&options.journal_dir, options.journal.clone(), ground.lock.take()).await?;
-                open_alone(&options, journal, &ground, on_failure.clone()).await?
+                let journal = recover(&options.journal_dir, options.journal.clone(), prepared.lock.take()).await?;
+                open_alone(&options, journal, &prepared, on_failure.clone()).await?
             }
-            Role::Member(new) => open_member(&options, new, &ground).await?,
+            Role::Member(new) => open_member(&options, new, &prepared).await?,
         };
         if matches!(options.role, Role::Alone) {
-            settle_secrets(&ground.housekeeping, &options.keys, &missing_keys).await?;
+            settle_secrets(&prepared.housekeeping, &options.keys, &missing_keys).await?;
         }
         let life = parts.membership.as_ref().map(|membership| membership.life);
-        ground.fence(&options, life).await;
-        Ok(Arc::new(Self::start(options, ground, parts, on_failure)))
+        prepared.reconnect_fenced(&options, life).await;
+        Ok(Arc::new(Self::start(options, prepared, parts, on_failure)))
     }
 
     /// Starts what runs in the background.
     fn start(
         options: StoreOptions,
-        ground: Ground,
+        prepared: Preparation,
         parts: RoleParts,
         on_failure: impl Fn(String) + Clone + Send + 'static,
     ) -> Self {
-        let Ground { housekeeping, lock: _, claim, events } = ground;
+        let Preparation { housekeeping, lock: _, claim, events } = prepared;
         let RoleParts { writes, log, token, ids, recovered, membership } = parts;
         let life = membership.as_ref().map(|membership| membership.life);
         let fence = life.map(Fence::new);
-        fence.iter().for_each(|fence| end_with(fence.clone(), on_failure.clone()));
+        fence.iter().for_each(|fence| report_end(fence.clone(), on_failure.clone()));
         if let Some(news) = &events {
             log.queue().set_news(news.clone());
         }
@@ -104,7 +104,7 @@ impl Store {
 }
 
 /// What every role needs before it claims the tables.
-struct Ground {
+struct Preparation {
     housekeeping: PgPool,
     /// Of the journal's folder; `None` in a cluster.
     lock: Option<DirLock>,
@@ -112,8 +112,8 @@ struct Ground {
     events: Option<Arc<EventNews>>,
 }
 
-impl Ground {
-    /// Waits for the writer before, compares the tables with the journal, and migrates.
+impl Preparation {
+    /// Waits for the previous writer, compares the tables with the journal, and migrates.
     async fn prepare(options: &StoreOptions) -> Result<Self> {
         // The process has no life yet, so there is nothing to fence.
         let housekeeping = pool::connect_housekeeping(options.database.clone(), None);
@@ -136,7 +136,7 @@ impl Ground {
     }
 
     /// Opens the key file, and returns the keys that it lacks.
-    async fn begin_keys(&self, options: &StoreOptions) -> Result<Vec<String>> {
+    async fn open_keys(&self, options: &StoreOptions) -> Result<Vec<String>> {
         match &options.role {
             Role::Alone => secret_keys::begin_service(&self.housekeeping, &options.keys).await,
             // The processes of a cluster sign with a key that all of them open.
@@ -148,7 +148,7 @@ impl Ground {
     }
 
     /// From now on only reads, unless a statement begins with the fence of this life.
-    async fn fence(&mut self, options: &StoreOptions, life: Option<LifeId>) {
+    async fn reconnect_fenced(&mut self, options: &StoreOptions, life: Option<LifeId>) {
         if life.is_some() {
             self.housekeeping.close().await;
             self.housekeeping = pool::connect_housekeeping(options.database.clone(), life);
@@ -157,7 +157,7 @@ impl Ground {
 }
 
 /// Reports the end of this process's life.
-fn end_with(fence: Fence, on_failure: impl Fn(String) + Send + 'static) {
+fn report_end(fence: Fence, on_failure: impl Fn(String) + Send + 'static) {
     tokio::spawn(async move {
         fence.wait_for_end().await;
         on_failure("another process of the cluster has fenced this process".to_owned());
@@ -208,7 +208,7 @@ async fn create_partitions(db: &PgPool, with_events: bool) -> Result<()> {
 async fn open_alone(
     options: &StoreOptions,
     mut journal: RecoveredJournal,
-    Ground { housekeeping, claim, events, .. }: &Ground,
+    Preparation { housekeeping, claim, events, .. }: &Preparation,
     on_failure: impl Fn(String) + Send + 'static,
 ) -> Result<RoleParts> {
     let writes = pool::connect_writer(options.database.clone(), claim.clone());
@@ -236,7 +236,7 @@ async fn open_alone(
 async fn open_member(
     options: &StoreOptions,
     new: &NewLife,
-    Ground { housekeeping, claim, .. }: &Ground,
+    Preparation { housekeeping, claim, .. }: &Preparation,
 ) -> Result<RoleParts> {
     if options.journal_dir.exists() {
         let journal = recover(&options.journal_dir, options.journal.clone(), None).await?;
@@ -288,7 +288,7 @@ fn create_private(dir: &Path) -> Result<()> {
     Ok(result.map_err(|source| JournalError::Io { action: "create", path: dir.to_owned(), source })?)
 }
 
-/// Verifies the journal; `lock`: of its directory, if this process has it already.
+/// Opens and verifies the journal; `lock`: of its directory, if this process has it already.
 async fn recover(dir: &Path, options: journal::Options, lock: Option<DirLock>) -> Result<RecoveredJournal> {
     let dir = dir.to_owned();
     let open = move || {
