@@ -113,8 +113,8 @@ impl<'a> Db<'a> {
         .await
     }
 
-    /// The company whose large results take turns.
-    fn of_company(self) -> Option<CompanyId> {
+    /// The company whose turn a large result waits for.
+    fn turn_company(self) -> Option<CompanyId> {
         Some(self.company)
     }
 
@@ -152,8 +152,8 @@ impl<'a> Housekeeper<'a> {
         Self { pool, fence }
     }
 
-    /// None: the service reads for itself in small steps.
-    fn of_company(self) -> Option<CompanyId> {
+    /// None: the service's own results are small.
+    fn turn_company(self) -> Option<CompanyId> {
         None
     }
 
@@ -262,8 +262,8 @@ macro_rules! run {
 }
 
 /// As `run!`, for a request's statement. In a cluster, a statement that may write runs in its own transaction, which
-/// begins with the fence. It runs once more where a migration was in its way, and PostgreSQL has undone it: the session had
-/// prepared it before the migration, or waited for tables of which the migration waited for another.
+/// begins with the fence. It runs once more if PostgreSQL has undone it because of a migration: the session had prepared it
+/// before the migration, or the two were in a deadlock.
 macro_rules! run_fenced {
     ($db:ident, $query:ident, $connection:ident, $statement:ident => $run:expr) => {
         async move {
@@ -345,7 +345,7 @@ macro_rules! executor {
                 E: 'q + Execute<'q, Postgres>,
             {
                 // Fetch all rows: a slowly read stream would keep its connection from others.
-                let company = self.of_company();
+                let company = self.turn_company();
                 let all = run_fenced!(self, query, connection, statement =>
                     large::collect(company, connection.fetch_many(statement), large::row_in));
                 let to_stream = |all: sqlx::Result<Vec<_>>| match all {
@@ -360,7 +360,7 @@ macro_rules! executor {
                 'c: 'e,
                 E: 'q + Execute<'q, Postgres>,
             {
-                let company = self.of_company();
+                let company = self.turn_company();
                 run_fenced!(self, query, connection, statement => large::collect(company, connection.fetch(statement), large::as_row))
             }
 
