@@ -38,7 +38,7 @@ pub enum Purpose {
         /// The most connections that are open at a time.
         connections: u32,
     },
-    /// For a start that waits for it: it must accept changes, and all else is found once it is opened.
+    /// For a start that waits for it: it must accept changes; everything else is checked when it is opened.
     Start,
     /// For a command: it uses few connections, and may only read.
     Command,
@@ -90,8 +90,8 @@ struct Version {
     text: String,
 }
 
-/// Reads the version, and refuses a connection pooler: sessions are not their own there, and the settings they depend on do
-/// not arrive. The simple protocol is all that each of them understands.
+/// Reads the version, and refuses a connection pooler: it shares sessions, and drops the settings that they
+/// depend on. All poolers understand the simple protocol.
 async fn version(connection: &mut PgConnection, options: &PgConnectOptions) -> Result<Version> {
     let read = "select current_setting('server_version_num'), current_setting('server_version'),
         coalesce(current_setting('hotline.session', true), '')";
@@ -321,7 +321,8 @@ async fn reach(options: &PgConnectOptions) -> Result<(PgConnection, PgConnectOpt
     }
 }
 
-/// Connects once. Of the modes that leave the choice to the server, the library knows only the first half.
+/// Connects once. If the mode allows both TLS and plain text and the server refuses the first, the second is tried here: the
+/// library does not.
 async fn connect(options: &PgConnectOptions) -> sqlx::Result<(PgConnection, PgConnectOptions)> {
     let error = match with_defaults(options.clone()).connect().await {
         Ok(connection) => return Ok((connection, options.clone())),
@@ -342,7 +343,7 @@ async fn connect(options: &PgConnectOptions) -> sqlx::Result<(PgConnection, PgCo
     }
 }
 
-/// Whether others could read what is sent, and the mode does not say so.
+/// Whether others could read what is sent, although the mode does not ask for that.
 fn is_open_to_others(options: &PgConnectOptions) -> bool {
     let host = options.get_host();
     let is_local = options.get_socket().is_some()
