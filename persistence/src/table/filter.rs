@@ -56,7 +56,7 @@ impl Filter {
     }
 
     /// Like [`Filter::related`], for a record that is known to exist.
-    pub fn only_related(&mut self, query: &'static str, id: i64) {
+    pub fn related_existing(&mut self, query: &'static str, id: i64) {
         self.conditions.push(Condition::Related(query, id));
     }
 

@@ -48,7 +48,7 @@ impl Table for User {
 }
 
 /// Condition for the users who work in a queue; the queue's id follows.
-pub const WORK_IN: &str =
+pub const WORKS_IN_QUEUE: &str =
     "select from queue_users m where m.company_id = users.company_id and m.user_id = users.id and m.queue_id";
 
 /// The queues of a user.
@@ -56,8 +56,8 @@ pub const QUEUES: Links<noun::User, noun::Queue> = Links::new("queue_users", "us
 
 /// The user of a company with this e-mail, if any.
 pub async fn with_email(db: impl PgExecutor<'_>, company: CompanyId, email: &str) -> Result<Option<UserId>> {
-    let found = sqlx::query_scalar("select id from users where company_id = $1 and lower(email) = lower($2)");
-    with_timeout(found.bind(company).bind(email).fetch_optional(db)).await
+    let select = sqlx::query_scalar("select id from users where company_id = $1 and lower(email) = lower($2)");
+    with_timeout(select.bind(company).bind(email).fetch_optional(db)).await
 }
 
 /// Creates a user without queues; the default profile is Agent.
@@ -89,7 +89,7 @@ pub async fn update(db: &mut PgConnection, company: CompanyId, id: UserId, mut c
     Ok(changed)
 }
 
-/// What a user signs in with.
+/// What a user signs in with, and whether they may.
 #[derive(FromRow)]
 struct Credentials {
     email: String,
@@ -98,7 +98,7 @@ struct Credentials {
 }
 
 impl Credentials {
-    /// Whether sessions begun with these are no longer allowed by the new ones.
+    /// Whether a change to the new ones ends the sessions that began with these.
     fn are_revoked_by(&self, after: &Self) -> bool {
         // Each hash has its own salt, so setting the same password again counts as a change.
         self.email != after.email || self.password_hash != after.password_hash || self.active && !after.active
@@ -106,7 +106,7 @@ impl Credentials {
 }
 
 /// Locks the credentials of a user until the transaction ends.
-pub async fn hold(db: &mut PgConnection, company: CompanyId, id: UserId) -> Result<()> {
+pub async fn lock(db: &mut PgConnection, company: CompanyId, id: UserId) -> Result<()> {
     lock_credentials(db, company, id).await?;
     Ok(())
 }

@@ -14,7 +14,8 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<PlainFilter<Board
     let mut filter = query.filter.filter;
     if let Some(user) = caller.boards_limited_to() {
         let with_unassigned = caller.cards_limited_to().is_none();
-        filter.only_related(if with_unassigned { VISIBLE_BY_QUEUE_OR_UNASSIGNED } else { VISIBLE_BY_QUEUE }, user.0);
+        filter
+            .related_existing(if with_unassigned { VISIBLE_BY_QUEUE_OR_UNASSIGNED } else { VISIBLE_BY_QUEUE }, user.0);
     }
     let rows = table::list(app.db(caller.company), caller.company, &filter, query.page).await?;
     Ok(Page::of(query.page, rows, |row| row))

@@ -4,7 +4,7 @@ use actix_web::web::Data;
 use hotline_actors::Removal;
 use hotline_persistence::table::{self, Filter as Narrowed, Table};
 use hotline_persistence::tables::queues::Queue;
-use hotline_persistence::tables::users::{self, User, WORK_IN};
+use hotline_persistence::tables::users::{self, User, WORKS_IN_QUEUE};
 use hotline_persistence::tables::wrapup_types::{LINKED_TO, WrapupType};
 use hotline_persistence::{Db, QueueId, UserId};
 
@@ -30,7 +30,7 @@ pub async fn list_users(
     id: PathId<QueueId>,
     query: Query<OfQueue>,
 ) -> ApiResult<Page<User>> {
-    related(&caller, &app, id.0, query, WORK_IN).await
+    related(&caller, &app, id.0, query, WORKS_IN_QUEUE).await
 }
 
 /// `GET /queues/{queueId}/wrapup-types`.

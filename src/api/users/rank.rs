@@ -93,7 +93,7 @@ pub(super) async fn check_integration(
     change: UserChange<'_>,
 ) -> ApiResult<()> {
     profiles::lock(&mut *db, company).await?;
-    users::hold(&mut *db, company, id).await?;
+    users::lock(&mut *db, company, id).await?;
     let user: Option<User> = table::find(&mut *db, company, id).await?;
     let Some(user) = user else { return Ok(()) };
     let current_profile = user.profile.as_ref().map(|profile| profile.id);

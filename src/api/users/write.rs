@@ -9,7 +9,7 @@ use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::people::PersonId;
 use hotline_persistence::tables::profiles::{self, ProfileRow};
 use hotline_persistence::tables::queues::Queue;
-use hotline_persistence::tables::users::{self, User, WORK_IN};
+use hotline_persistence::tables::users::{self, User, WORKS_IN_QUEUE};
 use hotline_persistence::{CompanyId, ProfileId, QueueId, UserId};
 use sqlx::PgConnection;
 
@@ -29,7 +29,7 @@ impl Plain for User {
 
     fn filters(list: &mut Filters<'_>) {
         list.equals::<bool>("active");
-        list.related::<Queue>("queueId", WORK_IN);
+        list.related::<Queue>("queueId", WORKS_IN_QUEUE);
         list.refers::<ProfileRow>("profileId");
     }
 }
