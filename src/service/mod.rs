@@ -350,7 +350,7 @@ fn listen(
     let result = connections::listen(options, move |side| {
         if side == Side::Public {
             // Called on each serving thread.
-            handles.app.engine.live_here();
+            handles.app.engine.run_actors_here();
             handles.app.health.beat_here();
         }
         let routes = Routes::new()

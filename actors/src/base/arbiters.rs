@@ -4,7 +4,7 @@ use actix::{Arbiter, ArbiterHandle};
 use parking_lot::RwLock;
 use tokio::sync::oneshot;
 
-/// The threads that run actors. Once request threads have joined, actors run on those, so that a command and its answer
+/// The threads that run actors. Once request threads are added, actors run on those, so that a command and its answer
 /// often stay on one thread. Until then, and in a process that serves no requests, actors run on threads of the pool's
 /// own.
 pub(crate) struct ArbiterPool {
@@ -25,7 +25,7 @@ impl ArbiterPool {
     }
 
     /// Adds the current thread, which serves requests, to the pool.
-    pub(crate) fn join(&self) {
+    pub(crate) fn add_current_thread(&self) {
         let mut request_threads = self.request_threads.write();
         request_threads.retain(ArbiterHandle::alive);
         request_threads.push(Arbiter::current());
@@ -59,22 +59,22 @@ impl ArbiterPool {
     /// Waits until every actor has finished its current message. An actor reads the directory and appends its decision
     /// without interruption. So earlier decisions are in the log on return, and later ones use the directory as it is
     /// now.
-    pub(crate) async fn pass(&self) {
+    pub(crate) async fn wait_for_current_messages(&self) {
         let arbiters: Vec<ArbiterHandle> = self.request_threads.read().iter().chain(&self.own).cloned().collect();
-        let mut passes = Vec::with_capacity(arbiters.len());
+        let mut pending = Vec::with_capacity(arbiters.len());
         for arbiter in arbiters {
-            let (reached, pass_end) = oneshot::channel();
+            let (reached, is_reached) = oneshot::channel();
             // The receiver was dropped if the caller was cancelled.
-            let pass = move || {
+            let reach = move || {
                 let _ = reached.send(());
             };
             // A thread that has ended runs no actor.
-            if arbiter.spawn_fn(pass) {
-                passes.push(pass_end);
+            if arbiter.spawn_fn(reach) {
+                pending.push(is_reached);
             }
         }
-        for pass_end in passes {
-            let _ = pass_end.await;
+        for is_reached in pending {
+            let _ = is_reached.await;
         }
     }
 }

@@ -41,7 +41,7 @@ impl Engine {
             attendance,
             base,
             sweeper: _,
-            swept: _,
+            is_sweeping: _,
         } = self;
         // These may still record something: the outcome of a call to a provider, or when a visitor was last present.
         sending.pause(company).await?;
@@ -50,7 +50,7 @@ impl Engine {
         campaigns.forget_company(company).await?;
         closed.shut();
         // Earlier decisions are in the log after this, and the log refuses new ones.
-        base.arbiters.pass().await;
+        base.arbiters.wait_for_current_messages().await;
         tickets.forget_company(company).await?;
         base.store.log.reached(base.store.log.last_of(company)).await?;
         sending.forget_company(company);

@@ -70,7 +70,7 @@ impl Merging {
         contacts.dedup();
         let guards = self.contacts.mark_all(company, &contacts).await?;
         // Earlier decisions are in the tables after this, and the marks prevent new ones.
-        self.base.arbiters.pass().await;
+        self.base.arbiters.wait_for_current_messages().await;
         let db = self.base.reads().tables(company).await?;
         let channels = tickets::channels_of_contacts(db, company, &contacts).await?;
         self.tickets.load_channels(company, &channels).await?;

@@ -90,7 +90,7 @@ pub struct Engine {
     pub attendance: Arc<Attendance>,
     base: Arc<Base>,
     sweeper: Arc<Sweeper>,
-    swept: Arc<AtomicBool>,
+    is_sweeping: Arc<AtomicBool>,
 }
 
 impl Engine {
@@ -145,7 +145,7 @@ impl Engine {
             schedules: schedules.clone(),
         });
         let sweeper = Arc::new(Sweeper::new(base.clone(), cache, ticket_scope, session_scope, sessions.clone()));
-        let (swept, attendance) = (Arc::default(), Arc::default());
+        let (is_sweeping, attendance) = (Arc::default(), Arc::default());
         Self {
             tickets,
             contacts,
@@ -162,14 +162,14 @@ impl Engine {
             attendance,
             base,
             sweeper,
-            swept,
+            is_sweeping,
         }
     }
 
     /// Starts the periodic work: idle actors retire, abandoned sessions end, and references to deleted records are
     /// removed. Once.
     pub fn start_sweeping(&self) {
-        if !self.swept.swap(true, Ordering::AcqRel) {
+        if !self.is_sweeping.swap(true, Ordering::AcqRel) {
             actix::spawn(self.sweeper.clone().run());
             actix::spawn(self.cascades.clone().run());
         }
@@ -192,8 +192,8 @@ impl Engine {
 
     /// Lets actors run on this request thread, and delivers answers to it in batches. To be called once on each request
     /// thread.
-    pub fn live_here(&self) {
-        self.base.arbiters.join();
+    pub fn run_actors_here(&self) {
+        self.base.arbiters.add_current_thread();
         CompletionQueue::open();
     }
 
@@ -215,7 +215,7 @@ impl Engine {
     /// Subscribes to the events of a company; none where no events are recorded. A reader that reads after each
     /// notification misses nothing that happens from now on.
     pub fn listen(&self, company: CompanyId) -> Option<Listening> {
-        self.store().events.as_ref().map(|news| news.listen(company))
+        self.store().events.as_ref().map(|events| events.listen(company))
     }
 
     /// The companies' directory.

@@ -269,7 +269,7 @@ impl Retention {
             due.iter().filter(|due| guards.contains_key(&due.contact_id)).map(|due| due.id).collect();
         let marked: Vec<ContactId> = guards.keys().copied().collect();
         // Earlier decisions are in the tables after this, and the marks prevent new ones.
-        self.base.arbiters.pass().await;
+        self.base.arbiters.wait_for_current_messages().await;
         let db = self.base.reads().tables(company).await?;
         // From here on the tickets are read from the tables, which delete all rows of one at once.
         self.end_actors(company, &tickets).await;
@@ -363,7 +363,7 @@ mod tests {
         }
         assert_eq!(run.tickets_max, 1);
         run.record_failure(&[due(5)]);
-        assert_eq!((run.after.1, run.tickets_max), (TicketId::new(5), 1), "one that fails alone is passed");
+        assert_eq!((run.after.1, run.tickets_max), (TicketId::new(5), 1), "one that fails alone is skipped");
         for _ in 0..20 {
             run.adapt_size(Duration::ZERO);
         }
@@ -376,8 +376,8 @@ mod tests {
         run.after = (DateTime::UNIX_EPOCH, TicketId::new(7));
         assert_eq!(run.next(RULE).map(|run| run.after.1), Some(TicketId::new(7)));
         run.ended = Some(Instant::now());
-        assert!(run.next(RULE).is_none(), "it was looked at");
-        let again = RetentionRule { updated_at: DateTime::UNIX_EPOCH + RULE.age(), ..RULE };
-        assert_eq!(run.next(again).map(|run| run.after.1), Some(TicketId::new(0)));
+        assert!(run.next(RULE).is_none(), "the run has just ended");
+        let changed = RetentionRule { updated_at: DateTime::UNIX_EPOCH + RULE.age(), ..RULE };
+        assert_eq!(run.next(changed).map(|run| run.after.1), Some(TicketId::new(0)));
     }
 }

@@ -19,7 +19,7 @@ impl Engine {
     /// Reloads the directory for every company of these slots, and returns the companies. Without it, this process
     /// could decide by old data: the notification of a change that the last owner acknowledged may not have arrived
     /// yet.
-    pub async fn learn(&self, slots: &[Slot]) -> Result<Vec<CompanyId>, Refusal> {
+    pub async fn reload_directory(&self, slots: &[Slot]) -> Result<Vec<CompanyId>, Refusal> {
         let (directory, db) = (&self.base.directory, &self.base.store.housekeeping);
         let found = companies::of_slots(db, &OfSlots::these(slots.iter().copied())).await?;
         stream::iter(found.chunks(LOADED_AT_ONCE).map(Ok))
@@ -46,16 +46,16 @@ impl Engine {
             sessions: _,
             // Periodic: they find the companies that are served.
             sweeper: _,
-            swept: _,
+            is_sweeping: _,
             retention: _,
             cascades: _,
             sending,
             schedules,
             campaigns,
-            // Signs of people, which come again.
+            // In memory only: filled by people's next requests.
             attendance: _,
+            // Run by requests.
             erasures: _,
-            // Of requests.
             merging: _,
             base,
         } = self;
@@ -71,8 +71,8 @@ impl Engine {
         scheduled.retain(is_loaded);
         let mut unfinished = campaigns::unfinished(db, &these).await?;
         unfinished.retain(|(company, _)| is_loaded(company));
-        // While a slot is closed but not shut, the log accepts outcomes of messages that other processes have left, and
-        // requests still wait.
+        // While a slot is closed but not shut, requests wait, and the log accepts outcomes of messages that other processes
+        // have left.
         slots.iter().for_each(|slot| ownership.close_slot(*slot));
         let is_here = |company| base.directory.slot(company).is_some_and(|slot| slots.contains(&slot));
         sending.take_over(backlogs, is_here);

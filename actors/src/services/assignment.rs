@@ -132,7 +132,7 @@ impl Assignment {
                 is_refreshed: false,
             });
         }
-        self.base.arbiters.pass().await;
+        self.base.arbiters.wait_for_current_messages().await;
         let outcome = work(self.base.reads().tables(company).await?).await;
         guards.iter_mut().for_each(RemovalGuard::end);
         self.base.refresh(company).await;

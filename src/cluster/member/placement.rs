@@ -112,7 +112,7 @@ impl Member {
     async fn open(&self, slots: Vec<Slot>) {
         let started = Instant::now();
         let MemberDeps { engine, keys, .. } = &self.0.deps;
-        let companies = match engine.learn(&slots).await {
+        let companies = match engine.reload_directory(&slots).await {
             Ok(companies) => companies,
             // They are not open, so the next update retries.
             Err(refusal) => return tracing::warn!(%refusal, slots = slots.len(), "could not load slots; will retry"),

@@ -110,7 +110,7 @@ impl Contacts {
         let ChangedContacts { changed, deleted } = read?;
         // An opening that read a contact before has ended by now, and its ticket is registered. A later opening reads
         // the contact again.
-        self.base.arbiters.pass().await;
+        self.base.arbiters.wait_for_current_messages().await;
         self.update_tickets(company, changed);
         self.end_tickets(company, deleted).await;
         Ok(())
@@ -212,7 +212,7 @@ impl Contacts {
 
         let guard = self.cache.pending_deletions.mark((company, id)).await?;
         // Earlier decisions are in the tables after this, and the mark prevents new ones.
-        self.base.arbiters.pass().await;
+        self.base.arbiters.wait_for_current_messages().await;
         let db = self.base.reads().tables(company).await?;
         let sessions = contacts::sessions(db, company, id).await?;
         let outcome = contact_removal::remove(db, company, id, expected).await;
