@@ -49,13 +49,13 @@ impl Engine {
             is_sweeping: _,
             retention: _,
             cascades: _,
+            erasures: _,
             sending,
             schedules,
             campaigns,
             // In memory only: filled by people's next requests.
             attendance: _,
             // Run by requests.
-            erasures: _,
             merging: _,
             base,
         } = self;
