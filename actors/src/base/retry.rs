@@ -27,7 +27,7 @@ pub(crate) async fn on_conflict<T, F: Future<Output = Result<T, Refusal>>>(
         match attempt().await {
             Err(Refusal::Gone) => {}
             Err(Refusal::ContactLeaving(contact)) => {
-                Box::pin(contacts.pending_deletions.wait_until_unmarked((company, contact))).await?
+                Box::pin(contacts.marks.wait_until_unmarked((company, contact))).await?
             }
             Err(refusal) if is_conflict(&refusal) => {}
             outcome => return outcome,

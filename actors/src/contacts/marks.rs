@@ -1,4 +1,4 @@
-//! Marks of contacts that are being deleted, or whose conversations are. While a contact is marked, its tickets are not
+//! Marks of contacts that are being deleted or merged, or whose conversations are being deleted. While a contact is marked, its tickets are not
 //! opened or changed and its sessions do not begin: the attempt waits until the outcome is known, and is retried.
 
 use std::sync::Arc;
@@ -12,32 +12,32 @@ use super::ContactKey;
 use crate::Refusal;
 use crate::id_map::IdMap;
 
-/// How long to wait for a mark to be removed. A deletion takes some milliseconds; one that takes longer than the time
+/// How long to wait for a mark to be removed. A deletion or a merge takes some milliseconds; one that takes longer than the time
 /// limit of its statements may mean that the database is unavailable.
 const WAIT_TIME_MAX: Duration = hotline_persistence::error::STATEMENT_TIME_MAX;
 
-/// The marks.
+/// The marked contacts.
 #[derive(Default)]
-pub(crate) struct PendingDeletions {
+pub(crate) struct ContactMarks {
     marks: IdMap<ContactKey, watch::Receiver<()>>,
     /// The number of marks, so that conversations need no look-up while there are none.
     count: AtomicUsize,
 }
 
 /// Marks a contact until dropped.
-pub(crate) struct DeletionGuard {
-    deletions: Arc<PendingDeletions>,
+pub(crate) struct ContactMark {
+    marks: Arc<ContactMarks>,
     key: ContactKey,
     /// Closed when the mark is dropped, which wakes those that wait.
     _removal: watch::Sender<()>,
 }
 
-impl PendingDeletions {
+impl ContactMarks {
     /// Marks a contact, once an earlier mark is removed.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when that takes too long.
-    pub(crate) async fn mark(self: &Arc<Self>, key: ContactKey) -> Result<DeletionGuard, Refusal> {
+    pub(crate) async fn mark(self: &Arc<Self>, key: ContactKey) -> Result<ContactMark, Refusal> {
         loop {
             if let Some(guard) = self.try_mark(key) {
                 return Ok(guard);
@@ -47,12 +47,12 @@ impl PendingDeletions {
     }
 
     /// Marks a contact that is not marked yet.
-    pub(crate) fn try_mark(self: &Arc<Self>, key: ContactKey) -> Option<DeletionGuard> {
-        let Entry::Vacant(free) = self.marks.entry(key) else { return None };
+    pub(crate) fn try_mark(self: &Arc<Self>, key: ContactKey) -> Option<ContactMark> {
+        let Entry::Vacant(vacant) = self.marks.entry(key) else { return None };
         let (removal, removed) = watch::channel(());
         self.count.fetch_add(1, Ordering::AcqRel);
-        free.insert(removed);
-        Some(DeletionGuard { deletions: self.clone(), key, _removal: removal })
+        vacant.insert(removed);
+        Some(ContactMark { marks: self.clone(), key, _removal: removal })
     }
 
     /// Whether a contact is marked.
@@ -71,9 +71,9 @@ impl PendingDeletions {
     ) -> Result<T, Refusal> {
         match self.marks.entry(key) {
             Entry::Occupied(_) => Err(Refusal::ContactLeaving(key.1)),
-            Entry::Vacant(free) => {
+            Entry::Vacant(vacant) => {
                 let outcome = work();
-                drop(free);
+                drop(vacant);
                 outcome
             }
         }
@@ -88,15 +88,15 @@ impl PendingDeletions {
         // The value never changes; the channel closes.
         match tokio::time::timeout(WAIT_TIME_MAX, removed.changed()).await {
             Ok(_) => Ok(()),
-            Err(_) => Err(Refusal::Unavailable("the contact is being deleted".to_owned())),
+            Err(_) => Err(Refusal::Unavailable("the contact is being deleted or merged".to_owned())),
         }
     }
 }
 
-impl Drop for DeletionGuard {
+impl Drop for ContactMark {
     fn drop(&mut self) {
-        self.deletions.marks.remove(&self.key);
-        self.deletions.count.fetch_sub(1, Ordering::AcqRel);
+        self.marks.marks.remove(&self.key);
+        self.marks.count.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -110,22 +110,22 @@ mod tests {
 
     #[tokio::test]
     async fn a_marked_contact_blocks_work_and_waiters_wake_when_the_mark_is_removed() {
-        let deletions = Arc::new(PendingDeletions::default());
-        assert!(!deletions.is_marked(KEY));
-        assert_eq!(deletions.unless_marked(KEY, || Ok(7)), Ok(7));
-        assert!(deletions.wait_until_unmarked(KEY).await.is_ok(), "nobody leaves");
-        let guard = deletions.mark(KEY).await.expect("marked");
-        assert!(deletions.is_marked(KEY));
-        assert!(!deletions.is_marked((CompanyId::new(2), ContactId::new(2))), "another company's");
-        assert_eq!(deletions.unless_marked(KEY, || Ok(7)), Err(Refusal::ContactLeaving(ContactId::new(2))));
-        assert!(deletions.try_mark(KEY).is_none(), "one has a turn");
+        let marks = Arc::new(ContactMarks::default());
+        assert!(!marks.is_marked(KEY));
+        assert_eq!(marks.unless_marked(KEY, || Ok(7)), Ok(7));
+        assert!(marks.wait_until_unmarked(KEY).await.is_ok(), "no contact is marked");
+        let guard = marks.mark(KEY).await.expect("marked");
+        assert!(marks.is_marked(KEY));
+        assert!(!marks.is_marked((CompanyId::new(2), ContactId::new(2))), "another company's");
+        assert_eq!(marks.unless_marked(KEY, || Ok(7)), Err(Refusal::ContactLeaving(ContactId::new(2))));
+        assert!(marks.try_mark(KEY).is_none(), "already marked");
         let waiting = tokio::spawn({
-            let deletions = deletions.clone();
-            async move { deletions.mark(KEY).await.map(drop) }
+            let marks = marks.clone();
+            async move { marks.mark(KEY).await.map(drop) }
         });
         tokio::task::yield_now().await;
         drop(guard);
-        assert!(waiting.await.expect("the task ends").is_ok(), "the next one has its turn");
-        assert!(!deletions.is_marked(KEY));
+        assert!(waiting.await.expect("the task ends").is_ok(), "the next one may mark it");
+        assert!(!marks.is_marked(KEY));
     }
 }

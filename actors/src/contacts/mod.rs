@@ -7,12 +7,12 @@
 //!   and all copies are updated. So no copy from before a change survives it.
 //! - An opening notes the `ContactCache::version` of its contact; if that has changed, the opening reads the contact
 //!   again.
-//! - A contact about to be deleted is marked (`pending_deletions.rs`): nothing live begins or changes for it until the
+//! - A contact about to be deleted or merged is marked (`marks.rs`): nothing live begins or changes for it until the
 //!   outcome is known.
 
 mod facts;
 mod hot_tickets;
-mod pending_deletions;
+mod marks;
 
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::sync::Arc;
@@ -28,11 +28,11 @@ use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 pub use facts::{ContactFacts, LastInbound, RequiredFacts};
 use hot_tickets::HotTickets;
 pub(crate) use hot_tickets::RegistrationGuard;
-use pending_deletions::PendingDeletions;
+use marks::ContactMarks;
 
 use crate::clock::now;
 use crate::ttl_cache::TtlCache;
-pub(crate) use pending_deletions::DeletionGuard;
+pub(crate) use marks::ContactMark;
 
 /// Maximum contacts in the cache: some 250 bytes each.
 const CONTACTS_MAX: usize = 100_000;
@@ -65,8 +65,8 @@ pub(crate) struct ContactCache {
     locks: DashMap<CompanyId, Arc<RwLock<()>>>,
     /// The tickets whose actors have a copy of a contact.
     pub(crate) hot_tickets: Arc<HotTickets>,
-    /// The contacts that are being deleted.
-    pub(crate) pending_deletions: Arc<PendingDeletions>,
+    /// The contacts that are being deleted or merged.
+    pub(crate) marks: Arc<ContactMarks>,
 }
 
 impl Default for ContactCache {
@@ -82,7 +82,7 @@ impl Default for ContactCache {
             versions: (0..VERSIONS).map(|_| AtomicU64::new(0)).collect(),
             locks: DashMap::new(),
             hot_tickets: Arc::default(),
-            pending_deletions: Arc::default(),
+            marks: Arc::default(),
         }
     }
 }
@@ -118,7 +118,7 @@ impl ContactCache {
             versions: _,
             locks,
             hot_tickets: _,
-            pending_deletions: _,
+            marks: _,
         } = self;
         by_id.remove_where(|(of, _)| *of == company);
         by_number.remove_where(|(of, _)| *of == company);

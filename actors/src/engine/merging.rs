@@ -18,7 +18,7 @@ use super::sessions::Sessions;
 use crate::Refusal;
 use crate::base::Base;
 use crate::base::retry::while_unavailable;
-use crate::contacts::DeletionGuard;
+use crate::contacts::ContactMark;
 use crate::services::{Contacts, Tickets};
 use crate::webchat::SessionMoved;
 
@@ -50,7 +50,7 @@ struct Held {
     /// The contact and the ticket of each session.
     sessions: HashMap<SessionId, (ContactId, Option<TicketId>)>,
     /// Removed last.
-    _guards: Vec<DeletionGuard>,
+    _guards: Vec<ContactMark>,
     _presence: Option<Presence>,
 }
 

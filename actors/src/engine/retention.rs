@@ -24,7 +24,7 @@ use crate::Refusal;
 use crate::base::Base;
 use crate::base::retry::while_unavailable;
 use crate::clock::now;
-use crate::contacts::{ContactCache, DeletionGuard};
+use crate::contacts::{ContactCache, ContactMark};
 use crate::ticket_actor::{TicketDeleted, TicketScope};
 
 /// Tickets of one step, initially and at most. Their contacts wait during the step, so it must be too short to be
@@ -256,11 +256,11 @@ impl Retention {
         due: &[ExpiredConversation],
     ) -> Result<Option<RemovedConversations>, Refusal> {
         let company = rule.company_id;
-        let mut guards: HashMap<ContactId, DeletionGuard> = HashMap::new();
+        let mut guards: HashMap<ContactId, ContactMark> = HashMap::new();
         for ExpiredConversation { contact_id, .. } in due {
             // A contact that is being deleted takes its tickets along.
             if !guards.contains_key(contact_id)
-                && let Some(guard) = self.contacts.pending_deletions.try_mark((company, *contact_id))
+                && let Some(guard) = self.contacts.marks.try_mark((company, *contact_id))
             {
                 guards.insert(*contact_id, guard);
             }

@@ -39,7 +39,7 @@ impl Tickets {
         (company, channel, contact): (CompanyId, ChannelId, ContactId),
         ticket: TicketId,
     ) -> Refusal {
-        if self.contacts.cache().pending_deletions.is_marked((company, contact)) {
+        if self.contacts.cache().marks.is_marked((company, contact)) {
             return Refusal::ContactLeaving(contact);
         }
         match self.slot(company, channel, contact).await {

@@ -227,7 +227,7 @@ impl Sending {
     /// What a send in a ticket did not find: the contact; the ticket, which retention has deleted since it was found; or
     /// a record that the send names.
     async fn explain_not_found(&self, company: CompanyId, contact: ContactId, ticket: TicketId) -> Refusal {
-        if self.contacts.cache().pending_deletions.is_marked((company, contact)) {
+        if self.contacts.cache().marks.is_marked((company, contact)) {
             // It is being merged or deleted, which is waited for.
             return Refusal::ContactLeaving(contact);
         }

@@ -399,11 +399,11 @@ impl Tickets {
 
 impl StatusDecider for Tickets {
     fn is_marked(&self, company: CompanyId, contact: ContactId) -> bool {
-        self.scope.contacts.pending_deletions.is_marked((company, contact))
+        self.scope.contacts.marks.is_marked((company, contact))
     }
 
     fn wait_until_unmarked(&self, company: CompanyId, contact: ContactId) -> BoxFuture<'_, ()> {
-        self.scope.contacts.pending_deletions.wait_until_unmarked((company, contact)).map(drop).boxed()
+        self.scope.contacts.marks.wait_until_unmarked((company, contact)).map(drop).boxed()
     }
 
     fn record_status(

@@ -231,7 +231,7 @@ impl TicketActor {
         let id = self.ticket.row.id;
         // Nothing awaits between this check and the append. A deletion marks its contact and then waits for the actors'
         // threads, so no decision passes the mark.
-        if !C::READ_ONLY && self.scope.contacts.pending_deletions.is_marked((self.ticket.row.company_id, contact)) {
+        if !C::READ_ONLY && self.scope.contacts.marks.is_marked((self.ticket.row.company_id, contact)) {
             return Err(Refusal::ContactLeaving(contact));
         }
         let was_open = self.ticket.is_open();

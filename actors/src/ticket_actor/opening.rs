@@ -119,7 +119,7 @@ impl TicketScope {
     /// Checks that the contact has no open ticket on the channel and has not changed since the caller read it.
     fn check_free<C: Command>(&self, opening: &Opening<C>, open_ticket: Option<TicketId>) -> Result<(), Refusal> {
         let contact = opening.contact();
-        if self.contacts.pending_deletions.is_marked(contact) || self.contacts.version(contact) != opening.version {
+        if self.contacts.marks.is_marked(contact) || self.contacts.version(contact) != opening.version {
             return Err(Refusal::ContactLeaving(contact.1));
         }
         match open_ticket {

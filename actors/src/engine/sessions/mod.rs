@@ -58,7 +58,7 @@ impl Sessions {
         let (cache, contact) = (self.contacts.cache(), (row.company_id, row.contact_id));
         let version = cache.version(contact);
         self.contacts.get(contact.0, contact.1).await?.ok_or(Refusal::NotFound)?;
-        cache.pending_deletions.unless_marked(contact, || {
+        cache.marks.unless_marked(contact, || {
             if cache.version(contact) != version {
                 return Err(Refusal::ContactLeaving(contact.1));
             }

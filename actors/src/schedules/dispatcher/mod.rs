@@ -238,7 +238,7 @@ impl ScheduleDispatcher {
     ) -> Result<Durable, Refusal> {
         let contact = (self.company, row.contact_id);
         // Nothing awaits between this check and the append, as in a ticket's actor.
-        if self.scope.contacts.cache().pending_deletions.is_marked(contact) {
+        if self.scope.contacts.cache().marks.is_marked(contact) {
             return Err(Refusal::ContactLeaving(contact.1));
         }
         let reservation = self.scope.base.store.log.reserve(self.company)?;

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use super::Contacts;
 use crate::base::retry::while_unavailable;
-use crate::contacts::DeletionGuard;
+use crate::contacts::ContactMark;
 use crate::ticket_actor::{ContactChanged, TicketDeleted};
 use crate::{Conflict, Refusal};
 
@@ -210,7 +210,7 @@ impl Contacts {
         // Checked before the mark: a contact that cannot be deleted must not make others wait.
         check_unused(contacts::tie(self.base.reads().tables(company).await?, company, id).await?)?;
 
-        let guard = self.cache.pending_deletions.mark((company, id)).await?;
+        let guard = self.cache.marks.mark((company, id)).await?;
         // Earlier decisions are in the tables after this, and the mark prevents new ones.
         self.base.arbiters.wait_for_current_messages().await;
         let db = self.base.reads().tables(company).await?;
@@ -218,7 +218,7 @@ impl Contacts {
         let outcome = contact_removal::remove(db, company, id, expected).await;
         let contacts = self.clone();
         // Its sessions are read again on the next request.
-        let finish = async move |guard: DeletionGuard| {
+        let finish = async move |guard: ContactMark| {
             contacts.settle_eventually(company, &[id]).await;
             contacts.drop_messages_of_deleted(company, id).await;
             forget(&sessions);

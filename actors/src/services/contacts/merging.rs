@@ -5,7 +5,7 @@ use hotline_persistence::{CompanyId, ContactId};
 
 use super::Contacts;
 use crate::Refusal;
-use crate::contacts::DeletionGuard;
+use crate::contacts::ContactMark;
 
 impl Contacts {
     /// Marks contacts, like those that are being deleted. In the order of their ids: two merges of the same contacts must not
@@ -17,10 +17,10 @@ impl Contacts {
         &self,
         company: CompanyId,
         contacts: &[ContactId],
-    ) -> Result<Vec<DeletionGuard>, Refusal> {
+    ) -> Result<Vec<ContactMark>, Refusal> {
         let mut guards = Vec::with_capacity(contacts.len());
         for contact in contacts {
-            guards.push(self.cache.pending_deletions.mark((company, *contact)).await?);
+            guards.push(self.cache.marks.mark((company, *contact)).await?);
         }
         Ok(guards)
     }

@@ -41,7 +41,7 @@ impl Inbound {
             cache.forget(company, contact);
             return Err(Refusal::Gone);
         }
-        let (_, durable) = cache.pending_deletions.unless_marked(key, || {
+        let (_, durable) = cache.marks.unless_marked(key, || {
             if cache.version(key) != version {
                 return Err(Refusal::ContactLeaving(contact));
             }

@@ -210,7 +210,7 @@ impl VisitorSession {
     fn check_contact(&self) -> Result<(), Refusal> {
         let contact = (self.row.company_id, self.row.contact_id);
         // Nothing awaits between this check and the append, as in a ticket's actor.
-        if self.scope.contacts.cache().pending_deletions.is_marked(contact) {
+        if self.scope.contacts.cache().marks.is_marked(contact) {
             return Err(Refusal::ContactLeaving(contact.1));
         }
         Ok(())
