@@ -147,8 +147,8 @@ pub(super) async fn settle_uncalled(
     }
 }
 
-/// What became of an earlier attempt: it may be in doubt since an earlier run, or a status may have named the message
-/// after it was to be sent again.
+/// The outcome of an earlier attempt, if there is one: it may be in doubt since an earlier run, or a status may have named
+/// the message after it was scheduled again.
 fn outcome_of_earlier(scope: &SenderScope, kind: Option<ChannelType>, outgoing: &Outgoing) -> Option<AttemptOutcome> {
     let attempts = outgoing.attempts();
     // Statuses do not name the text after a file.
@@ -192,7 +192,7 @@ async fn hand_over(
         let reason = "other processes may have taken over".to_owned();
         return AttemptOutcome::Retry(SendFailure::Retry { reason, after: None });
     }
-    // The last look, after everything that was waited for.
+    // Checked last, after every wait.
     if outgoing.is_removed() {
         return AttemptOutcome::Removed;
     }
@@ -224,7 +224,7 @@ async fn call_provider(scope: &SenderScope, delivery: Delivery) -> Result<Accept
     }
     let outcome = scope.provider.send(delivery).await.map(Accepted::storable).map_err(SendFailure::storable);
     let outcome = outcome.map_err(|failure| match failure {
-        // Of a reaction that is sent twice the provider shows one.
+        // A reaction that is sent twice is shown once.
         SendFailure::Unknown { reason, .. } if message.reacts_to().is_some() => {
             SendFailure::Retry { reason, after: None }
         }
@@ -234,7 +234,7 @@ async fn call_provider(scope: &SenderScope, delivery: Delivery) -> Result<Accept
 }
 
 /// The provider's id of a message in doubt, once a status has named it; none: none has within this time, nor before.
-pub(super) async fn find_name(
+pub(super) async fn find_provider_id(
     scope: &SenderScope,
     (company, channel): ChannelKey,
     message: MessageId,

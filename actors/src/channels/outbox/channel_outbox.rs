@@ -13,7 +13,7 @@ const READ_MAX: usize = 500;
 
 /// The messages that wait for one channel's provider.
 pub(crate) struct Outbox {
-    state: Mutex<OutboxMemory>,
+    memory: Mutex<OutboxMemory>,
     count_max: usize,
     bytes_max: usize,
     progress: Progress,
@@ -29,7 +29,7 @@ struct Progress {
 
 /// One outbox at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct OutboxState {
+pub(super) struct OutboxSnapshot {
     /// Messages in memory.
     pub(super) count: usize,
     /// Of those, messages that the sender has not taken yet.
@@ -48,7 +48,7 @@ pub(super) struct OutboxState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ReadRequest {
     /// The maximum number of messages.
-    pub(super) count: usize,
+    pub(super) limit: usize,
     /// The place up to which the tables must have all entries first.
     pub(super) seq: Seq,
 }
@@ -59,7 +59,7 @@ struct OutboxMemory {
     arrivals: VecDeque<Outgoing>,
     /// The sender was notified and has not taken the messages yet.
     is_notified: bool,
-    /// Messages in memory, here and taken by the sender, and their bytes.
+    /// Messages in memory, waiting here or taken by the sender, and their bytes.
     count: usize,
     bytes: usize,
     /// Whether the tables have messages that are not in memory. New ones come after them, so they stay in the tables
@@ -72,70 +72,70 @@ struct OutboxMemory {
 
 impl Outbox {
     pub(super) fn new(count_max: usize, bytes_max: usize, has_backlog: bool) -> Self {
-        let state = OutboxMemory { has_backlog, ..OutboxMemory::default() };
+        let memory = OutboxMemory { has_backlog, ..OutboxMemory::default() };
         let progress = Progress::default();
-        Self { state: Mutex::new(state), count_max: count_max.max(1), bytes_max, progress }
+        Self { memory: Mutex::new(memory), count_max: count_max.max(1), bytes_max, progress }
     }
 
     /// Stores a message, or leaves it to the tables. True: the caller must notify the sender.
     pub(super) fn put(&self, outgoing: Outgoing) -> bool {
-        let mut state = self.state.lock();
-        let is_full = state.count >= self.count_max || state.bytes >= self.bytes_max;
-        if state.has_backlog || state.is_reading || is_full {
-            state.has_backlog = true;
-            state.backlog_seq = state.backlog_seq.max(outgoing.seq);
+        let mut memory = self.memory.lock();
+        let is_full = memory.count >= self.count_max || memory.bytes >= self.bytes_max;
+        if memory.has_backlog || memory.is_reading || is_full {
+            memory.has_backlog = true;
+            memory.backlog_seq = memory.backlog_seq.max(outgoing.seq);
         } else {
-            state.count += 1;
-            state.bytes += outgoing.bytes;
-            state.arrivals.push_back(outgoing);
+            memory.count += 1;
+            memory.bytes += outgoing.bytes;
+            memory.arrivals.push_back(outgoing);
         }
-        !std::mem::replace(&mut state.is_notified, true)
+        !std::mem::replace(&mut memory.is_notified, true)
     }
 
     /// Takes the messages put in since the last call.
     pub(super) fn take(&self) -> VecDeque<Outgoing> {
-        let mut state = self.state.lock();
-        state.is_notified = false;
-        std::mem::take(&mut state.arrivals)
+        let mut memory = self.memory.lock();
+        memory.is_notified = false;
+        std::mem::take(&mut memory.arrivals)
     }
 
     /// The sender has finished a message.
     pub(super) fn finish(&self, outgoing: &Outgoing) {
-        let mut state = self.state.lock();
-        state.count = state.count.saturating_sub(1);
-        state.bytes = state.bytes.saturating_sub(outgoing.bytes);
+        let mut memory = self.memory.lock();
+        memory.count = memory.count.saturating_sub(1);
+        memory.bytes = memory.bytes.saturating_sub(outgoing.bytes);
     }
 
     /// Whether a read of the tables is under way.
     pub(super) fn is_reading(&self) -> bool {
-        self.state.lock().is_reading
+        self.memory.lock().is_reading
     }
 
     /// The read to begin now, if one is due: once memory is half empty.
     pub(super) fn begin_read(&self) -> Option<ReadRequest> {
-        let mut state = self.state.lock();
-        let has_room = state.count <= self.count_max / 2 && state.bytes <= self.bytes_max / 2;
-        if !state.has_backlog || state.is_reading || !has_room || !state.arrivals.is_empty() {
+        let mut memory = self.memory.lock();
+        let has_room = memory.count <= self.count_max / 2 && memory.bytes <= self.bytes_max / 2;
+        if !memory.has_backlog || memory.is_reading || !has_room || !memory.arrivals.is_empty() {
             return None;
         }
-        state.is_reading = true;
-        state.has_backlog = false;
-        Some(ReadRequest { count: (self.count_max - state.count).min(READ_MAX), seq: state.backlog_seq })
+        memory.is_reading = true;
+        memory.has_backlog = false;
+        Some(ReadRequest { limit: (self.count_max - memory.count).min(READ_MAX), seq: memory.backlog_seq })
     }
 
     /// Ends a read of up to `limit` entries that found `count`, of which `sendable` are sent; none: the tables could
     /// not be read.
     pub(super) fn end_read(&self, count: Option<usize>, sendable: &[Outgoing], limit: usize) {
-        let mut state = self.state.lock();
-        state.is_reading = false;
-        state.has_backlog |= count.is_none_or(|count| count >= limit);
-        state.count += sendable.len();
-        state.bytes += sendable.iter().map(|outgoing| outgoing.bytes).sum::<usize>();
+        let mut memory = self.memory.lock();
+        memory.is_reading = false;
+        memory.has_backlog |= count.is_none_or(|count| count >= limit);
+        memory.count += sendable.len();
+        memory.bytes += sendable.iter().map(|outgoing| outgoing.bytes).sum::<usize>();
     }
 
     /// Clears memory; the tables have everything once they have the log's entries up to `seq`.
     pub(super) fn restart(&self, seq: Seq) {
-        *self.state.lock() = OutboxMemory { has_backlog: true, backlog_seq: seq, ..OutboxMemory::default() };
+        *self.memory.lock() = OutboxMemory { has_backlog: true, backlog_seq: seq, ..OutboxMemory::default() };
         self.publish_progress(0, 0, false);
     }
 
@@ -146,14 +146,14 @@ impl Outbox {
         self.progress.is_blocked.store(is_blocked, Ordering::Relaxed);
     }
 
-    pub(super) fn snapshot(&self) -> OutboxState {
-        let state = self.state.lock();
-        OutboxState {
-            count: state.count,
-            arrivals: state.arrivals.len(),
+    pub(super) fn snapshot(&self) -> OutboxSnapshot {
+        let memory = self.memory.lock();
+        OutboxSnapshot {
+            count: memory.count,
+            arrivals: memory.arrivals.len(),
             calls: self.progress.calls.load(Ordering::Relaxed),
             unrecorded: self.progress.unrecorded.load(Ordering::Relaxed),
-            has_backlog: state.has_backlog || state.is_reading,
+            has_backlog: memory.has_backlog || memory.is_reading,
             is_blocked: self.progress.is_blocked.load(Ordering::Relaxed),
         }
     }
@@ -168,8 +168,8 @@ mod tests {
         let _ = outbox.put(outgoing);
     }
 
-    fn count(request: Option<ReadRequest>) -> Option<usize> {
-        request.map(|request| request.count)
+    fn limit(request: Option<ReadRequest>) -> Option<usize> {
+        request.map(|request| request.limit)
     }
 
     fn ids(outgoing: impl IntoIterator<Item = Outgoing>) -> Vec<i64> {
@@ -182,16 +182,16 @@ mod tests {
         (1..=6).for_each(|id| put(&outbox, outgoing(id, 1)));
         let messages = outbox.take();
         assert_eq!(ids(messages.clone()), [1, 2, 3, 4]);
-        assert_eq!(count(outbox.begin_read()), None, "memory is full");
+        assert_eq!(limit(outbox.begin_read()), None, "memory is full");
         messages.iter().take(2).for_each(|message| outbox.finish(message));
         put(&outbox, outgoing(7, 1));
         assert!(outbox.take().is_empty(), "7 came after 5 and 6, which are in the tables");
-        assert_eq!(count(outbox.begin_read()), Some(2));
-        assert_eq!(count(outbox.begin_read()), None, "one at a time");
+        assert_eq!(limit(outbox.begin_read()), Some(2));
+        assert_eq!(limit(outbox.begin_read()), None, "one at a time");
         put(&outbox, outgoing(8, 1));
         outbox.end_read(Some(2), &[outgoing(5, 1), outgoing(6, 1)], 2);
         messages.iter().skip(2).for_each(|message| outbox.finish(message));
-        assert_eq!(count(outbox.begin_read()), Some(2), "7 and 8 are still there");
+        assert_eq!(limit(outbox.begin_read()), Some(2), "7 and 8 are still there");
         outbox.end_read(Some(1), &[outgoing(7, 1)], 2);
         // Fewer than requested, and none came meanwhile: memory has all messages.
         put(&outbox, outgoing(9, 1));
@@ -203,18 +203,18 @@ mod tests {
         let outbox = Outbox::new(100, 2 * outgoing(1, 1).bytes, true);
         put(&outbox, outgoing(1, 1));
         assert!(outbox.take().is_empty(), "the tables come first");
-        assert_eq!(count(outbox.begin_read()), Some(100));
+        assert_eq!(limit(outbox.begin_read()), Some(100));
         outbox.end_read(None, &[], 100);
-        assert_eq!(count(outbox.begin_read()), Some(100));
+        assert_eq!(limit(outbox.begin_read()), Some(100));
         let read = [outgoing(1, 1), outgoing(2, 1)];
         outbox.end_read(Some(2), &read, 100);
         put(&outbox, outgoing(3, 1));
         assert!(outbox.take().is_empty(), "two fill the memory");
-        assert_eq!(count(outbox.begin_read()), None);
+        assert_eq!(limit(outbox.begin_read()), None);
         outbox.finish(&read[0]);
-        assert_eq!(count(outbox.begin_read()), Some(99));
+        assert_eq!(limit(outbox.begin_read()), Some(99));
         outbox.restart(7);
-        assert_eq!(outbox.begin_read(), Some(ReadRequest { count: 100, seq: 7 }));
+        assert_eq!(outbox.begin_read(), Some(ReadRequest { limit: 100, seq: 7 }));
     }
 
     #[test]
@@ -227,17 +227,17 @@ mod tests {
         let messages = outbox.take();
         assert_eq!(
             outbox.snapshot(),
-            OutboxState { count: 2, arrivals: 0, calls: 0, unrecorded: 0, has_backlog: true, is_blocked: false }
+            OutboxSnapshot { count: 2, arrivals: 0, calls: 0, unrecorded: 0, has_backlog: true, is_blocked: false }
         );
         messages.iter().for_each(|message| outbox.finish(message));
-        assert_eq!(outbox.begin_read(), Some(ReadRequest { count: 2, seq: 14 }));
+        assert_eq!(outbox.begin_read(), Some(ReadRequest { limit: 2, seq: 14 }));
     }
 
     #[test]
     fn the_sender_is_notified_once_until_it_takes_the_messages() {
         let outbox = Outbox::new(2, usize::MAX, false);
         assert!(outbox.put(outgoing(1, 1)));
-        assert!(!outbox.put(outgoing(2, 1)) && !outbox.put(outgoing(3, 1)), "it knows");
+        assert!(!outbox.put(outgoing(2, 1)) && !outbox.put(outgoing(3, 1)), "it is notified already");
         assert_eq!(outbox.snapshot().arrivals, 2, "the third is left to the tables");
         assert_eq!(outbox.take().len(), 2);
         assert!(outbox.put(outgoing(4, 1)), "what is left to the tables is to be read as well");

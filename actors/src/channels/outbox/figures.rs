@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::channel_outbox::OutboxState;
+use super::channel_outbox::OutboxSnapshot;
 use crate::channels::SendFailure;
 
 /// The possible ends of an attempt, by the label of their metric.
@@ -45,7 +45,7 @@ impl Attempts {
 /// Attempts that ended in one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttemptCount {
-    /// One of `taken`, `failed`, `retried`, `channel_usage`, `recipient_paced`, `token_refused`.
+    /// One of `taken`, `failed`, `retried`, `channel_paced`, `recipient_paced`, `token_refused`.
     pub end: &'static str,
     /// How many, since the start.
     pub count: u64,
@@ -71,7 +71,7 @@ pub struct SendingFigures {
 }
 
 impl SendingFigures {
-    pub(super) fn of(attempts: &Attempts, outboxes: impl Iterator<Item = OutboxState>) -> Self {
+    pub(super) fn of(attempts: &Attempts, outboxes: impl Iterator<Item = OutboxSnapshot>) -> Self {
         let ends = LABELS.iter().zip(&attempts.ends);
         let mut figures = Self {
             attempts: ends.map(|(end, count)| AttemptCount { end, count: count.load(Ordering::Relaxed) }).collect(),

@@ -18,8 +18,8 @@ pub(super) struct Lanes {
     ready: BTreeSet<(MessageId, ContactId)>,
     /// Lanes that wait, by the end of their wait. A lane is here at most once.
     waiting: BinaryHeap<Reverse<(Instant, ContactId)>>,
-    /// Contacts whose messages are added to the lane of one that was merged into them, as long as that has any: the messages of a
-    /// ticket stay in order.
+    /// By contact, the lane of another that was merged into it, while that lane has messages: further ones are added there, so
+    /// that a ticket's messages stay in order.
     joined: HashMap<ContactId, ContactId>,
 }
 
@@ -144,8 +144,8 @@ impl Lanes {
         first
     }
 
-    /// Notes that the lane's first message is not withdrawn as of this version.
-    pub(super) fn note_check(&mut self, contact: ContactId, version: WithdrawalVersion) {
+    /// Records that the lane's first message is not withdrawn as of this version.
+    pub(super) fn record_check(&mut self, contact: ContactId, version: WithdrawalVersion) {
         let contact = self.lane_of(contact);
         if let Some(lane) = self.lanes.get_mut(&contact) {
             lane.checked = Some(version);
@@ -182,8 +182,8 @@ impl Lanes {
         self.waiting.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Notes a failure of the lane's first message; returns the number of consecutive failures.
-    pub(super) fn failed(&mut self, contact: ContactId) -> u32 {
+    /// Records a failure of the lane's first message; returns the number of consecutive failures.
+    pub(super) fn record_failure(&mut self, contact: ContactId) -> u32 {
         self.lanes.get_mut(&self.lane_of(contact)).map_or(1, |lane| {
             lane.failures = lane.failures.saturating_add(1);
             lane.failures
@@ -240,13 +240,13 @@ mod tests {
         assert_eq!(id(lanes.next(now)), Some(3));
         assert_eq!(id(lanes.next(now)), None, "2 waits for 1");
         // 1 is retried, and 2 still waits for it.
-        assert_eq!((lanes.failed(ANA), lanes.failed(ANA)), (1, 2));
+        assert_eq!((lanes.record_failure(ANA), lanes.record_failure(ANA)), (1, 2));
         let later = now + Duration::from_secs(1);
         lanes.schedule(ANA, later, now);
         assert_eq!((id(lanes.next(now)), lanes.next_at()), (None, Some(later)));
         assert_eq!(id(lanes.next(later)), Some(1));
         assert!(lanes.remove_first(ANA), "2 is next");
-        assert_eq!(lanes.failed(ANA), 1, "another message begins anew");
+        assert_eq!(lanes.record_failure(ANA), 1, "failures are counted by message");
         lanes.schedule(ANA, later, later);
         assert_eq!(id(lanes.next(later)), Some(2));
         assert!(!lanes.remove_first(ANA) && !lanes.remove_first(BEN) && lanes.ids().is_empty());
@@ -268,11 +268,11 @@ mod tests {
         lanes.schedule(BEN, later, later);
         assert_eq!(id(lanes.next(later)), Some(2));
         assert!(!lanes.remove_first(BEN) && lanes.joined.is_empty() && lanes.lanes.is_empty());
-        // Without messages of the one that has gone, nothing is left of the merge.
+        // Without messages of the merged contact, the merge is forgotten.
         lanes.merge(ANA, BEN);
         lanes.end_merge(ANA, BEN);
         assert!(lanes.add(outgoing(3, BEN.0)) && lanes.lanes.contains_key(&BEN) && lanes.joined.is_empty());
-        // Of two that have messages, each keeps its lane.
+        // If both have messages, each keeps its lane.
         assert!(lanes.add(outgoing(4, ANA.0)));
         lanes.merge(ANA, BEN);
         assert!(!lanes.add(outgoing(5, BEN.0)) && lanes.joined.is_empty());
@@ -295,7 +295,7 @@ mod tests {
         };
         assert_eq!(take(&mut lanes), [2]);
         assert_eq!(take(&mut lanes), [0; 0], "it is under way");
-        lanes.note_check(BEN, withdrawals.version(company));
+        lanes.record_check(BEN, withdrawals.version(company));
         lanes.schedule(BEN, now, now);
         assert_eq!(take(&mut lanes), [0; 0], "nothing was withdrawn since");
         withdrawals.invalidate(company);
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_messages_of_a_merged_contact_are_removed_with_the_one_that_stayed() {
+    fn the_messages_of_a_merged_contact_are_removed_with_those_of_the_remaining_one() {
         let (mut lanes, now) = (Lanes::default(), Instant::now());
         for (message, contact) in [(1, ANA), (2, BEN)] {
             assert!(lanes.add(outgoing(message, contact.0)));

@@ -122,7 +122,7 @@ impl Outboxes {
         }
     }
 
-    /// Drops the messages of a contact that was deleted. After this only calls to a provider that are under way still end.
+    /// Drops the messages of a contact that was deleted. Afterwards, only calls that are already under way end.
     pub(crate) async fn record_removal(&self, company: CompanyId, contact: ContactId) {
         let senders: Vec<Addr<ChannelSender>> =
             self.channels.iter().filter(|entry| entry.key().0 == company).map(|entry| entry.addr.clone()).collect();
@@ -176,13 +176,13 @@ impl Outboxes {
     /// # Errors
     /// [`Refusal::Unavailable`] when a provider does not answer in time; [`Outboxes::resume`] undoes it.
     pub(crate) async fn pause(&self, company: CompanyId) -> Result<(), Refusal> {
-        let mut pauses = Vec::new();
+        let mut pending = Vec::new();
         for entry in self.channels.iter().filter(|entry| entry.key().0 == company) {
-            let (paused, pause) = oneshot::channel();
+            let (paused, is_paused) = oneshot::channel();
             entry.addr.do_send(Pause { paused });
-            pauses.push(pause);
+            pending.push(is_paused);
         }
-        let all = futures_util::future::join_all(pauses);
+        let all = futures_util::future::join_all(pending);
         tokio::time::timeout(PAUSE_TIME_MAX, all)
             .await
             .map(drop)

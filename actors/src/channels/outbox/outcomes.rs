@@ -45,7 +45,7 @@ impl ChannelSender {
                     AttemptOutcome::Removed => self.finish_removed(&outgoing),
                     AttemptOutcome::Waits(version) => {
                         if let Some(version) = version {
-                            self.state.lanes.note_check(outgoing.contact(), version);
+                            self.state.lanes.record_check(outgoing.contact(), version);
                         }
                         let now = Instant::now();
                         self.state.lanes.schedule(outgoing.contact(), now, now);
@@ -191,9 +191,11 @@ impl ChannelSender {
                 return;
             }
             SendFailure::RecipientPaced { after } => {
-                (self.state.recipient_retry.patient_pause(self.state.lanes.failed(contact)), after)
+                (self.state.recipient_retry.patient_pause(self.state.lanes.record_failure(contact)), after)
             }
-            SendFailure::Retry { after, .. } => (self.state.retry.pause(self.state.lanes.failed(contact)), after),
+            SendFailure::Retry { after, .. } => {
+                (self.state.retry.pause(self.state.lanes.record_failure(contact)), after)
+            }
             SendFailure::Failed(_) | SendFailure::TokenRefused { .. } | SendFailure::Unknown { .. } => {
                 (Duration::ZERO, None)
             }
@@ -235,7 +237,7 @@ impl ChannelSender {
                     tokio::time::sleep(time_max).await;
                     None
                 } else {
-                    attempt::find_name(&scope, channel, outgoing.id(), time_max).await
+                    attempt::find_provider_id(&scope, channel, outgoing.id(), time_max).await
                 };
                 Event::DoubtEnded { outgoing, doubt, seq, provider_message_id }
             }
@@ -332,7 +334,7 @@ impl ChannelSender {
                     tracing::debug!(%refusal, "reading an outbox will be retried");
                     tokio::time::sleep(RETRY_PAUSE).await;
                 }
-                Event::Read { entries: entries.ok(), limit: request.count }
+                Event::Read { entries: entries.ok(), limit: request.limit }
             }
             .boxed(),
         );
@@ -354,7 +356,7 @@ async fn read(
     request: ReadRequest,
 ) -> Result<Vec<OutboxEntry>, Refusal> {
     base.store.log.reached(request.seq).await?;
-    let limit = i64::try_from(request.count).unwrap_or(i64::MAX);
+    let limit = i64::try_from(request.limit).unwrap_or(i64::MAX);
     Ok(messages::outbox(base.store.db(channel.0), channel.0, channel.1, known_ids, limit).await?)
 }
 
