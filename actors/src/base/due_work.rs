@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[actix::test]
-    async fn a_round_follows_the_start_each_message_and_the_timer() {
+    async fn a_run_follows_the_start_each_message_and_the_timer() {
         let counter = start(Readiness::Ready, None);
         assert_eq!(run(&counter, |_, _| ()).await, (counts(2, 2), false));
         assert_eq!(run(&counter, |_, _| ()).await, (counts(3, 3), false));
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[actix::test]
-    async fn after_a_panic_the_state_is_dropped_and_a_round_follows() {
+    async fn after_a_panic_the_state_is_dropped_and_a_run_follows() {
         let counter = start(Readiness::Ready, None);
         let recovered = Counts { recovered: 1, ..counts(1, 1) };
         assert_eq!(run(&counter, |_, _| panic!("a defect")).await, (recovered, true));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[actix::test]
-    async fn a_dismissed_actor_leaves_its_registry_and_has_no_further_round() {
+    async fn a_dismissed_actor_leaves_its_registry_and_has_no_further_run() {
         let counter = start(Readiness::Ready, Some(NEVER));
         let (end_signal, end) = oneshot::channel();
         counter.do_send(Dismiss { end_signal });

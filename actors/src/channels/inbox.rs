@@ -98,9 +98,11 @@ impl Inbox {
 
 impl ReceivedIds {
     fn membership(&self, id: u128, written_at: Option<DateTime<Utc>>) -> Membership {
-        let missable = |up_to| written_at.is_none_or(|at| at <= up_to + CLOCK_SKEW_MAX);
-        match self.certain.look_up(&id, missable) {
-            Membership::Absent if self.uncertain.look_up(&id, missable) != Membership::Absent => Membership::Unknown,
+        let may_be_missing = |up_to| written_at.is_none_or(|at| at <= up_to + CLOCK_SKEW_MAX);
+        match self.certain.look_up(&id, may_be_missing) {
+            Membership::Absent if self.uncertain.look_up(&id, may_be_missing) != Membership::Absent => {
+                Membership::Unknown
+            }
             known => known,
         }
     }
@@ -147,14 +149,14 @@ mod tests {
     #[test]
     fn a_message_whose_receipt_failed_is_looked_up_and_then_certain() {
         let inbox = Arc::new(Inbox::of(&[("a".to_owned(), at(1))], EarlyStatusIndex::default(), at(0)));
-        let lock = futures_util::FutureExt::now_or_never(inbox.lock("b")).expect("nobody has it");
+        let lock = futures_util::FutureExt::now_or_never(inbox.lock("b")).expect("it is not locked");
         assert_eq!(lock.membership(None), Membership::Absent);
         lock.record_uncertain(at(2));
         assert_eq!(lock.membership(None), Membership::Unknown);
         lock.record_received(at(2));
         assert_eq!(lock.membership(None), Membership::Present);
         lock.record_uncertain(at(2));
-        assert_eq!(lock.membership(None), Membership::Present, "what is known to be kept is not in doubt");
+        assert_eq!(lock.membership(None), Membership::Present, "a durable message is not in doubt");
     }
 
     #[tokio::test]
@@ -162,7 +164,7 @@ mod tests {
         let inbox = Arc::new(Inbox::of(&[], EarlyStatusIndex::default(), at(0)));
         let first = inbox.lock("a").await;
         let mut second = Box::pin(inbox.lock("a"));
-        assert!(futures_util::future::poll_immediate(&mut second).await.is_none(), "two turns at once");
+        assert!(futures_util::future::poll_immediate(&mut second).await.is_none(), "locked twice");
         first.record_received(at(1));
         drop(first);
         let second = second.await;

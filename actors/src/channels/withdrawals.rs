@@ -42,7 +42,7 @@ impl Withdrawals {
 
     /// Whether nothing has changed since this version was read.
     pub(crate) fn is_current(&self, company: CompanyId, version: WithdrawalVersion) -> bool {
-        self.companies.get(&company).is_some_and(|last| *last == version)
+        self.companies.get(&company).is_some_and(|current| *current == version)
     }
 
     /// Handles opt-outs that are durable. Runs on the log's thread, so it must not block.

@@ -43,7 +43,7 @@ pub struct Campaigns {
     scope: Arc<CampaignScope>,
 }
 
-/// Guard for the creation of a campaign. If it is dropped before [`CampaignStartGuard::with`], the company's campaigns
+/// Guard for the creation of a campaign. If it is dropped before [`CampaignStartGuard::start`], the company's campaigns
 /// are started from the tables, in case the creation was committed.
 pub struct CampaignStartGuard {
     campaigns: Option<Arc<Campaigns>>,
@@ -54,8 +54,8 @@ impl CampaignStartGuard {
     /// Starts the created campaign.
     ///
     /// # Errors
-    /// None is known.
-    pub async fn with(mut self, id: CampaignId) -> Result<(), Refusal> {
+    /// Never in practice.
+    pub async fn start(mut self, id: CampaignId) -> Result<(), Refusal> {
         match self.campaigns.take() {
             Some(campaigns) => campaigns.begin(self.company, id).await,
             None => Ok(()),
@@ -126,14 +126,14 @@ impl Campaigns {
     }
 
     /// Must be called before a campaign is created.
-    pub fn begins(self: &Arc<Self>, company: CompanyId) -> CampaignStartGuard {
+    pub fn start_guard(self: &Arc<Self>, company: CompanyId) -> CampaignStartGuard {
         CampaignStartGuard { campaigns: Some(self.clone()), company }
     }
 
     /// Starts a campaign that was created, or resumes one that was changed.
     ///
     /// # Errors
-    /// None is known.
+    /// Never in practice.
     pub async fn begin(&self, company: CompanyId, id: CampaignId) -> Result<(), Refusal> {
         self.hot(company, id).await.map(|hot| hot.addr.do_send(Changed))
     }
@@ -185,7 +185,7 @@ impl Campaigns {
                     transaction.commit().await?;
                     tracing::warn!(company.id = %company, campaign.id = %id, reason = reason.as_str(), template = name, "campaign was paused");
                 }
-                // Somebody was faster.
+                // It was paused, ended or deleted meanwhile.
                 Ok(_) | Err(hotline_persistence::Error::NotFound(_)) => {}
                 Err(error) => return Err(error.into()),
             }

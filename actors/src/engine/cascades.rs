@@ -27,7 +27,7 @@ const COMPANIES_MAX: usize = 8;
 const RECORDS_MAX: i64 = 20;
 const STEPS_MAX: usize = 10;
 
-/// Failed steps of a record after which its operator is warned. One may be the end of an outage, or a deadlock.
+/// Failed steps of a record after which the operator is warned. One may be due to an outage or a deadlock.
 const FAILURES_WARNED: i32 = 3;
 
 /// Removes the references to deleted records.
@@ -121,8 +121,8 @@ impl Cascades {
             }
             let (store, room) = (&self.base.store, COMPANIES_MAX - busy.len());
             let limit = i64::try_from(COMPANIES_MAX).unwrap_or(i64::MAX);
-            let of = store.ownership().of_slots();
-            let found = match cascades::companies(&store.housekeeping, &of, after, limit).await {
+            let slots = store.ownership().of_slots();
+            let found = match cascades::companies(&store.housekeeping, &slots, after, limit).await {
                 Ok(found) => found,
                 Err(error) => {
                     tracing::debug!(%error, "cleanup after deletions will be retried");
@@ -173,7 +173,7 @@ impl Cascades {
         }
     }
 
-    /// Returns whether more is left.
+    /// Takes some steps of a record. Returns whether more is left.
     async fn take_steps(&self, deletion: &DeletedRecord) -> Result<bool, Refusal> {
         for _ in 0..STEPS_MAX {
             let started_at = Instant::now();

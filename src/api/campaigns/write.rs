@@ -198,12 +198,12 @@ pub async fn create(
         columns.set("userId", user);
     }
     // Signals the actor in every case: the campaign may have been created even if this fails.
-    let creation = app.engine.campaigns.begins(company);
+    let start_guard = app.engine.campaigns.start_guard(company);
     let created = once.transaction(app.db(company), async |db| {
         Ok(Created::of(campaigns::insert(db, company, list, &columns).await?))
     });
     let created: Created<Campaign> = created.await?;
-    creation.with(created.0.id).await?;
+    start_guard.start(created.0.id).await?;
     Ok(created)
 }
 

@@ -66,7 +66,7 @@ enum CampaignUpdate {
 impl CampaignRunner {
     /// Reads the campaign again.
     pub(super) fn read(&mut self, cx: &mut Mailbox<Self>) {
-        let Some(presence) = self.presence(self.is_reading, cx) else { return };
+        let Some(presence) = self.enter_unless(self.is_reading, cx) else { return };
         self.is_reading = true;
         let (scope, company, id, runner) = (self.scope.clone(), self.company, self.id, cx.address());
         let version = self.version;
@@ -200,7 +200,7 @@ impl CampaignRunner {
     }
 
     fn update(&mut self, update: CampaignUpdate, cx: &mut Mailbox<Self>) {
-        let Some(presence) = self.presence(self.is_updating, cx) else { return };
+        let Some(presence) = self.enter_unless(self.is_updating, cx) else { return };
         self.is_updating = true;
         let (scope, company, id, runner) = (self.scope.clone(), self.company, self.id, cx.address());
         actix::spawn(async move {
@@ -221,7 +221,7 @@ impl CampaignRunner {
                 self.log_retry(&refusal, "updating a campaign will be retried");
                 self.pause(OUTAGE_PAUSE);
             }
-            (CampaignUpdate::SkipPending, Ok(is_more)) => self.has_skipped_pending = !is_more,
+            (CampaignUpdate::SkipPending, Ok(has_skipped)) => self.has_skipped_pending = !has_skipped,
             // A recipient was not in memory, or the campaign is no longer running.
             (CampaignUpdate::Complete, Ok(false)) => {
                 self.recipients.restart();
@@ -243,7 +243,7 @@ impl CampaignRunner {
     }
 
     /// Enters the company unless a task is running; retried later while the company is closed.
-    fn presence(&mut self, is_running: bool, cx: &mut Mailbox<Self>) -> Option<Presence> {
+    fn enter_unless(&mut self, is_running: bool, cx: &mut Mailbox<Self>) -> Option<Presence> {
         if is_running {
             return None;
         }
