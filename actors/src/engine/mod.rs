@@ -26,7 +26,7 @@ pub use erasures::Erasures;
 pub use merging::{MergeHold, Merging};
 pub use retention::{Retention, RetentionFigures};
 pub use schedules::{ScheduleStats, Schedules};
-pub use sessions::{Identified, Sessions, VisitorTurn};
+pub use sessions::{Identified, Sessions, VisitorLock};
 use sweep::Sweeper;
 
 use crate::Refusal;

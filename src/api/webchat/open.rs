@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
-use hotline_actors::engine::{Identified, VisitorTurn};
+use hotline_actors::engine::{Identified, VisitorLock};
 use hotline_actors::tickets::AttachedChanges;
 use hotline_actors::webchat::NewSession;
 use hotline_actors::{FieldError, clock};
@@ -167,7 +167,7 @@ struct SessionContact {
     /// Whether they may have had a session before.
     is_returning: bool,
     /// Locked until a session of an unknown visitor has begun.
-    turn: Option<VisitorTurn>,
+    lock: Option<VisitorLock>,
 }
 
 impl SessionOpening<'_> {
@@ -198,13 +198,13 @@ impl SessionOpening<'_> {
         &self,
         show: impl Fn(&SessionRow, &ContactRow, &str) -> T + Clone + Send + Sync + 'static,
     ) -> ApiResult<T> {
-        let SessionContact { contact, is_returning, turn } = self.find().await?;
+        let SessionContact { contact, is_returning, lock } = self.find().await?;
         let engine = &self.app.engine;
         let is_signed_in = matches!(self.identity, VisitorIdentity::Identified(_));
         // Two openings at once continue in one session.
-        let turn = match turn {
-            None if is_signed_in => Some(engine.sessions.visitor_turn(self.company, contact.id).await),
-            turn => turn,
+        let lock = match lock {
+            None if is_signed_in => Some(engine.sessions.lock_visitor(self.company, contact.id).await),
+            lock => lock,
         };
         let shown_from = if is_returning {
             engine.sessions.visible_from(self.company, self.channel, contact.id).await?
@@ -243,7 +243,7 @@ impl SessionOpening<'_> {
             engine.sessions.begin(NewSession { row, attached }).await
         };
         let response = self.once.command(show, begin).await;
-        drop(turn);
+        drop(lock);
         response
     }
 
@@ -264,7 +264,7 @@ impl SessionOpening<'_> {
                     app.engine.sessions.vouch(company, *id).await?;
                 }
                 app.engine.contacts.fill(company, &contact, &self.arrival.with_source(&Visitor::default())).await?;
-                Ok(SessionContact { contact: self.read(*id).await?, is_returning: true, turn: None })
+                Ok(SessionContact { contact: self.read(*id).await?, is_returning: true, lock: None })
             }
             VisitorIdentity::Described => {
                 let Vouched { id, verified, is_new } = self.find_described().await?;
@@ -273,34 +273,34 @@ impl SessionOpening<'_> {
                 }
                 let contact = self.read(id).await?;
                 if is_new {
-                    return Ok(SessionContact { contact, is_returning: false, turn: None });
+                    return Ok(SessionContact { contact, is_returning: false, lock: None });
                 }
                 app.engine.contacts.fill(company, &contact, visitor).await?;
-                Ok(SessionContact { contact: self.read(id).await?, is_returning: true, turn: None })
+                Ok(SessionContact { contact: self.read(id).await?, is_returning: true, lock: None })
             }
             VisitorIdentity::Identified(identity) => {
                 let identity = Identified { visitor: self.arrival.with_source(&identity.visitor), ..identity.clone() };
-                let signed_in = app.engine.sessions.identified(company, &identity).await?;
+                let signed_in = app.engine.sessions.sign_in(company, &identity).await?;
                 let contact = self.read(signed_in.id).await?;
-                Ok(SessionContact { contact, is_returning: !signed_in.is_new, turn: None })
+                Ok(SessionContact { contact, is_returning: !signed_in.is_new, lock: None })
             }
             VisitorIdentity::Unknown { earlier } => {
                 let previous = earlier.as_ref().filter(|session| session.is_anonymous());
                 if let Some(previous) = previous {
                     // The contact must not become verified while a session of an unknown visitor begins with it.
-                    let turn = app.engine.sessions.visitor_turn(company, previous.contact_id).await;
+                    let lock = app.engine.sessions.lock_visitor(company, previous.contact_id).await;
                     if contacts::is_verified(app.db(company), company, previous.contact_id).await? == Some(false) {
                         let contact = self.read(previous.contact_id).await?;
                         let visitor =
                             Visitor { name: visitor.name.clone(), ..self.arrival.with_source(&Visitor::default()) };
                         app.engine.contacts.fill(company, &contact, &visitor).await?;
                         let contact = self.read(previous.contact_id).await?;
-                        return Ok(SessionContact { contact, is_returning: true, turn: Some(turn) });
+                        return Ok(SessionContact { contact, is_returning: true, lock: Some(lock) });
                     }
                 }
                 let create = async |db: &mut PgConnection| Ok(contacts::insert_anonymous(db, company, visitor).await?);
                 let id = self.once.step(app.db(company), "contact", create).await?;
-                Ok(SessionContact { contact: self.read(id).await?, is_returning: false, turn: None })
+                Ok(SessionContact { contact: self.read(id).await?, is_returning: false, lock: None })
             }
         }
     }

@@ -22,7 +22,7 @@ use crate::webchat::{Admit, End, Leave, NewSession, Verify};
 pub(super) type VisitorLocks = KeyedLocks<(CompanyId, ContactId)>;
 
 /// Holds the lock of a contact's sessions until dropped.
-pub struct VisitorTurn(#[allow(dead_code)] KeyedGuard<(CompanyId, ContactId)>);
+pub struct VisitorLock(#[allow(dead_code)] KeyedGuard<(CompanyId, ContactId)>);
 
 /// A visitor with a signed identity.
 #[derive(Clone, Debug)]
@@ -35,14 +35,14 @@ pub struct Identified {
 
 impl Sessions {
     /// Locks a contact's sessions. Never take a second lock while holding one.
-    pub async fn visitor_turn(&self, company: CompanyId, contact: ContactId) -> VisitorTurn {
-        VisitorTurn(self.visitor_locks.lock((company, contact)).await)
+    pub async fn lock_visitor(&self, company: CompanyId, contact: ContactId) -> VisitorLock {
+        VisitorLock(self.visitor_locks.lock((company, contact)).await)
     }
 
     /// The company vouches for a contact's identity. Unverified sessions of the contact end, because their visitors may
     /// be someone else.
     pub async fn vouch(&self, company: CompanyId, contact: ContactId) -> Result<(), Refusal> {
-        let _turn = self.visitor_turn(company, contact).await;
+        let _lock = self.lock_visitor(company, contact).await;
         self.end_unverified(company, contact, None).await?;
         let changes = self.contacts.changes(company);
         changes.add([contact]);
@@ -73,7 +73,7 @@ impl Sessions {
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is unavailable; [`Refusal::NotFound`] when it was deleted meanwhile.
-    pub async fn identified(&self, company: CompanyId, identity: &Identified) -> Result<SignedIn, Refusal> {
+    pub async fn sign_in(&self, company: CompanyId, identity: &Identified) -> Result<SignedIn, Refusal> {
         Ok(self.contact_of(company, identity, None).await?.0)
     }
 
@@ -85,13 +85,13 @@ impl Sessions {
         company: CompanyId,
         identity: &Identified,
         session: Option<&SessionRow>,
-    ) -> Result<(SignedIn, Option<VisitorTurn>), Refusal> {
+    ) -> Result<(SignedIn, Option<VisitorLock>), Refusal> {
         let db = self.base.db(company);
         let (id, visitor) = (&identity.external_id, &identity.visitor);
         let changes = self.contacts.changes(company);
         let (signed_in, lock) = match session.filter(|session| session.is_anonymous()) {
             Some(session) => {
-                let lock = self.visitor_turn(company, session.contact_id).await;
+                let lock = self.lock_visitor(company, session.contact_id).await;
                 self.end_unverified(company, session.contact_id, Some(&session.id)).await?;
                 changes.add([session.contact_id]);
                 let claimed_name =
@@ -135,10 +135,10 @@ impl Sessions {
         }
         let lock = match lock {
             Some(lock) => lock,
-            None => self.visitor_turn(company, contact.id).await,
+            None => self.lock_visitor(company, contact.id).await,
         };
-        let of = (company, session.channel_id, contact.id);
-        let successor = match self.admit(of, token, None).await? {
+        let webchat_contact = (company, session.channel_id, contact.id);
+        let successor = match self.admit(webchat_contact, token, None).await? {
             Some(row) => row,
             None => self.begin_verified(session, contact.id, token).await?,
         };
@@ -154,8 +154,8 @@ impl Sessions {
         Ok((successor, true))
     }
 
-    /// Adds a token to the contact's active verified session in a webchat, if there is one. To be called in the
-    /// contact's turn ([`Sessions::visitor_turn`]).
+    /// Adds a token to the contact's active verified session in a webchat, if there is one. To be called while the
+    /// contact is locked ([`Sessions::lock_visitor`]).
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be made durable.
@@ -219,8 +219,7 @@ impl Sessions {
         let db = self.base.reads().tables(company).await?;
         let Some(last) = webchat_sessions::latest(db, company, channel, contact).await? else { return Ok(None) };
         let conversation = (channel, contact);
-        // The time before the last session that it was to show, and the time between its visitor's departure and its
-        // end.
+        // Before the last session, what it was to show; in it, the time from its visitor's departure to its end.
         let idle_after = TimeDelta::from_std(self.base.options.session_idle_after).unwrap_or(TimeDelta::MAX);
         let spans = [
             last.shown_from.map(|from| (from, last.created_at)),

@@ -12,7 +12,7 @@ use hotline_persistence::tables::webchat_sessions::{self, SessionRow};
 use hotline_persistence::{Change, ChannelId, CompanyId, Durable, SessionId};
 
 use identity::VisitorLocks;
-pub use identity::{Identified, VisitorTurn};
+pub use identity::{Identified, VisitorLock};
 
 use crate::Refusal;
 use crate::base::Base;
