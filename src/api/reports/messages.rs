@@ -42,12 +42,12 @@ impl Row for MessageReportRow {
 }
 
 /// The query: the period and the grouping.
-pub struct MessageReport {
+pub struct MessageReportQuery {
     period: PeriodQuery,
     grouping: MessageGrouping,
 }
 
-impl Filter for MessageReport {
+impl Filter for MessageReportQuery {
     fn read(query: &mut Params) -> Self {
         let period = PeriodQuery::read(query);
         Self { period, grouping: query.filter("groupBy").unwrap_or(MessageGrouping::Day) }
@@ -58,9 +58,9 @@ impl Filter for MessageReport {
 pub async fn report(
     caller: Caller,
     app: Data<App>,
-    query: QueryParams<MessageReport>,
+    query: QueryParams<MessageReportQuery>,
 ) -> ApiResult<Report<MessageReportRow>> {
-    let MessageReport { period, grouping } = query.0;
+    let MessageReportQuery { period, grouping } = query.0;
     let (company, period) = (caller.company, period.resolve(&caller, clock::now())?);
     let db = app.engine.reads().acknowledged_tables(company).await?;
     let dimension = match grouping {

@@ -45,13 +45,13 @@ impl Row for SalesReportRow {
 }
 
 /// The query: the period, a board, and the grouping.
-pub struct SalesReport {
+pub struct SalesReportQuery {
     period: PeriodQuery,
     board: Option<BoardId>,
     grouping: SalesGrouping,
 }
 
-impl Filter for SalesReport {
+impl Filter for SalesReportQuery {
     fn read(query: &mut Params) -> Self {
         let (period, board) = (PeriodQuery::read(query), query.filter("boardId"));
         Self { period, board, grouping: query.filter("groupBy").unwrap_or(SalesGrouping::Day) }
@@ -62,9 +62,9 @@ impl Filter for SalesReport {
 pub async fn report(
     caller: Caller,
     app: Data<App>,
-    query: QueryParams<SalesReport>,
+    query: QueryParams<SalesReportQuery>,
 ) -> ApiResult<Report<SalesReportRow>> {
-    let SalesReport { period, board, grouping } = query.0;
+    let SalesReportQuery { period, board, grouping } = query.0;
     let (company, period) = (caller.company, period.resolve(&caller, clock::now())?);
     let db = app.db(company);
     let boards = boards::visible_boards(&caller, &app, board).await?;

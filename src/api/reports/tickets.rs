@@ -58,12 +58,12 @@ impl Row for TicketReportRow {
 }
 
 /// The query: the period and the grouping.
-pub struct TicketReport {
+pub struct TicketReportQuery {
     period: PeriodQuery,
     grouping: TicketGrouping,
 }
 
-impl Filter for TicketReport {
+impl Filter for TicketReportQuery {
     fn read(query: &mut Params) -> Self {
         let period = PeriodQuery::read(query);
         Self { period, grouping: query.filter("groupBy").unwrap_or(TicketGrouping::Day) }
@@ -74,9 +74,9 @@ impl Filter for TicketReport {
 pub async fn report(
     caller: Caller,
     app: Data<App>,
-    query: QueryParams<TicketReport>,
+    query: QueryParams<TicketReportQuery>,
 ) -> ApiResult<Report<TicketReportRow>> {
-    let TicketReport { period, grouping } = query.0;
+    let TicketReportQuery { period, grouping } = query.0;
     let (company, period) = (caller.company, period.resolve(&caller, clock::now())?);
     let db = app.engine.reads().acknowledged_tables(company).await?;
     let dimension = match grouping {

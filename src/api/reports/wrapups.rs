@@ -37,12 +37,12 @@ impl Row for WrapupReportRow {
 }
 
 /// The query: the period and a queue.
-pub struct WrapupReport {
+pub struct WrapupReportQuery {
     period: PeriodQuery,
     queue: Option<QueueId>,
 }
 
-impl Filter for WrapupReport {
+impl Filter for WrapupReportQuery {
     fn read(query: &mut Params) -> Self {
         Self { period: PeriodQuery::read(query), queue: query.filter("queueId") }
     }
@@ -52,9 +52,9 @@ impl Filter for WrapupReport {
 pub async fn report(
     caller: Caller,
     app: Data<App>,
-    query: QueryParams<WrapupReport>,
+    query: QueryParams<WrapupReportQuery>,
 ) -> ApiResult<Report<WrapupReportRow>> {
-    let WrapupReport { period, queue } = query.0;
+    let WrapupReportQuery { period, queue } = query.0;
     caller.check_queue(queue)?;
     let period = period.resolve(&caller, clock::now())?;
     let db = app.engine.reads().acknowledged_tables(caller.company).await?;
