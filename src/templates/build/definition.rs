@@ -30,7 +30,7 @@ impl<'a> Definition<'a> {
         let component = |kind| template.components.iter().find(|component| is_kind(component, kind));
         let buttons = component("buttons").and_then(|buttons| buttons["buttons"].as_array());
         let button = |(index, button): (usize, &Value)| {
-            let sub_type = match word(&button["type"]).as_str() {
+            let sub_type = match keyword(&button["type"]).as_str() {
                 "url" if !placeholders(&button["url"]).is_empty() => "url",
                 "otp" => "url",
                 "copy_code" => "copy_code",
@@ -65,7 +65,7 @@ impl<'a> Definition<'a> {
         }
         components.extend(self.fill_header(header, errors));
         let names = self.body.map(|body| placeholders(&body["text"])).unwrap_or_default();
-        components.extend(texts("body", &names, body, errors));
+        components.extend(fill_texts("body", &names, body, errors));
         if check_count("buttons", self.buttons.len(), buttons, errors) {
             components.extend(self.buttons.iter().zip(buttons).map(|(button, text)| {
                 let parameter = match button.sub_type {
@@ -80,7 +80,7 @@ impl<'a> Definition<'a> {
     }
 
     fn fill_header(&self, values: &[String], errors: &mut Vec<FieldError>) -> Option<Value> {
-        let format = self.header.map(|header| word(&header["format"])).unwrap_or_default();
+        let format = self.header.map(|header| keyword(&header["format"])).unwrap_or_default();
         match format.as_str() {
             "image" | "video" | "document" => {
                 if !check_count("header", 1, values, errors) {
@@ -100,24 +100,24 @@ impl<'a> Definition<'a> {
             }
             _ => {
                 let names = self.header.map(|header| placeholders(&header["text"])).unwrap_or_default();
-                texts("header", &names, values, errors)
+                fill_texts("header", &names, values, errors)
             }
         }
     }
 
-    /// Checks that built components have as many parameters as the template has placeholders.
-    pub(super) fn compare(&self, components: &[Map<String, Value>], errors: &mut Vec<FieldError>) {
+    /// Checks that built components have the template's buttons, and as many parameters as it has placeholders.
+    pub(super) fn check_components(&self, components: &[Map<String, Value>], errors: &mut Vec<FieldError>) {
         check_types(components, errors);
         let parameters_of = |kind: &str| {
             let is_of_kind =
-                |component: &&Map<String, Value>| component.get("type").is_some_and(|value| word(value) == kind);
+                |component: &&Map<String, Value>| component.get("type").is_some_and(|value| keyword(value) == kind);
             let component = components.iter().enumerate().find(|(_, component)| is_of_kind(component));
             component.map(|(index, component)| {
                 let count = component.get("parameters").and_then(Value::as_array).map_or(0, Vec::len);
                 (format!("template.components[{index}].parameters"), count)
             })
         };
-        let format = self.header.map(|header| word(&header["format"])).unwrap_or_default();
+        let format = self.header.map(|header| keyword(&header["format"])).unwrap_or_default();
         let header_count = match format.as_str() {
             "" | "text" => self.header.map_or(0, |header| placeholders(&header["text"]).len()),
             _ => 1,
@@ -129,11 +129,15 @@ impl<'a> Definition<'a> {
                 errors.push(error(&field, &format!("must have {expected} parameters for the {kind}, not {count}")));
             }
         }
+        self.check_buttons(components, errors);
+    }
+
+    fn check_buttons(&self, components: &[Map<String, Value>], errors: &mut Vec<FieldError>) {
         for button in &self.buttons {
             let is_present = components.iter().any(|component| {
                 let index = component.get("index");
                 let button_index = index.and_then(|index| index.as_u64().or_else(|| index.as_str()?.parse().ok()));
-                component.get("type").is_some_and(|value| word(value) == "button")
+                component.get("type").is_some_and(|value| keyword(value) == "button")
                     && button_index == Some(button.index as u64)
             });
             if !is_present {
@@ -154,7 +158,7 @@ pub(super) fn check_types(components: &[Map<String, Value>], errors: &mut Vec<Fi
 }
 
 /// A component with text parameters; `None` when it has no placeholders.
-fn texts(kind: &str, names: &[&str], values: &[String], errors: &mut Vec<FieldError>) -> Option<Value> {
+fn fill_texts(kind: &str, names: &[&str], values: &[String], errors: &mut Vec<FieldError>) -> Option<Value> {
     if !check_count(kind, names.len(), values, errors) || names.is_empty() {
         return None;
     }
@@ -191,11 +195,11 @@ fn placeholders(text: &Value) -> Vec<&str> {
 }
 
 fn is_kind(component: &Value, kind: &str) -> bool {
-    word(&component["type"]) == kind
+    keyword(&component["type"]) == kind
 }
 
 /// Normalizes a keyword of the provider, which uses capitals in definitions and lower case in sends.
-fn word(value: &Value) -> String {
+fn keyword(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_lowercase()
 }
 

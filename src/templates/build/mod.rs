@@ -132,7 +132,7 @@ impl TemplateRequest {
         let components = match &self.form {
             TemplateForm::Simple { header, body, buttons } => definition.fill(header, body, buttons, &mut errors),
             TemplateForm::Components(components) => {
-                definition.compare(components, &mut errors);
+                definition.check_components(components, &mut errors);
                 components.iter().cloned().map(Value::Object).collect()
             }
         };
