@@ -120,14 +120,15 @@ pub async fn show(administrator: Administrator, app: Data<App>, id: PathId<Token
 }
 
 /// The body of `POST /tokens`.
-pub struct TokenNew {
+pub struct TokenCreate {
     name: Name,
     permissions: Permitted,
     allowed_ips: Vec<String>,
     expires_at: Option<DateTime<Utc>>,
 }
 
-fn addresses(fields: &mut Fields<'_>, ranges: Option<Vec<AddressRange>>) -> Option<Vec<String>> {
+/// The ranges as they are stored.
+fn format_ranges(fields: &mut Fields<'_>, ranges: Option<Vec<AddressRange>>) -> Option<Vec<String>> {
     match allowed_ips(&ranges?) {
         Ok(entries) => Some(entries),
         Err(reason) => {
@@ -137,7 +138,7 @@ fn addresses(fields: &mut Fields<'_>, ranges: Option<Vec<AddressRange>>) -> Opti
     }
 }
 
-/// A token must permit something.
+/// Refuses a token without permissions.
 fn require_permission(fields: &mut Fields<'_>, permissions: Option<Permitted>) -> Option<Permitted> {
     if permissions.as_ref().is_some_and(|permitted| permitted.0.is_empty()) {
         fields.refuse("permissions", "must grant at least one permission");
@@ -146,7 +147,7 @@ fn require_permission(fields: &mut Fields<'_>, permissions: Option<Permitted>) -
     permissions
 }
 
-impl Input for TokenNew {
+impl Input for TokenCreate {
     fn name() -> Cow<'static, str> {
         "TokenCreate".into()
     }
@@ -160,7 +161,7 @@ impl Input for TokenNew {
         let permissions = fields.required("permissions");
         let permissions = require_permission(fields, permissions);
         let ranges = fields.list("allowedIps", ALLOWED_IPS_MAX);
-        let allowed_ips = addresses(fields, ranges).unwrap_or_default();
+        let allowed_ips = format_ranges(fields, ranges).unwrap_or_default();
         let expires_at = fields.optional::<FutureTime>("expiresAt").map(|time| time.0);
         Some(Self { name: name?, permissions: permissions?, allowed_ips, expires_at })
     }
@@ -170,19 +171,19 @@ impl Input for TokenNew {
 pub async fn create(
     administrator: Administrator,
     app: Data<App>,
-    body: Body<TokenNew>,
+    body: Body<TokenCreate>,
     once: Idempotency,
 ) -> ApiResult<Confidential<Created<TokenWithKey>>> {
     let company = administrator.company;
-    let TokenNew { name, permissions, allowed_ips, expires_at } = body.0;
+    let TokenCreate { name, permissions, allowed_ips, expires_at } = body.0;
     let create = once.transaction(app.db(company), async |db| {
         if tokens::count(&mut *db, company).await? >= TOKENS_MAX {
-            let many = Conflict::used_by(
+            let limit_reached = Conflict::used_by(
                 "the company has reached its maximum number of tokens",
                 "limit",
                 [("token", TOKENS_MAX)],
             );
-            return Err(Refusal::Conflict(many).into());
+            return Err(Refusal::Conflict(limit_reached).into());
         }
         let new = NewToken { name: &name.0, permissions: permissions.0, allowed_ips, expires_at };
         let (row, key) = tokens::insert(&mut *db, company, new).await?;
@@ -192,9 +193,9 @@ pub async fn create(
 }
 
 /// The body of `PUT /tokens/{tokenId}`.
-pub struct TokenChange(Columns);
+pub struct TokenUpdate(Columns);
 
-impl Input for TokenChange {
+impl Input for TokenUpdate {
     fn name() -> Cow<'static, str> {
         "TokenUpdate".into()
     }
@@ -213,7 +214,7 @@ impl Input for TokenChange {
             columns.set("permissions", json!(permissions.0));
         }
         let ranges = fields.changed_list("allowedIps", ALLOWED_IPS_MAX);
-        if let Some(entries) = addresses(fields, ranges) {
+        if let Some(entries) = format_ranges(fields, ranges) {
             columns.set("allowedIps", entries);
         }
         match fields.patch::<FutureTime>("expiresAt") {
@@ -238,7 +239,7 @@ pub async fn update(
     administrator: Administrator,
     app: Data<App>,
     id: PathId<TokenId>,
-    body: Body<TokenChange>,
+    body: Body<TokenUpdate>,
     once: Idempotency,
 ) -> ApiResult<Json<Token>> {
     let company = administrator.company;
