@@ -388,27 +388,27 @@ fn add_plain<'t, 's, T: Plain>(
     path: &'static str,
     id_name: &str,
     many: &str,
-    is_shown: bool,
+    has_show: bool,
 ) -> &'t mut Table<'s> {
     let one = T::NOUN;
-    let a = plain::with_article("a", one);
+    let a_one = plain::with_article("a", one);
     let (name, names) = (type_name_of(one), type_name_of(many));
     let unique = T::UNIQUE.first().map(|unique| format!("; its {} is unique in the company", unique.field()));
     table
         .at(path)
         .get(format!("list{names}"), plain::list::<T>, format!("List {many}"))
         .describe(format!("Lists the company's {many}, ordered by id."))
-        .post(format!("create{name}"), plain::create::<T>, format!("Create {a}"))
-        .describe(format!("Creates {a}{}.", unique.unwrap_or_default()))
+        .post(format!("create{name}"), plain::create::<T>, format!("Create {a_one}"))
+        .describe(format!("Creates {a_one}{}.", unique.unwrap_or_default()))
         .at(format!("{path}/{{{id_name}}}"));
-    if is_shown {
-        table.get(format!("get{name}"), plain::show::<T>, format!("Get {a}")).describe(format!("Returns {a}."));
+    if has_show {
+        table.get(format!("get{name}"), plain::show::<T>, format!("Get {a_one}")).describe(format!("Returns {a_one}."));
     }
     table
-        .put(format!("update{name}"), plain::update::<T>, format!("Update {a}"))
+        .put(format!("update{name}"), plain::update::<T>, format!("Update {a_one}"))
         .describe("Updates the given fields.".to_owned())
-        .delete(format!("delete{name}"), plain::remove::<T>, format!("Delete {a}"))
-        .describe(format!("Deletes {a}."))
+        .delete(format!("delete{name}"), plain::remove::<T>, format!("Delete {a_one}"))
+        .describe(format!("Deletes {a_one}."))
 }
 
 /// The first segment of a path, with its leading slash.

@@ -7,8 +7,7 @@ use rustls::ClientConfig;
 use rustls::crypto::ring::default_provider;
 use rustls_platform_verifier::ConfigVerifierExt;
 
-/// What the clients created here trust: the system's roots. They are some hundred files and the service has several clients, so they are
-/// read once in a process.
+/// What the clients created here trust: the system's roots. They are some hundred files, so they are read once in a process.
 static TRUST: LazyLock<Result<ClientConfig, rustls::Error>> = LazyLock::new(|| {
     install();
     ClientConfig::with_platform_verifier()
@@ -22,20 +21,20 @@ pub fn install() {
 
 /// A builder for an HTTP client.
 pub fn client() -> reqwest::ClientBuilder {
-    offering(&["h2", "http/1.1"])
+    builder_for(&["h2", "http/1.1"])
 }
 
 /// A builder for an HTTP client that speaks HTTP/1.1 only.
 pub fn http1_client() -> reqwest::ClientBuilder {
-    offering(&["http/1.1"]).http1_only()
+    builder_for(&["http/1.1"]).http1_only()
 }
 
 #[allow(clippy::disallowed_methods)] // The one place.
-fn offering(versions: &[&str]) -> reqwest::ClientBuilder {
+fn builder_for(versions: &[&str]) -> reqwest::ClientBuilder {
     let trust = TRUST.clone();
     let builder = reqwest::Client::builder();
     let Ok(mut config) = trust else {
-        // It meets the same error when it is built, and says so.
+        // Building the client reports the same error.
         return builder;
     };
     config.alpn_protocols = versions.iter().map(|version| version.as_bytes().to_vec()).collect();

@@ -1,6 +1,6 @@
 //! Strict parsing of web addresses. The URL parser is made for browsers and corrects mistakes: it accepts `https:x` and
-//! `https:\\x` as `https://x`, removes line breaks, and accepts almost any text as a host. Such an address leads elsewhere
-//! than its reader expects, or nowhere, and is refused.
+//! `https:\\x` as `https://x`, removes line breaks, and accepts almost any text as a host. Such an address has another
+//! host than its reader expects, or none, and is refused.
 
 use url::{Host, Url};
 
@@ -41,15 +41,15 @@ pub fn parse(text: &str) -> Result<Url, InvalidWebAddress> {
 /// Other letters are already encoded.
 pub fn is_valid_host(host: Host<&str>) -> bool {
     let Host::Domain(name) = host else { return true };
-    // The root may be named.
+    // The DNS root may be named by a final dot.
     let name = name.strip_suffix('.').unwrap_or(name);
     name.len() <= NAME_BYTES_MAX && name.split('.').all(is_label)
 }
 
 fn is_label(label: &str) -> bool {
     let is_bounded = !label.is_empty() && label.len() <= LABEL_BYTES_MAX;
-    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    is_bounded && label.bytes().all(is_letter) && !label.starts_with('-') && !label.ends_with('-')
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    is_bounded && label.bytes().all(is_allowed) && !label.starts_with('-') && !label.ends_with('-')
 }
 
 #[cfg(test)]
@@ -57,10 +57,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_begins_as_it_is_read_and_names_a_host_that_can_exist() {
+    fn only_an_address_with_a_scheme_and_a_possible_host_is_valid() {
         let long = |label: usize| format!("https://{}.example/", "a".repeat(label));
         let labels = |count: usize| format!("https://{}", vec!["a"; count].join("."));
-        for good in [
+        for valid in [
             "https://example.com",
             "HTTP://Example.COM:8080/a b?c=d#e",
             " https://example.com/ ",
@@ -75,9 +75,9 @@ mod tests {
             &long(63),
             &labels(127),
         ] {
-            assert!(parse(good).is_ok(), "{good}");
+            assert!(parse(valid).is_ok(), "{valid}");
         }
-        for (bad, why) in [
+        for (invalid, why) in [
             ("", InvalidWebAddress::Scheme),
             ("example.com", InvalidWebAddress::Scheme),
             ("https:x", InvalidWebAddress::Scheme),
@@ -111,7 +111,7 @@ mod tests {
             (&long(64), InvalidWebAddress::Host),
             (&labels(128), InvalidWebAddress::Host),
         ] {
-            assert_eq!(parse(bad).map(|url| url.to_string()), Err(why), "{bad:?}");
+            assert_eq!(parse(invalid).map(|url| url.to_string()), Err(why), "{invalid:?}");
         }
     }
 }

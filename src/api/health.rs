@@ -127,7 +127,7 @@ pub async fn ready(app: Data<App>) -> DocumentedResponse<Readiness> {
 impl Readiness {
     /// Before the service can serve: no component is ready yet.
     pub fn starting() -> Self {
-        let no = word(false);
+        let no = ready_word(false);
         Self {
             status: "starting",
             parts: ReadyParts { database: no, journal: no, persister: no, accepting: no },
@@ -146,21 +146,21 @@ impl Readiness {
         Self {
             status: match (is_stopping, is_served, reasons.is_empty()) {
                 (true, _, _) => "stopping",
-                (false, false, _) => word(false),
+                (false, false, _) => ready_word(false),
                 (false, true, false) => "degraded",
-                (false, true, true) => word(true),
+                (false, true, true) => ready_word(true),
             },
             parts: ReadyParts {
-                database: word(!active.iter().any(|active| active.condition == Condition::Database)),
-                journal: word(has_room),
-                persister: word(store.log.queue().is_up() && has_lease),
-                accepting: word(!is_stopping),
+                database: ready_word(!active.iter().any(|active| active.condition == Condition::Database)),
+                journal: ready_word(has_room),
+                persister: ready_word(store.log.queue().is_up() && has_lease),
+                accepting: ready_word(!is_stopping),
             },
             reasons,
         }
     }
 
-    /// The reasons that hold at this moment; the others were observed.
+    /// The reasons that are determined here; the others are recorded conditions.
     fn own_reasons(app: &App, is_stopping: bool) -> impl Iterator<Item = ReadinessReason> {
         let store = app.engine.store();
         let reasons = [
@@ -191,6 +191,6 @@ fn reason(reason: &'static str, message: &'static str, since: Option<DateTime<Ut
     ReadinessReason { reason, message, since: since.map(Timestamp) }
 }
 
-fn word(good: bool) -> &'static str {
-    if good { "ready" } else { "not ready" }
+fn ready_word(is_ready: bool) -> &'static str {
+    if is_ready { "ready" } else { "not ready" }
 }

@@ -14,7 +14,7 @@ use super::{FileKind, unsupported};
 
 const PRODUCT: &str = "whatsapp";
 
-/// Follows our id of a message in what the provider returns with the statuses of the text after its file.
+/// Follows our id of a message in the callback data of the text after its file.
 pub const TEXT_SUFFIX: &str = " text";
 
 pub(super) async fn send(
@@ -58,7 +58,7 @@ async fn send_file(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery
         }
     };
     let body = message.body.as_deref().unwrap_or_default();
-    // No number, so that its statuses do not name the message: they would say that the file has left.
+    // Not the id alone, so that the statuses of the text do not name the message: they would stand for the file.
     post(graph, delivery, format!("{}{TEXT_SUFFIX}", message.id), Content::Text { text: Text { body } }).await?;
     Ok(accepted)
 }

@@ -9,8 +9,8 @@ use actix_web::body::{BodySize, BoxBody, MessageBody};
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-/// Bytes that may be written and not yet sent: a message of the longest text, and some frames. The queue of the framework
-/// holds 32 frames, which may be 4 MiB.
+/// Bytes that may be written and not yet sent: room for the longest text and some short frames. The queue of
+/// the framework holds 32 frames, which may be 4 MiB.
 const UNSENT_BYTES_MAX: u64 = 64 * 1024;
 
 /// The bytes of a socket, as written and as sent. Clones share the same state.
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[actix_web::test]
-    async fn a_reader_who_takes_nothing_is_written_no_more_than_the_window() {
+    async fn to_a_reader_who_reads_nothing_no_more_than_the_window_is_written() {
         let window = Window::default();
         let total = UNSENT_BYTES_MAX + 10;
         let mut body =
@@ -99,7 +99,7 @@ mod tests {
         assert!(window.wait_for_room().now_or_never().is_none());
         let sent = poll_fn(|cx| Pin::new(&mut body).poll_next(cx)).await;
         assert!(sent.is_some_and(|sent| sent.is_ok()));
-        assert!(window.wait_for_room().now_or_never().is_some(), "all of it was taken");
+        assert!(window.wait_for_room().now_or_never().is_some(), "all of it was read");
         window.add_written(UNSENT_BYTES_MAX as usize);
         assert!(window.wait_for_room().now_or_never().is_none());
         drop(body);
