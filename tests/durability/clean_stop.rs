@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::{join, join_all};
 
-use crate::load::{Conversation, Going};
+use crate::load::{Conversation, LoadProgress};
 use crate::process::{Process, data_folder, run, with_database};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, eventually};
@@ -23,16 +23,16 @@ async fn sigterm_under_load_flushes_everything_and_the_next_start_replays_nothin
     for number in 0..6 {
         conversations.push(Conversation::begin(&api, &company, &format!("visitor-{number}")).await);
     }
-    let going = conversations.iter_mut().map(|conversation| {
+    let talk = conversations.iter_mut().map(|conversation| {
         let (api, company) = (&api, &company);
-        async move { conversation.step(api, company, Arc::new(Going::default())).await }
+        async move { conversation.run(api, company, Arc::new(LoadProgress::default())).await }
     });
     let stopped = async {
         // In the middle of the load: a hundred messages are there, and more are on their way.
         eventually("the load runs", || async { api.get("/messages").await.body["meta"]["hasMore"] == true }).await;
         process.terminate();
     };
-    join(stopped, join_all(going)).await;
+    join(stopped, join_all(talk)).await;
     assert_eq!(process.wait().code(), Some(0));
     assert!(process.log().contains("stopped; all changes are written"), "{}", process.log());
 

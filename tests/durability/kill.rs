@@ -9,7 +9,7 @@ use hotline_persistence::tables::reports;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::load::{Conversation, Going};
+use crate::load::{Conversation, LoadProgress};
 use crate::process::{Process, with_database};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, Reply, check_events, check_plain_events, eventually};
@@ -73,15 +73,15 @@ async fn what_was_answered_survives_kills_at_random_moments() {
     let board = api.post("/crm/boards", json!({"name": "Sales"})).await.data(201)["id"].clone();
 
     for round in 0..kills() {
-        let going = Arc::new(Going::default());
-        let talk = conversations.iter_mut().map(|conversation| conversation.step(&api, &company, going.clone()));
+        let progress = Arc::new(LoadProgress::default());
+        let talk = conversations.iter_mut().map(|conversation| conversation.run(&api, &company, progress.clone()));
         // The moment differs from round to round and from run to run: that is what is tested.
         let answered = rand::random_range(ANSWERED_BEFORE);
         let moment = BETWEEN_ANSWERS.mul_f64(rand::random());
         let changed = AtomicUsize::new(0);
         let killed = async {
             let is_enough =
-                || going.answered.load(Ordering::Acquire) >= answered && changed.load(Ordering::Acquire) > 0;
+                || progress.answered.load(Ordering::Acquire) >= answered && changed.load(Ordering::Acquire) > 0;
             eventually("so much is answered", || async { is_enough() }).await;
             tokio::time::sleep(moment).await;
             process.kill();

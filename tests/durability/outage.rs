@@ -1,4 +1,4 @@
-//! The database goes away for a while.
+//! The database is unavailable for a while.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,12 +8,12 @@ use hotline::service::Service;
 use hotline_postgres::{Cluster, ClusterOptions};
 use serde_json::json;
 
-use crate::load::{Conversation, Going};
+use crate::load::{Conversation, LoadProgress};
 use crate::support::service::TestOptions;
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, Reply, check_events, eventually};
 
-/// What is answered to each conversation while PostgreSQL is stopped: with KILLS_LONG more, as `make kills` has it.
+/// Responses to each conversation while PostgreSQL is stopped: more with KILLS_LONG, which `make kills` sets.
 fn answered_meanwhile() -> usize {
     if std::env::var_os("KILLS_LONG").is_some() { 1_000 } else { 60 }
 }
@@ -21,7 +21,7 @@ fn answered_meanwhile() -> usize {
 const CONVERSATIONS: usize = 8;
 
 #[actix_web::test]
-async fn hot_conversations_go_on_while_postgres_is_stopped_and_nothing_is_lost() {
+async fn hot_conversations_continue_while_postgres_is_stopped_and_nothing_is_lost() {
     let folder = prepared_folder();
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
     let db = hotline_persistence::pool::connect(cluster.connect_options());
@@ -34,20 +34,20 @@ async fn hot_conversations_go_on_while_postgres_is_stopped_and_nothing_is_lost()
         conversations.push(Conversation::begin(&api, &company, &format!("visitor-{number}")).await);
     }
 
-    let going = Arc::new(Going::default());
-    let talk = conversations.iter_mut().map(|conversation| conversation.step(&api, &company, going.clone()));
+    let progress = Arc::new(LoadProgress::default());
+    let talk = conversations.iter_mut().map(|conversation| conversation.run(&api, &company, progress.clone()));
     let outage = async {
         cluster.stop().await.expect("PostgreSQL stops");
-        let before = going.answered.load(Ordering::Acquire);
+        let before = progress.answered.load(Ordering::Acquire);
         let mut lists_refused = 0;
-        while going.answered.load(Ordering::Acquire) < before + answered_meanwhile() * CONVERSATIONS {
+        while progress.answered.load(Ordering::Acquire) < before + answered_meanwhile() * CONVERSATIONS {
             for list in ["/tickets", "/messages", "/contacts", "/channels"] {
                 let reply = api.get(list).await;
                 reply.error(503, "ERR_API_UNAVAILABLE");
                 assert!(reply.headers.contains_key("retry-after"), "{list}: no Retry-After");
                 lists_refused += 1;
             }
-            // A hot ticket is asked, not looked up, so a balancer must not take the service out.
+            // Hot tickets need no database, so a load balancer must keep the service.
             let ready = readiness(&api).await;
             assert_eq!(ready.status, 200, "{}", ready.body);
             assert_eq!(ready.body["parts"]["journal"], "ready", "{}", ready.body);
@@ -59,15 +59,15 @@ async fn hot_conversations_go_on_while_postgres_is_stopped_and_nothing_is_lost()
             assert_eq!(ready.status, 200, "{}", ready.body);
             assert_eq!(ready.body["status"], "degraded", "{}", ready.body);
             let reasons = ready.body["reasons"].as_array().expect("reasons");
-            let outage = reasons.iter().find(|reason| reason["reason"] == "database");
-            assert!(outage.is_some_and(|outage| outage["since"].is_string()), "{}", ready.body);
-            assert!(outage.is_some_and(|outage| outage["message"] == "database does not respond"), "{}", ready.body);
+            let reason = reasons.iter().find(|reason| reason["reason"] == "database");
+            assert!(reason.is_some_and(|reason| reason["since"].is_string()), "{}", ready.body);
+            assert!(reason.is_some_and(|reason| reason["message"] == "database does not respond"), "{}", ready.body);
         }
         assert!(lists_refused > 0);
         let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL is back");
         eventually("lists are served again", || async { api.get("/tickets").await.status == 200 }).await;
         eventually("it is ready again", || async { readiness(&api).await.body["status"] == "ready" }).await;
-        going.is_over.store(true, Ordering::Release);
+        progress.must_end.store(true, Ordering::Release);
         cluster
     };
     let (cluster, _) = join(outage, join_all(talk)).await;
@@ -76,9 +76,9 @@ async fn hot_conversations_go_on_while_postgres_is_stopped_and_nothing_is_lost()
         assert!(conversation.unknown.is_empty(), "not answered: {:?}", conversation.unknown);
         conversation.check(&api).await;
     }
-    let said: usize = conversations.iter().map(|conversation| conversation.kept.len()).sum();
-    let closed: usize = conversations.iter().map(|conversation| conversation.changed.closed).sum();
-    println!("{said} messages and {closed} closings were answered around the outage");
+    let sent: usize = conversations.iter().map(|conversation| conversation.acknowledged.len()).sum();
+    let closed: usize = conversations.iter().map(|conversation| conversation.changes.closed).sum();
+    println!("{sent} messages and {closed} closings were answered around the outage");
     assert!(closed > CONVERSATIONS, "the conversations stood still");
     let log = service.app.engine.store().log.clone();
     service.stop().await.expect("a clean stop");
@@ -112,11 +112,11 @@ async fn a_hot_ticket_is_shown_while_postgres_is_stopped_and_a_new_conversation_
     let ticket = api.get(&format!("/messages/jobs/{job}")).await.data(200)["ticketId"].clone();
 
     cluster.stop().await.expect("PostgreSQL stops");
-    // Closed while the database is away; the next send opens another one, without asking it.
+    // Closed while the database is unavailable; the next send opens another ticket without it.
     api.post(&format!("/tickets/{ticket}/close"), json!({})).await.data(200);
     api.post("/messages", send).await.data(202);
     assert_eq!(api.get(&format!("/tickets/{ticket}")).await.data(200)["status"], "closed");
-    // A number nobody remembers needs the database; nothing is changed.
+    // A number that is not in memory needs the database; nothing is changed.
     let stranger = json!({"channelId": company.phone, "number": "5511900000009", "type": "text", "body": "hello"});
     api.post("/messages", stranger).await.error(503, "ERR_API_UNAVAILABLE");
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::kept::Kept;
 use super::{Expected, STATE, check, files, fixtures, rows, seen};
-use crate::load::{Conversation, Going};
+use crate::load::{Conversation, LoadProgress};
 use crate::process::{command, hotline, is_other_binary};
 use crate::support::form::Form;
 use crate::support::{Api, Company, Reply, eventually};
@@ -132,18 +132,18 @@ async fn talk(api: &Api, company: &Company) -> HashMap<String, i64> {
     let names = (0..CONVERSATIONS).map(|number| format!("visitor-{number}"));
     let beginnings = names.map(async |name| Conversation::begin(api, company, &name).await);
     let mut conversations = join_all(beginnings).await;
-    let going = Arc::new(Going::default());
-    let talk = conversations.iter_mut().map(|conversation| conversation.step(api, company, going.clone()));
+    let progress = Arc::new(LoadProgress::default());
+    let talk = conversations.iter_mut().map(|conversation| conversation.run(api, company, progress.clone()));
     let ended = async {
-        let is_enough = || going.answered.load(Ordering::Acquire) >= ANSWERS;
+        let is_enough = || progress.answered.load(Ordering::Acquire) >= ANSWERS;
         eventually("so much is answered", || async { is_enough() }).await;
-        going.is_over.store(true, Ordering::Release);
+        progress.must_end.store(true, Ordering::Release);
     };
     join(ended, join_all(talk)).await;
     let mut kept = HashMap::new();
     for conversation in conversations {
         conversation.check(api).await;
-        kept.extend(conversation.kept);
+        kept.extend(conversation.acknowledged);
     }
     kept
 }

@@ -10,7 +10,7 @@ use hotline::telemetry::states::Condition;
 use serde_json::json;
 
 use super::link::Link;
-use crate::load::{Conversation, Going};
+use crate::load::{Conversation, LoadProgress};
 use crate::process::{Process, data_folder, serving};
 use crate::support::service::TestOptions;
 use crate::support::{Api, Company, TestDatabase, check_events, eventually, patience};
@@ -52,11 +52,11 @@ async fn forget_while_they_talk(moment: Moment) {
         conversations.push(Conversation::begin(&api, &company, &format!("visitor-{number}")).await);
     }
 
-    let going = Arc::new(Going::default());
-    let talk = conversations.iter_mut().map(|conversation| conversation.step(&api, &company, going.clone()));
+    let progress = Arc::new(LoadProgress::default());
+    let talk = conversations.iter_mut().map(|conversation| conversation.run(&api, &company, progress.clone()));
     let log = service.app.engine.store().log.clone();
     let forgetting = async {
-        eventually("they talk", || async { going.answered.load(Ordering::Acquire) > CONVERSATIONS * 10 }).await;
+        eventually("they talk", || async { progress.answered.load(Ordering::Acquire) > CONVERSATIONS * 10 }).await;
         match moment {
             Moment::Any => link.forget(),
             Moment::WithinCopy => link.forget_within("copy messages"),
@@ -73,7 +73,7 @@ async fn forget_while_they_talk(moment: Moment) {
         // In any other moment the writer may be back before that is certain.
         assert!(was_reported || moment == Moment::Any, "no `database does not respond` in {took:?}");
         eventually("lists are served again", || async { api.get("/tickets").await.status == 200 }).await;
-        going.is_over.store(true, Ordering::Release);
+        progress.must_end.store(true, Ordering::Release);
         took
     };
     let (took, _) = join(forgetting, join_all(talk)).await;
