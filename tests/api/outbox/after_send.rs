@@ -33,7 +33,7 @@ async fn transfer_and_closing_follow_the_hand_over_and_not_before() {
     assert_eq!(office.ticket(&ticket).await["status"], "open");
     assert!(office.events(&ticket).await.is_empty());
     office.provider.always("1401", Answer::Accept);
-    office.becomes(&job, "sent").await;
+    office.wait_for_status(&job, "sent").await;
     // In the same entry of the log as the status.
     let closed = office.ticket(&ticket).await;
     assert_eq!(closed["status"], "closed");
@@ -50,7 +50,7 @@ async fn nothing_follows_a_message_that_failed() {
     office.provider.next("1402", [Answer::refuse(400, 131_047, "Re-engagement message")]);
     let body = json!({"channelId": channel, "number": number(1), "type": "text", "body": "x", "closeTicket": true});
     let job = office.send(body).await;
-    let ticket = office.becomes(&job, "failed").await["ticketId"].clone();
+    let ticket = office.wait_for_status(&job, "failed").await["ticketId"].clone();
     assert_eq!(office.ticket(&ticket).await["status"], "open");
     assert!(office.events(&ticket).await.is_empty());
     office.close().await;
@@ -68,7 +68,7 @@ async fn what_has_become_impossible_meanwhile_is_left_out() {
     // Somebody is faster.
     office.app.api.post(&format!("/tickets/{ticket}/close"), json!({})).await.data(200);
     office.provider.always("1403", Answer::Accept);
-    office.becomes(&job, "sent").await;
+    office.wait_for_status(&job, "sent").await;
     assert_eq!(office.events(&ticket).await, ["closed"]);
     assert_eq!(office.ticket(&ticket).await["queue"], json!(null));
     office.close().await;
@@ -86,7 +86,7 @@ async fn each_of_several_messages_has_its_own_followers_in_their_order() {
     }
     office.provider.always("1404", Answer::Accept);
     for job in &jobs {
-        office.becomes(job, "sent").await;
+        office.wait_for_status(job, "sent").await;
     }
     let ticket = office.job(&jobs[0]).await["ticketId"].clone();
     assert_eq!(office.ticket(&ticket).await["queue"]["id"], json!(company.support));
@@ -114,7 +114,7 @@ async fn a_ticket_that_was_not_in_memory_knows_what_follows() {
     eventually("the ticket makes room", || async { engine.hot().0 == 0 }).await;
     office.provider.always("1405", Answer::Accept);
     office.provider.release();
-    office.becomes(&job, "sent").await;
+    office.wait_for_status(&job, "sent").await;
     assert_eq!(office.ticket(&ticket).await["status"], "closed");
     office.close().await;
 }

@@ -84,12 +84,12 @@ async fn an_echo_before_the_answer_and_after_it_is_that_of_our_message() {
         let foreign = json!({"mid": "m_other", "text": "typed meanwhile"});
         assert!(conversation.echo(&office, foreign).await, "{kind:?}");
         office.provider.release();
-        office.becomes(&job, "sent").await;
+        office.wait_for_status(&job, "sent").await;
         assert!(!conversation.echo(&office, json!({"mid": "m_1", "text": "hello you"})).await);
         let delivered = events::delivered(&["m_1"], chrono::Utc::now().timestamp_millis());
         let call = conversation.page.tells(PSID, chrono::Utc::now().timestamp_millis(), vec![delivered]);
         conversation.channel.told(&office.app.api, &call).await;
-        office.becomes(&job, "delivered").await;
+        office.wait_for_status(&job, "delivered").await;
         // The same text once more, typed in the app.
         assert!(conversation.echo(&office, json!({"mid": "m_typed", "text": "hello you"})).await);
         let said = conversation.said(&office).await;
@@ -107,7 +107,7 @@ async fn of_a_message_whose_answer_was_lost_no_echo_is_shown() {
         let account = conversation.channel.account.clone();
         office.provider.next(&account, [Answer::Lost]);
         let job = conversation.send(&office, "hello").await;
-        office.becomes(&job, "sent").await;
+        office.wait_for_status(&job, "sent").await;
         let accepted = office.provider.accepted(&account);
         assert!(accepted.len() >= 2, "the answer was lost");
         for call in &accepted {
@@ -125,7 +125,7 @@ async fn a_refused_message_may_be_typed_in_the_app() {
     let conversation = Conversation::begin(&office, Instagram).await;
     office.provider.next(&conversation.channel.account, [Answer::refuse(400, 10, "outside of the allowed window")]);
     let job = conversation.send(&office, "hello").await;
-    office.becomes(&job, "failed").await;
+    office.wait_for_status(&job, "failed").await;
     assert!(conversation.echo(&office, json!({"mid": "m_typed", "text": "hello"})).await);
     office.close().await;
 }
@@ -151,7 +151,7 @@ async fn a_file_and_the_text_after_it_have_echoes_of_their_own() {
             assert!(!conversation.echo(&office, echo.clone()).await, "{kind:?}: {echo}");
         }
         office.provider.release();
-        office.becomes(&job, "sent").await;
+        office.wait_for_status(&job, "sent").await;
         for echo in &echoes {
             assert!(!conversation.echo(&office, echo.clone()).await, "{kind:?}: {echo}");
         }

@@ -35,7 +35,7 @@ async fn whatever_may_work_later_is_tried_again_until_it_does() {
         let (before, to) = (office.provider.calls("1201").len(), number(index));
         office.provider.next("1201", [answer.clone(), answer]);
         let job = office.text(channel, &to, kind).await;
-        office.becomes(&job, "sent").await;
+        office.wait_for_status(&job, "sent").await;
         let calls = office.provider.calls("1201").split_off(before);
         assert_eq!(calls.len(), 3, "{kind}: {calls:#?}");
         assert!(calls.iter().all(|call| call.to == to && call.text() == kind), "{kind}: {calls:#?}");
@@ -52,7 +52,7 @@ async fn what_gets_no_answer_in_time_is_tried_again_until_it_does() {
         let (before, to) = (office.provider.calls("1208").len(), number(index));
         office.provider.next("1208", [answer.clone(), answer]);
         let job = office.text(channel, &to, kind).await;
-        office.becomes(&job, "sent").await;
+        office.wait_for_status(&job, "sent").await;
         let calls = office.provider.calls("1208").split_off(before);
         assert!(calls.len() >= 3, "{kind}: {calls:#?}");
         assert!(calls.iter().all(|call| call.to == to && call.text() == kind), "{kind}: {calls:#?}");
@@ -66,9 +66,9 @@ async fn a_message_that_failed_is_in_reports_once() {
     let channel = office.phone("1207").await;
     office.provider.next("1207", [Answer::refuse(400, 131_026, "Message undeliverable")]);
     let failed = office.text(channel, &number(1), "one").await;
-    office.becomes(&failed, "failed").await;
+    office.wait_for_status(&failed, "failed").await;
     let sent = office.text(channel, &number(2), "two").await;
-    office.becomes(&sent, "sent").await;
+    office.wait_for_status(&sent, "sent").await;
     let reply = office.app.api.get("/reports/messages?groupBy=channel").await;
     let expected = json!([{"key": channel, "label": "1207", "inbound": 0, "outbound": 2, "failed": 1}]);
     assert_eq!(reply.data(200), &expected);
@@ -82,7 +82,7 @@ async fn a_message_whose_taking_was_not_answered_is_sent_again() {
     let channel = office.phone("1206").await;
     office.provider.next("1206", [Answer::Lost]);
     let job = office.text(channel, &number(1), "once more").await;
-    office.becomes(&job, "sent").await;
+    office.wait_for_status(&job, "sent").await;
     assert!(office.provider.accepted_count("1206") >= 2);
     office.close().await;
 }
@@ -94,16 +94,16 @@ async fn what_the_provider_refuses_fails_with_its_code_and_the_next_message_goes
     office.provider.next("1202", [Answer::refuse(400, 131_026, "Message undeliverable"), Answer::Accept]);
     let refused = office.text(channel, &number(1), "one").await;
     let taken = office.text(channel, &number(1), "two").await;
-    let message = office.becomes(&refused, "failed").await;
+    let message = office.wait_for_status(&refused, "failed").await;
     assert_eq!(message["error"], json!({"code": "131026", "message": "Message undeliverable"}));
     assert_eq!((&message["sentAt"], &message["deliveredAt"]), (&json!(null), &json!(null)));
     assert_eq!(office.job(&refused).await["error"]["code"], "131026");
-    office.becomes(&taken, "sent").await;
+    office.wait_for_status(&taken, "sent").await;
     assert_eq!(office.provider.calls("1202").len(), 2, "a refused message is not tried again");
     // Without a code of the provider's, the status is the code.
     office.provider.next("1202", [Answer::status(404)]);
     let lost = office.text(channel, &number(1), "three").await;
-    assert_eq!(office.becomes(&lost, "failed").await["error"]["code"], "404");
+    assert_eq!(office.wait_for_status(&lost, "failed").await["error"]["code"], "404");
     office.close().await;
 }
 
@@ -119,12 +119,12 @@ async fn a_message_is_given_up_when_its_time_is_over() {
     office.provider.called_times("1203", office.provider.calls("1203").len() + 3).await;
     assert_eq!(office.job(&job).await["status"], "queued", "given up too early");
     clock::advance(Duration::from_millis(1));
-    let message = office.becomes(&job, "failed").await;
+    let message = office.wait_for_status(&job, "failed").await;
     assert_eq!(message["error"]["code"], "ERR_GIVEN_UP");
     // One that comes later has its own time.
     office.provider.always("1203", Answer::Accept);
     let next = office.text(channel, &number(1), "later").await;
-    office.becomes(&next, "sent").await;
+    office.wait_for_status(&next, "sent").await;
     office.close().await;
 }
 
@@ -137,12 +137,12 @@ async fn a_paced_recipient_waits_as_long_as_told_and_alone() {
     office.provider.called_times("1204", 1).await;
     let behind = office.text(channel, &number(1), "behind").await;
     let other = office.text(channel, &number(2), "other").await;
-    office.becomes(&other, "sent").await;
+    office.wait_for_status(&other, "sent").await;
     // Another waits for as long as the provider says.
     office.provider.next("1204", [told_to_wait(131_056, 2)]);
     let begin = Instant::now();
     let soon = office.text(channel, &number(3), "soon").await;
-    office.becomes(&soon, "sent").await;
+    office.wait_for_status(&soon, "sent").await;
     let calls = office.provider.calls("1204");
     let order: Vec<&str> = calls.iter().map(|call| call.text()).collect();
     assert_eq!(order, ["slowed", "other", "soon", "soon"]);
@@ -173,7 +173,7 @@ async fn a_paced_channel_waits_as_long_as_told_and_as_a_whole() {
         jobs
     };
     for job in others.iter().chain([&slowed]) {
-        office.becomes(job, "sent").await;
+        office.wait_for_status(job, "sent").await;
     }
     let early = office.provider.calls("1205").iter().filter(|call| call.at - begin < Duration::from_secs(2)).count();
     assert_eq!(early, 1, "tries within the pause");
@@ -188,7 +188,7 @@ async fn whatever_pause_a_provider_names_a_message_is_tried_before_it_is_given_u
     for (index, seconds) in [LONG_S, u64::MAX].into_iter().enumerate() {
         office.provider.next("1208", [told_to_wait(131_056, seconds)]);
         let job = office.text(channel, &number(index), "slowed").await;
-        office.becomes(&job, "sent").await;
+        office.wait_for_status(&job, "sent").await;
     }
     assert_eq!(office.provider.calls("1208").len(), 4);
     // A channel waits as it is asked to, for an hour at most.
@@ -221,11 +221,11 @@ async fn whatever_a_provider_answers_can_be_stored_and_a_message_it_took_is_sent
     for (index, name) in names.iter().enumerate() {
         office.provider.next("1207", [Answer::Named(name.clone())]);
         let job = office.text(channel, &number(index), "hello").await;
-        office.becomes(&job, "sent").await;
+        office.wait_for_status(&job, "sent").await;
     }
     office.provider.next("1207", [Answer::refuse(400, 131_026, "un\0deliverable")]);
     let job = office.text(channel, &number(names.len()), "hello").await;
-    office.becomes(&job, "failed").await;
+    office.wait_for_status(&job, "failed").await;
     // Lists of another company are answered, and what waited for the tables is in them.
     other.get("/tickets").await.data(200);
     assert_eq!(office.app.api.all("/tickets").await.len(), names.len() + 1);

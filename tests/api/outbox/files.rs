@@ -103,7 +103,7 @@ async fn a_text_that_fails_after_it_was_accepted_is_shown_and_its_file_has_arriv
     let phone = Phone { id: "1708".to_owned(), number: "15550001708".to_owned() };
     let voice = form(sound.id).file("v.ogg", "audio/ogg", OPUS).text("body", "the caption");
     let job = office.send_file(voice).await;
-    office.becomes(&job, "sent").await;
+    office.wait_for_status(&job, "sent").await;
     let calls = office.provider.accepted("1708");
     let now = chrono::Utc::now().timestamp();
     let report = async |call: &Call, mut status: Value| {
@@ -149,7 +149,7 @@ async fn a_file_that_was_accepted_is_not_sent_again_after_a_restart() {
     let app = app.restarted(&TestOptions::default(), accept).await;
     let office = Office { app, provider };
     for (job, account) in jobs.iter().zip(["1706", "1707"]) {
-        office.becomes(job, "sent").await;
+        office.wait_for_status(job, "sent").await;
         let taken = office.provider.accepted(account);
         assert_eq!((taken.len(), captions(&taken[1..])), (2, 1), "{account}: its file, and then its text");
         let job = office.job(job).await;
@@ -178,7 +178,7 @@ async fn a_text_that_follows_its_file_is_sent_like_any_other_and_the_file_once()
     for (account, form) in [("1704", voice), ("1705", to_page.file("a.png", "", PNG))] {
         office.provider.next(account, [Answer::Accept, later(), later()]);
         let job = office.send_file(form.text("body", "the caption")).await;
-        let shown = office.becomes(&job, "sent").await;
+        let shown = office.wait_for_status(&job, "sent").await;
         let calls = office.provider.calls(account);
         assert_eq!((calls.len(), captions(&calls)), (4, 3), "{account}: one file, and its text until it is taken");
         let taken = office.provider.accepted(account);
@@ -189,7 +189,7 @@ async fn a_text_that_follows_its_file_is_sent_like_any_other_and_the_file_once()
     office.provider.next("1704", [Answer::Accept, Answer::refuse(400, 131_026, "undeliverable")]);
     let voice = form(sound).file("v.ogg", "audio/ogg", OPUS).text("body", "the caption");
     let job = office.send_file(voice).await;
-    assert_eq!(office.becomes(&job, "failed").await["error"]["code"], "131026");
+    assert_eq!(office.wait_for_status(&job, "failed").await["error"]["code"], "131026");
     assert_eq!(office.provider.calls("1704").len(), 6);
     office.close().await;
 }

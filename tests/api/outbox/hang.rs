@@ -78,7 +78,7 @@ async fn all_arrive(office: Office, sent: usize) {
     let well = office.provider.accepted("1302");
     let texts: Vec<String> = well.iter().map(|call| call.text().to_owned()).collect();
     assert_eq!(texts, (0..sent).map(|message| message.to_string()).collect::<Vec<_>>());
-    office.becomes_all_sent().await;
+    office.wait_until_all_sent().await;
     office.close().await;
 }
 

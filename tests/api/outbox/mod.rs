@@ -1,4 +1,4 @@
-//! What was accepted reaches its channel's provider: in order, at its pace, whatever the provider says to it.
+//! Accepted messages reach their channel's provider: in order, at its pace, whatever it answers.
 
 mod after_send;
 mod echoes;
@@ -36,7 +36,7 @@ pub struct Office {
     pub provider: Provider,
 }
 
-/// As fast as it goes, and what fails or gets no answer is tried again at once.
+/// Without rate limits, and with immediate retries.
 pub fn fast() -> SendingOptions {
     SendingOptions {
         per_second: 0,
@@ -88,7 +88,7 @@ impl Office {
         row
     }
 
-    /// Sends a text to a number; answers the job's id.
+    /// Sends a text to a number; returns the job's id.
     async fn text(&self, channel: ChannelId, number: &str, body: &str) -> String {
         self.send(json!({"channelId": channel, "number": number, "type": "text", "body": body})).await
     }
@@ -108,14 +108,14 @@ impl Office {
         self.app.api.get(&format!("/messages/{id}")).await.data(200).clone()
     }
 
-    /// Waits until a job has this status.
-    async fn becomes(&self, job: &str, status: &str) -> Value {
+    /// Waits until a job has this status; returns its message.
+    async fn wait_for_status(&self, job: &str, status: &str) -> Value {
         eventually(&format!("{job} is {status}"), || async { self.job(job).await["status"] == status }).await;
         self.message(job).await
     }
 
-    /// Waits until no message waits any more, and each that was sent has the provider's id.
-    async fn becomes_all_sent(&self) {
+    /// Waits until every message is sent, and checks that each has the provider's id.
+    async fn wait_until_all_sent(&self) {
         eventually("nothing waits", || async {
             self.app.api.get("/messages?status=queued").await.data(200) == &json!([])
         })
@@ -136,7 +136,7 @@ impl Office {
     }
 }
 
-/// A number like no other.
+/// A different number for each index.
 pub fn number(index: usize) -> String {
     format!("55119{index:08}")
 }

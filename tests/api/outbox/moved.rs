@@ -49,9 +49,9 @@ async fn a_company_that_cannot_move_keeps_no_other_one_and_goes_on_sending() {
 
     office.provider.always("1901", Answer::Accept);
     office.provider.release();
-    office.becomes(&first, "sent").await;
+    office.wait_for_status(&first, "sent").await;
     let second_job = office.text(channel, &number(2), "second").await;
-    office.becomes(&second_job, "sent").await;
+    office.wait_for_status(&second_job, "sent").await;
     assert_eq!(office.provider.accepted_count("1901"), 2, "each once");
     second.stop().await.expect("a clean stop");
     office.close().await;
@@ -83,7 +83,7 @@ async fn a_company_that_moves_has_each_message_sent_once() {
     })
     .await;
     for job in &jobs {
-        office.becomes(job, "sent").await;
+        office.wait_for_status(job, "sent").await;
     }
     assert_eq!(office.provider.accepted_count("1902"), MESSAGES, "each once");
     second.stop().await.expect("a clean stop");

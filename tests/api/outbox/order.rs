@@ -43,7 +43,7 @@ async fn every_ticket_keeps_its_order_while_the_provider_stumbles() {
         assert_eq!(texts, expected);
     }
     for job in jobs.iter().flatten() {
-        let message = office.becomes(job, "sent").await;
+        let message = office.wait_for_status(job, "sent").await;
         assert!(message["sentAt"].is_string() && message["error"].is_null(), "{message}");
     }
     let named: i64 = sqlx::query_scalar(

@@ -62,6 +62,6 @@ async fn what_waits_for_a_contact_is_sent_to_the_number_that_they_have_then() {
     is_called(&office, "2402", &number(2), 1).await;
     office.provider.always("2402", Answer::Accept);
     assert_eq!(office.provider.accepts("2402", 1).await[0].to, number(2));
-    office.becomes(&job, "sent").await;
+    office.wait_for_status(&job, "sent").await;
     office.close().await;
 }

@@ -80,13 +80,13 @@ async fn who_has_read_a_message_before_its_answer_came_has_read_it() {
     let job = office.reply(channel.id, contact, json!({"type": "text", "body": "hello"})).await;
     office.provider.called_times("1608", 1).await;
     let read_ms = chrono::Utc::now().timestamp_millis() + 1;
-    office.becomes(&job, "sent").await;
+    office.wait_for_status(&job, "sent").await;
     let page = Page { object: "page", id: "1608".to_owned() };
     told(&office, &channel.public_key, &page.tells("psid-7", read_ms, vec![events::read(read_ms)])).await;
-    office.becomes(&job, "read").await;
+    office.wait_for_status(&job, "read").await;
     // What was written after it is not read.
     let next = office.reply(channel.id, contact, json!({"type": "text", "body": "again"})).await;
-    office.becomes(&next, "sent").await;
+    office.wait_for_status(&next, "sent").await;
     told(&office, &channel.public_key, &page.tells("psid-7", read_ms, vec![events::read(read_ms)])).await;
     assert_eq!(office.message(&next).await["status"], "sent");
     office.close().await;
@@ -100,7 +100,7 @@ async fn social_channels_speak_the_send_api_to_who_wrote_before() {
         let contact = office.visitor(&channel, "1602").await;
         let job = office.reply(channel.id, contact, json!({"type": "text", "body": "hello"})).await;
         let accepted = office.provider.accepts("1602", 1).await;
-        let message = office.becomes(&job, "sent").await;
+        let message = office.wait_for_status(&job, "sent").await;
         let expected = if kind == ChannelType::Messenger {
             json!({"recipient": {"id": "psid-7"}, "messaging_type": "RESPONSE",
                 "message": {"text": "hello", "metadata": message["id"].to_string()}})
@@ -111,7 +111,7 @@ async fn social_channels_speak_the_send_api_to_who_wrote_before() {
         // What does not exist there fails, and says so.
         let flow = json!({"type": "flow", "body": {"text": "x"}, "action": {}});
         let job = office.reply(channel.id, contact, json!({"type": "interactive", "interactive": flow})).await;
-        assert_eq!(office.becomes(&job, "failed").await["error"]["code"], "ERR_UNSUPPORTED");
+        assert_eq!(office.wait_for_status(&job, "failed").await["error"]["code"], "ERR_UNSUPPORTED");
         office.close().await;
     }
 }

@@ -35,13 +35,13 @@ async fn statuses_only_move_forward_whatever_order_the_provider_tells_them_in() 
     {
         let to = number(index);
         let job = office.text(channel.id, &to, "hello").await;
-        office.becomes(&job, "sent").await;
+        office.wait_for_status(&job, "sent").await;
         let id = office.provider.accepted("1501")[index].accepted.clone().expect("taken");
         for status in order {
             let second = ["sent", "delivered", "read"].iter().position(|one| *one == status).expect("a status") as i64;
             told(&office, &channel.public_key, &phone.status(&id, &to, status, before + second)).await;
         }
-        let message = office.becomes(&job, "read").await;
+        let message = office.wait_for_status(&job, "read").await;
         let at = |field: &str| {
             let text = message[field].as_str().unwrap_or_else(|| panic!("{field}: {message}"));
             chrono::DateTime::parse_from_rfc3339(text).expect("a time").timestamp()
@@ -63,11 +63,11 @@ async fn a_failure_the_provider_tells_later_is_final() {
     let channel = office.channel(ChannelType::Whatsapp, "1502", |_| {}).await;
     let phone = Phone { id: "1502".to_owned(), number: "15550001502".to_owned() };
     let job = office.text(channel.id, &number(1), "hello").await;
-    office.becomes(&job, "sent").await;
+    office.wait_for_status(&job, "sent").await;
     let id = office.provider.accepted("1502")[0].accepted.clone().expect("taken");
     let now = chrono::Utc::now().timestamp();
     told(&office, &channel.public_key, &phone.failed(&id, &number(1), 131_026, "Message undeliverable", now)).await;
-    let message = office.becomes(&job, "failed").await;
+    let message = office.wait_for_status(&job, "failed").await;
     assert_eq!(message["error"], json!({"code": "131026", "message": "Message undeliverable"}));
     for status in ["sent", "delivered", "read"] {
         told(&office, &channel.public_key, &phone.status(&id, &number(1), status, now + 5)).await;

@@ -56,7 +56,7 @@ impl Office {
     async fn is_in_doubt(&self, job: &str) {
         let is_unknown = || async { self.attempts(job).await == json!([1, "unknown"]) };
         eventually("the message is in doubt", is_unknown).await;
-        self.becomes(job, "queued").await;
+        self.wait_for_status(job, "queued").await;
     }
 }
 
@@ -75,8 +75,8 @@ async fn a_message_whose_answer_is_lost_is_sent_once_if_a_status_names_it() {
         office.status(&channel, "2001", "wamid.nobody", "sent", &nobody).await;
     }
     office.status(&channel, "2001", "wamid.lost", "delivered", &call.body["biz_opaque_callback_data"]).await;
-    office.becomes(&job, "delivered").await;
-    office.becomes(&next, "sent").await;
+    office.wait_for_status(&job, "delivered").await;
+    office.wait_for_status(&next, "sent").await;
     let calls = office.provider.calls("2001");
     let texts: Vec<&str> = calls.iter().map(|call| call.text()).collect();
     assert_eq!(texts, ["lost", "next"], "once, and in order");
@@ -84,7 +84,7 @@ async fn a_message_whose_answer_is_lost_is_sent_once_if_a_status_names_it() {
         assert_eq!(office.attempts(job).await, json!([1, null]));
     }
     office.status(&channel, "2001", "wamid.lost", "read", &json!(null)).await;
-    office.becomes(&job, "read").await;
+    office.wait_for_status(&job, "read").await;
     office.close().await;
 }
 
@@ -94,7 +94,7 @@ async fn a_message_that_no_status_names_in_time_is_sent_again() {
     let channel = office.phone("2002").await;
     office.provider.next("2002", [Answer::Hang]);
     let job = office.text(channel, &number(1), "again").await;
-    office.becomes(&job, "sent").await;
+    office.wait_for_status(&job, "sent").await;
     assert_eq!(office.attempts(&job).await, json!([2, null]), "it was sent again");
     assert_eq!(office.provider.calls("2002").len(), 2);
     assert_eq!(office.provider.accepted_count("2002"), 1);
@@ -112,7 +112,7 @@ async fn a_file_that_a_status_names_is_followed_by_its_text() {
     office.provider.called_times("2003", 1).await;
     let file = office.provider.calls("2003")[0].body.clone();
     office.status(&channel, "2003", "wamid.file", "delivered", &file["biz_opaque_callback_data"]).await;
-    office.becomes(&job, "delivered").await;
+    office.wait_for_status(&job, "delivered").await;
     let calls = office.provider.calls("2003");
     assert_eq!((calls.len(), calls[1].text()), (2, "the text"));
     office.close().await;
@@ -133,7 +133,7 @@ async fn a_text_whose_answer_was_lost_follows_its_file_also_after_a_restart() {
     office.status(&channel, "2006", &id, "delivered", &file.body["biz_opaque_callback_data"]).await;
     let Office { app, provider } = office;
     let office = Office { app: crate::steps::restarted(app).await, provider };
-    office.becomes(&job, "delivered").await;
+    office.wait_for_status(&job, "delivered").await;
     let calls = office.provider.calls("2006");
     assert_eq!((calls.len(), calls[2].text()), (3, "the text"), "its file has left, not its text");
     office.close().await;
@@ -147,7 +147,7 @@ async fn what_no_status_can_name_is_sent_again_at_once() {
     office.provider.next("2004", [Answer::Lost]);
     let text = json!({"channelId": channel.id, "contactId": contact, "type": "text", "body": "again"});
     let job = office.send(text).await;
-    office.becomes(&job, "sent").await;
+    office.wait_for_status(&job, "sent").await;
     assert_eq!(office.provider.calls("2004").len(), 2);
     assert_eq!(office.attempts(&job).await, json!([2, null]));
     office.close().await;
@@ -184,7 +184,7 @@ async fn a_doubt_outlasts_a_restart() {
             office.is_in_doubt(&job).await;
             office.status(&channel, "2005", "wamid.lost", "delivered", &data).await;
         }
-        office.becomes(&job, "delivered").await;
+        office.wait_for_status(&job, "delivered").await;
         assert_eq!(office.attempts(&job).await, json!([1, null]));
         assert_eq!(office.provider.calls("2005").len(), 1, "it was sent again");
         office.close().await;

@@ -65,11 +65,11 @@ async fn a_message_that_cannot_be_read_fails_and_those_behind_it_go_out() {
 
     set_status(&office.app, phone, "connected").await;
     for job in &behind {
-        let sent = office.becomes(job, "sent").await;
+        let sent = office.wait_for_status(job, "sent").await;
         assert_eq!(sent["error"], Value::Null);
     }
     for job in [&poisoned, &followed] {
-        let failed = office.becomes(job, "failed").await;
+        let failed = office.wait_for_status(job, "failed").await;
         assert_eq!(failed["error"]["code"], "ERR_UNREADABLE");
         assert_eq!(office.job(job).await["waitingFor"], Value::Null);
     }
@@ -171,7 +171,7 @@ async fn whatever_object_is_taken_is_listed_and_sent_and_any_other_is_named() {
         assert!(is_same(&message["interactive"], interactive), "{} is not {interactive}", message["interactive"]);
     }
     set_status(&office.app, phone, "connected").await;
-    office.becomes_all_sent().await;
+    office.wait_until_all_sent().await;
     assert_eq!(office.provider.accepted_count("1902"), taken.len());
     office.close().await;
 }

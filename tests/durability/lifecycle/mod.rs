@@ -58,7 +58,7 @@ impl Starting {
         Some((status, response.json().await.expect("JSON")))
     }
 
-    async fn is_ready(&self) {
+    async fn wait_until_ready(&self) {
         eventually("it is ready", || async {
             self.get("/health/ready").await.is_some_and(|(status, _)| status == 200)
         })

@@ -102,7 +102,7 @@ async fn the_watchdog_is_not_notified_while_the_journal_hangs() {
     command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", WATCHDOG_US);
     command.env("FAILPOINTS", format!("journal_before_sync=sleep({})", HANGS.as_millis()));
     let process = Starting::start(folder.path(), command, address);
-    process.is_ready().await;
+    process.wait_until_ready().await;
     let api = Api::new(address, &company.key);
     eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
     manager.wait_for("WATCHDOG=1");

@@ -16,7 +16,7 @@ async fn sighup_reads_the_log_filter_and_the_keys_again() {
     let config = folder.path().join("hotline.toml");
     std::fs::write(&config, "log_filter = \"warn\"\n").expect("a file");
     let mut process = Starting::serve(folder.path(), &["--config", config.to_str().expect("a path")]);
-    process.is_ready().await;
+    process.wait_until_ready().await;
     assert!(!process.log().contains("INFO"), "{}", process.log());
 
     std::fs::write(&config, "log_filter = \"info,hotline=debug\"\n").expect("a file");
@@ -49,7 +49,7 @@ async fn a_service_whose_terminal_is_closed_continues() {
     // Every line it writes fails from here on.
     drop((child.stdout.take(), child.stderr.take()));
     let mut process = Starting { child, address, log: "/dev/null".into() };
-    process.is_ready().await;
+    process.wait_until_ready().await;
     process.signal(Signal::SIGHUP);
     for _ in 0..3 {
         let (status, _) = process.get("/health/ready").await.expect("an answer");
@@ -63,7 +63,7 @@ async fn a_service_whose_terminal_is_closed_continues() {
 async fn a_second_signal_ends_a_stop_at_once() {
     let folder = prepared_folder();
     let mut process = Starting::serve(folder.path(), &[]);
-    process.is_ready().await;
+    process.wait_until_ready().await;
     // The stop waits for it.
     send_to_postgres(folder.path(), Signal::SIGSTOP);
     process.signal(Signal::SIGTERM);
@@ -73,7 +73,7 @@ async fn a_second_signal_ends_a_stop_at_once() {
     // What it leaves is adopted by the next start, which stops it as usual.
     send_to_postgres(folder.path(), Signal::SIGCONT);
     let mut process = Starting::serve(folder.path(), &[]);
-    process.is_ready().await;
+    process.wait_until_ready().await;
     process.signal(Signal::SIGTERM);
     assert_eq!(process.wait().code(), Some(0), "{}", process.log());
 }
@@ -86,7 +86,7 @@ async fn the_first_process_of_a_container_stops_at_sigterm_as_root() {
     command.args(["--pid", "--fork", "--kill-child"]).arg(binary());
     command.args(["serve", "--listen", &address.to_string(), "--data-dir"]).arg(folder.path());
     let mut process = Starting::start(folder.path(), command, address);
-    process.is_ready().await;
+    process.wait_until_ready().await;
     let unshare = Pid::from_raw(process.child.id().try_into().expect("a process id"));
     let first = children(unshare).into_iter().next().expect("the first process");
     kill(first, Signal::SIGTERM).expect("a signal");

@@ -46,7 +46,7 @@ async fn a_start_answers_health_checks_and_sigterm_stops_its_postgresql() {
     assert!(process.log().contains("stopped during the start"), "{}", process.log());
 
     let mut process = Starting::serve(folder.path(), &[]);
-    process.is_ready().await;
+    process.wait_until_ready().await;
     process.signal(Signal::SIGINT);
     assert_eq!(process.wait().code(), Some(0), "{}", process.log());
 }
@@ -79,7 +79,7 @@ async fn sigterm_while_a_database_does_not_answer_ends_with_status_0() {
 async fn a_frozen_database_degrades_a_service_that_stays_ready_and_answers_at_once() {
     let folder = prepared_folder();
     let mut process = Starting::serve(folder.path(), &[]);
-    process.is_ready().await;
+    process.wait_until_ready().await;
     send_to_postgres(folder.path(), Signal::SIGSTOP);
     eventually("the outage is seen", || async {
         // The client gives up after a second.
@@ -101,7 +101,7 @@ async fn a_frozen_database_degrades_a_service_that_stays_ready_and_answers_at_on
 async fn the_health_command_asks_the_address_of_the_configuration() {
     let folder = prepared_folder();
     let mut process = Starting::serve(folder.path(), &[]);
-    process.is_ready().await;
+    process.wait_until_ready().await;
     let health = |options: &[&str]| {
         let mut command = hotline();
         command.env("HOTLINE_LISTEN", process.address.to_string());

@@ -19,7 +19,7 @@ async fn transfer_and_closing_follow_the_hand_over_after_a_restart_and_once() {
     office.provider.always("2101", Answer::Accept);
     office.start_until("message_taken");
     office.start();
-    office.becomes(&job, "sent").await;
+    office.wait_for_status(&job, "sent").await;
     let closed = office.api.get(&format!("/tickets/{ticket}")).await.data(200).clone();
     assert_eq!((&closed["status"], &closed["queue"]["id"]), (&json!("closed"), &json!(office.company.support)));
     assert_eq!(closed["wrapupType"]["id"], json!(office.company.solved));

@@ -43,7 +43,7 @@ async fn a_group_is_one_contact_with_one_ticket_and_is_answered_through_kills() 
     office.kill();
     office.provider.always("2101", Answer::Accept);
     office.start();
-    office.becomes(&job, "sent").await;
+    office.wait_for_status(&job, "sent").await;
     let call = office.provider.accepted("2101").remove(0);
     assert_eq!((&call.body["to"], &call.body["recipient_type"]), (&json!(GROUP), &json!("group")));
     office.close();

@@ -121,13 +121,13 @@ async fn a_message_is_doubled_only_when_the_kill_falls_between_its_acceptance_an
     office.start_until("message_taken");
     assert_eq!(office.provider.accepted_count("2002"), 1);
     office.start();
-    office.becomes(&job, "sent").await;
+    office.wait_for_status(&job, "sent").await;
     assert_eq!(office.provider.accepted_count("2002"), 2);
     // Once it is noted, no restart sends it again.
     office.kill();
     office.start();
     let next = office.send(&number(1), "the next", json!({})).await;
-    office.becomes(&next, "sent").await;
+    office.wait_for_status(&next, "sent").await;
     assert_eq!(office.provider.accepted_count("2002"), 3);
     office.close();
 }
@@ -192,11 +192,11 @@ async fn a_campaigns_message_is_not_doubled_even_if_the_kill_falls_between_its_a
         office.phone("2003").status("wamid.taken", &number(1), "delivered", chrono::Utc::now().timestamp());
     report["entry"][0]["changes"][0]["value"]["statuses"][0]["biz_opaque_callback_data"] = json!(message);
     office.tell(&report).await;
-    office.becomes(&format!("job_{message}"), "delivered").await;
+    office.wait_for_status(&format!("job_{message}"), "delivered").await;
     let counts = campaign_of(&office, campaign).await["counts"].clone();
     assert_eq!((&counts["unknown"], &counts["delivered"]), (&json!(0), &json!(1)));
     let next = office.send(&number(1), "the next", json!({})).await;
-    office.becomes(&next, "sent").await;
+    office.wait_for_status(&next, "sent").await;
     assert_eq!(office.provider.accepted_count("2003"), 2, "it was sent twice");
     office.close();
 }
@@ -208,7 +208,7 @@ async fn a_campaigns_message_that_a_kill_interrupts_before_its_call_stays_in_dou
     eventually("the campaign is completed", is_completed).await;
     assert_eq!(campaign_of(&office, campaign).await["counts"]["unknown"], 1);
     let next = office.send(&number(2), "the next", json!({})).await;
-    office.becomes(&next, "sent").await;
+    office.wait_for_status(&next, "sent").await;
     assert_eq!(office.provider.accepted_count("2006"), 1);
     office.close();
 }

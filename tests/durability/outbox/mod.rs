@@ -122,7 +122,7 @@ impl Office {
         self.api.get(&format!("/messages/jobs/{job}")).await.data(200).clone()
     }
 
-    async fn becomes(&self, job: &str, status: &str) {
+    async fn wait_for_status(&self, job: &str, status: &str) {
         eventually(&format!("{job} is {status}"), || async { self.job(job).await["status"] == status }).await;
     }
 

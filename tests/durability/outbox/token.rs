@@ -43,7 +43,7 @@ async fn a_refused_token_holds_the_outbox_until_it_is_renewed_and_then_it_drains
         assert_eq!(texts, expected);
     }
     assert_eq!(accepted.len(), MESSAGES);
-    office.becomes(&last, "sent").await;
+    office.wait_for_status(&last, "sent").await;
     let shown = office.api.get(&path).await.data(200).clone();
     assert_eq!((&shown["status"], &shown["lastError"]), (&json!("connected"), &json!(null)));
     office.close();
