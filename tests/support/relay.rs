@@ -17,10 +17,10 @@ pub enum Manner {
     Hangs,
 }
 
-/// The letters as they came, and how they are received.
+/// The received e-mails, and how further ones are treated.
 struct State {
     manner: Manner,
-    letters: Vec<String>,
+    emails: Vec<String>,
 }
 
 pub struct Relay {
@@ -33,7 +33,7 @@ impl Relay {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let state = Arc::new(Mutex::new(State { manner: Manner::Takes, letters: Vec::new() }));
+        let state = Arc::new(Mutex::new(State { manner: Manner::Takes, emails: Vec::new() }));
         let of_all = state.clone();
         let serving = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -47,9 +47,9 @@ impl Relay {
         self.state.lock().manner = manner;
     }
 
-    /// Every letter so far: headers and text.
-    pub fn letters(&self) -> Vec<String> {
-        self.state.lock().letters.clone()
+    /// Every e-mail so far: headers and text.
+    pub fn emails(&self) -> Vec<String> {
+        self.state.lock().emails.clone()
     }
 }
 
@@ -69,13 +69,13 @@ async fn receive(stream: TcpStream, state: Arc<Mutex<State>>) -> Option<()> {
         return None;
     }
     writer.write_all(b"220 relay.example\r\n").await.ok()?;
-    let mut letter: Option<String> = None;
+    let mut email: Option<String> = None;
     while let Some(line) = lines.next_line().await.ok()? {
-        let answer = match &mut letter {
+        let answer = match &mut email {
             Some(text) if line == "." => {
                 let whole = std::mem::take(text);
-                letter = None;
-                state.lock().letters.push(whole);
+                email = None;
+                state.lock().emails.push(whole);
                 "250 taken"
             }
             Some(text) => {
@@ -86,7 +86,7 @@ async fn receive(stream: TcpStream, state: Arc<Mutex<State>>) -> Option<()> {
             None => match line.split([' ', ':']).next().unwrap_or_default().to_ascii_uppercase().as_str() {
                 "RCPT" if manner == Manner::Refuses => "550 nobody of that name",
                 "DATA" => {
-                    letter = Some(String::new());
+                    email = Some(String::new());
                     "354 go on"
                 }
                 "QUIT" => "221 bye",

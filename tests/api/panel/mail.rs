@@ -51,7 +51,7 @@ async fn invitations_go_by_mail_and_are_passed_on_when_the_relay_does_not_take_t
         link,
         &json!({"url": null, "token": null, "sentTo": "carla@example.com", "expiresAt": link["expiresAt"]})
     );
-    let letters = relay.letters();
+    let letters = relay.emails();
     assert_eq!(letters.len(), 1);
     let letter = &letters[0];
     for line in [
@@ -74,7 +74,7 @@ async fn invitations_go_by_mail_and_are_passed_on_when_the_relay_does_not_take_t
     let request = admin.request(reqwest::Method::POST, &format!("/users/{carla}/password-reset"));
     let asked = crate::support::Reply::of(request.header("accept-language", "pt-BR").json(&json!({}))).await;
     assert_eq!(asked.data(200)["sentTo"], "carla@example.com");
-    assert!(relay.letters()[1].contains("voc=C3=AA n=C3=A3o esperava"), "{}", relay.letters()[1]);
+    assert!(relay.emails()[1].contains("voc=C3=AA n=C3=A3o esperava"), "{}", relay.emails()[1]);
 
     // A relay that refuses: the link is there to be passed on.
     relay.turn(Manner::Refuses);
@@ -137,11 +137,11 @@ async fn who_has_forgotten_a_password_is_written_to_and_nobody_learns_whether_th
         ask("ana@example.com").await,
     ];
     assert!(answers.iter().all(|answer| answer == &answers[0] && answer.0 == 204), "{answers:?}");
-    eventually("the letters have come", || async { relay.letters().len() == 2 }).await;
+    eventually("the letters have come", || async { relay.emails().len() == 2 }).await;
     assert_eq!(nobody.post("/links/forgotten", json!({"email": "x"})).await.invalid_fields(), ["email"]);
 
     // A letter for each membership, with its link and its words alone.
-    let letters = relay.letters();
+    let letters = relay.emails();
     let [of_acme, of_other] = ["Acme", "Other"].map(|name| {
         let own = |letter: &&String| letter.contains(&format!("Choose a new password for {name} within one hour:"));
         letters.iter().find(own).unwrap_or_else(|| panic!("{name}: {letters:?}"))
@@ -156,8 +156,8 @@ async fn who_has_forgotten_a_password_is_written_to_and_nobody_learns_whether_th
     // An administrator of the installation; and who was invited and has not come yet stays invited.
     Person::admin(&app, "root@example.com").await;
     ask("root@example.com").await;
-    eventually("the letter has come", || async { relay.letters().len() == 3 }).await;
-    assert!(relay.letters()[2].contains("Choose a new password for Hotline "), "{}", relay.letters()[2]);
+    eventually("the letter has come", || async { relay.emails().len() == 3 }).await;
+    assert!(relay.emails()[2].contains("Choose a new password for Hotline "), "{}", relay.emails()[2]);
     app.api.post("/users", json!({"name": "Carla", "email": "carla@example.com"})).await.data(201);
     let (admin, _) = Person::admin(&app, "boss@example.com").await;
     let users = app.api.all("/users").await;
@@ -167,19 +167,19 @@ async fn who_has_forgotten_a_password_is_written_to_and_nobody_learns_whether_th
     let aside = "update person_links set created_at = now() - interval '6 minutes'";
     sqlx::query(aside).execute(&app.db).await.expect("a change");
     ask("carla@example.com").await;
-    eventually("the letter has come", || async { relay.letters().len() == 5 }).await;
-    let again = relay.letters()[4].clone();
+    eventually("the letter has come", || async { relay.emails().len() == 5 }).await;
+    let again = relay.emails()[4].clone();
     assert!(again.contains("within 7 days"), "{again}");
     let read = nobody.post("/links/read", json!({"token": tokens(&again)[0]})).await;
     assert_eq!(read.data(200)["kind"], "invitation");
-    let before = relay.letters()[3].clone();
+    let before = relay.emails()[3].clone();
     nobody.post("/links/read", json!({"token": tokens(&before)[0]})).await.error(403, "ERR_API_LINK_EXPIRED");
 
     // What is under way when the service stops still goes out, and nothing else ever did.
     sqlx::query(aside).execute(&app.db).await.expect("a change");
     ask("root@example.com").await;
     app.stop().await;
-    assert_eq!(relay.letters().len(), 6);
+    assert_eq!(relay.emails().len(), 6);
 }
 
 #[actix_web::test]
@@ -215,7 +215,7 @@ async fn strangers_use_up_a_part_of_a_companys_letters_and_leave_the_others_to_i
     let nobody = Person { api: app.api.calling_from("127.0.0.4"), ..Person::nobody(&app) };
     assert_eq!(nobody.post("/links/forgotten", json!({"email": "ben@other.example"})).await.status, 204);
     let to = |whose: &str| {
-        let letters = relay.letters();
+        let letters = relay.emails();
         letters.iter().filter(|letter| letter.lines().any(|line| line.starts_with(&format!("To: {whose}")))).count()
     };
     eventually("another company has its own", || async { to("ben@other.example") == 1 }).await;
@@ -251,7 +251,7 @@ async fn a_company_writes_so_many_letters_in_an_hour_and_none_carries_more_than_
     let victim = id(app.api.post("/users", evil).await.data(201));
     let invite = async || own.post(&format!("/users/{victim}/invitation"), json!({})).await;
     assert_eq!(invite().await.data(200)["sentTo"], "victim@example.com");
-    let letter = relay.letters()[0].replace("=\n", "");
+    let letter = relay.emails()[0].replace("=\n", "");
     assert!(!letter.contains("evil.example") && letter.contains("Urgent your account is closed"), "{letter}");
     assert_eq!(letter.matches("https://").count(), 1, "{letter}");
     for _ in 1..50 {
@@ -260,7 +260,7 @@ async fn a_company_writes_so_many_letters_in_an_hour_and_none_carries_more_than_
     // Further links are passed on by hand, and none is sent that somebody asks for; another company has its own.
     let passed_on = invite().await;
     let token = passed_on.data(200)["token"].as_str().expect("a token").to_owned();
-    assert_eq!((relay.letters().len(), &passed_on.body["data"]["sentTo"]), (50, &Value::Null));
+    assert_eq!((relay.emails().len(), &passed_on.body["data"]["sentTo"]), (50, &Value::Null));
     app.api.put(&format!("/users/{}", app.company.ana), json!({"password": PASSWORD})).await.data(200);
     other_api.put(&format!("/users/{}", other.ana), json!({"password": PASSWORD})).await.data(200);
     sqlx::query("update person_links set created_at = now() - interval '6 minutes'")
@@ -271,8 +271,8 @@ async fn a_company_writes_so_many_letters_in_an_hour_and_none_carries_more_than_
     for email in ["victim@example.com", "ana@example.com"] {
         assert_eq!(nobody.post("/links/forgotten", json!({"email": email})).await.status, 204);
     }
-    eventually("the other company's letter has come", || async { relay.letters().len() == 51 }).await;
-    assert!(relay.letters()[50].contains("Choose a new password for Other within one hour"), "{}", relay.letters()[50]);
+    eventually("the other company's letter has come", || async { relay.emails().len() == 51 }).await;
+    assert!(relay.emails()[50].contains("Choose a new password for Other within one hour"), "{}", relay.emails()[50]);
     // What was passed on stays good.
     assert_eq!(nobody.post("/links/read", json!({"token": token})).await.data(200)["kind"], "invitation");
     // When the hour is over there are letters again; it is counted in whole seconds.

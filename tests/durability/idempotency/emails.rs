@@ -1,4 +1,4 @@
-//! A letter is written once wherever the service dies, and the link in it stays good.
+//! An e-mail is sent once at whatever point the service dies, and the link in it stays valid.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -11,15 +11,15 @@ use crate::support::relay::Relay;
 const PAGE: &str = "https://desk.example/panel/welcome#";
 
 #[actix_web::test]
-async fn a_letter_with_a_link_is_written_once_wherever_the_service_dies_and_the_link_stays_good() {
+async fn an_email_with_a_link_is_sent_once_wherever_the_service_dies_and_the_link_stays_valid() {
     let relay = Relay::start().await;
     let smtp = format!("smtp://{}", relay.address);
     let mail = ["--smtp-url", &smtp, "--mail-from", "Acme <desk@acme.example>", "--public-url", "https://desk.example"];
     let mut scene = Scene::start_with(&mail).await;
     let cookie = scene.administrator().await;
-    let mut written = 0;
-    // Before the letter, before its outcome is recorded, and after that.
-    for (point, letters, sent_to) in [
+    let mut sent = 0;
+    // Before the e-mail, before its outcome is recorded, and after that.
+    for (point, emails, sent_to) in [
         ("once_committed", 0, Value::Null),
         ("link_sent", 1, Value::Null),
         ("once_recorded", 1, json!("ben@example.com")),
@@ -28,8 +28,8 @@ async fn a_letter_with_a_link_is_written_once_wherever_the_service_dies_and_the_
             let case = format!("{kind} at {point}");
             let call = Call::at_panel(format!("/users/{}/{kind}", scene.company.ben), &cookie);
             scene.die(point, &call, &case.replace(' ', "-")).await;
-            written += letters;
-            assert_eq!(relay.letters().len(), written, "{case}");
+            sent += emails;
+            assert_eq!(relay.emails().len(), sent, "{case}");
             for _ in 0..2 {
                 let retry = call.send(&scene.api, &case.replace(' ', "-")).await;
                 assert!(retry.is_replay(), "{case}: {}", retry.body);
@@ -37,10 +37,10 @@ async fn a_letter_with_a_link_is_written_once_wherever_the_service_dies_and_the_
                 let expected = json!({"url": null, "token": null, "sentTo": sent_to, "expiresAt": link["expiresAt"]});
                 assert_eq!(link, &expected, "{case}");
             }
-            assert_eq!(relay.letters().len(), written, "{case}");
-            if letters > 0 {
-                let letter = relay.letters().pop().expect("a letter");
-                let token = letter.lines().find_map(|line| line.strip_prefix(PAGE)).expect("a link");
+            assert_eq!(relay.emails().len(), sent, "{case}");
+            if emails > 0 {
+                let email = relay.emails().pop().expect("an e-mail");
+                let token = email.lines().find_map(|line| line.strip_prefix(PAGE)).expect("a link");
                 let read = at_panel(&scene.api, Method::POST, "/links/read").json(&json!({"token": token}));
                 assert_eq!(Reply::of(read).await.data(200)["email"], "ben@example.com", "{case}");
             }

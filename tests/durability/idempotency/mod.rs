@@ -1,5 +1,5 @@
 //! A retry is safe: whatever the moment of a crash or an outage, what was asked for under a key happens once.
 
 mod crash;
-mod letters;
+mod emails;
 mod outage;
