@@ -1,5 +1,5 @@
-//! Responses that nobody reads: every route is requested, and nothing of the response is read. The process keeps little of
-//! it in memory, and other clients are served as before.
+//! Clients that request every route and read none of the responses: the process keeps little in memory, and other clients
+//! are served as before.
 
 use std::net::SocketAddr;
 
@@ -17,13 +17,13 @@ use crate::support::{Api, Company, PASSWORD, Reply, eventually};
 const MIB: u64 = 1024 * 1024;
 
 /// How much memory unread responses of all clients may add to the process.
-const LIFT_BYTES_MAX: u64 = 64 * MIB;
+const GROWTH_BYTES_MAX: u64 = 64 * MIB;
 
-/// Messages, and the characters of each: a page of them is 3.6 MiB, and none of it is small when it is packed.
+/// Messages, and the characters of each: a page of them is 3.6 MiB, and hardly smaller when it is compressed.
 const MESSAGES: usize = 60;
 const CHARACTERS: usize = 60_000;
 
-/// Connections to each door; to those that answer the messages.
+/// Connections to each path; to each with a large response.
 const CONNECTIONS: usize = 2;
 const CONNECTIONS_OF_LARGE: usize = 24;
 
@@ -33,7 +33,7 @@ const FILE_BYTES: usize = 4 * MIB as usize;
 /// Sockets of the visitor's session: as many as it may have. Each asks for all messages.
 const SOCKETS: usize = 10;
 
-/// Requests of a connection, one behind the other: the system takes the first answers of a small one.
+/// Requests of a connection, one after the other: the system buffers the first responses of a small one.
 const REQUESTS: usize = 4;
 
 const PAGE: &str = "https://shop.example";
@@ -52,7 +52,7 @@ struct Scene {
 }
 
 impl Scene {
-    async fn set() -> Self {
+    async fn start() -> Self {
         let folder = prepared_folder();
         let keys = keys_of(folder.path());
         let (company, other, webchat) = with_database(folder.path(), async |db| {
@@ -70,7 +70,7 @@ impl Scene {
         let process = Process::serve_with(folder.path(), &[], &[]);
         let api = Api::new(process.address, &company.key);
         let neighbour = Api::new(process.address, &other.key);
-        eventually("the companies are seen", || async {
+        eventually("the companies are known", || async {
             api.get("/channels").await.status == 200 && neighbour.get("/channels").await.status == 200
         })
         .await;
@@ -81,8 +81,8 @@ impl Scene {
         let mut ticket = Value::Null;
         for number in 0..MESSAGES {
             let body = text(number);
-            let said = api.post(&path, json!({"body": body})).await;
-            ticket = said.data(201)["ticketId"].clone();
+            let sent = api.post(&path, json!({"body": body})).await;
+            ticket = sent.data(201)["ticketId"].clone();
         }
         let mut picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01".to_vec();
         picture.resize(FILE_BYTES, 0x5a);
@@ -104,9 +104,9 @@ impl Scene {
         Self { process, api, neighbour, webchat, visitor, cookie, ticket, session, file, _folder: folder }
     }
 
-    /// Every path that is read, with what a request for it must say.
-    async fn doors(&self) -> Vec<(String, String)> {
-        let mut doors = Vec::new();
+    /// Every path that is read, with the headers of a request for it.
+    async fn requests(&self) -> Vec<(String, String)> {
+        let mut requests = Vec::new();
         let token = format!("authorization: Bearer {}\r\n", self.api.key());
         let cookie = format!("cookie: {}\r\nsec-fetch-site: same-origin\r\n", self.cookie);
         let visitor = format!("origin: {PAGE}\r\nauthorization: Bearer {}\r\n", self.visitor);
@@ -116,30 +116,31 @@ impl Scene {
                 if methods.get("get").is_none() {
                     continue;
                 }
-                let said = if path.starts_with("/panel/") {
+                let headers = if path.starts_with("/panel/") {
                     &cookie
                 } else if path.starts_with("/webchat/") && !path.contains("/tickets/") {
                     &visitor
                 } else {
                     &token
                 };
-                doors.push((self.filled(path), said.clone()));
+                requests.push((self.fill_ids(path), headers.clone()));
             }
         }
-        doors.extend(
+        requests.extend(
             ["/api/v1/openapi.json", "/docs/", "/panel/", "/nowhere"].map(|path| (path.to_owned(), token.clone())),
         );
-        doors.push(("/api/v1/events?after=0&limit=1000".to_owned(), token.clone()));
-        doors.push(("/api/v1/events/stream?after=0".to_owned(), token.clone()));
-        doors.push((self.file.clone(), String::new()));
+        requests.push(("/api/v1/events?after=0&limit=1000".to_owned(), token.clone()));
+        requests.push(("/api/v1/events/stream?after=0".to_owned(), token.clone()));
+        requests.push((self.file.clone(), String::new()));
         // Reports are also CSV.
         let csv = format!("{token}accept: text/csv\r\n");
-        let reports: Vec<_> = doors.iter().filter(|(path, _)| path.contains("/api/v1/reports/")).cloned().collect();
-        doors.extend(reports.into_iter().map(|(path, _)| (path, csv.clone())));
-        doors
+        let reports: Vec<_> = requests.iter().filter(|(path, _)| path.contains("/api/v1/reports/")).cloned().collect();
+        requests.extend(reports.into_iter().map(|(path, _)| (path, csv.clone())));
+        requests
     }
 
-    fn filled(&self, path: &str) -> String {
+    /// The path with an id for each parameter.
+    fn fill_ids(&self, path: &str) -> String {
         let part = |part: &str| match part {
             "{ticketId}" => self.ticket.to_string(),
             "{sessionId}" => self.session.as_str().expect("an id").to_owned(),
@@ -150,16 +151,16 @@ impl Scene {
         path.split('/').map(part).collect::<Vec<_>>().join("/")
     }
 
-    /// A visitor's socket that asks for all messages, and reads none.
-    async fn socket(&self) -> TcpStream {
-        let said = format!(
+    /// Opens a visitor's socket that asks for all messages, and reads none.
+    async fn open_socket(&self) -> TcpStream {
+        let headers = format!(
             "origin: {PAGE}\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
              sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-protocol: hotline.v1, {}\r\n",
             self.visitor
         );
         let mut stream = connect(self.process.address).await;
         let path = format!("/webchat/{}/socket", self.webchat);
-        let mut bytes = format!("GET {path} HTTP/1.1\r\nhost: hotline\r\n{said}\r\n").into_bytes();
+        let mut bytes = format!("GET {path} HTTP/1.1\r\nhost: hotline\r\n{headers}\r\n").into_bytes();
         let after = br#"{"type":"after","id":null}"#;
         // A text in one frame, under a mask that changes nothing.
         bytes.extend([0x81, 0x80 | u8::try_from(after.len()).expect("a short one"), 0, 0, 0, 0]);
@@ -179,7 +180,7 @@ impl Scene {
     }
 }
 
-/// A text that does not repeat itself.
+/// A text that hardly compresses.
 fn text(number: usize) -> String {
     let mut state = number as u64 + 1;
     let mut letter = || {
@@ -196,55 +197,61 @@ async fn connect(address: SocketAddr) -> TcpStream {
     socket.connect(address).await.expect("a connection")
 }
 
-/// Asks once, and reads all.
-async fn read(address: SocketAddr, path: &str, said: &str) {
+/// Sends one request, and reads the response.
+async fn read(address: SocketAddr, path: &str, headers: &str) {
     let mut stream = TcpStream::connect(address).await.expect("a connection");
-    let request = format!("GET {path} HTTP/1.1\r\nhost: hotline\r\nconnection: close\r\n{said}\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: hotline\r\nconnection: close\r\n{headers}\r\n");
     stream.write_all(request.as_bytes()).await.expect("it is sent");
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).await.expect("it is answered");
     assert!(answer.starts_with(b"HTTP/1.1 "), "{path}");
 }
 
-/// Asks, and reads nothing.
-async fn ask(address: SocketAddr, path: &str, said: &str) -> TcpStream {
+/// Sends requests, and reads nothing.
+async fn send_unread(address: SocketAddr, path: &str, headers: &str) -> TcpStream {
     let mut stream = connect(address).await;
-    let request = format!("GET {path} HTTP/1.1\r\nhost: hotline\r\n{said}\r\n");
-    // It may be closed before it has sent all of them.
+    let request = format!("GET {path} HTTP/1.1\r\nhost: hotline\r\n{headers}\r\n");
+    // The connection may be closed before all of them are sent.
     let _ = stream.write_all(request.repeat(REQUESTS).as_bytes()).await;
     stream
 }
 
 #[actix_web::test]
-async fn answers_that_nobody_reads_take_little_memory_at_any_door_and_a_neighbour_notices_nothing_measured() {
-    let scene = Scene::set().await;
+async fn unread_responses_of_every_path_take_little_memory_and_other_clients_are_served_measured() {
+    let scene = Scene::start().await;
     scene.check_neighbour().await;
-    let doors = scene.doors().await;
-    assert!(doors.len() > 150, "only {} doors", doors.len());
-    // What one reader of each needs is there before: it is not what unread answers take.
-    for (path, said) in doors.iter().filter(|(path, _)| !path.contains("/stream")) {
-        read(scene.process.address, path, said).await;
+    let requests = scene.requests().await;
+    assert!(requests.len() > 150, "only {} paths", requests.len());
+    // What one reader of each needs is in memory before, and so is not counted.
+    for (path, headers) in requests.iter().filter(|(path, _)| !path.contains("/stream")) {
+        read(scene.process.address, path, headers).await;
     }
     let before = scene.process.resident_bytes();
     scene.process.forget_peak();
     let mut unread = Vec::new();
-    for (path, said) in &doors {
+    for (path, headers) in &requests {
         let is_large = path.ends_with("/messages") || path.contains("/events") || *path == scene.file;
         for _ in 0..if is_large { CONNECTIONS_OF_LARGE } else { CONNECTIONS } {
-            unread.push(ask(scene.process.address, path, said).await);
+            unread.push(send_unread(scene.process.address, path, headers).await);
         }
         if is_large {
             scene.check_neighbour().await;
         }
     }
     for _ in 0..SOCKETS {
-        unread.push(scene.socket().await);
+        unread.push(scene.open_socket().await);
     }
     scene.check_neighbour().await;
-    let lift = scene.process.peak_bytes().saturating_sub(before);
-    println!("{} answers of {} doors: {} KiB above {} MiB", unread.len(), doors.len(), lift / 1024, before / MIB);
-    assert!(lift <= LIFT_BYTES_MAX, "{} MiB above", lift / MIB);
-    // Who takes nothing is cut off; then there is room for who reads, at the same address.
+    let growth = scene.process.peak_bytes().saturating_sub(before);
+    println!(
+        "{} connections to {} paths: {} KiB above {} MiB",
+        unread.len(),
+        requests.len(),
+        growth / 1024,
+        before / MIB
+    );
+    assert!(growth <= GROWTH_BYTES_MAX, "{} MiB above", growth / MIB);
+    // Clients that read nothing are disconnected; then there is room for one that reads, at the same address.
     let path = format!("/tickets/{}/messages", scene.ticket);
     eventually("a reader is served", || async { scene.api.get(&path).await.status == 200 }).await;
     drop(unread);
@@ -252,16 +259,16 @@ async fn answers_that_nobody_reads_take_little_memory_at_any_door_and_a_neighbou
 }
 
 #[actix_web::test]
-async fn beyond_the_share_of_an_address_an_answer_waits_and_is_then_refused_until_there_is_room() {
-    let scene = Scene::set().await;
+async fn beyond_the_share_of_an_address_a_request_waits_and_is_then_refused_until_there_is_room() {
+    let scene = Scene::start().await;
     let path = format!("/tickets/{}/messages", scene.ticket);
-    let said = format!("authorization: Bearer {}\r\n", scene.api.key());
+    let headers = format!("authorization: Bearer {}\r\n", scene.api.key());
     let whole = format!("/api/v1{path}");
     let mut unread = Vec::new();
-    // Those who take nothing are cut off meanwhile, on a slow machine.
+    // On a slow machine, clients that read nothing are disconnected meanwhile.
     let refused = loop {
         for _ in 0..4 {
-            unread.push(ask(scene.process.address, &whole, &said).await);
+            unread.push(send_unread(scene.process.address, &whole, &headers).await);
         }
         assert!(unread.len() < 200, "nothing is refused");
         let reply = scene.api.get(&path).await;
@@ -271,7 +278,7 @@ async fn beyond_the_share_of_an_address_an_answer_waits_and_is_then_refused_unti
     };
     refused.error(503, "ERR_API_UNAVAILABLE");
     assert!(refused.headers.contains_key("retry-after") && refused.headers.contains_key("x-request-id"));
-    // What is small is answered, at the same address and of the same company; and a page elsewhere.
+    // A small response is sent to the same address and company, and a page to another address.
     scene.api.get("/tags").await.data(200);
     scene.api.calling_from("127.0.0.2").get(&path).await.data(200);
     drop(unread);
