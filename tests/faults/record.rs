@@ -25,10 +25,9 @@ pub struct Call {
     pub label: String,
     /// Whether the label was sent as an idempotency key.
     pub keyed: bool,
-    /// When it was asked and when it was answered, on one clock that counts calls: what was answered before another
-    /// was asked came first.
-    pub asked: u64,
-    pub answered: u64,
+    /// When it started and ended, on one clock that counts calls: a call that ended before another started came first.
+    pub started: u64,
+    pub ended: u64,
     pub outcome: Outcome,
 }
 

@@ -106,9 +106,9 @@ impl Verdict {
         self.contradictions.push(what);
     }
 
-    fn lose(&mut self, call: &Call, place: &str) {
+    fn lose(&mut self, call: &Call, shown_or_held: &str) {
         self.lost += 1;
-        self.contradict(format!("acknowledged and not {place}: {call:?}"));
+        self.contradict(format!("acknowledged and not {shown_or_held}: {call:?}"));
     }
 }
 

@@ -22,14 +22,14 @@ fn record() -> Record {
         (Deed::Close, "close", acknowledged(TICKET)),
         (Deed::Reopen, "reopen", acknowledged(TICKET)),
     ];
-    let calls = deeds.into_iter().zip((0..).step_by(2)).map(|((deed, label, outcome), asked)| Call {
+    let calls = deeds.into_iter().zip((0..).step_by(2)).map(|((deed, label, outcome), started)| Call {
         deed,
         conversation: 0,
         ticket: (deed != Deed::Open).then_some(TICKET),
         label: label.to_owned(),
         keyed: false,
-        asked,
-        answered: asked + 1,
+        started,
+        ended: started + 1,
         outcome,
     });
     Record {
@@ -121,9 +121,9 @@ fn what_is_there_twice_or_was_never_asked_for_is_seen() {
 #[test]
 fn an_order_other_than_that_of_the_answers_is_seen() {
     let mut late = record();
-    // The second was answered before the first was asked for.
-    late.calls[1].asked = 50;
-    late.calls[1].answered = 51;
+    // The second ended before the first started.
+    late.calls[1].started = 50;
+    late.calls[1].ended = 51;
     let mut seen = Verdict::default();
     compare(&late, &stored(), "held", &mut seen);
     assert_eq!(seen.contradictions.len(), 1, "{:?}", seen.contradictions);

@@ -82,7 +82,7 @@ impl World {
     pub(super) fn plan(&self, deed: Deed, conversation: usize, label: String, keyed: bool) -> Call {
         let ticket = self.conversations[conversation].ticket.load(Ordering::Acquire);
         let ticket = (!matches!(deed, Deed::Open | Deed::Say)).then_some(ticket);
-        Call { deed, conversation, ticket, label, keyed, asked: 0, answered: 0, outcome: Outcome::Unknown }
+        Call { deed, conversation, ticket, label, keyed, started: 0, ended: 0, outcome: Outcome::Unknown }
     }
 
     fn request(&self, api: &Api, call: &Call) -> RequestBuilder {
@@ -114,7 +114,7 @@ impl World {
 
     /// Makes the call once, and notes what came of it.
     pub(super) async fn carry_out(&self, api: &Api, mut call: Call) -> Call {
-        call.asked = self.tick();
+        call.started = self.tick();
         self.ask(api, &mut call).await;
         call
     }
@@ -123,7 +123,7 @@ impl World {
         let begun = Instant::now();
         let reply = Reply::asked(self.request(api, call)).await;
         self.note_wait(begun);
-        call.answered = self.tick();
+        call.ended = self.tick();
         self.note_failure(&reply, &format!("{:?} {}", call.deed, call.label), begun);
         call.outcome = reply.map_or(Outcome::Unknown, |reply| self.understand(call, &reply));
         match call.outcome {
