@@ -1,4 +1,4 @@
-//! A merge happened completely or not at all, whenever the process or the database goes.
+//! A merge happens completely or not at all, whenever the process or the database fails.
 
 use hotline_persistence::PgPool;
 use reqwest::Method;
@@ -16,7 +16,7 @@ fn text(company: &Company, number: &str, body: &str) -> Value {
 }
 
 /// Two contacts with an open ticket each, and messages that may not be in the tables yet.
-async fn two(api: &Api, company: &Company) -> [(i64, i64); 2] {
+async fn create_two(api: &Api, company: &Company) -> [(i64, i64); 2] {
     let mut pairs = [(0, 0); 2];
     for (pair, number) in pairs.iter_mut().zip(NUMBERS) {
         let contact = api.post("/contacts", json!({"name": number, "number": number})).await;
@@ -39,7 +39,7 @@ async fn counts(db: &PgPool, contact: i64) -> (i64, i64, i64) {
 }
 
 #[actix_web::test]
-async fn a_killed_merge_happened_or_did_not_and_a_retry_finds_out() {
+async fn a_killed_merge_happened_or_not_and_a_retry_completes_it() {
     for (point, happened) in [
         ("contacts_merged", false),
         ("once_written", false),
@@ -51,7 +51,7 @@ async fn a_killed_merge_happened_or_did_not_and_a_retry_finds_out() {
         let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
         let api = Api::new(process.address, &company.key);
         eventually("the company is known", || async { api.get("/channels").await.status == 200 }).await;
-        let [(into, stays), (from, goes)] = two(&api, &company).await;
+        let [(into, into_ticket), (from, from_ticket)] = create_two(&api, &company).await;
         process.kill();
         // Nothing of this is in memory when the merge begins, and perhaps not in the tables either.
         process = Process::serve_failing(folder.path(), &[], point);
@@ -62,7 +62,7 @@ async fn a_killed_merge_happened_or_did_not_and_a_retry_finds_out() {
             let body = json!({"fromContactId": from});
             api.request(Method::POST, &path).header("idempotency-key", "merge").json(&body)
         };
-        assert!(Reply::try_of(keyed(&api)).await.is_none(), "{point}: it dies");
+        assert!(Reply::try_of(keyed(&api)).await.is_none(), "{point}: the process ends");
         assert!(!process.wait().success());
         process = Process::serve(folder.path());
         let api = Api::new(process.address, &company.key);
@@ -70,11 +70,11 @@ async fn a_killed_merge_happened_or_did_not_and_a_retry_finds_out() {
         let merged = Reply::of(keyed(&api)).await;
         assert_eq!(merged.data(200)["id"], into, "{point}");
         assert_eq!(merged.is_replay(), happened, "{point}");
-        let gone = api.get(&format!("/tickets/{goes}")).await;
-        assert_eq!(gone.error(404, "ERR_API_NOT_FOUND"), &json!({"mergedInto": stays}), "{point}");
-        let answer = json!({"ticketId": stays, "type": "text", "body": "four"});
-        api.post("/messages", answer).await.data(202);
-        assert_eq!(api.all(&format!("/tickets/{stays}/messages")).await.len(), 6, "{point}");
+        let merged_ticket = api.get(&format!("/tickets/{from_ticket}")).await;
+        assert_eq!(merged_ticket.error(404, "ERR_API_NOT_FOUND"), &json!({"mergedInto": into_ticket}), "{point}");
+        let fourth = json!({"ticketId": into_ticket, "type": "text", "body": "four"});
+        api.post("/messages", fourth).await.data(202);
+        assert_eq!(api.all(&format!("/tickets/{into_ticket}/messages")).await.len(), 6, "{point}");
         process.terminate();
         assert!(process.wait().success(), "the stop was not clean: {}", process.log());
         with_database(folder.path(), async |db| {
@@ -82,34 +82,34 @@ async fn a_killed_merge_happened_or_did_not_and_a_retry_finds_out() {
             assert_eq!(counts(db, from).await, (0, 0, 0), "{point}");
             check_events(db, company.id).await;
             check_plain_events(db, company.id).await;
-            let refused: i64 =
+            let rejected: i64 =
                 sqlx::query_scalar("select count(*) from rejected_changes").fetch_one(db).await.expect("a count");
-            assert_eq!(refused, 0, "{point}");
+            assert_eq!(rejected, 0, "{point}");
         })
         .await;
     }
 }
 
 #[actix_web::test]
-async fn without_the_database_a_merge_is_refused_and_conversations_go_on() {
+async fn without_the_database_a_merge_is_refused_and_conversations_continue() {
     let (mut scene, ()) = Scene::open(&[], async |_, _, _| ()).await;
     let company_phone = scene.company.phone;
     let api = scene.api();
-    let [(into, stays), (from, goes)] = two(&api, &scene.company).await;
+    let [(into, into_ticket), (from, from_ticket)] = create_two(&api, &scene.company).await;
     scene.stop_database().await;
     let path = format!("/contacts/{into}/merge");
     api.post(&path, json!({"fromContactId": from})).await.error(503, "ERR_API_UNAVAILABLE");
-    // Neither contact is held.
-    for ticket in [stays, goes] {
+    // Neither contact is marked.
+    for ticket in [into_ticket, from_ticket] {
         let body = json!({"ticketId": ticket, "type": "text", "body": "meanwhile"});
         api.post("/messages", body).await.data(202);
     }
     scene.start_database().await;
     let merged = || async { api.post(&path, json!({"fromContactId": from})).await.status == 200 };
     eventually("the database is back", merged).await;
-    assert_eq!(api.all(&format!("/tickets/{stays}/messages")).await.len(), 6);
+    assert_eq!(api.all(&format!("/tickets/{into_ticket}/messages")).await.len(), 6);
     let body = json!({"channelId": company_phone, "contactId": into, "type": "text", "body": "after"});
     api.post("/messages", body).await.data(202);
-    assert_eq!(api.all(&format!("/tickets/{stays}/messages")).await.len(), 7);
+    assert_eq!(api.all(&format!("/tickets/{into_ticket}/messages")).await.len(), 7);
     scene.close().await;
 }

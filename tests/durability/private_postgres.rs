@@ -5,27 +5,27 @@ use std::process::{Command, Stdio};
 use crate::process::{Process, SERVE, with_database};
 use crate::support::template::prepared_folder;
 
-/// Address space in KiB: less than the shared buffers that a large machine's memory would suggest need.
+/// Address space in KiB: less than the shared buffers of a large machine would need.
 const ADDRESS_SPACE_KIB: u64 = 1 << 20;
 
 /// A setting of the running server, in MiB.
-async fn mebibytes(process: &Process, folder: &std::path::Path, name: &'static str) -> i64 {
+async fn setting_mib(process: &Process, folder: &std::path::Path, name: &'static str) -> i64 {
     assert!(process.pid() > 0);
     with_database(folder, async |db| {
-        let bytes = "select pg_size_bytes(current_setting($1)) / 1048576";
-        sqlx::query_scalar(bytes).bind(name).fetch_one(db).await.expect("a setting")
+        let select = "select pg_size_bytes(current_setting($1)) / 1048576";
+        sqlx::query_scalar(select).bind(name).fetch_one(db).await.expect("a setting")
     })
     .await
 }
 
 #[actix_web::test]
-async fn under_a_limit_of_its_address_space_it_starts_with_a_quarter_of_a_quarter_as_buffers() {
+async fn under_a_limit_of_its_address_space_it_starts_with_a_sixteenth_as_buffers() {
     let folder = prepared_folder();
     let mut limited = Command::new("sh");
     limited.args(["-c", &format!("ulimit -v {ADDRESS_SPACE_KIB}; exec \"$@\""), "sh", env!("CARGO_BIN_EXE_hotline")]);
     limited.args(SERVE).args(["--journal-segment-size", "1MiB", "--data-dir"]).arg(folder.path()).stdin(Stdio::null());
     let mut process = Process::start(folder.path(), &mut limited).expect("it serves");
-    assert_eq!(mebibytes(&process, folder.path(), "shared_buffers").await, 64);
+    assert_eq!(setting_mib(&process, folder.path(), "shared_buffers").await, 64);
     process.terminate();
     assert!(process.wait().success(), "{}", process.log());
 }
@@ -35,11 +35,11 @@ async fn its_memory_and_its_wal_are_set_by_options() {
     let folder = prepared_folder();
     let options = ["--postgres-memory", "256MiB", "--postgres-disk", "128MiB"];
     let mut process = Process::try_serve(folder.path(), &options).expect("it serves");
-    assert_eq!(mebibytes(&process, folder.path(), "shared_buffers").await, 64);
-    assert_eq!(mebibytes(&process, folder.path(), "max_wal_size").await, 128);
+    assert_eq!(setting_mib(&process, folder.path(), "shared_buffers").await, 64);
+    assert_eq!(setting_mib(&process, folder.path(), "max_wal_size").await, 128);
     process.terminate();
     assert!(process.wait().success(), "{}", process.log());
     let url = ["--postgres-memory", "256MiB", "--database-url", "postgres://hotline@db.example/hotline"];
-    let refused = Process::try_serve(folder.path(), &url).err().expect("it has no private PostgreSQL");
+    let refused = Process::try_serve(folder.path(), &url).err().expect("refused: it has no private PostgreSQL");
     assert!(refused.contains("--postgres-memory limits the private PostgreSQL"), "{refused}");
 }

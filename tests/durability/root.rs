@@ -5,10 +5,10 @@ use std::path::Path;
 
 use crate::process::{Process, data_folder, run};
 
-/// A user without a name: nobody else has files of it.
+/// A user without a name, who has no other files.
 const USER: u32 = 12_345;
 
-/// The files of a folder that belong to root; what PostgreSQL has of its own is below.
+/// The files of a folder that belong to root, without those in subfolders, which are PostgreSQL's.
 fn of_root(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry"));
     let of_root = entries.filter(|entry| entry.metadata().expect("metadata").uid() == 0);
@@ -20,22 +20,22 @@ fn of_root(folder: &Path) -> Vec<String> {
 fn commands_of_root_leave_files_of_the_folders_user_and_read_its_key_as_root() {
     let folder = data_folder();
     chown(folder.path(), Some(USER), Some(USER)).expect("another owner");
-    let made = run(folder.path(), &["company", "create", "Acme", "--json"]);
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    let company: serde_json::Value = serde_json::from_slice(&made.stdout).expect("JSON");
+    let created = run(folder.path(), &["company", "create", "Acme", "--json"]);
+    assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
+    let company: serde_json::Value = serde_json::from_slice(&created.stdout).expect("JSON");
     let id = company["id"].to_string();
     for name in ["One", "Two"] {
-        // The first makes the key for the folder's user, the second reads it.
+        // The first creates the key for the folder's user, the second reads it.
         let channel = ["channel", "create", name, "--company", &id, "--type", "webchat"];
-        let made = run(folder.path(), &channel);
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let created = run(folder.path(), &channel);
+        assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
     }
     let key = std::fs::metadata(folder.path().join("secrets.key")).expect("a key file");
     assert_eq!(key.uid(), USER);
     assert_eq!(of_root(folder.path()), [""; 0], "the folder's user could not open these");
     let refused = Process::try_serve(folder.path(), &[]).err().expect("root does not serve there");
     assert!(refused.contains("sudo -u '#12345' hotline serve"), "{refused}");
-    // The test's own log aside, nothing was made.
+    // Apart from the test's own log, nothing was created.
     assert_eq!(of_root(folder.path()), ["service.log"]);
 }
 

@@ -15,7 +15,7 @@ fn preflight(browser: &Browser, path: &str) -> RequestBuilder {
 }
 
 #[actix_web::test]
-async fn a_page_that_is_not_allowed_is_refused_and_nothing_is_done() {
+async fn a_page_that_is_not_allowed_is_refused_and_changes_nothing() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
@@ -27,21 +27,21 @@ async fn a_page_that_is_not_allowed_is_refused_and_nothing_is_done() {
         "https://shop.example.evil.example",
         "null",
     ] {
-        let elsewhere = browser.from(origin);
-        let mut refusals = vec![elsewhere.try_open(json!({"externalId": "other"})).await];
+        let other_page = browser.from(origin);
+        let mut refusals = vec![other_page.try_open(json!({"externalId": "other"})).await];
         for path in ["/messages", "/end"] {
-            refusals.push(elsewhere.post(&session, path, json!({"body": "x"})).await);
+            refusals.push(other_page.post(&session, path, json!({"body": "x"})).await);
         }
         for path in ["/messages", "/session", "/config"] {
-            refusals.push(elsewhere.get(&session, path).await);
+            refusals.push(other_page.get(&session, path).await);
         }
-        refusals.push(Reply::of(preflight(&elsewhere, "/messages")).await);
+        refusals.push(Reply::of(preflight(&other_page, "/messages")).await);
         for refused in refusals {
             refused.error(403, "ERR_API_FORBIDDEN_ORIGIN");
             assert!(!refused.headers.contains_key(ALLOW_ORIGIN), "{origin}: {:?}", refused.headers);
             assert_eq!(refused.headers["vary"], "Origin");
         }
-        let (status, body) = elsewhere.try_socket(&session.token).await.err().expect("refused");
+        let (status, body) = other_page.try_socket(&session.token).await.err().expect("refused");
         assert_eq!((status, &body["error"]["code"]), (403, &json!("ERR_API_FORBIDDEN_ORIGIN")), "{origin}");
     }
     assert_eq!(app.api.all("/contacts").await.len(), contacts);
@@ -51,15 +51,15 @@ async fn a_page_that_is_not_allowed_is_refused_and_nothing_is_done() {
 }
 
 #[actix_web::test]
-async fn without_an_origin_a_page_may_read_and_change_nothing() {
+async fn requests_without_an_origin_may_read_but_not_change() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let bare = |method, path| browser.bare(method, path).bearer_auth(&session.token);
     for path in ["/session", "/messages", "/config"] {
-        let shown = Reply::of(bare(Method::GET, path)).await;
-        shown.data(200);
-        assert!(!shown.headers.contains_key(ALLOW_ORIGIN), "{:?}", shown.headers);
+        let reply = Reply::of(bare(Method::GET, path)).await;
+        reply.data(200);
+        assert!(!reply.headers.contains_key(ALLOW_ORIGIN), "{:?}", reply.headers);
     }
     for path in ["/sessions", "/messages", "/end"] {
         let refused = Reply::of(bare(Method::POST, path).json(&json!({"body": "x"}))).await;
@@ -73,19 +73,19 @@ async fn without_an_origin_a_page_may_read_and_change_nothing() {
 }
 
 #[actix_web::test]
-async fn an_allowed_page_is_told_so_with_every_answer() {
+async fn every_answer_to_an_allowed_page_allows_its_origin() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
-    let asked = Reply::of(preflight(&browser, "/messages")).await;
-    assert_eq!(asked.status, 204, "{}", asked.body);
-    assert_eq!(asked.headers["access-control-allow-methods"], "GET, POST, OPTIONS");
-    assert_eq!(asked.headers["access-control-allow-headers"], "Authorization, Content-Type, X-Request-Id");
-    assert_eq!(asked.headers["access-control-max-age"], "600");
+    let preflight = Reply::of(preflight(&browser, "/messages")).await;
+    assert_eq!(preflight.status, 204, "{}", preflight.body);
+    assert_eq!(preflight.headers["access-control-allow-methods"], "GET, POST, OPTIONS");
+    assert_eq!(preflight.headers["access-control-allow-headers"], "Authorization, Content-Type, X-Request-Id");
+    assert_eq!(preflight.headers["access-control-max-age"], "600");
     let refused = Reply::of(browser.request(Method::GET, "/messages")).await;
     refused.error(401, "ERR_API_UNAUTHORIZED");
-    let shown = browser.get(&session, "/messages").await;
-    for reply in [asked, refused, shown] {
+    let listed = browser.get(&session, "/messages").await;
+    for reply in [preflight, refused, listed] {
         assert_eq!(reply.headers[ALLOW_ORIGIN], PAGE);
         assert_eq!(reply.headers["vary"], "Origin");
         assert_eq!(reply.headers["access-control-expose-headers"], "Retry-After, X-Request-Id");
@@ -109,7 +109,7 @@ async fn a_webchat_without_allowed_pages_allows_none() {
 }
 
 #[actix_web::test]
-async fn all_pages_below_a_name_may_be_allowed_and_the_name_itself_is_not() {
+async fn a_wildcard_allows_every_subdomain_but_not_the_domain() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let allow = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Error> {

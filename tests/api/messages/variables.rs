@@ -1,4 +1,4 @@
-//! Variables in what is sent: what is kept is what they stood for at that moment.
+//! Variables in messages: the stored body has their values at the time of the send.
 
 use hotline_persistence::tables::companies::{self, CompanyChanges};
 use serde_json::{Value, json};
@@ -8,12 +8,12 @@ use crate::steps::{id, listed, sent, sql, ticket};
 use crate::support::TestApp;
 use crate::support::form::Form;
 
-async fn said(app: &TestApp, ticket: i64, body: &str) -> Value {
+async fn send_text(app: &TestApp, ticket: i64, body: &str) -> Value {
     sent(&app.api, json!({"ticketId": ticket, "type": "text", "body": body})).await["body"].clone()
 }
 
-/// A contact with a value of everything, and an open ticket of theirs on the phone channel.
-async fn maria(app: &TestApp) -> i64 {
+/// Creates a contact with a value for every variable; returns their open ticket on the phone channel.
+async fn open_for_maria(app: &TestApp) -> i64 {
     for (name, kind, options) in [
         ("Shoe size", "number", json!([])),
         ("Colours", "multiselect", json!(["Blue", "Red"])),
@@ -36,12 +36,12 @@ async fn maria(app: &TestApp) -> i64 {
 }
 
 #[actix_web::test]
-async fn every_variable_has_its_value_and_what_is_unknown_has_none() {
+async fn every_variable_has_its_value_and_an_unknown_one_has_none() {
     let app = TestApp::shared().await;
-    let open = maria(&app).await;
+    let open = open_for_maria(&app).await;
     let keys: Vec<Value> = app.api.all("/custom-fields").await.iter().map(|field| field["key"].clone()).collect();
-    let place = json!({"queueId": app.company.sales, "userId": app.company.ben});
-    app.api.post(&format!("/tickets/{open}/transfer"), place).await.data(200);
+    let target = json!({"queueId": app.company.sales, "userId": app.company.ben});
+    app.api.post(&format!("/tickets/{open}/transfer"), target).await.data(200);
     let shoe_size = format!("{{{{{}}}}}", keys[0].as_str().expect("a key"));
     let colours = format!("{{{{{}}}}}", keys[1].as_str().expect("a key"));
     for (text, expected) in [
@@ -61,26 +61,26 @@ async fn every_variable_has_its_value_and_what_is_unknown_has_none() {
         ("{{hours}}", "9 to 18".to_owned()),
         ("{{unknown}}", String::new()),
         ("{{Name}}", String::new()),
-        // What takes a variable's place is text.
+        // A value is text: variables in it are not replaced.
         ("{{sly}}name}}", "{{name}} {{name}}".to_owned()),
     ] {
-        assert_eq!(said(&app, open, &format!("[{text}]")).await, json!(format!("[{expected}]")), "{text}");
+        assert_eq!(send_text(&app, open, &format!("[{text}]")).await, json!(format!("[{expected}]")), "{text}");
     }
     let nothing = app.api.post("/messages", json!({"ticketId": open, "type": "text", "body": "{{unknown}}"})).await;
-    assert_eq!(nothing.invalid_fields(), ["body"], "a text that says nothing");
+    assert_eq!(nothing.invalid_fields(), ["body"], "an empty text");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn what_is_empty_is_replaced_by_nothing() {
+async fn a_variable_without_a_value_is_replaced_by_nothing() {
     let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await.0;
-    assert_eq!(said(&app, open, "[{{email}}{{queue}}{{agent}}]").await, "[]");
+    assert_eq!(send_text(&app, open, "[{{email}}{{queue}}{{agent}}]").await, "[]");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn date_time_and_greeting_are_those_of_the_companys_clock() {
+async fn date_time_and_greeting_are_in_the_companys_time_zone() {
     let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await.0;
     for zone in ["Pacific/Kiritimati", "Pacific/Midway"] {
@@ -89,7 +89,7 @@ async fn date_time_and_greeting_are_those_of_the_companys_clock() {
         app.refreshed().await;
         let message =
             sent(&app.api, json!({"ticketId": open, "type": "text", "body": "{{date}}|{{time}}|{{greeting}}"})).await;
-        // In SQL, which knows the zones by itself.
+        // In SQL, which has its own time zones.
         let expected: String = sqlx::query_scalar(
             "select to_char(at, 'YYYY-MM-DD|HH24:MI|') || case when extract(hour from at) between 5 and 11 then 'Good morning'
                  when extract(hour from at) between 12 and 17 then 'Good afternoon' else 'Good evening' end
@@ -106,7 +106,7 @@ async fn date_time_and_greeting_are_those_of_the_companys_clock() {
 }
 
 #[actix_web::test]
-async fn the_ticket_is_the_one_the_message_lands_in_also_when_it_opens_with_it() {
+async fn the_ticket_is_that_of_the_message_also_if_the_send_opens_it() {
     let app = TestApp::shared().await;
     let phone = app.company.phone;
     let text = "{{ticketId}} {{name}} {{email}}";
@@ -123,25 +123,25 @@ async fn the_ticket_is_the_one_the_message_lands_in_also_when_it_opens_with_it()
 }
 
 #[actix_web::test]
-async fn the_rendered_body_is_what_is_kept_and_shown_and_bounded() {
+async fn the_rendered_body_is_stored_and_its_length_is_limited() {
     let app = TestApp::shared().await;
     let open = app.ticket("5511900000001").await.0;
     app.api.post("/global-variables", json!({"key": "long", "value": "x".repeat(10_000)})).await.data(201);
     let whole = format!("{}{}", "{{long}}".repeat(6), "y".repeat(5_536));
-    assert_eq!(said(&app, open, &whole).await.as_str().map(str::len), Some(65_536));
+    assert_eq!(send_text(&app, open, &whole).await.as_str().map(str::len), Some(65_536));
     let refused =
         app.api.post("/messages", json!({"ticketId": open, "type": "text", "body": format!("{whole}y")})).await;
     assert_eq!(refused.invalid_fields(), ["body"]);
-    // A value that changes later changes nothing that was said.
-    let kept = said(&app, open, "Dear {{name}}").await;
+    // A later change of a value changes no sent message.
+    let stored = send_text(&app, open, "Dear {{name}}").await;
     sql(&app, "update contacts set name = 'Changed' where company_id = $1", app.company.id.0).await;
-    assert_eq!(ticket(&app.api, open).await["lastMessage"]["body"], kept);
+    assert_eq!(ticket(&app.api, open).await["lastMessage"]["body"], stored);
     assert_eq!(listed(&app.api, "/messages").await.len(), 2);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_send_that_is_refused_for_its_variables_makes_no_contact() {
+async fn a_send_that_is_refused_for_its_variables_creates_no_contact() {
     let app = TestApp::shared().await;
     let body = json!({"channelId": app.company.phone, "number": "5511900000001", "type": "text", "body": "{{email}}"});
     assert_eq!(app.api.post("/messages", body).await.invalid_fields(), ["body"]);
@@ -150,7 +150,7 @@ async fn a_send_that_is_refused_for_its_variables_makes_no_contact() {
 }
 
 #[actix_web::test]
-async fn a_caption_takes_variables_as_well() {
+async fn a_caption_may_have_variables() {
     let app = TestApp::shared().await;
     let (_, _, open) = visited(&app, "Maria Lima").await;
     let form = Form::default()

@@ -9,7 +9,7 @@ use crate::front_door::world::noun;
 use crate::support::Person;
 
 impl Asker {
-    /// An id by the name of its parameter, as far as it says what it is the id of.
+    /// The id for a parameter, if its name says of what.
     fn id(&self, name: &str) -> Option<i64> {
         Some(match name {
             "contactId" => self.contact,
@@ -24,7 +24,7 @@ impl Asker {
         })
     }
 
-    /// What a filter is asked with: what the company has, and what it has not.
+    /// Values for a filter: some that the company has, and some that it has not.
     fn values(&self, name: &str, schema: &Value) -> Vec<String> {
         if let Some(words) = schema["enum"].as_array() {
             return words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
@@ -45,7 +45,7 @@ impl Asker {
     }
 }
 
-/// A list with each of its filters: its path, and every query to ask it with.
+/// The queries of a list: pages and orders, and one for each value of each filter.
 fn queries(asker: &Asker, path: &str, parameters: &[Value], ids: &[(&str, i64)]) -> Vec<String> {
     let mut queries = vec![String::new(), "&order=desc".to_owned(), "&page=3".to_owned(), "&cursor=".to_owned()];
     for parameter in parameters.iter().filter(|parameter| parameter["in"] == "query") {
@@ -99,28 +99,28 @@ async fn a_list_reads_what_its_company_has_and_nothing_of_others() {
             if !parameters.iter().any(|parameter| parameter["name"] == "page") {
                 continue;
             }
-            // What is asked of a provider.
+            // Read from a provider.
             if path.ends_with("/templates") {
                 continue;
             }
-            let mut at = path.replace("{sessionId}", &session);
+            let mut filled = path.replace("{sessionId}", &session);
             for parameter in parameters.iter().filter(|parameter| parameter["in"] == "path") {
                 let name = parameter["name"].as_str().expect("a name");
                 let own = ids.iter().find(|(known, _)| *known == name).map(|(_, id)| *id);
                 if let Some(id) = asker.id(name).or(own) {
-                    at = at.replace(&format!("{{{name}}}"), &id.to_string());
+                    filled = filled.replace(&format!("{{{name}}}"), &id.to_string());
                 }
             }
-            assert!(!at.contains('{'), "{at} has an id that this test does not know");
+            assert!(!filled.contains('{'), "{filled} has an id that this test does not know");
             lists += 1;
-            for query in queries(asker, &at, parameters, &ids) {
-                let path = format!("{at}?perPage=5{query}");
+            for query in queries(asker, &filled, parameters, &ids) {
+                let path = format!("{filled}?perPage=5{query}");
                 world.judge(asker, Method::GET, &path, None, asker.reads_max).await;
             }
         }
     }
     assert!(lists >= 2 * 15, "the document has {lists} lists");
-    // A log has no pages: it is read on from an event.
+    // The events have no pages: they are read from an id on.
     for asker in &askers {
         for query in
             ["", "?after=3&limit=1", "?limit=1000", "?types=card.won", "?after=2&types=message.received,note.added"]
@@ -137,7 +137,7 @@ async fn a_list_reads_what_its_company_has_and_nothing_of_others() {
 }
 
 #[actix_web::test]
-async fn a_list_that_the_panel_alone_has_reads_what_its_company_has_and_nothing_of_others() {
+async fn a_list_of_the_panel_alone_reads_what_its_company_has_and_nothing_of_others() {
     let (mut world, askers) = World::make().await;
     let db = world.app.db.clone();
     for statement in [
@@ -157,11 +157,11 @@ async fn a_list_that_the_panel_alone_has_reads_what_its_company_has_and_nothing_
     let mut lists = Vec::new();
     for asker in &askers {
         let person = admin.in_company(asker.company.id);
-        for (whole, item) in document["paths"].as_object().expect("paths") {
-            let Some(path) = whole.strip_prefix("/panel/api/v1") else { continue };
+        for (full_path, item) in document["paths"].as_object().expect("paths") {
+            let Some(path) = full_path.strip_prefix("/panel/api/v1") else { continue };
             let is_public = !public["paths"][format!("/api/v1{path}")]["get"].is_null();
             let Some(parameters) = item["get"]["parameters"].as_array().filter(|_| !is_public) else { continue };
-            // Of the installation, which has as many rows as companies.
+            // The list of companies is the installation's, and has a row for each.
             if !parameters.iter().any(|parameter| parameter["name"] == "page") || path == "/companies" {
                 continue;
             }

@@ -31,7 +31,7 @@ async fn sighup_reads_the_log_filter_and_the_keys_again() {
     eventually("it says what is wrong", || async { process.log().contains("keeping the previous one") }).await;
     assert!(process.log().contains("directive 1 (`a=b=c`)"), "{}", process.log());
 
-    // The key of another installation: what it sealed could not be opened after the next start.
+    // The key of another installation: after the next start, stored secrets could not be opened with it.
     std::fs::write(folder.path().join("secrets.key"), format!("{}\n", "17".repeat(32))).expect("a file");
     process.signal(Signal::SIGHUP);
     eventually("it keeps its keys", || async { process.log().contains("keeping the previous keys") }).await;
@@ -64,13 +64,13 @@ async fn a_second_signal_ends_a_stop_at_once() {
     let folder = prepared_folder();
     let mut process = Starting::serve(folder.path(), &[]);
     process.wait_until_ready().await;
-    // The stop waits for it.
+    // The stop waits for PostgreSQL.
     send_to_postgres(folder.path(), Signal::SIGSTOP);
     process.signal(Signal::SIGTERM);
     eventually("it stops", || async { process.log().contains("a second signal ends the process") }).await;
     process.signal(Signal::SIGTERM);
     assert_eq!(process.wait().code(), Some(128 + 15), "{}", process.log());
-    // What it leaves is adopted by the next start, which stops it as usual.
+    // The next start adopts the running PostgreSQL, and stops it as usual.
     send_to_postgres(folder.path(), Signal::SIGCONT);
     let mut process = Starting::serve(folder.path(), &[]);
     process.wait_until_ready().await;

@@ -6,7 +6,7 @@ use super::{Office, number};
 use crate::support::provider::Answer;
 
 #[actix_web::test]
-async fn transfer_and_closing_follow_the_hand_over_after_a_restart_and_once() {
+async fn after_a_restart_a_sent_message_is_followed_once_by_its_transfer_and_closing() {
     let mut office = Office::open("2101").await;
     office.provider.always("2101", Answer::status(503));
     let after = json!({"queueId": office.company.support, "closeTicket": true, "wrapupTypeId": office.company.solved});
@@ -15,7 +15,7 @@ async fn transfer_and_closing_follow_the_hand_over_after_a_restart_and_once() {
     office.provider.called_times("2101", 2).await;
     office.kill();
 
-    // The provider takes it, and the process ends before anybody knows.
+    // The provider accepts it, and the process ends before that is recorded.
     office.provider.always("2101", Answer::Accept);
     office.start_until("message_taken");
     office.start();
@@ -24,7 +24,7 @@ async fn transfer_and_closing_follow_the_hand_over_after_a_restart_and_once() {
     assert_eq!((&closed["status"], &closed["queue"]["id"]), (&json!("closed"), &json!(office.company.support)));
     assert_eq!(closed["wrapupType"]["id"], json!(office.company.solved));
 
-    // And nothing of it happens again.
+    // Neither is repeated.
     office.kill();
     office.start();
     let events = office.api.all(&format!("/tickets/{ticket}/events")).await;

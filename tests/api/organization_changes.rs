@@ -1,5 +1,5 @@
-//! Changes of the organization while conversations go on: what is answered is what conversations are decided by, and
-//! nothing is left that refers to what is gone.
+//! Changes of the organization while conversations continue: acknowledged changes apply to the next decision, and nothing
+//! refers to a deleted record.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,19 +11,19 @@ use crate::organization::opened;
 use crate::plain::created;
 use crate::support::{OwnApp, TestApp};
 
-/// Enough to meet the deletion at every step, and few enough that it comes through.
+/// Enough to meet the deletion at every step, and few enough that it succeeds.
 const TICKETS: usize = 3;
 
-async fn some_tickets(app: &TestApp, more: &Value) -> Vec<i64> {
+async fn open_tickets(app: &TestApp, fields: &Value) -> Vec<i64> {
     let mut tickets = Vec::new();
     for number in 0..TICKETS {
-        tickets.push(opened(app, &format!("55119000{number:05}"), more.clone()).await);
+        tickets.push(opened(app, &format!("55119000{number:05}"), fields.clone()).await);
     }
     tickets
 }
 
-/// Deletes as soon as it is let.
-async fn delete_between(app: &TestApp, path: &str) {
+/// Repeats a deletion until it succeeds.
+async fn delete_eventually(app: &TestApp, path: &str) {
     loop {
         let reply = app.api.delete(path).await;
         match reply.status.as_u16() {
@@ -34,36 +34,36 @@ async fn delete_between(app: &TestApp, path: &str) {
     }
 }
 
-/// How many rows, once all that was acknowledged is in the tables.
+/// A count of rows, once every acknowledged change is in the tables.
 async fn count(app: &TestApp, query: &'static str, id: i64) -> i64 {
     app.api.all("/tickets").await;
     sqlx::query_scalar(query).bind(id).fetch_one(&app.db).await.expect("a count")
 }
 
 #[actix_web::test]
-async fn no_ticket_is_closed_with_a_type_that_goes() {
+async fn no_ticket_keeps_a_deleted_wrapup_type() {
     let app = TestApp::shared().await;
-    let tickets = some_tickets(&app, &json!({"queueId": app.company.sales})).await;
+    let tickets = open_tickets(&app, &json!({"queueId": app.company.sales})).await;
     let category = created(&app.api, "/wrapup-categories", json!({"name": "More"})).await;
     for round in 0..8 {
         let body = json!({"name": format!("{round}"), "categoryId": category, "queueIds": [app.company.sales]});
         let kind = created(&app.api, "/wrapup-types", body).await;
-        let gone = AtomicBool::new(false);
+        let is_deleted = AtomicBool::new(false);
         let closing = tickets.iter().map(async |ticket| {
-            while !gone.load(Ordering::Acquire) {
+            while !is_deleted.load(Ordering::Acquire) {
                 let path = format!("/tickets/{ticket}");
                 let closed = app.api.post(&format!("{path}/close"), json!({"wrapupTypeId": kind})).await;
                 match closed.status.as_u16() {
                     200 => drop(app.api.post(&format!("{path}/reopen"), json!({})).await.data(200)),
-                    // Not active any more, then gone.
+                    // Inactive, then deleted.
                     404 | 422 => {}
                     _ => panic!("{}: {}", closed.status, closed.body),
                 }
             }
         });
         let deleting = async {
-            delete_between(&app, &format!("/wrapup-types/{kind}")).await;
-            gone.store(true, Ordering::Release);
+            delete_eventually(&app, &format!("/wrapup-types/{kind}")).await;
+            is_deleted.store(true, Ordering::Release);
         };
         join(deleting, join_all(closing)).await;
         assert_eq!(count(&app, "select count(*) from tickets where wrapup_type_id = $1", kind).await, 0);
@@ -72,14 +72,14 @@ async fn no_ticket_is_closed_with_a_type_that_goes() {
 }
 
 #[actix_web::test]
-async fn no_ticket_is_moved_into_a_queue_that_goes() {
+async fn no_open_ticket_is_left_in_a_deleted_queue() {
     let app = TestApp::shared().await;
-    let tickets = some_tickets(&app, &json!({})).await;
+    let tickets = open_tickets(&app, &json!({})).await;
     for round in 0..8 {
         let queue = created(&app.api, "/queues", json!({"name": format!("{round}")})).await;
-        let gone = AtomicBool::new(false);
+        let is_deleted = AtomicBool::new(false);
         let moving = tickets.iter().map(async |ticket| {
-            while !gone.load(Ordering::Acquire) {
+            while !is_deleted.load(Ordering::Acquire) {
                 let path = format!("/tickets/{ticket}/transfer");
                 let moved = app.api.post(&path, json!({"queueId": queue})).await;
                 match moved.status.as_u16() {
@@ -90,8 +90,8 @@ async fn no_ticket_is_moved_into_a_queue_that_goes() {
             }
         });
         let deleting = async {
-            delete_between(&app, &format!("/queues/{queue}")).await;
-            gone.store(true, Ordering::Release);
+            delete_eventually(&app, &format!("/queues/{queue}")).await;
+            is_deleted.store(true, Ordering::Release);
         };
         join(deleting, join_all(moving)).await;
         let open = "select count(*) from tickets where queue_id = $1 and status = 'open'";
@@ -101,7 +101,7 @@ async fn no_ticket_is_moved_into_a_queue_that_goes() {
 }
 
 #[actix_web::test]
-async fn what_was_answered_is_never_taken_back_by_an_older_load() {
+async fn an_acknowledged_change_is_never_undone_by_an_older_load() {
     let app = OwnApp::start().await;
     let directory = app.service.app.engine.directory();
     let mut queues = Vec::new();
@@ -112,7 +112,7 @@ async fn what_was_answered_is_never_taken_back_by_an_older_load() {
         for round in 0..20 {
             let name = format!("{queue} in round {round}");
             app.api.put(&format!("/queues/{queue}"), json!({"name": name})).await.data(200);
-            // Until this queue's next change nothing else may be seen, whatever loads the others set off.
+            // Until this queue's next change only this name may be seen, whatever the other changes load.
             for _ in 0..20 {
                 let seen = directory.company(app.company.id).expect("the company");
                 assert_eq!(seen.queues[&QueueId::new(*queue)].row.name, name);
