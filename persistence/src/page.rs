@@ -1,5 +1,6 @@
 //! A page of a list: how it is requested, and what it holds.
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 /// The requested page of a list.
@@ -87,6 +88,17 @@ pub enum Position {
     Id(i64),
     /// The row's unique name, where it has no id.
     Name(String),
+    /// The time by which the list is sorted, and the row's id.
+    Time(TimePosition),
+}
+
+/// The position of a row in a list that is sorted by a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TimePosition {
+    /// The row's time. Rows without it are the last ones, in the order of their ids.
+    pub at: Option<DateTime<Utc>>,
+    /// The row's id; rows of the same time are in the order of their ids.
+    pub id: i64,
 }
 
 impl From<i64> for Position {

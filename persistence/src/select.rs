@@ -7,7 +7,7 @@ use sqlx::{Encode, FromRow, PgExecutor, Postgres, QueryBuilder, Row, Type};
 
 use crate::document;
 use crate::error::with_timeout;
-pub use crate::page::{Page, PageRequest, Place, Position};
+pub use crate::page::{Page, PageRequest, Place, Position, TimePosition};
 use crate::{CompanyId, Database, Result};
 
 /// The distinct words of a search, each with its alternative stored form: numbers are stored as their digits, whatever
@@ -124,6 +124,27 @@ impl Select {
     pub fn at_most_rows(mut self, limit: i64, closing: &str) -> Self {
         self.query.push(" limit ").push_bind(limit).push(closing);
         self
+    }
+
+    /// Leaves out the rows up to a position in the order of `time`, then `id`.
+    #[must_use]
+    pub fn after_time(mut self, time: &str, id: &str, (at, after): (DateTime<Utc>, i64), descending: bool) -> Self {
+        self.query.push(" and (").push(time).push(", ").push(id).push(if descending { ") < (" } else { ") > (" });
+        self.query.push_bind(at).push(", ").push_bind(after).push(")");
+        self
+    }
+
+    /// Leaves out the rows up to a position in the order of `id`.
+    #[must_use]
+    pub fn after_id(mut self, id: &str, after: i64, descending: bool) -> Self {
+        self.compare(id, if descending { "<" } else { ">" }, Some(after));
+        self
+    }
+
+    /// Ends a part of a statement: its first `limit` rows in this order.
+    pub fn into_part(mut self, order: &str, limit: i64) -> QueryBuilder<Postgres> {
+        self.query.push(" order by ").push(order).push(" limit ").push_bind(limit).push(")");
+        self.query
     }
 
     /// The single value of a `select count(*) …`.

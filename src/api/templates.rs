@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use actix_web::web::Data;
 use hotline_persistence::ChannelId;
+use hotline_persistence::select::Position;
 use hotline_persistence::tables::channels::ChannelStatus;
 
 use super::contacts::check_channel;
@@ -42,5 +43,9 @@ pub async fn list(
     listed.sort_by(|a, b| (&a.name, &a.language).cmp(&(&b.name, &b.language)));
     // No language contains a line break, so no two templates share a position.
     let position = |template: &Template| format!("{}\n{}", template.name, template.language);
-    Ok(Page::of_all(query.page, query.after_name, listed, position))
+    let after = query.after.and_then(|after| match after {
+        Position::Name(name) => Some(name),
+        Position::Id(_) | Position::Time(_) => None,
+    });
+    Ok(Page::of_all(query.page, after, listed, position))
 }

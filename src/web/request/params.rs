@@ -90,8 +90,8 @@ impl Filter for () {
 pub struct Query<F> {
     /// The page.
     pub page: PageRequest,
-    /// The name after which a page by cursor begins, for lists of records without ids.
-    pub after_name: Option<String>,
+    /// The position after which a page by cursor begins, for lists that are not in the order of ids.
+    pub after: Option<Position>,
     /// The filters.
     pub filter: F,
 }
@@ -111,22 +111,23 @@ impl<F: Filter> Query<F> {
         let mut query = Params::of(request);
         let mut page = query.page(per_page_max);
         let filter = F::read(&mut query);
-        let mut after_name = None;
+        page.descending |= query.descends_by_default && !query.has("order");
+        let mut after = None;
         if let Some(cursor) = query.cursor() {
             let list = Cursors::list_of(request, &query.used, page.descending)?;
-            let after = if cursor.is_empty() { None } else { Some(list.position(&cursor)) };
+            let position = if cursor.is_empty() { None } else { Some(list.position(&cursor)) };
             page.place = Place::Cursor(None);
-            match after {
+            match position {
                 None => {}
                 Some(None) => query.refuse("cursor", "must be a cursor of this list, with the same filters and order"),
                 Some(Some(Position::Id(id))) => page.place = Place::Cursor(Some(id)),
-                Some(Some(Position::Name(name))) => after_name = Some(name),
+                Some(Some(position)) => after = Some(position),
             }
             // The response signs the next one for the same list.
             request.extensions_mut().insert(list);
         }
         query.finish()?;
-        Ok(Self { page, after_name, filter })
+        Ok(Self { page, after, filter })
     }
 }
 
@@ -159,6 +160,8 @@ pub struct Params {
     errors: Vec<FieldError>,
     /// The filters that were given and read.
     used: Vec<(String, String)>,
+    /// Whether the list is in descending order unless `order` is given.
+    descends_by_default: bool,
     /// Collects the documentation, when only that is wanted.
     documented: Option<Vec<(String, Value)>>,
 }
@@ -166,7 +169,7 @@ pub struct Params {
 impl Params {
     fn of(request: &HttpRequest) -> Self {
         let pairs = form_urlencoded::parse(request.query_string().as_bytes()).into_owned().collect();
-        Self { pairs, errors: Vec::new(), used: Vec::new(), documented: None }
+        Self { pairs, errors: Vec::new(), used: Vec::new(), descends_by_default: false, documented: None }
     }
 
     /// The parameters of a list, each with its schema.
@@ -184,7 +187,8 @@ impl Params {
 
     fn describe_with(read: impl FnOnce(&mut Self)) -> Vec<(String, Value)> {
         let documented = Some(Vec::new());
-        let mut query = Self { pairs: Vec::new(), errors: Vec::new(), used: Vec::new(), documented };
+        let (pairs, errors, used) = (Vec::new(), Vec::new(), Vec::new());
+        let mut query = Self { pairs, errors, used, descends_by_default: false, documented };
         read(&mut query);
         query.documented.unwrap_or_default()
     }
@@ -196,6 +200,10 @@ impl Params {
             (_, Some(_)) => Err("must be given once"),
             (value, None) => Ok(value),
         }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.pairs.iter().any(|(key, _)| key == name)
     }
 
     /// An optional filter.
@@ -230,6 +238,20 @@ impl Params {
             schema["default"] = default.clone().into();
         }
         value.unwrap_or(default)
+    }
+
+    /// A filter of the list's order, described by this text.
+    pub fn sort<T: FromField + Default>(&mut self, text: &str) -> T {
+        let sort = self.filter("sort");
+        if let Some([.., (_, schema)]) = self.documented.as_deref_mut() {
+            schema["description"] = json!(text);
+        }
+        sort.unwrap_or_default()
+    }
+
+    /// Makes the order descending, unless `order` is given.
+    pub const fn descend_by_default(&mut self) {
+        self.descends_by_default = true;
     }
 
     /// A time span, `<name>From` to `<name>To`.
@@ -286,7 +308,7 @@ impl Params {
     /// The cursor, empty for the first page; `None` for a page by number.
     fn cursor(&mut self) -> Option<String> {
         let value = self.text("cursor").map(|text| text.map(|text| text.trim().to_owned()));
-        let has_page = self.pairs.iter().any(|(name, _)| name == "page");
+        let has_page = self.has("page");
         match value {
             Ok(Some(_)) if has_page => self.refuse("cursor", "must not be given together with page"),
             Ok(value) => return value,

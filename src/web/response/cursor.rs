@@ -7,8 +7,9 @@ use actix_web::web::Data;
 use actix_web::{HttpMessage, HttpRequest};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use chrono::{DateTime, Utc};
 use hmac::{Hmac, KeyInit, Mac};
-use hotline_persistence::select::Position;
+use hotline_persistence::select::{Position, TimePosition};
 use hotline_persistence::tables::installation_keys::InstallationKey;
 use sha2::Sha256;
 
@@ -24,6 +25,7 @@ const SIGNATURE_BYTES: usize = 16;
 /// The first byte of a position: what follows it.
 const IS_ID: u8 = b'i';
 const IS_NAME: u8 = b'n';
+const IS_TIME: u8 = b't';
 
 /// Signs and verifies cursors.
 pub struct Cursors {
@@ -85,6 +87,10 @@ impl ListRead {
         let bytes = match position {
             Position::Id(id) => [&[IS_ID], id.to_be_bytes().as_slice()].concat(),
             Position::Name(name) => [&[IS_NAME], name.as_bytes()].concat(),
+            Position::Time(TimePosition { at, id }) => {
+                let at = at.map(|at| at.timestamp_micros().to_be_bytes());
+                [&[IS_TIME][..], id.to_be_bytes().as_slice(), at.as_ref().map_or(&[][..], |at| at.as_slice())].concat()
+            }
         };
         let signature = self.mac_of(&bytes).finalize().into_bytes();
         BASE64_URL_SAFE_NO_PAD.encode([&signature[..SIGNATURE_BYTES], &bytes].concat())
@@ -98,6 +104,15 @@ impl ListRead {
         match bytes.split_first()? {
             (&IS_ID, id) => Some(Position::Id(i64::from_be_bytes(id.try_into().ok()?))),
             (&IS_NAME, name) => Some(Position::Name(std::str::from_utf8(name).ok()?.to_owned())),
+            (&IS_TIME, bytes) => {
+                let (id, at) = bytes.split_first_chunk()?;
+                let id = i64::from_be_bytes(*id);
+                let at = match at {
+                    [] => None,
+                    at => Some(DateTime::<Utc>::from_timestamp_micros(i64::from_be_bytes(at.try_into().ok()?))?),
+                };
+                Some(Position::Time(TimePosition { at, id }))
+            }
             _ => None,
         }
     }
@@ -122,9 +137,16 @@ mod tests {
     #[test]
     fn a_cursor_is_of_one_list() {
         let one = list(&["1", "/tags", "asc", "search", "a"]);
-        for position in
-            [Position::Id(0), Position::Id(i64::MAX), Position::Name(String::new()), Position::Name("é".into())]
-        {
+        let at = DateTime::from_timestamp_micros(1_764_000_000_123_456);
+        assert!(at.is_some());
+        for position in [
+            Position::Id(0),
+            Position::Id(i64::MAX),
+            Position::Name(String::new()),
+            Position::Name("é".into()),
+            Position::Time(TimePosition { at: None, id: 7 }),
+            Position::Time(TimePosition { at, id: i64::MAX }),
+        ] {
             let cursor = one.cursor(&position);
             assert_eq!(one.position(&cursor), Some(position));
             for other in [
