@@ -3,9 +3,9 @@
 //! everything that was decided before.
 
 use hotline_persistence::error::with_timeout;
-use hotline_persistence::select::{Page, PageRequest};
+use hotline_persistence::select::Page;
 use hotline_persistence::tables::messages::{self, MessageRow};
-use hotline_persistence::tables::tickets::{self, LoadedTicket, TicketFilter};
+use hotline_persistence::tables::tickets::{self, LoadedTicket, SortedPage, TicketFilter, TicketSort};
 use hotline_persistence::{ChannelId, CompanyId, Db, MessageId, SessionId, Store};
 
 use crate::Refusal;
@@ -46,13 +46,17 @@ impl<'a> Reads<'a> {
     }
 
     /// A page of a company's tickets.
-    pub async fn tickets(
+    pub(crate) async fn tickets(
         &self,
         company: CompanyId,
         filter: &TicketFilter,
-        page: PageRequest,
+        request: SortedPage,
     ) -> Result<Page<LoadedTicket>, Refusal> {
         let db = self.acknowledged_tables(company).await?;
+        if request.sort != TicketSort::Id {
+            return Ok(with_timeout(tickets::list_sorted(db, company, filter, request)).await?);
+        }
+        let page = request.page;
         if tickets::is_steady(filter, page) {
             return Ok(tickets::list_steady(&self.store.readers, company, filter.status, page).await?);
         }

@@ -13,7 +13,7 @@ use crate::Refusal;
 use crate::base::Base;
 use crate::directory::Removal;
 use crate::distribution::{Assigner, Assigners, CountStatus, find_distribution};
-use crate::overview::{self, OverviewQuery};
+use crate::overview::{self, Overview, OverviewStatus};
 use crate::tickets::Open;
 
 /// How long an opening waits until loads are counted. One statement over a company's open tickets takes some
@@ -53,11 +53,19 @@ impl Assignment {
     /// # Errors
     /// [`Refusal::Unavailable`] when it has to be read, and the database is unavailable.
     pub async fn open_tickets(&self, company: CompanyId) -> Result<Vec<OpenTickets>, Refusal> {
-        let (overview, query) = self.base.overviews.query(company, Instant::now());
-        match query {
-            OverviewQuery::Known(open) => return Ok(open),
-            OverviewQuery::ReadTables => {}
-            OverviewQuery::Load => {
+        if let Some(counts) = self.overview(company).and_then(|overview| overview.counts()) {
+            return Ok(counts);
+        }
+        Ok(desk::open_tickets(self.base.reads().acknowledged_tables(company).await?, company).await?)
+    }
+
+    /// The company's open tickets in memory; none: they are being loaded for later queries, or are too many.
+    pub(crate) fn overview(&self, company: CompanyId) -> Option<Arc<Overview>> {
+        let (overview, status) = self.base.overviews.query(company, Instant::now());
+        match status {
+            OverviewStatus::Loaded => return Some(overview),
+            OverviewStatus::ReadTables => {}
+            OverviewStatus::Load => {
                 let base = self.base.clone();
                 self.base.spawn_for(company, async move {
                     let open = async {
@@ -65,13 +73,13 @@ impl Assignment {
                         Ok::<_, Refusal>(desk::each_open(db, company, overview::TICKETS_MAX as i64 + 1).await?)
                     };
                     let open = open.await.inspect_err(|refusal| {
-                        tracing::debug!(%refusal, company.id = %company, "could not read live ticket counts; counting in the database");
+                        tracing::debug!(%refusal, company.id = %company, "could not read the open tickets; they are read at each query");
                     });
                     overview.end_load(open.ok(), Instant::now());
                 });
             }
         }
-        Ok(desk::open_tickets(self.base.reads().acknowledged_tables(company).await?, company).await?)
+        None
     }
 
     /// Waits until loads are counted, with a time limit. The count continues when its caller was cancelled.

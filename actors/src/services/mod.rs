@@ -6,6 +6,7 @@ mod inbound;
 mod merged_tickets;
 mod sending;
 mod target;
+mod ticket_lists;
 mod tickets;
 
 pub use assignment::Assignment;

@@ -50,7 +50,7 @@ struct TicketBatch {
 pub struct Tickets {
     pub(super) base: Arc<Base>,
     pub(super) contacts: Arc<Contacts>,
-    assignment: Arc<Assignment>,
+    pub(super) assignment: Arc<Assignment>,
     pub(super) scope: Arc<TicketScope>,
     pub(super) conversations: DashMap<(CompanyId, ChannelId), ConversationsCell>,
 }
@@ -124,7 +124,7 @@ impl Tickets {
         Ok(Arc::new(Ticket::loaded(loaded, false)))
     }
 
-    /// The same for a hot ticket; none for others.
+    /// As [`Self::get`], for a hot ticket; none for others.
     pub(crate) async fn if_hot(&self, company: CompanyId, id: TicketId) -> Option<Result<Arc<Ticket>, Refusal>> {
         let key = (company, id);
         if let Some(snapshot) = self.scope.hot.read_status(&key, ActorStatus::snapshot) {

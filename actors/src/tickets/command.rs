@@ -202,6 +202,7 @@ fn changed_values(
             "reopenCount": row.reopen_count,
             "openedAt": Timestamp(row.opened_at),
             "closedAt": row.closed_at.map(Timestamp),
+            "waitingSince": row.waiting_since.map(Timestamp),
         });
         if kind == EventType::Reopened {
             snapshot["firstResponseAt"] = json!(row.first_response_at.map(Timestamp));

@@ -101,6 +101,15 @@ impl Ticket {
         !self.is_open()
     }
 
+    /// When it was opened or its last message was written, whichever is later; of a closed ticket, when it was closed.
+    pub fn last_activity_at(&self) -> DateTime<Utc> {
+        let opened_at = self.row.opened_at;
+        match self.row.status {
+            TicketStatus::Open => self.last_message.as_ref().map_or(opened_at, |last| last.created_at.max(opened_at)),
+            TicketStatus::Closed => self.row.closed_at.unwrap_or(opened_at),
+        }
+    }
+
     /// A ticket loaded from the tables.
     pub fn loaded(loaded: LoadedTicket, reachable: bool) -> Self {
         let last_message = loaded.last_message_direction.zip(loaded.last_message_created_at);

@@ -2,11 +2,11 @@
 
 use actix_web::HttpRequest;
 use actix_web::web::Data;
-use hotline_actors::tickets as live;
 use hotline_persistence::TicketId;
+use hotline_persistence::select::Position;
 use hotline_persistence::tables::messages::{self, MessageFilter};
 use hotline_persistence::tables::ticket_events;
-use hotline_persistence::tables::tickets::TicketFilter;
+use hotline_persistence::tables::tickets::{SortedPage, TicketFilter, TicketSort};
 
 use super::{Ticket, TicketEvent};
 use crate::api::contacts::check_contact;
@@ -17,12 +17,15 @@ use crate::web::request::params::Span;
 use crate::web::request::values::Search;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Page, Params, PathId, Query};
 
-/// Filters of the list: `search` matches the contact's name and number.
-pub struct Filters(TicketFilter);
+/// Filters and order of the list: `search` matches the contact's name and number.
+pub struct Filters {
+    tickets: TicketFilter,
+    sort: TicketSort,
+}
 
 impl Filter for Filters {
     fn read(query: &mut Params) -> Self {
-        Self(TicketFilter {
+        let tickets = TicketFilter {
             status: query.filter("status"),
             queue_id: query.filter("queueId"),
             user_id: query.filter("userId"),
@@ -35,9 +38,19 @@ impl Filter for Filters {
             closed: query.span("closed"),
             created: query.span("created"),
             updated: query.span("updated"),
-        })
+        };
+        let sort = query.sort(SORT);
+        if sort == TicketSort::Activity {
+            query.descend_by_default();
+        }
+        Self { tickets, sort }
     }
 }
+
+/// What the API document says of `sort`.
+const SORT: &str = "`activity`: by `lastActivityAt`, the latest first unless `order` is given. `waiting`: by `waitingSince`, the \
+    longest wait first; tickets in which nobody waits come last in either order. Tickets of the same time are ordered by id. A \
+    ticket whose place changes while the pages are read may be missed or repeated";
 
 /// Filters of a ticket's messages: when they were created, and when they changed last.
 pub struct MessageSpans {
@@ -62,11 +75,16 @@ impl Filter for CreatedSpan {
 
 /// `GET /tickets`.
 pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<Ticket>> {
-    let filter = query.filter.0;
+    let Filters { tickets: filter, sort } = query.filter;
     check_named(&caller, &filter)?;
     check_contact(&caller, &app, filter.contact_id).await?;
-    let rows = app.engine.reads().tickets(caller.company, &filter, query.page).await?;
-    Ok(Page::of(query.page, rows, |row| Ticket::of(&caller.organization, live::Ticket::loaded(row, false).into())))
+    let after = query.after.and_then(|after| match after {
+        Position::Time(position) => Some(position),
+        Position::Id(_) | Position::Name(_) => None,
+    });
+    let request = SortedPage { sort, page: query.page, after };
+    let tickets = app.engine.tickets.list(caller.company, &filter, request).await?;
+    Ok(Page::of(query.page, tickets, |ticket| Ticket::of(&caller.organization, ticket)))
 }
 
 /// Checks that the records of a filter belong to the company.

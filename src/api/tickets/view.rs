@@ -85,6 +85,10 @@ struct View<'a> {
     /// When the first reply since the opening was sent: by a user, an integration or a chatbot.
     first_response_at: Option<Timestamp>,
     closed_at: Option<Timestamp>,
+    /// When it was last opened, its last message was written, or it was closed.
+    last_activity_at: Timestamp,
+    /// Since when the contact has been waiting for an answer; `null`: nobody waits.
+    waiting_since: Option<Timestamp>,
     created_at: Timestamp,
     updated_at: Timestamp,
 }
@@ -147,6 +151,8 @@ impl<'a> View<'a> {
             opened_at: row.opened_at.into(),
             first_response_at: row.first_response_at.map(Timestamp),
             closed_at: row.closed_at.map(Timestamp),
+            last_activity_at: ticket.last_activity_at().into(),
+            waiting_since: row.waiting_since.map(Timestamp),
             created_at: row.created_at.into(),
             updated_at: row.updated_at.into(),
         }

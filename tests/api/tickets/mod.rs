@@ -5,6 +5,7 @@ mod lists;
 mod marks;
 mod opening;
 mod search;
+mod sorted;
 
 use serde_json::Value;
 

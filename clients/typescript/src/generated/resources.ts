@@ -1900,6 +1900,12 @@ export interface ListTicketsQuery {
   updatedFrom?: string | Date;
   /** updated at or before this time */
   updatedTo?: string | Date;
+  /**
+   * `activity`: by `lastActivityAt`, the latest first unless `order` is given. `waiting`: by `waitingSince`,
+   * the longest wait first; tickets in which nobody waits come last in either order. Tickets of the same time
+   * are ordered by id. A ticket whose place changes while the pages are read may be missed or repeated
+   */
+  sort?: "id" | "activity" | "waiting";
 }
 
 /** What `tickets.listEvents` may be narrowed by. */

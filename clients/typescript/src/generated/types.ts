@@ -1720,6 +1720,8 @@ export interface MergedTicket {
   handledBy: TicketHandler | null;
   /** The id. */
   id: TicketId;
+  /** When it was last opened, its last message was written, or it was closed. */
+  lastActivityAt: Timestamp;
   /** The latest message. */
   lastMessage: LastMessage | null;
   /** The id of the other ticket, which no longer exists. */
@@ -1741,6 +1743,8 @@ export interface MergedTicket {
    * identity it signed.
    */
   verified: boolean;
+  /** Since when the contact has been waiting for an answer; `null`: nobody waits. */
+  waitingSince: Timestamp | null;
   /** Note about the wrap-up. */
   wrapupNote: string | null;
   /** The wrap-up type. */
@@ -3054,6 +3058,8 @@ export interface Ticket {
   handledBy: TicketHandler | null;
   /** The id. */
   id: TicketId;
+  /** When it was last opened, its last message was written, or it was closed. */
+  lastActivityAt: Timestamp;
   /** The latest message. */
   lastMessage: LastMessage | null;
   /** When it was last opened. */
@@ -3073,6 +3079,8 @@ export interface Ticket {
    * identity it signed.
    */
   verified: boolean;
+  /** Since when the contact has been waiting for an answer; `null`: nobody waits. */
+  waitingSince: Timestamp | null;
   /** Note about the wrap-up. */
   wrapupNote: string | null;
   /** The wrap-up type. */

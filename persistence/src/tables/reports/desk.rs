@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::FromRow;
 
 use crate::error::with_timeout;
-use crate::{CompanyId, Database, QueueId, Result, TicketId, UserId};
+use crate::{ChannelId, CompanyId, Database, QueueId, Result, TicketId, UserId};
 
 /// The open tickets of one queue and user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
@@ -32,21 +32,26 @@ pub async fn open_tickets(db: impl Database<'_>, company: CompanyId) -> Result<V
     .await
 }
 
-/// An open ticket with its queue and user.
+/// An open ticket: what it is counted and listed by.
 #[derive(Clone, Copy, Debug, FromRow)]
 pub struct OpenTicket {
     pub id: TicketId,
     pub queue_id: Option<QueueId>,
     pub user_id: Option<UserId>,
+    pub channel_id: ChannelId,
     pub waiting_since: Option<DateTime<Utc>>,
+    /// When it was opened or its last message was written, whichever is later.
+    pub last_activity_at: DateTime<Utc>,
 }
 
 /// The open tickets of a company, at most `limit`.
 pub async fn each_open(db: impl Database<'_>, company: CompanyId, limit: i64) -> Result<Vec<OpenTicket>> {
     with_timeout(
         sqlx::query_as(
-            "select id, queue_id, user_id, waiting_since from tickets
-             where company_id = $1 and status = 'open' limit $2",
+            "select id, queue_id, user_id, channel_id, waiting_since,
+                 greatest(opened_at, (select created_at from messages
+                     where company_id = t.company_id and id = t.last_message_id)) as last_activity_at
+             from tickets t where company_id = $1 and status = 'open' limit $2",
         )
         .bind(company)
         .bind(limit)

@@ -201,7 +201,7 @@ fn without_search(before: &str, company: CompanyId, filter: &TicketFilter, page:
 }
 
 /// Adds all conditions but the search.
-fn conditions(list: Select, filter: &TicketFilter) -> Select {
+pub(super) fn conditions(list: Select, filter: &TicketFilter) -> Select {
     list.equals("t.status", filter.status)
         .equals("t.queue_id", filter.queue_id)
         .equals("t.user_id", filter.user_id)
@@ -221,7 +221,7 @@ fn conditions(list: Select, filter: &TicketFilter) -> Select {
 
 /// Adds the search in contacts `c`: it matches only names and numbers, among the contacts whose indexed text contains
 /// the words.
-fn with_search(list: Select, filter: &TicketFilter) -> Select {
+pub(super) fn with_search(list: Select, filter: &TicketFilter) -> Select {
     // The first two lines of the indexed text are of the name and the number, which spares most matches the folding: it
     // takes longer than finding them. A name of several lines is folded.
     let folded = [

@@ -2,6 +2,7 @@
 
 mod handled_by;
 mod list;
+mod sorted;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,7 @@ use crate::{
 
 pub use handled_by::HandledBy;
 pub use list::{TicketFilter, is_steady, list, list_steady};
+pub use sorted::{SortedPage, TicketSort, list_sorted};
 
 text_enum! {
     /// The status of a ticket.

@@ -236,6 +236,7 @@ macro_rules! names {
 }
 
 names! {
+    hotline_persistence::tables::tickets::TicketSort
     hotline_persistence::tables::tickets::TicketStatus
     hotline_persistence::tables::messages::Direction
     hotline_persistence::tables::messages::MessageType

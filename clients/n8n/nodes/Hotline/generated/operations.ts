@@ -659,7 +659,8 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
       "createdFrom": "dateTime",
       "createdTo": "dateTime",
       "updatedFrom": "dateTime",
-      "updatedTo": "dateTime"
+      "updatedTo": "dateTime",
+      "sort": "options"
     },
     "result": "page",
     "isKeyed": false

@@ -3819,6 +3819,27 @@ export const PROPERTIES: INodeProperties[] = [
         "description": "Matches tickets whose contact's name or number contains every word; numbers in any format"
       },
       {
+        "displayName": "Sort",
+        "name": "sort",
+        "type": "options",
+        "options": [
+          {
+            "name": "Activity",
+            "value": "activity"
+          },
+          {
+            "name": "ID",
+            "value": "id"
+          },
+          {
+            "name": "Waiting",
+            "value": "waiting"
+          }
+        ],
+        "default": "activity",
+        "description": "activity: by lastActivityAt, the latest first unless order is given. waiting: by waitingSince, the longest wait first; tickets in which nobody waits come last in either order. Tickets of the same time are ordered by id. A ticket whose place changes while the pages are read may be missed or repeated."
+      },
+      {
         "displayName": "Status",
         "name": "status",
         "type": "options",

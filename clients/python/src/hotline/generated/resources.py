@@ -1819,7 +1819,7 @@ class Tags(Resource):
 class Tickets(Resource):
     """The operations on tickets."""
 
-    def list(self, *, per_page: int | None = None, order: Literal["asc", "desc"] | None = None, cursor: str | None = None, status: Literal["open", "closed"] | None = None, queue_id: int | None = None, user_id: int | None = None, contact_id: int | None = None, channel_id: int | None = None, wrapup_type_id: int | None = None, unassigned: bool | None = None, search: str | None = None, opened_from: Union[str, datetime] | None = None, opened_to: Union[str, datetime] | None = None, closed_from: Union[str, datetime] | None = None, closed_to: Union[str, datetime] | None = None, created_from: Union[str, datetime] | None = None, created_to: Union[str, datetime] | None = None, updated_from: Union[str, datetime] | None = None, updated_to: Union[str, datetime] | None = None, timeout: float | None = None, max_retries: int | None = None) -> Pages[t.Ticket]:
+    def list(self, *, per_page: int | None = None, order: Literal["asc", "desc"] | None = None, cursor: str | None = None, status: Literal["open", "closed"] | None = None, queue_id: int | None = None, user_id: int | None = None, contact_id: int | None = None, channel_id: int | None = None, wrapup_type_id: int | None = None, unassigned: bool | None = None, search: str | None = None, opened_from: Union[str, datetime] | None = None, opened_to: Union[str, datetime] | None = None, closed_from: Union[str, datetime] | None = None, closed_to: Union[str, datetime] | None = None, created_from: Union[str, datetime] | None = None, created_to: Union[str, datetime] | None = None, updated_from: Union[str, datetime] | None = None, updated_to: Union[str, datetime] | None = None, sort: Literal["id", "activity", "waiting"] | None = None, timeout: float | None = None, max_retries: int | None = None) -> Pages[t.Ticket]:
         """List tickets. Lists tickets, ordered by id. Includes every change acknowledged before the request.
         Requires the permission `tickets` `GET`.
 
@@ -1847,8 +1847,12 @@ class Tickets(Resource):
         :param created_to: created at or before this time
         :param updated_from: updated at or after this time
         :param updated_to: updated at or before this time
+        :param sort: `activity`: by `lastActivityAt`, the latest first unless `order` is given. `waiting`: by
+            `waitingSince`, the longest wait first; tickets in which nobody waits come last in either order.
+            Tickets of the same time are ordered by id. A ticket whose place changes while the pages are read
+            may be missed or repeated
         """
-        request = Request("listTickets", "GET", "/api/v1/tickets", query={"perPage": per_page, "order": order, "cursor": cursor, "status": status, "queueId": queue_id, "userId": user_id, "contactId": contact_id, "channelId": channel_id, "wrapupTypeId": wrapup_type_id, "unassigned": unassigned, "search": search, "openedFrom": opened_from, "openedTo": opened_to, "closedFrom": closed_from, "closedTo": closed_to, "createdFrom": created_from, "createdTo": created_to, "updatedFrom": updated_from, "updatedTo": updated_to})
+        request = Request("listTickets", "GET", "/api/v1/tickets", query={"perPage": per_page, "order": order, "cursor": cursor, "status": status, "queueId": queue_id, "userId": user_id, "contactId": contact_id, "channelId": channel_id, "wrapupTypeId": wrapup_type_id, "unassigned": unassigned, "search": search, "openedFrom": opened_from, "openedTo": opened_to, "closedFrom": closed_from, "closedTo": closed_to, "createdFrom": created_from, "createdTo": created_to, "updatedFrom": updated_from, "updatedTo": updated_to, "sort": sort})
         return self._transport.pages(request, Options(timeout=timeout, max_retries=max_retries))
 
     def open(self, *, channel_id: int, contact_id: int, queue_id: Given[Union[int, None]] = NOT_GIVEN, user_id: Given[Union[int, None]] = NOT_GIVEN, idempotency_key: str | None = None, timeout: float | None = None, max_retries: int | None = None) -> t.Ticket:

@@ -2307,6 +2307,8 @@ class MergedTicket(TypedDict):
     handledBy: Union[TicketHandler, None]
     # The id.
     id: TicketId
+    # When it was last opened, its last message was written, or it was closed.
+    lastActivityAt: Timestamp
     # The latest message.
     lastMessage: Union[LastMessage, None]
     # The id of the other ticket, which no longer exists.
@@ -2326,6 +2328,8 @@ class MergedTicket(TypedDict):
     # Whether the contact is verified: a webchat visitor's identity was confirmed by the company or by an identity
     # it signed.
     verified: bool
+    # Since when the contact has been waiting for an answer; `null`: nobody waits.
+    waitingSince: Union[Timestamp, None]
     # Note about the wrap-up.
     wrapupNote: Union[str, None]
     # The wrap-up type.
@@ -3648,6 +3652,8 @@ class Ticket(TypedDict):
     handledBy: Union[TicketHandler, None]
     # The id.
     id: TicketId
+    # When it was last opened, its last message was written, or it was closed.
+    lastActivityAt: Timestamp
     # The latest message.
     lastMessage: Union[LastMessage, None]
     # When it was last opened.
@@ -3665,6 +3671,8 @@ class Ticket(TypedDict):
     # Whether the contact is verified: a webchat visitor's identity was confirmed by the company or by an identity
     # it signed.
     verified: bool
+    # Since when the contact has been waiting for an answer; `null`: nobody waits.
+    waitingSince: Union[Timestamp, None]
     # Note about the wrap-up.
     wrapupNote: Union[str, None]
     # The wrap-up type.

@@ -1,0 +1,59 @@
+//! Which lists are made of a company's open tickets in memory.
+
+use hotline_persistence::select::{Place, TimePosition};
+use hotline_persistence::tables::tickets::{SortedPage, TicketFilter, TicketRow, TicketSort, TicketStatus};
+use hotline_persistence::{ChannelId, QueueId, UserId};
+
+use super::open_tickets::GroupKey;
+
+/// A part of the list of a company's open tickets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenTicketQuery {
+    queue_id: Option<QueueId>,
+    user_id: Option<UserId>,
+    channel_id: Option<ChannelId>,
+    /// Whether no user is assigned.
+    unassigned: Option<bool>,
+    pub(super) sort: TicketSort,
+    pub(super) descending: bool,
+    /// The position after which it begins.
+    pub(super) after: Option<TimePosition>,
+    /// Matching tickets to leave out.
+    pub(super) skipped: usize,
+    /// Maximum number of tickets: one more than the page has, to find out whether there are more.
+    pub(super) limit: usize,
+}
+
+impl OpenTicketQuery {
+    /// The query of a page of the API's list; none: the tables have to be read, for other conditions.
+    pub(crate) fn of(filter: &TicketFilter, request: SortedPage) -> Option<Self> {
+        let TicketFilter { queue_id, user_id, channel_id, unassigned, .. } = *filter;
+        let status = Some(TicketStatus::Open);
+        let known = TicketFilter { status, queue_id, user_id, channel_id, unassigned, ..TicketFilter::default() };
+        if *filter != known {
+            return None;
+        }
+        let SortedPage { sort, page, after } = request;
+        let after = match page.place {
+            Place::Cursor(Some(id)) => Some(TimePosition { at: None, id }),
+            Place::Cursor(None) | Place::Number(_) => after,
+        };
+        let descending = page.descending;
+        let skipped = usize::try_from(page.offset()).ok()?;
+        let limit = usize::try_from(page.size).ok()?.checked_add(1)?;
+        Some(Self { queue_id, user_id, channel_id, unassigned, sort, descending, after, skipped, limit })
+    }
+
+    /// Whether a ticket still belongs to the list.
+    pub(crate) fn is_of(&self, row: &TicketRow) -> bool {
+        let group = GroupKey { queue_id: row.queue_id, user_id: row.user_id, channel_id: row.channel_id };
+        row.status == TicketStatus::Open && self.matches(group)
+    }
+
+    pub(super) fn matches(&self, group: GroupKey) -> bool {
+        self.queue_id.is_none_or(|id| group.queue_id == Some(id))
+            && self.user_id.is_none_or(|id| group.user_id == Some(id))
+            && self.channel_id.is_none_or(|id| group.channel_id == id)
+            && self.unassigned.is_none_or(|unassigned| group.user_id.is_none() == unassigned)
+    }
+}

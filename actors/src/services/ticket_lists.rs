@@ -1,0 +1,83 @@
+//! Lists of tickets: from memory where their order is known there, else from the tables.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hotline_persistence::select::{Page, Position, TimePosition};
+use hotline_persistence::tables::tickets::{self, SortedPage, TicketFilter, TicketSort};
+use hotline_persistence::{CompanyId, TicketId};
+
+use super::tickets::Tickets;
+use crate::Refusal;
+use crate::overview::OpenTicketQuery;
+use crate::tickets::Ticket;
+
+impl Tickets {
+    /// A page of a company's tickets. The open ones of a queue, user or channel are listed in memory.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when the tables have to be read, and the database is unavailable.
+    pub async fn list(
+        &self,
+        company: CompanyId,
+        filter: &TicketFilter,
+        request: SortedPage,
+    ) -> Result<Page<Arc<Ticket>>, Refusal> {
+        if let Some(query) = OpenTicketQuery::of(filter, request)
+            && let Some(found) = self.assignment.overview(company).and_then(|overview| overview.list(&query))
+        {
+            return self.open_page(company, found, &query, request).await;
+        }
+        let mut page = self.base.reads().tickets(company, filter, request).await?;
+        let loaded = std::mem::take(&mut page.rows);
+        Ok(page.with(loaded.into_iter().map(|loaded| Arc::new(Ticket::loaded(loaded, false))).collect()))
+    }
+
+    /// The page of open tickets that were found in memory. Those that have changed since, and do not match any more, are left
+    /// out.
+    async fn open_page(
+        &self,
+        company: CompanyId,
+        mut found: Vec<TimePosition>,
+        query: &OpenTicketQuery,
+        SortedPage { sort, page, .. }: SortedPage,
+    ) -> Result<Page<Arc<Ticket>>, Refusal> {
+        let size = usize::try_from(page.size).unwrap_or(usize::MAX);
+        let has_more = found.len() > size;
+        found.truncate(size);
+        let ids: Vec<TicketId> = found.iter().map(|position| TicketId::new(position.id)).collect();
+        let mut tickets = self.get_all(company, &ids).await?;
+        let position = |position: TimePosition| match sort {
+            TicketSort::Id => Position::Id(position.id),
+            TicketSort::Activity | TicketSort::Waiting => Position::Time(position),
+        };
+        let end = found.last().copied().map(position).filter(|_| page.is_by_cursor());
+        let (mut rows, mut positions) = (Vec::with_capacity(found.len()), Vec::new());
+        for (id, at) in ids.iter().zip(found) {
+            let Some(ticket) = tickets.remove(id).filter(|ticket| query.is_of(&ticket.row)) else { continue };
+            rows.push(ticket);
+            positions.extend(page.is_by_cursor().then(|| position(at)));
+        }
+        Ok(Page { rows, has_more, positions, end })
+    }
+
+    /// The current states of tickets, as [`Tickets::get`] returns them. Those that do not exist are left out.
+    async fn get_all(&self, company: CompanyId, ids: &[TicketId]) -> Result<HashMap<TicketId, Arc<Ticket>>, Refusal> {
+        let (mut tickets, mut cold) = (HashMap::with_capacity(ids.len()), Vec::new());
+        for id in ids {
+            match self.if_hot(company, *id).await {
+                Some(Ok(ticket)) => drop(tickets.insert(*id, ticket)),
+                Some(Err(Refusal::NotFound)) => {}
+                Some(Err(refusal)) => return Err(refusal),
+                None => cold.push(*id),
+            }
+        }
+        if !cold.is_empty() {
+            let db = self.base.reads().acknowledged_tables(company).await?;
+            for loaded in tickets::find_all(db, company, &cold).await? {
+                tickets.insert(loaded.ticket.id, Arc::new(Ticket::loaded(loaded, false)));
+            }
+        }
+        Ok(tickets)
+    }
+}

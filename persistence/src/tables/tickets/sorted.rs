@@ -1,0 +1,153 @@
+//! The list of a company's tickets in the order of a time: of their last activity, or since when the contact waits.
+
+use sqlx::postgres::PgRow;
+use sqlx::{Postgres, QueryBuilder, Row};
+
+use super::list::{conditions, with_search};
+use super::{COLUMNS, JOINS, LoadedTicket, TicketFilter, TicketStatus};
+use crate::document;
+use crate::select::{Page, PageRequest, Position, Select, TimePosition};
+use crate::tables::text_enum;
+use crate::{CompanyId, Database};
+
+text_enum! {
+    /// The order of a list of tickets.
+    #[derive(Default)]
+    TicketSort {
+        /// By id.
+        #[default]
+        Id = "id",
+        /// By the last activity.
+        Activity = "activity",
+        /// By how long the contact has been waiting; tickets in which nobody waits are the last ones.
+        Waiting = "waiting",
+    }
+}
+
+/// A page of a list of tickets.
+#[derive(Clone, Copy, Debug)]
+pub struct SortedPage {
+    /// The order.
+    pub sort: TicketSort,
+    /// The page.
+    pub page: PageRequest,
+    /// The position after which a page by cursor begins, unless the order is by id.
+    pub after: Option<TimePosition>,
+}
+
+/// Tickets of a list that one statement finds in order: by an index, or because they are open ones, which are few.
+#[derive(Clone, Copy)]
+struct Part {
+    /// The status that all of them have.
+    status: Option<TicketStatus>,
+    /// Which tickets.
+    condition: &'static str,
+    /// The time by which they are sorted; none: they come last, in the order of their ids.
+    time: Option<&'static str>,
+}
+
+const BY_ID: &[Part] = &[Part { status: None, condition: "true", time: None }];
+
+/// Of an open ticket, the last activity is its opening or its last message; of a closed one, that it was closed.
+const BY_ACTIVITY: &[Part] = &[
+    Part {
+        status: Some(TicketStatus::Open),
+        condition: "t.status = 'open'",
+        time: Some(
+            "greatest(t.opened_at, (select created_at from messages
+                 where company_id = t.company_id and id = t.last_message_id))",
+        ),
+    },
+    Part { status: Some(TicketStatus::Closed), condition: "t.status = 'closed'", time: Some("t.closed_at") },
+];
+
+const BY_WAIT: &[Part] = &[
+    Part {
+        status: Some(TicketStatus::Open),
+        condition: "t.status = 'open' and t.waiting_since is not null",
+        time: Some("t.waiting_since"),
+    },
+    Part { status: None, condition: "t.waiting_since is null", time: None },
+];
+
+/// The parts of a list, in its order where they do not mix.
+fn parts(SortedPage { sort, after, .. }: SortedPage, status: Option<TicketStatus>) -> impl Iterator<Item = Part> {
+    let all = match sort {
+        TicketSort::Id => BY_ID,
+        TicketSort::Activity => BY_ACTIVITY,
+        TicketSort::Waiting => BY_WAIT,
+    };
+    let may_match = move |part: &Part| part.status.is_none_or(|only| status.is_none_or(|wanted| wanted == only));
+    // All tickets with a time come before this position.
+    let follows = move |part: &Part| part.time.is_none() || after.is_none_or(|after| after.at.is_some());
+    all.iter().copied().filter(may_match).filter(follows)
+}
+
+/// A page of a company's tickets in the order of `request`.
+pub async fn list_sorted(
+    db: impl Database<'_>,
+    company: CompanyId,
+    filter: &TicketFilter,
+    request: SortedPage,
+) -> sqlx::Result<Page<LoadedTicket>> {
+    let page = request.page;
+    let direction = if page.descending { " desc" } else { "" };
+    let mut query = QueryBuilder::new("with page as (select * from (");
+    let mut joint = "";
+    for part in parts(request, filter.status) {
+        query.push(joint);
+        joint = " union all ";
+        query = part.add_to(query, company, filter, request);
+    }
+    query.push(") t order by sorted_at").push(direction).push(" nulls last, id").push(direction);
+    query.push(" limit ").push_bind(page.size + 1).push(" offset ").push_bind(page.offset());
+    query.push(") ").push(COLUMNS).push(" from page t ").push(JOINS);
+    query.push(" order by t.sorted_at").push(direction).push(" nulls last, t.id").push(direction);
+    let mut rows = query.build().fetch_all(db.heavy()).await?;
+    let has_more = rows.len() as i64 > page.size;
+    rows.truncate(usize::try_from(page.size).unwrap_or(usize::MAX));
+    if !page.is_by_cursor() {
+        return Ok(Page::of(document::read_yielding(rows).await, has_more));
+    }
+    let position =
+        |row: &PgRow| Ok(Position::Time(TimePosition { at: row.try_get("sorted_at")?, id: row.try_get("id")? }));
+    let mut positions = rows.iter().map(position).collect::<sqlx::Result<Vec<_>>>()?;
+    let end = positions.last().cloned();
+    let tickets: Vec<Option<LoadedTicket>> = document::read_each(rows).await;
+    let mut is_read = tickets.iter().map(Option::is_some);
+    positions.retain(|_| is_read.next().unwrap_or_default());
+    Ok(Page { rows: tickets.into_iter().flatten().collect(), has_more, positions, end })
+}
+
+impl Part {
+    /// Adds the first tickets of this part, as many as the page and those before it may have.
+    fn add_to(
+        self,
+        mut query: QueryBuilder<Postgres>,
+        company: CompanyId,
+        filter: &TicketFilter,
+        SortedPage { page, after, .. }: SortedPage,
+    ) -> QueryBuilder<Postgres> {
+        query.push("(select t.*, ").push(self.time.unwrap_or("null::timestamptz")).push(" as sorted_at from tickets t");
+        if filter.search.is_some() {
+            query.push(" join contacts c on c.company_id = t.company_id and c.id = t.contact_id");
+        }
+        let list = conditions(Select::with_query(query, "t.company_id", company), filter).only(Some(self.condition));
+        let list = if filter.search.is_some() { with_search(list, filter) } else { list };
+        let list = match (self.time, after) {
+            (Some(time), Some(TimePosition { at: Some(at), id })) => {
+                list.after_time(time, "t.id", (at, id), page.descending)
+            }
+            (None, Some(TimePosition { at: None, id })) => list.after_id("t.id", id, page.descending),
+            _ => list,
+        };
+        let rows_max = page.offset().saturating_add(page.size + 1);
+        let order = match (self.time.is_some(), page.descending) {
+            (true, false) => "sorted_at, t.id",
+            (true, true) => "sorted_at desc, t.id desc",
+            (false, false) => "t.id",
+            (false, true) => "t.id desc",
+        };
+        list.into_part(order, rows_max)
+    }
+}

@@ -1,0 +1,203 @@
+//! The lists of tickets by last activity, and by who waits longest: from memory and from the tables.
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use serde_json::{Value, json};
+
+use crate::steps::{ids, listed, sent, ticket};
+use crate::support::{Api, TestApp};
+
+/// A condition that every ticket meets, and that only the tables know.
+const TABLES: &str = "createdFrom=2000-01-01T00:00:00Z";
+
+const SORTS: [&str; 5] =
+    ["sort=id", "sort=activity", "sort=activity&order=asc", "sort=waiting", "sort=waiting&order=desc"];
+
+/// Changes of the property, and tickets in it.
+const CHANGES: usize = 120;
+const TICKETS: usize = 8;
+
+/// A visitor writes. Returns their ticket and session.
+async fn written(app: &TestApp, visitor: &str) -> (i64, String) {
+    let (session, _) = app.session(visitor).await;
+    let ticket = writes(&app.api, &session.0).await;
+    (ticket, session.0)
+}
+
+async fn writes(api: &Api, session: &str) -> i64 {
+    let path = format!("/webchat/sessions/{session}/messages");
+    api.post(&path, json!({"body": "Hello"})).await.data(201)["ticketId"].as_i64().expect("a ticket")
+}
+
+/// The tickets of a list, one page after the other.
+async fn paged(api: &Api, path: &str, size: usize) -> Vec<Value> {
+    let (mut by_cursor, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let reply = api.get(&format!("{path}&perPage={size}&cursor={cursor}")).await;
+        let rows = reply.data(200).as_array().expect("rows");
+        assert!(rows.len() <= size, "{path}");
+        by_cursor.extend(rows.iter().cloned());
+        let Some(next) = reply.body["meta"]["nextCursor"].as_str() else { break };
+        next.clone_into(&mut cursor);
+    }
+    let mut by_number = Vec::new();
+    for page in 1.. {
+        let reply = api.get(&format!("{path}&perPage={size}&page={page}")).await;
+        by_number.extend(reply.data(200).as_array().expect("rows").iter().cloned());
+        if reply.body["meta"]["hasMore"] == false {
+            break;
+        }
+    }
+    assert_eq!(ids(&by_number), ids(&by_cursor), "{path}");
+    by_cursor
+}
+
+/// Whether memory and the tables list the same, in pages of any size.
+async fn check_lists(api: &Api, filter: &str, whole: bool) {
+    for sort in SORTS {
+        let path = format!("/tickets?status=open&{sort}{filter}");
+        let listed = api.get(&path).await.data(200).clone();
+        assert_eq!(&listed, api.get(&format!("{path}&{TABLES}")).await.data(200), "{path}");
+        for size in if whole { vec![1, 3] } else { vec![] } {
+            assert_eq!(Value::from(paged(api, &path, size).await), listed, "{path}, {size} a page");
+            assert_eq!(
+                Value::from(paged(api, &format!("{path}&{TABLES}"), size).await),
+                listed,
+                "{path}, {size} a page"
+            );
+        }
+    }
+}
+
+#[actix_web::test]
+async fn tickets_are_listed_by_their_last_activity_and_by_who_waits_longest() {
+    let app = TestApp::shared().await;
+    let api = &app.api;
+    let (ana, _) = written(&app, "ana").await;
+    let (ben, of_ben) = written(&app, "ben").await;
+    let (eva, _) = written(&app, "eva").await;
+    let open = app.ticket("5511900000001").await.0;
+    let list = async |query: &str| listed(api, &format!("/tickets?{query}")).await;
+    assert_eq!(list("status=open&sort=activity").await, [open, eva, ben, ana]);
+    assert_eq!(list("status=open&sort=activity&order=asc").await, [ana, ben, eva, open]);
+    assert_eq!(list("status=open&sort=waiting").await, [ana, ben, eva, open]);
+    assert_eq!(
+        list("status=open&sort=waiting&order=desc").await,
+        [eva, ben, ana, open],
+        "nobody waits in the last one"
+    );
+
+    sent(api, json!({"ticketId": ana, "type": "text", "body": "Yes?"})).await;
+    assert_eq!(writes(api, &of_ben).await, ben);
+    app.api.post(&format!("/tickets/{eva}/notes"), json!({"body": "A note"})).await.data(201);
+    app.api.post(&format!("/tickets/{eva}/transfer"), json!({"userId": app.company.ana})).await.data(200);
+    assert_eq!(list("status=open&sort=activity").await, [ben, ana, open, eva], "a note and a transfer are none");
+    assert_eq!(
+        list("status=open&sort=waiting").await,
+        [ben, eva, ana, open],
+        "since the first message without an answer"
+    );
+    let shown = ticket(api, ben).await;
+    assert_eq!(shown["lastActivityAt"], shown["lastMessage"]["createdAt"]);
+    let first = api.all(&format!("/tickets/{ben}/messages")).await[0]["createdAt"].clone();
+    assert_eq!(shown["waitingSince"], first);
+    let answered = ticket(api, ana).await;
+    assert_eq!(answered["waitingSince"], Value::Null);
+    assert_eq!(list(&format!("status=open&sort=activity&userId={}", app.company.ana)).await, [eva]);
+    assert_eq!(list("status=open&sort=activity&unassigned=true").await, [ben, ana, open]);
+    let webchat = app.company.webchat;
+    assert_eq!(list(&format!("status=open&sort=waiting&channelId={webchat}")).await, [ben, eva, ana]);
+
+    let closed = api.post(&format!("/tickets/{eva}/close"), json!({})).await.data(200).clone();
+    assert_eq!((&closed["lastActivityAt"], &closed["waitingSince"]), (&closed["closedAt"], &Value::Null));
+    assert_eq!(list("sort=activity").await, [eva, ben, ana, open], "closed and open ones");
+    assert_eq!(list("status=closed&sort=activity").await, [eva]);
+    let mut rest = vec![ana, eva, open];
+    rest.sort_unstable();
+    assert_eq!(list("sort=waiting").await, [vec![ben], rest].concat());
+    assert_eq!(list("status=closed&sort=waiting").await, [eva]);
+    assert_eq!(list("sort=activity&search=ben").await, [ben]);
+    assert_eq!(list("sort=waiting&search=visitor").await, Vec::<i64>::new());
+    for sort in ["sort=activity", "sort=activity&order=asc", "sort=waiting", "sort=waiting&order=desc"] {
+        let whole = api.get(&format!("/tickets?{sort}")).await.data(200).clone();
+        for size in [1, 2, 4, 5] {
+            assert_eq!(
+                Value::from(paged(api, &format!("/tickets?{sort}"), size).await),
+                whole,
+                "{sort}, {size} a page"
+            );
+        }
+    }
+    assert_eq!(api.get("/tickets?sort=age").await.invalid_fields(), ["sort"]);
+    let reply = api.get("/tickets?sort=activity&perPage=1&cursor=").await;
+    let cursor = reply.body["meta"]["nextCursor"].as_str().expect("a cursor").to_owned();
+    assert_eq!(api.get(&format!("/tickets?sort=waiting&cursor={cursor}")).await.invalid_fields(), ["cursor"]);
+    assert_eq!(api.get(&format!("/tickets?cursor={cursor}")).await.invalid_fields(), ["cursor"]);
+    app.stop().await;
+}
+
+/// What happens to a ticket.
+#[derive(Clone, Debug)]
+enum Change {
+    Written,
+    Answered,
+    Read,
+    Noted,
+    Closed,
+    Reopened,
+    Transferred { queue: Option<usize>, user: Option<usize> },
+}
+
+fn changes() -> impl Strategy<Value = (usize, Change)> {
+    let change = prop_oneof![
+        4 => Just(Change::Written),
+        3 => Just(Change::Answered),
+        1 => Just(Change::Read),
+        1 => Just(Change::Noted),
+        2 => Just(Change::Closed),
+        1 => Just(Change::Reopened),
+        3 => (proptest::option::of(0..2_usize), proptest::option::of(0..2_usize))
+            .prop_map(|(queue, user)| Change::Transferred { queue, user }),
+    ];
+    (0..TICKETS, change)
+}
+
+/// A company's list is loaded once, and follows each change from then on.
+#[actix_web::test]
+async fn memory_lists_what_the_tables_list_whatever_happens() {
+    let app = TestApp::shared().await;
+    let (api, company) = (&app.api, &app.company);
+    let mut runner = TestRunner::deterministic();
+    let mut visitors = Vec::new();
+    for number in 0..TICKETS {
+        visitors.push(written(&app, &format!("visitor {number}")).await);
+    }
+    check_lists(api, "", true).await;
+    for step in 0..CHANGES {
+        let (which, change) = changes().new_tree(&mut runner).expect("a change").current();
+        let (ticket, session) = &mut visitors[which];
+        let at = format!("/tickets/{ticket}");
+        // Some are refused, for example in a closed ticket.
+        match change {
+            Change::Written => *ticket = writes(api, session).await,
+            Change::Answered => {
+                drop(api.post("/messages", json!({"ticketId": ticket, "type": "text", "body": "Yes"})).await)
+            }
+            Change::Read => drop(api.post(&format!("{at}/read"), json!({})).await),
+            Change::Noted => drop(api.post(&format!("{at}/notes"), json!({"body": "A note"})).await),
+            Change::Closed => drop(api.post(&format!("{at}/close"), json!({"wrapupTypeId": company.solved})).await),
+            Change::Reopened => drop(api.post(&format!("{at}/reopen"), json!({})).await),
+            Change::Transferred { queue, user } => {
+                let queue = queue.map(|queue| [company.support, company.sales][queue]);
+                let user = user.map(|user| [company.ana, company.ben][user]);
+                drop(api.post(&format!("{at}/transfer"), json!({"queueId": queue, "userId": user})).await);
+            }
+        }
+        check_lists(api, "", step % 20 == 0).await;
+        check_lists(api, &format!("&queueId={}", company.support), false).await;
+        check_lists(api, &format!("&userId={}", company.ben), false).await;
+        check_lists(api, "&unassigned=true", step % 30 == 0).await;
+    }
+    app.stop().await;
+}
