@@ -233,6 +233,11 @@ impl MetricsSnapshot {
         for (kind, actors) in &kinds {
             samples.value([("kind", kind)], count(actors.hot))?;
         }
+        writer.gauge(
+            "tickets_listed",
+            "Open tickets that are counted and listed in memory",
+            count(actors.listed_tickets),
+        )?;
         let mut samples = writer.gauges("actor_commands_waiting", "Commands queued for an actor")?;
         for (kind, actors) in &kinds {
             samples.value([("kind", kind)], count(actors.waiting))?;

@@ -57,6 +57,8 @@ pub struct Stats {
     pub schedules: Population,
     /// Campaigns that are running or scheduled.
     pub campaigns: Population,
+    /// Open tickets that are counted and listed in memory.
+    pub listed_tickets: usize,
 }
 
 /// The engine. Cheap to clone.
@@ -274,6 +276,7 @@ impl Engine {
             channels: self.sending.population(),
             schedules: self.schedules.population(),
             campaigns: self.campaigns.population(),
+            listed_tickets: self.base.overviews.len(),
         }
     }
 }

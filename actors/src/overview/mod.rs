@@ -84,6 +84,11 @@ enum LoadState {
 }
 
 impl Overviews {
+    /// The open tickets in memory of all companies.
+    pub(crate) fn len(&self) -> usize {
+        self.tickets.load(Ordering::Relaxed)
+    }
+
     /// Queries a company.
     pub(crate) fn query(&self, company: CompanyId, now: Instant) -> (Arc<Overview>, OverviewStatus) {
         let overview = self.of(company).unwrap_or_else(|| {
