@@ -130,6 +130,48 @@ async fn a_hot_ticket_is_shown_while_postgres_is_stopped_and_a_new_conversation_
     cluster.stop().await.expect("PostgreSQL stops");
 }
 
+#[actix_web::test]
+async fn open_tickets_that_are_hot_are_listed_while_postgres_is_stopped() {
+    let folder = prepared_folder();
+    let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
+    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    let company = Company::create(&db, "Acme").await;
+    let service =
+        Service::start(TestOptions::default().settings(&folder, cluster.connect_options())).await.expect("start");
+    let api = Api::new(service.address, &company.key);
+    let mut visitors = Vec::new();
+    for name in ["ana", "ben", "eva"] {
+        visitors.push(Conversation::begin(&api, &company, name).await);
+    }
+    let open = async |query: &str| api.get(&format!("/tickets?status=open{query}")).await;
+    let ids = |reply: &Reply| -> Vec<i64> {
+        let rows = reply.data(200).as_array().expect("rows");
+        rows.iter().map(|row| row["id"].as_i64().expect("an id")).collect()
+    };
+    // The first request has them loaded.
+    let [first, second, third] = ids(&open("").await)[..] else { panic!("three tickets") };
+    let is_loaded = || async { service.app.engine.figures().listed_tickets == 3 };
+    eventually("the open tickets are in memory", is_loaded).await;
+
+    cluster.stop().await.expect("PostgreSQL stops");
+    let answer = json!({"ticketId": first, "type": "text", "body": "An answer"});
+    api.post("/messages", answer).await.data(202);
+    api.post(&format!("/tickets/{second}/close"), json!({})).await.data(200);
+    assert_eq!(ids(&open("&sort=activity").await), [first, third]);
+    assert_eq!(ids(&open("&sort=activity&order=asc&perPage=1").await), [third]);
+    assert_eq!(ids(&open("&sort=waiting").await), [third, first]);
+    assert_eq!(ids(&open("").await), [first, third]);
+    assert_eq!(ids(&open(&format!("&userId={}", company.ana)).await), [0; 0]);
+    open("&createdFrom=2000-01-01T00:00:00Z").await.error(503, "ERR_API_UNAVAILABLE");
+
+    let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL is back");
+    eventually("lists are served again", || async { api.get("/tickets").await.status == 200 }).await;
+    assert_eq!(ids(&open("&sort=waiting&createdFrom=2000-01-01T00:00:00Z").await), [third, first]);
+    service.stop().await.expect("a clean stop");
+    db.close().await;
+    cluster.stop().await.expect("PostgreSQL stops");
+}
+
 async fn readiness(api: &Api) -> Reply {
     Reply::of(api.anonymous(reqwest::Method::GET, "/health/ready")).await
 }
