@@ -38,7 +38,8 @@ impl PageRequest {
         }
     }
 
-    /// Whether it begins at a cursor. Such a list is in the order of its ids, also where pages by number have another.
+    /// Whether it begins at a cursor. Such a list is in the order of its ids, also where pages by number have another, unless
+    /// it is sorted.
     pub const fn is_by_cursor(&self) -> bool {
         matches!(self.place, Place::Cursor(_))
     }
@@ -75,7 +76,7 @@ pub struct Page<T> {
     pub rows: Vec<T>,
     /// Whether there are more pages.
     pub has_more: bool,
-    /// The position of each row in the list's order by id. Empty for a page by number.
+    /// The position of each row in the list's order. Empty for a page by number.
     pub positions: Vec<Position>,
     /// The position of the last row that was found, which may be one that cannot be read.
     pub end: Option<Position>,

@@ -156,7 +156,7 @@ async fn open_tickets_that_are_hot_are_listed_while_postgres_is_stopped() {
     cluster.stop().await.expect("PostgreSQL stops");
     let answer = json!({"ticketId": first, "type": "text", "body": "An answer"});
     api.post("/messages", answer).await.data(202);
-    api.post(&format!("/tickets/{second}/close"), json!({})).await.data(200);
+    api.post(&format!("/tickets/{second}/close"), json!({"wrapupTypeId": company.solved})).await.data(200);
     assert_eq!(ids(&open("&sort=activity").await), [first, third]);
     assert_eq!(ids(&open("&sort=activity&order=asc&perPage=1").await), [third]);
     assert_eq!(ids(&open("&sort=waiting").await), [third, first]);

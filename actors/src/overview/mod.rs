@@ -7,6 +7,7 @@
 //! are not queried cost nothing.
 
 mod open_ticket_query;
+mod open_ticket_times;
 mod open_tickets;
 
 use std::collections::HashSet;
@@ -19,25 +20,34 @@ use hotline_persistence::tables::messages::MessageRow;
 use hotline_persistence::tables::reports::desk::{OpenTicket, OpenTickets};
 use hotline_persistence::tables::tickets::{TicketRow, TicketStatus};
 use hotline_persistence::{Change, CompanyId, TicketId};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 pub(crate) use self::open_ticket_query::OpenTicketQuery;
 
-use self::open_tickets::{GroupKey, Listing, OpenTicketOrders, OpenTicketTimes};
+use self::open_ticket_times::{GroupKey, OpenTicketTimes};
+use self::open_tickets::{Listing, OpenTicketOrders};
 use crate::id_map::IdMap;
 
 /// How long it stays in memory after the last query.
 const RETAINED_FOR: Duration = Duration::from_secs(600);
 
-/// Pause before the tables are read again after a failure, or after an overview that was too large.
+/// Pause before the tables are read again after a failure, and after an overview that was too large.
 const LOAD_PAUSE: Duration = Duration::from_secs(10);
+const SIZE_PAUSE: Duration = Duration::from_secs(300);
 
-/// Maximum open tickets in memory of a company, some 20 MiB. A company with more is counted and listed in the tables at each
+/// Maximum open tickets in memory of a company, some 40 MiB. A company with more is counted and listed in the tables at each
 /// query.
 pub(crate) const TICKETS_MAX: usize = 200_000;
 
-/// Maximum open tickets in memory of all companies, some 200 MiB. What comes after them is counted and listed in the tables.
-const ALL_TICKETS_MAX: usize = 2_000_000;
+/// Maximum open tickets in memory of all companies, some 200 MiB. Beyond it, companies with more than [`SHARE`] are counted
+/// and listed in the tables.
+const ALL_TICKETS_MAX: usize = 1_000_000;
+
+/// Open tickets in memory that each company may have, however many others have.
+const SHARE: usize = 10_000;
+
+/// Tickets that a load puts in order before other work has the thread.
+const ORDERED_AT_ONCE: usize = 1_000;
 
 /// Tickets that a list looks at before it lets the log record changes, some tens of microseconds.
 const LISTED_AT_ONCE: usize = 2_000;
@@ -78,8 +88,8 @@ enum LoadState {
     Idle,
     /// The tables are being read; these tickets have changed since.
     Running(HashSet<TicketId>),
-    /// The tables could not be read, or had too many tickets.
-    Failed(Instant),
+    /// The tables could not be read, or had too many tickets: not before this moment again.
+    FailedUntil(Instant),
     Done,
 }
 
@@ -118,8 +128,13 @@ impl Overviews {
 
     /// Drops overviews that were not queried for long.
     pub(crate) fn sweep(&self, now: Instant) {
-        self.companies
-            .retain(|_, overview| now.saturating_duration_since(overview.state.lock().last_query) < RETAINED_FOR);
+        let overviews: Vec<_> = self.companies.iter().map(|entry| (*entry.key(), entry.value().clone())).collect();
+        for (company, overview) in overviews {
+            // Dropped outside the map, because that takes a while.
+            if now.saturating_duration_since(overview.state.lock().last_query) >= RETAINED_FOR {
+                drop(self.companies.remove(&company));
+            }
+        }
     }
 
     /// Not locked within the map, so that a company's query does not block other companies.
@@ -143,10 +158,25 @@ impl Overview {
         Self { state: Mutex::new(OverviewState { open, load_state, last_query: now, all_tickets }) }
     }
 
-    /// Ends a read with the contents of the tables; none when they could not be read. More than [`TICKETS_MAX`] tickets
-    /// count as a failure.
-    pub(crate) fn end_load(&self, open: Option<Vec<OpenTicket>>, now: Instant) {
-        self.state.lock().end_load(open, now);
+    /// Ends a load with what the tables have; none when they could not be read. More than [`TICKETS_MAX`] tickets count as a
+    /// failure. They are put in order without the lock, for which the log would wait.
+    pub(crate) async fn end_load(&self, open: Option<Vec<OpenTicket>>) {
+        let Some(open) = open else { return self.state.lock().fail(LOAD_PAUSE) };
+        if open.len() > TICKETS_MAX {
+            return self.state.lock().fail(SIZE_PAUSE);
+        }
+        let mut loaded = OpenTicketOrders::default();
+        for part in open.chunks(ORDERED_AT_ONCE) {
+            for OpenTicket { id, queue_id, user_id, channel_id, waiting_since, last_activity_at } in
+                part.iter().copied()
+            {
+                let group = GroupKey { queue_id, user_id, channel_id };
+                loaded.insert(id, OpenTicketTimes { group, last_activity_at, waiting_since });
+            }
+            tokio::task::yield_now().await;
+        }
+        let recorded = self.state.lock().end_load(loaded);
+        drop(recorded);
     }
 
     /// The open tickets by queue, user and channel; none: read the tables.
@@ -155,18 +185,35 @@ impl Overview {
         state.is_loaded().then(|| state.open.counts())
     }
 
-    /// The open tickets that a query asks for, in its order; none: read the tables. Each ticket is looked at once. If a filter
-    /// matches so few that many are looked at, others may change meanwhile.
-    pub(crate) fn list(&self, query: &OpenTicketQuery) -> Option<Vec<TimePosition>> {
-        let mut listing = Listing::new(query);
-        loop {
+    /// The open tickets that a query asks for, in its order; none: read the tables. Each ticket is looked at once. If many are
+    /// looked at before the page is full, others may change meanwhile.
+    pub(crate) async fn list(&self, query: &OpenTicketQuery) -> Option<Vec<TimePosition>> {
+        let few = {
             let state = self.state.lock();
             if !state.is_loaded() {
                 return None;
             }
-            if state.open.continue_list(query, &mut listing, LISTED_AT_ONCE) {
+            state.open.few(query)
+        };
+        if let Some(few) = few {
+            return Some(query.page_of(few));
+        }
+        let mut listing = Listing::new(query);
+        loop {
+            let has_ended = {
+                let state = self.state.lock();
+                if !state.is_loaded() {
+                    return None;
+                }
+                let has_ended = state.open.continue_list(query, &mut listing, LISTED_AT_ONCE);
+                // The log may be waiting for it.
+                MutexGuard::unlock_fair(state);
+                has_ended
+            };
+            if has_ended {
                 return Some(listing.found);
             }
+            tokio::task::yield_now().await;
         }
     }
 }
@@ -181,8 +228,8 @@ impl OverviewState {
         match self.load_state {
             LoadState::Done => OverviewStatus::Loaded,
             LoadState::Running(_) => OverviewStatus::ReadTables,
-            LoadState::Failed(at) if now.saturating_duration_since(at) < LOAD_PAUSE => OverviewStatus::ReadTables,
-            LoadState::Idle | LoadState::Failed(_) => {
+            LoadState::FailedUntil(until) if now < until => OverviewStatus::ReadTables,
+            LoadState::Idle | LoadState::FailedUntil(_) => {
                 // Changes are recorded from now on, and the tables are read after that, so that no change is missed.
                 self.load_state = LoadState::Running(HashSet::new());
                 OverviewStatus::Load
@@ -193,7 +240,7 @@ impl OverviewState {
     /// Records a ticket as it is now. `message` is its last message, if that is new.
     fn record(&mut self, row: &TicketRow, message: Option<&MessageRow>) {
         match &mut self.load_state {
-            LoadState::Idle | LoadState::Failed(_) => return,
+            LoadState::Idle | LoadState::FailedUntil(_) => return,
             LoadState::Running(changed) => drop(changed.insert(row.id)),
             LoadState::Done => {}
         }
@@ -205,8 +252,8 @@ impl OverviewState {
             waiting_since: row.waiting_since,
         });
         self.set(row.id, times);
-        if self.open.len() > TICKETS_MAX || self.all_tickets.load(Ordering::Relaxed) > ALL_TICKETS_MAX {
-            self.fail(Instant::now());
+        if self.is_too_large() {
+            self.fail(SIZE_PAUSE);
         }
     }
 
@@ -221,33 +268,45 @@ impl OverviewState {
         self.all_tickets.fetch_sub(before, Ordering::Relaxed);
     }
 
-    fn end_load(&mut self, open: Option<Vec<OpenTicket>>, now: Instant) {
-        let Some(open) = open.filter(|open| open.len() + self.open.len() <= TICKETS_MAX) else {
-            return self.fail(now);
-        };
-        if self.all_tickets.load(Ordering::Relaxed).saturating_add(open.len()) > ALL_TICKETS_MAX {
-            return self.fail(now);
-        }
+    /// Takes over what was loaded, but for what has changed since. Returns what was recorded meanwhile, for the caller to drop.
+    fn end_load(&mut self, mut loaded: OpenTicketOrders) -> OpenTicketOrders {
         let LoadState::Running(changed) = std::mem::replace(&mut self.load_state, LoadState::Done) else {
-            return self.fail(now);
+            // It was too large meanwhile.
+            self.fail(SIZE_PAUSE);
+            return loaded;
         };
-        for ticket in open {
-            let OpenTicket { id, queue_id, user_id, channel_id, waiting_since, last_activity_at } = ticket;
-            if !changed.contains(&id) {
-                let group = GroupKey { queue_id, user_id, channel_id };
-                self.set(id, Some(OpenTicketTimes { group, last_activity_at, waiting_since }));
-            } else if let Some(recorded) = self.open.get(id) {
-                // A change recorded meanwhile is newer, but may not have had the last message.
-                let last_activity_at = recorded.last_activity_at.max(last_activity_at);
-                self.set(id, Some(OpenTicketTimes { last_activity_at, ..recorded }));
-            }
+        for id in changed {
+            let Some(recorded) = self.open.get(id) else {
+                loaded.remove(id);
+                continue;
+            };
+            // A change may have come without the last message.
+            let at = loaded.get(id).map_or(recorded.last_activity_at, |loaded| loaded.last_activity_at);
+            loaded.insert(id, OpenTicketTimes { last_activity_at: recorded.last_activity_at.max(at), ..recorded });
         }
+        self.all_tickets.fetch_add(loaded.len(), Ordering::Relaxed);
+        self.all_tickets.fetch_sub(self.open.len(), Ordering::Relaxed);
+        let recorded = std::mem::replace(&mut self.open, loaded);
+        if self.is_too_large() {
+            self.fail(SIZE_PAUSE);
+        }
+        recorded
     }
 
-    /// Drops the recorded changes; the tables have them at the next read.
-    fn fail(&mut self, now: Instant) {
+    fn is_too_large(&self) -> bool {
+        let (own, all) = (self.open.len(), self.all_tickets.load(Ordering::Relaxed));
+        own > TICKETS_MAX || own > SHARE && all > ALL_TICKETS_MAX
+    }
+
+    /// Drops the recorded changes; the tables have them when they are read again, after this pause.
+    fn fail(&mut self, pause: Duration) {
         self.all_tickets.fetch_sub(self.open.len(), Ordering::Relaxed);
-        (self.open, self.load_state) = (OpenTicketOrders::default(), LoadState::Failed(now));
+        let open = std::mem::take(&mut self.open);
+        self.load_state = LoadState::FailedUntil(Instant::now() + pause);
+        // Not on this thread, for which the log may wait. If there is no other, the closure is dropped here.
+        if let Err(error) = std::thread::Builder::new().spawn(move || drop(open)) {
+            tracing::debug!(%error, "dropped the open tickets of a company on the log's thread");
+        }
     }
 }
 
@@ -322,8 +381,8 @@ mod tests {
         counts
     }
 
-    #[test]
-    fn changes_during_the_load_take_precedence() {
+    #[actix::test]
+    async fn changes_during_the_load_take_precedence() {
         let (overviews, now, at) = (Overviews::default(), Instant::now(), clock::now());
         overviews.on_commit(&[Change::Ticket(row(1, Some(5), None, TicketStatus::Open))]);
         let (overview, query) = overviews.query(COMPANY, now);
@@ -335,7 +394,7 @@ mod tests {
         assert_eq!(overviews.query(COMPANY, now).1, OverviewStatus::ReadTables, "one reads for all");
         let earlier = at - chrono::TimeDelta::seconds(60);
         let tables = vec![listed(1, Some(5), None), listed(2, None, Some(earlier)), listed(3, Some(5), None)];
-        overview.end_load(Some(tables), now);
+        overview.end_load(Some(tables)).await;
         assert_eq!(known(&overviews, now), [(Some(5), 1, 0, None), (Some(6), 1, 1, Some(at))]);
         overviews.on_commit(&[
             Change::Ticket(row(4, Some(6), Some(earlier), TicketStatus::Open)),
@@ -351,20 +410,21 @@ mod tests {
         assert_eq!(overviews.query(COMPANY, now).1, OverviewStatus::Load);
     }
 
-    #[test]
-    fn a_failed_load_is_repeated_later_and_an_unused_overview_is_dropped() {
+    #[actix::test]
+    async fn a_failed_load_is_repeated_later_and_an_unused_overview_is_dropped() {
         let (overviews, now) = (Overviews::default(), Instant::now());
         let (overview, query) = overviews.query(COMPANY, now);
         assert_eq!(query, OverviewStatus::Load);
-        overview.end_load(None, now);
+        overview.end_load(None).await;
         assert_eq!(overviews.query(COMPANY, now).1, OverviewStatus::ReadTables);
-        let later = now + LOAD_PAUSE;
+        let later = Instant::now() + LOAD_PAUSE;
         assert_eq!(overviews.query(COMPANY, later).1, OverviewStatus::Load);
         let many = (0..=TICKETS_MAX as i64).map(|id| listed(id, None, None)).collect();
-        overview.end_load(Some(many), later);
-        assert_eq!(overviews.query(COMPANY, later).1, OverviewStatus::ReadTables);
-        assert_eq!(overviews.query(COMPANY, later + LOAD_PAUSE).1, OverviewStatus::Load);
-        overview.end_load(Some(vec![listed(1, None, None)]), later);
+        overview.end_load(Some(many)).await;
+        assert_eq!(overviews.query(COMPANY, Instant::now() + LOAD_PAUSE).1, OverviewStatus::ReadTables);
+        let later = Instant::now() + SIZE_PAUSE;
+        assert_eq!(overviews.query(COMPANY, later).1, OverviewStatus::Load);
+        overview.end_load(Some(vec![listed(1, None, None)])).await;
         assert_eq!(known(&overviews, later), [(None, 1, 0, None)]);
         overviews.sweep(later + RETAINED_FOR - Duration::from_secs(1));
         assert_eq!(known(&overviews, later), [(None, 1, 0, None)]);
@@ -372,8 +432,8 @@ mod tests {
         assert_eq!(overviews.query(COMPANY, later).1, OverviewStatus::Load);
     }
 
-    #[test]
-    fn a_ticket_that_changes_during_the_load_keeps_its_last_message() {
+    #[actix::test]
+    async fn a_ticket_that_changes_during_the_load_keeps_its_last_message() {
         let (overviews, now, at) = (Overviews::default(), Instant::now(), clock::now());
         let (overview, _) = overviews.query(COMPANY, now);
         let hour = chrono::TimeDelta::hours(1);
@@ -381,12 +441,12 @@ mod tests {
         overviews.on_commit(&[Change::Ticket(changed)]);
         let tables = [(1, at), (2, at - hour)]
             .map(|(id, last_activity_at)| OpenTicket { last_activity_at, ..listed(id, None, None) });
-        overview.end_load(Some(tables.to_vec()), now);
+        overview.end_load(Some(tables.to_vec())).await;
         let filter = TicketFilter { status: Some(TicketStatus::Open), ..TicketFilter::default() };
         let page = PageRequest { descending: true, ..PageRequest::first(10) };
         let request = SortedPage { sort: TicketSort::Activity, page, after: None };
         let query = OpenTicketQuery::of(&filter, request).expect("memory knows it");
-        let found = overview.list(&query).expect("it is loaded");
+        let found = overview.list(&query).await.expect("it is loaded");
         assert_eq!(found.iter().map(|position| position.id).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(overviews.tickets.load(Ordering::Relaxed), 2);
         overviews.forget_company(COMPANY);

@@ -2,9 +2,9 @@
 
 use hotline_persistence::select::{Place, TimePosition};
 use hotline_persistence::tables::tickets::{SortedPage, TicketFilter, TicketRow, TicketSort, TicketStatus};
-use hotline_persistence::{ChannelId, QueueId, UserId};
+use hotline_persistence::{ChannelId, QueueId, TicketId, UserId};
 
-use super::open_tickets::GroupKey;
+use super::open_ticket_times::{GroupKey, OpenTicketTimes};
 
 /// A part of the list of a company's open tickets.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +48,28 @@ impl OpenTicketQuery {
     pub(crate) fn is_of(&self, row: &TicketRow) -> bool {
         let group = GroupKey { queue_id: row.queue_id, user_id: row.user_id, channel_id: row.channel_id };
         row.status == TicketStatus::Open && self.matches(group)
+    }
+
+    /// The page of these tickets, which are all that match.
+    pub(super) fn page_of(&self, matching: Vec<(TicketId, OpenTicketTimes)>) -> Vec<TimePosition> {
+        let position = |(id, times): (TicketId, OpenTicketTimes)| {
+            let at = match self.sort {
+                TicketSort::Id => None,
+                TicketSort::Activity => Some(times.last_activity_at),
+                TicketSort::Waiting => times.waiting_since,
+            };
+            TimePosition { at, id: id.0 }
+        };
+        let order = |a: &TimePosition, b: &TimePosition| {
+            // Those without a time are the last ones in either direction.
+            let order = a.at.is_none().cmp(&b.at.is_none());
+            let times = (a.at, a.id).cmp(&(b.at, b.id));
+            order.then(if self.descending { times.reverse() } else { times })
+        };
+        let mut positions: Vec<TimePosition> = matching.into_iter().map(position).collect();
+        positions.retain(|one| self.after.is_none_or(|after| order(one, &after).is_gt()));
+        positions.sort_unstable_by(order);
+        positions.into_iter().skip(self.skipped).take(self.limit).collect()
     }
 
     pub(super) fn matches(&self, group: GroupKey) -> bool {

@@ -5,28 +5,13 @@ use std::num::NonZeroI64;
 use std::ops::Bound::{Excluded, Unbounded};
 
 use chrono::{DateTime, Utc};
+use hotline_persistence::TicketId;
 use hotline_persistence::select::TimePosition;
 use hotline_persistence::tables::reports::desk::OpenTickets;
 use hotline_persistence::tables::tickets::TicketSort;
-use hotline_persistence::{ChannelId, QueueId, TicketId, UserId};
 
 use super::open_ticket_query::OpenTicketQuery;
-
-/// What open tickets are counted and filtered by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct GroupKey {
-    pub(super) queue_id: Option<QueueId>,
-    pub(super) user_id: Option<UserId>,
-    pub(super) channel_id: ChannelId,
-}
-
-/// An open ticket: its group, and the times by which it is sorted.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct OpenTicketTimes {
-    pub(super) group: GroupKey,
-    pub(super) last_activity_at: DateTime<Utc>,
-    pub(super) waiting_since: Option<DateTime<Utc>>,
-}
+use super::open_ticket_times::{GroupKey, OpenTicketTimes};
 
 /// A time in microseconds since 1970. Not zero, so that an absent one takes no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,12 +29,19 @@ impl From<Micros> for DateTime<Utc> {
     }
 }
 
+/// Tickets that are sorted at each query. Of more, one of the orders is read until the page is full: that it has matching
+/// tickets only at its end is then unlikely.
+const FEW: usize = 2_000;
+
+/// Groups that are looked at for each query, in some tens of microseconds.
+const FEW_GROUPS: usize = 5_000;
+
 /// The place of a group in [`OpenTicketOrders::groups`].
 type GroupIndex = u32;
 
 /// Where an open ticket is in the orders.
 #[derive(Clone, Copy)]
-struct Entry {
+struct OpenTicketEntry {
     group: GroupIndex,
     activity: Micros,
     wait: Option<Micros>,
@@ -58,7 +50,7 @@ struct Entry {
 /// The open tickets of one queue, user and channel.
 struct Group {
     key: GroupKey,
-    open: i64,
+    tickets: BTreeSet<TicketId>,
     /// Those in which the contact waits, the longest wait first.
     waiting: BTreeSet<(Micros, TicketId)>,
 }
@@ -66,7 +58,7 @@ struct Group {
 /// The open tickets of a company. The orders contain the group, so that a filter needs no look-up for each ticket.
 #[derive(Default)]
 pub(super) struct OpenTicketOrders {
-    by_id: BTreeMap<TicketId, Entry>,
+    by_id: BTreeMap<TicketId, OpenTicketEntry>,
     by_activity: BTreeMap<(Micros, TicketId), GroupIndex>,
     by_wait: BTreeMap<(Micros, TicketId), GroupIndex>,
     groups: Vec<Group>,
@@ -128,28 +120,28 @@ impl OpenTicketOrders {
         self.remove(ticket);
         let group = self.index_of(times.group);
         let (activity, wait) = (times.last_activity_at.into(), times.waiting_since.map(Micros::from));
-        self.by_id.insert(ticket, Entry { group, activity, wait });
+        self.by_id.insert(ticket, OpenTicketEntry { group, activity, wait });
         self.by_activity.insert((activity, ticket), group);
         self.by_wait.extend(wait.map(|wait| ((wait, ticket), group)));
         if let Some(group) = self.group_mut(group) {
-            group.open += 1;
+            group.tickets.insert(ticket);
             group.waiting.extend(wait.map(|wait| (wait, ticket)));
         }
     }
 
     /// Removes a ticket, if it is there.
     pub(super) fn remove(&mut self, ticket: TicketId) {
-        let Some(Entry { group: index, activity, wait }) = self.by_id.remove(&ticket) else { return };
+        let Some(OpenTicketEntry { group: index, activity, wait }) = self.by_id.remove(&ticket) else { return };
         self.by_activity.remove(&(activity, ticket));
         if let Some(wait) = wait {
             self.by_wait.remove(&(wait, ticket));
         }
         let Some(group) = self.group_mut(index) else { return };
-        group.open -= 1;
+        group.tickets.remove(&ticket);
         if let Some(wait) = wait {
             group.waiting.remove(&(wait, ticket));
         }
-        if group.open == 0 {
+        if group.tickets.is_empty() {
             let key = group.key;
             self.indexes.remove(&key);
             self.free.push(index);
@@ -158,16 +150,27 @@ impl OpenTicketOrders {
 
     /// The number of tickets and of waits in each group.
     pub(super) fn counts(&self) -> Vec<OpenTickets> {
-        let groups = self.groups.iter().filter(|group| group.open > 0);
+        let count = |tickets: usize| i64::try_from(tickets).unwrap_or(i64::MAX);
+        let groups = self.groups.iter().filter(|group| !group.tickets.is_empty());
         groups
             .map(|group| OpenTickets {
                 queue_id: group.key.queue_id,
                 user_id: group.key.user_id,
-                open: group.open,
-                waiting: i64::try_from(group.waiting.len()).unwrap_or(i64::MAX),
+                open: count(group.tickets.len()),
+                waiting: count(group.waiting.len()),
                 waiting_since: group.waiting.first().map(|(since, _)| (*since).into()),
             })
             .collect()
+    }
+
+    /// The tickets that a query asks for, in no order, if they are few.
+    pub(super) fn few(&self, query: &OpenTicketQuery) -> Option<Vec<(TicketId, OpenTicketTimes)>> {
+        let matching = || self.groups.iter().filter(|group| query.matches(group.key));
+        if self.groups.len() > FEW_GROUPS || matching().map(|group| group.tickets.len()).sum::<usize>() > FEW {
+            return None;
+        }
+        let ids = matching().flat_map(|group| &group.tickets);
+        Some(ids.filter_map(|id| Some((*id, self.get(*id)?))).collect())
     }
 
     /// Continues a list, and looks at `max` tickets at most. Returns whether it has ended, or has as many as wanted.
@@ -239,7 +242,7 @@ impl OpenTicketOrders {
         if let Some(index) = self.indexes.get(&key) {
             return *index;
         }
-        let group = Group { key, open: 0, waiting: BTreeSet::new() };
+        let group = Group { key, tickets: BTreeSet::new(), waiting: BTreeSet::new() };
         let index = match self.free.pop() {
             Some(index) => {
                 if let Some(free) = self.group_mut(index) {
@@ -254,5 +257,93 @@ impl OpenTicketOrders {
         };
         self.indexes.insert(key, index);
         index
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hotline_persistence::select::{PageRequest, Place};
+    use hotline_persistence::tables::tickets::{SortedPage, TicketFilter, TicketStatus};
+    use hotline_persistence::{ChannelId, QueueId, UserId};
+    use rand::rngs::StdRng;
+    use rand::{RngExt, SeedableRng};
+
+    use super::*;
+
+    /// More than are sorted at each query.
+    const TICKETS: i64 = 3_000;
+
+    fn times(random: &mut StdRng) -> OpenTicketTimes {
+        // Many have the same time.
+        let at = |random: &mut StdRng| DateTime::from_timestamp_millis(random.random_range(1..500)).unwrap_or_default();
+        let group = GroupKey {
+            queue_id: random.random_bool(0.8).then(|| QueueId::new(random.random_range(1..4))),
+            user_id: random.random_bool(0.5).then(|| UserId::new(random.random_range(1..30))),
+            channel_id: ChannelId::new(random.random_range(1..3)),
+        };
+        let waiting_since = random.random_bool(0.6).then(|| at(random));
+        OpenTicketTimes { group, last_activity_at: at(random), waiting_since }
+    }
+
+    fn query(random: &mut StdRng, sort: TicketSort, after: Option<TimePosition>) -> OpenTicketQuery {
+        let filter = TicketFilter {
+            status: Some(TicketStatus::Open),
+            queue_id: random.random_bool(0.3).then(|| QueueId::new(random.random_range(1..4))),
+            user_id: random.random_bool(0.2).then(|| UserId::new(random.random_range(1..30))),
+            channel_id: random.random_bool(0.3).then(|| ChannelId::new(random.random_range(1..3))),
+            unassigned: random.random_bool(0.2).then(|| random.random_bool(0.5)),
+            ..TicketFilter::default()
+        };
+        let is_by_cursor = after.is_some() || random.random_bool(0.5);
+        let by_id = after.filter(|_| sort == TicketSort::Id).map(|after| after.id);
+        let place = if is_by_cursor { Place::Cursor(by_id) } else { Place::Number(random.random_range(1..9)) };
+        let page = PageRequest { place, size: random.random_range(1..200), descending: random.random_bool(0.5) };
+        OpenTicketQuery::of(&filter, SortedPage { sort, page, after }).expect("memory knows it")
+    }
+
+    #[test]
+    fn an_order_lists_what_sorting_all_tickets_lists() {
+        let mut random = StdRng::seed_from_u64(40);
+        let (mut orders, mut all) = (OpenTicketOrders::default(), BTreeMap::new());
+        for _ in 0..3 * TICKETS {
+            let id = TicketId::new(random.random_range(1..=TICKETS));
+            if random.random_bool(0.2) {
+                orders.remove(id);
+                all.remove(&id);
+            } else {
+                let times = times(&mut random);
+                orders.insert(id, times);
+                all.insert(id, times);
+            }
+        }
+        assert_eq!(orders.len(), all.len());
+        assert_eq!(orders.counts().iter().map(|group| group.open).sum::<i64>(), all.len() as i64);
+        let waiting = all.values().filter(|times| times.waiting_since.is_some()).count();
+        assert_eq!(orders.counts().iter().map(|group| group.waiting).sum::<i64>(), waiting as i64);
+        for _ in 0..2_000 {
+            let sort = TicketSort::ALL[random.random_range(0..3)];
+            let mut after = None;
+            if random.random_bool(0.6) {
+                let times = times(&mut random);
+                let at = match sort {
+                    TicketSort::Id => None,
+                    TicketSort::Activity => Some(times.last_activity_at),
+                    TicketSort::Waiting => times.waiting_since,
+                };
+                after = Some(TimePosition { at, id: random.random_range(0..=TICKETS) });
+            }
+            let query = query(&mut random, sort, after);
+            let matching: Vec<_> =
+                all.iter().map(|(id, times)| (*id, *times)).filter(|(_, times)| query.matches(times.group)).collect();
+            let count = matching.len();
+            let expected = query.page_of(matching);
+            let mut listing = Listing::new(&query);
+            while !orders.continue_list(&query, &mut listing, 7) {}
+            assert_eq!(listing.found, expected, "{query:?}");
+            match orders.few(&query) {
+                Some(few) => assert_eq!(query.page_of(few), expected, "{query:?}"),
+                None => assert!(count > FEW, "{query:?}"),
+            }
+        }
     }
 }

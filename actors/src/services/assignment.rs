@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::queues::Distribution;
-use hotline_persistence::tables::reports::desk::{self, OpenTickets};
+use hotline_persistence::tables::reports::desk::{self, OpenTicket, OpenTickets};
 use hotline_persistence::tables::tickets;
-use hotline_persistence::{CompanyId, Db};
+use hotline_persistence::{CompanyId, Db, TicketId};
 
 use crate::Refusal;
 use crate::base::Base;
@@ -19,6 +19,9 @@ use crate::tickets::Open;
 /// How long an opening waits until loads are counted. One statement over a company's open tickets takes some
 /// milliseconds; a database outage must not delay a contact.
 const COUNT_TIME_MAX: Duration = Duration::from_secs(3);
+
+/// Open tickets that one statement reads, each with its last message.
+const READ_AT_ONCE: i64 = 5_000;
 
 /// Assignment of tickets to agents.
 pub struct Assignment {
@@ -68,14 +71,10 @@ impl Assignment {
             OverviewStatus::Load => {
                 let base = self.base.clone();
                 self.base.spawn_for(company, async move {
-                    let open = async {
-                        let db = base.reads().tables_as_of_now(company).await?;
-                        Ok::<_, Refusal>(desk::each_open(db, company, overview::TICKETS_MAX as i64 + 1).await?)
-                    };
-                    let open = open.await.inspect_err(|refusal| {
+                    let open = read_open(&base, company).await.inspect_err(|refusal| {
                         tracing::debug!(%refusal, company.id = %company, "could not read the open tickets; they are read at each query");
                     });
-                    overview.end_load(open.ok(), Instant::now());
+                    overview.end_load(open.ok()).await;
                 });
             }
         }
@@ -146,6 +145,22 @@ impl Assignment {
         self.base.refresh(company).await;
         guards.iter_mut().for_each(|guard| guard.is_refreshed = true);
         outcome
+    }
+}
+
+/// A company's open tickets, one more than are listed in memory at most. They are read in parts, because each needs a look at
+/// its last message. Changes meanwhile are recorded, so they need not be of one moment.
+async fn read_open(base: &Base, company: CompanyId) -> Result<Vec<OpenTicket>, Refusal> {
+    let mut open: Vec<OpenTicket> = Vec::new();
+    let db = base.reads().tables_as_of_now(company).await?;
+    loop {
+        let after = open.last().map_or(TicketId::new(0), |last| last.id);
+        let part = desk::each_open(db, company, after, READ_AT_ONCE).await?;
+        let is_last = (part.len() as i64) < READ_AT_ONCE;
+        open.extend(part);
+        if is_last || open.len() > overview::TICKETS_MAX {
+            return Ok(open);
+        }
     }
 }
 

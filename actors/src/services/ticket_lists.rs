@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use hotline_persistence::select::{Page, Position, TimePosition};
 use hotline_persistence::tables::tickets::{self, SortedPage, TicketFilter, TicketSort};
 use hotline_persistence::{CompanyId, TicketId};
@@ -10,6 +11,7 @@ use hotline_persistence::{CompanyId, TicketId};
 use super::tickets::Tickets;
 use crate::Refusal;
 use crate::overview::OpenTicketQuery;
+use crate::registry::ActorStatus;
 use crate::tickets::Ticket;
 
 impl Tickets {
@@ -24,7 +26,8 @@ impl Tickets {
         request: SortedPage,
     ) -> Result<Page<Arc<Ticket>>, Refusal> {
         if let Some(query) = OpenTicketQuery::of(filter, request)
-            && let Some(found) = self.assignment.overview(company).and_then(|overview| overview.list(&query))
+            && let Some(overview) = self.assignment.overview(company)
+            && let Some(found) = overview.list(&query).await
         {
             return self.open_page(company, found, &query, request).await;
         }
@@ -61,15 +64,18 @@ impl Tickets {
         Ok(Page { rows, has_more, positions, end })
     }
 
-    /// The current states of tickets, as [`Tickets::get`] returns them. Those that do not exist are left out.
+    /// The current states of tickets. Those that do not exist are left out.
     async fn get_all(&self, company: CompanyId, ids: &[TicketId]) -> Result<HashMap<TicketId, Arc<Ticket>>, Refusal> {
-        let (mut tickets, mut cold) = (HashMap::with_capacity(ids.len()), Vec::new());
-        for id in ids {
-            match self.if_hot(company, *id).await {
-                Some(Ok(ticket)) => drop(tickets.insert(*id, ticket)),
-                Some(Err(Refusal::NotFound)) => {}
-                Some(Err(refusal)) => return Err(refusal),
-                None => cold.push(*id),
+        let published = |id: &TicketId| self.scope.hot.read_status(&(company, *id), ActorStatus::listed);
+        let mut tickets: HashMap<_, _> = ids.iter().filter_map(|id| Some((*id, published(id)?))).collect();
+        // What has just changed is not published until it is read. One that does not answer is read from the tables.
+        let rest: Vec<TicketId> = ids.iter().filter(|id| !tickets.contains_key(*id)).copied().collect();
+        let answers = join_all(rest.iter().map(|id| self.if_hot(company, *id))).await;
+        let mut cold = Vec::new();
+        for (id, answer) in rest.into_iter().zip(answers) {
+            match answer {
+                Some(Ok(ticket)) => drop(tickets.insert(id, ticket)),
+                Some(Err(_)) | None => cold.push(id),
             }
         }
         if !cold.is_empty() {

@@ -80,6 +80,12 @@ impl PublishedSnapshot {
 }
 
 impl ActorStatus<PublishedSnapshot> {
+    /// The snapshot, if it is published, for a list. That is no use of the actor, or a walk through all tickets would keep
+    /// them in memory.
+    pub(crate) fn listed(&self) -> Option<Arc<Ticket>> {
+        self.shared.state.lock().ticket.clone()
+    }
+
     /// The snapshot, if it is published. A read counts as use of the actor, like a message to it.
     pub(crate) fn snapshot(&self) -> Option<Arc<Ticket>> {
         let snapshot = {

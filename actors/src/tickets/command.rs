@@ -57,8 +57,8 @@ pub struct Context<'a> {
     ids: &'a IdBlocks,
     changes: Vec<Change>,
     touched: bool,
-    /// The ticket's row as of its last event; none for a ticket that is being opened.
-    last_event_row: Option<TicketRow>,
+    /// The ticket's row and last activity as of its last event; none for a ticket that is being opened.
+    last_event: Option<(TicketRow, DateTime<Utc>)>,
 }
 
 impl<'a> Context<'a> {
@@ -72,7 +72,7 @@ impl<'a> Context<'a> {
             ids,
             changes: Vec::new(),
             touched: false,
-            last_event_row: None,
+            last_event: None,
         }
     }
 
@@ -108,9 +108,9 @@ impl<'a> Context<'a> {
         to: Option<Value>,
     ) -> Result<(), Refusal> {
         let (user_id, user_name) = author.user.clone().unzip();
-        let previous_row = self.last_event_row.replace(ticket.row.clone());
-        let was =
-            previous_row.and_then(|previous_row| changed_values(&previous_row, &ticket.row, kind, self.organization));
+        let after = (ticket.row.clone(), ticket.last_activity_at());
+        let was = self.last_event.as_ref().and_then(|before| changed_values(before, &after, kind, self.organization));
+        self.last_event = Some(after);
         self.changes.push(Change::Event(EventRow {
             company_id: ticket.row.company_id,
             id: self.ids.event()?,
@@ -187,12 +187,12 @@ impl<'a> Context<'a> {
 /// The old values of the fields that an event changes, as the API shows them. Fields that messages change are events of
 /// their messages, except when a read or a reopening changes them.
 fn changed_values(
-    previous_row: &TicketRow,
-    after: &TicketRow,
+    before: &(TicketRow, DateTime<Utc>),
+    after: &(TicketRow, DateTime<Utc>),
     kind: EventType,
     organization: &Organization,
 ) -> Option<Value> {
-    let snapshot = |row: &TicketRow| {
+    let snapshot = |(row, last_activity_at): &(TicketRow, DateTime<Utc>)| {
         let mut snapshot = json!({
             "status": row.status,
             "queue": named_queue(organization, row.queue_id),
@@ -202,6 +202,7 @@ fn changed_values(
             "reopenCount": row.reopen_count,
             "openedAt": Timestamp(row.opened_at),
             "closedAt": row.closed_at.map(Timestamp),
+            "lastActivityAt": Timestamp(*last_activity_at),
             "waitingSince": row.waiting_since.map(Timestamp),
         });
         if kind == EventType::Reopened {
@@ -212,7 +213,7 @@ fn changed_values(
         }
         snapshot
     };
-    events::previous(&snapshot(previous_row), &snapshot(after))
+    events::previous(&snapshot(before), &snapshot(after))
 }
 
 /// The result of a command.
@@ -230,7 +231,7 @@ pub struct Decided<R> {
 /// # Errors
 /// Why the command is refused; the ticket is unchanged.
 pub fn apply<C: Command>(command: C, ticket: &Ticket, mut cx: Context<'_>) -> Result<Decided<C::Reply>, Refusal> {
-    cx.last_event_row = Some(ticket.row.clone());
+    cx.last_event = Some((ticket.row.clone(), ticket.last_activity_at()));
     let mut ticket = ticket.clone();
     let reply = command.decide(&mut ticket, &mut cx)?;
     let changes = cx.into_changes(&ticket);

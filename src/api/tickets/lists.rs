@@ -6,7 +6,7 @@ use hotline_persistence::TicketId;
 use hotline_persistence::select::Position;
 use hotline_persistence::tables::messages::{self, MessageFilter};
 use hotline_persistence::tables::ticket_events;
-use hotline_persistence::tables::tickets::{SortedPage, TicketFilter, TicketSort};
+use hotline_persistence::tables::tickets::{SortedPage, TicketFilter, TicketSort, TicketStatus};
 
 use super::{Ticket, TicketEvent};
 use crate::api::contacts::check_contact;
@@ -40,6 +40,9 @@ impl Filter for Filters {
             updated: query.span("updated"),
         };
         let sort = query.sort(SORT);
+        if sort != TicketSort::Id && tickets.status != Some(TicketStatus::Open) {
+            query.refuse("status", "is required to be open with this sort");
+        }
         if sort == TicketSort::Activity {
             query.descend_by_default();
         }
@@ -48,9 +51,9 @@ impl Filter for Filters {
 }
 
 /// What the API document says of `sort`.
-const SORT: &str = "`activity`: by `lastActivityAt`, the latest first unless `order` is given. `waiting`: by `waitingSince`, the \
-    longest wait first; tickets in which nobody waits come last in either order. Tickets of the same time are ordered by id. A \
-    ticket whose place changes while the pages are read may be missed or repeated";
+const SORT: &str = "With `status=open`. `activity`: by `lastActivityAt`, the latest first unless `order` is given. `waiting`: \
+    by `waitingSince`, the longest wait first; tickets in which no one waits come last in either order. Tickets of the same \
+    time are ordered by id";
 
 /// Filters of a ticket's messages: when they were created, and when they changed last.
 pub struct MessageSpans {

@@ -87,7 +87,7 @@ struct View<'a> {
     closed_at: Option<Timestamp>,
     /// When it was last opened, its last message was written, or it was closed.
     last_activity_at: Timestamp,
-    /// Since when the contact has been waiting for an answer; `null`: nobody waits.
+    /// Since when the contact has been waiting for an answer; `null`: no one waits.
     waiting_since: Option<Timestamp>,
     created_at: Timestamp,
     updated_at: Timestamp,

@@ -154,6 +154,18 @@ pub fn is_by_number(request: &HttpRequest) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub struct PerPageMax(pub i64);
 
+/// What the API document says of `cursor`.
+const CURSOR: &str = "Cursor-based pagination, instead of `page`: empty for the first page, then `meta.nextCursor` of the \
+    previous page. Records are ordered by id. Each record that matches throughout is returned exactly once, even if others are \
+    added or deleted meanwhile. A page may have fewer than `perPage` records; only `hasMore` says whether there are more. Use \
+    the same list, filters and order";
+
+/// The same, of a list with `sort`.
+const SORTED_CURSOR: &str = "Cursor-based pagination, instead of `page`: empty for the first page, then `meta.nextCursor` of \
+    the previous page. In the order of ids, each record that matches throughout is returned exactly once, even if others are \
+    added or deleted meanwhile; with another `sort`, one whose place changes meanwhile may be missed or repeated. A page may \
+    have fewer than `perPage` records; only `hasMore` says whether there are more. Use the same list, filters and order";
+
 /// The parameters of a query. Unknown ones are ignored; errors in the others are collected.
 pub struct Params {
     pairs: Vec<(String, String)>,
@@ -241,10 +253,18 @@ impl Params {
     }
 
     /// A filter of the list's order, described by this text.
-    pub fn sort<T: FromField + Default>(&mut self, text: &str) -> T {
+    pub fn sort<T: FromField + Default + Into<Value>>(&mut self, text: &str) -> T {
         let sort = self.filter("sort");
-        if let Some([.., (_, schema)]) = self.documented.as_deref_mut() {
-            schema["description"] = json!(text);
+        for (name, schema) in self.documented.iter_mut().flatten() {
+            match name.as_str() {
+                "sort" => {
+                    schema["default"] = T::default().into();
+                    schema["description"] = json!(text);
+                }
+                "order" => schema["description"] = json!("The default is `asc`, unless `sort` has another"),
+                "cursor" => schema["description"] = json!(SORTED_CURSOR),
+                _ => {}
+            }
         }
         sort.unwrap_or_default()
     }
@@ -279,11 +299,7 @@ impl Params {
             documented.push(("perPage".to_owned(), page("Page size; invalid values count as 100", 100)));
             let order = json!({"type": "string", "enum": ["asc", "desc"], "default": "asc"});
             documented.push(("order".to_owned(), order));
-            let text = "Cursor-based pagination, instead of `page`: empty for the first page, then `meta.nextCursor` of the \
-                previous page. Records are ordered by id. Each record that matches throughout is returned exactly once, even if \
-                others are added or deleted meanwhile. A page may have fewer than `perPage` records; only `hasMore` says whether \
-                there are more. Use the same list, filters and order";
-            documented.push(("cursor".to_owned(), json!({"type": "string", "description": text, "example": ""})));
+            documented.push(("cursor".to_owned(), json!({"type": "string", "description": CURSOR, "example": ""})));
         }
         // A page that is given twice is invalid, so it counts as the first.
         let text = |name| self.text(name).ok().flatten();

@@ -13,7 +13,7 @@ use crate::support::{Api, Reply, TestApp, eventually};
 /// The nouns with events: the list of each, and the fields that follow from the events of messages.
 const NOUNS: [(&str, &str, &[&str]); 6] = [
     ("contact", "/contacts", &["lastChannel"]),
-    ("ticket", "/tickets", &["lastMessage", "unreadCount", "firstResponseAt"]),
+    ("ticket", "/tickets", &["lastMessage", "lastActivityAt", "waitingSince", "unreadCount", "firstResponseAt"]),
     ("message", "/messages", &["readAt"]),
     // Its contacts are shown as they are, and told by their own events.
     ("card", "/crm/cards", &["contacts"]),

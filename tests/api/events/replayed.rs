@@ -68,6 +68,12 @@ impl Known {
                     let fields =
                         ["id", "body", "direction", "createdAt"].map(|name| (name.to_owned(), data[name].clone()));
                     ticket["lastMessage"] = Value::Object(fields.into_iter().collect());
+                    ticket["lastActivityAt"] = data["createdAt"].clone();
+                    if verb == "created" {
+                        ticket["waitingSince"] = Value::Null;
+                    } else if ticket["waitingSince"].is_null() {
+                        ticket["waitingSince"] = data["createdAt"].clone();
+                    }
                     if verb == "received" {
                         ticket["unreadCount"] = json!(ticket["unreadCount"].as_i64().expect("a number") + 1);
                     }

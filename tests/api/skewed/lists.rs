@@ -63,6 +63,9 @@ fn queries(asker: &Asker, path: &str, parameters: &[Value], ids: &[(&str, i64)])
         queries.extend(values.into_iter().map(|value| {
             let mut query = form_urlencoded::Serializer::new(String::from("&"));
             query.append_pair(name, &value);
+            if name == "sort" {
+                query.append_pair("status", "open");
+            }
             query.finish()
         }));
     }

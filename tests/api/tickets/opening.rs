@@ -34,6 +34,8 @@ async fn an_opened_ticket_shows_all_its_fields_everywhere() {
             "reopenCount": 0,
             "openedAt": at,
             "firstResponseAt": null,
+            "lastActivityAt": at,
+            "waitingSince": null,
             "closedAt": null,
             "createdAt": at,
             "updatedAt": at,

@@ -1859,13 +1859,14 @@ export class Tags extends Resource {
 export interface ListTicketsQuery {
   /** Page size; invalid values count as 100 */
   perPage?: number;
-  /** Sort order: `asc` or `desc`. */
+  /** The default is `asc`, unless `sort` has another */
   order?: "asc" | "desc";
   /**
    * Cursor-based pagination, instead of `page`: empty for the first page, then `meta.nextCursor` of the
-   * previous page. Records are ordered by id. Each record that matches throughout is returned exactly once,
-   * even if others are added or deleted meanwhile. A page may have fewer than `perPage` records; only `hasMore`
-   * says whether there are more. Use the same list, filters and order
+   * previous page. In the order of ids, each record that matches throughout is returned exactly once, even if
+   * others are added or deleted meanwhile; with another `sort`, one whose place changes meanwhile may be missed
+   * or repeated. A page may have fewer than `perPage` records; only `hasMore` says whether there are more. Use
+   * the same list, filters and order
    */
   cursor?: string;
   /** The status. */
@@ -1901,9 +1902,9 @@ export interface ListTicketsQuery {
   /** updated at or before this time */
   updatedTo?: string | Date;
   /**
-   * `activity`: by `lastActivityAt`, the latest first unless `order` is given. `waiting`: by `waitingSince`,
-   * the longest wait first; tickets in which nobody waits come last in either order. Tickets of the same time
-   * are ordered by id. A ticket whose place changes while the pages are read may be missed or repeated
+   * With `status=open`. `activity`: by `lastActivityAt`, the latest first unless `order` is given. `waiting`:
+   * by `waitingSince`, the longest wait first; tickets in which nobody waits come last in either order. Tickets
+   * of the same time are ordered by id
    */
   sort?: "id" | "activity" | "waiting";
 }
@@ -1953,8 +1954,8 @@ export interface ListTicketMessagesQuery {
 /** The operations on tickets. */
 export class Tickets extends Resource {
   /**
-   * List tickets. Lists tickets, ordered by id. Includes every change acknowledged before the request. Requires
-   * the permission `tickets` `GET`.
+   * List tickets. Lists tickets, ordered by id unless `sort` is given. Includes every change acknowledged
+   * before the request. Requires the permission `tickets` `GET`.
    */
   list(query: ListTicketsQuery = {}, options: CallOptions = {}): List<t.Ticket> {
     return this.transport.list<t.Ticket>({ id: "listTickets", method: "GET", path: "/api/v1/tickets", query }, options);

@@ -44,16 +44,22 @@ pub struct OpenTicket {
     pub last_activity_at: DateTime<Utc>,
 }
 
-/// The open tickets of a company, at most `limit`.
-pub async fn each_open(db: impl Database<'_>, company: CompanyId, limit: i64) -> Result<Vec<OpenTicket>> {
+/// The first `limit` open tickets of a company after one, by id.
+pub async fn each_open(
+    db: impl Database<'_>,
+    company: CompanyId,
+    after: TicketId,
+    limit: i64,
+) -> Result<Vec<OpenTicket>> {
     with_timeout(
         sqlx::query_as(
             "select id, queue_id, user_id, channel_id, waiting_since,
                  greatest(opened_at, (select created_at from messages
                      where company_id = t.company_id and id = t.last_message_id)) as last_activity_at
-             from tickets t where company_id = $1 and status = 'open' limit $2",
+             from tickets t where company_id = $1 and status = 'open' and id > $2 order by id limit $3",
         )
         .bind(company)
+        .bind(after)
         .bind(limit)
         .fetch_all(db.heavy()),
     )

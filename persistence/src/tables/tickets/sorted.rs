@@ -1,10 +1,10 @@
-//! The list of a company's tickets in the order of a time: of their last activity, or since when the contact waits.
+//! The list of a company's open tickets in the order of a time: of their last activity, or since when the contact waits.
 
 use sqlx::postgres::PgRow;
 use sqlx::{Postgres, QueryBuilder, Row};
 
 use super::list::{conditions, with_search};
-use super::{COLUMNS, JOINS, LoadedTicket, TicketFilter, TicketStatus};
+use super::{COLUMNS, JOINS, LoadedTicket, TicketFilter};
 use crate::document;
 use crate::select::{Page, PageRequest, Position, Select, TimePosition};
 use crate::tables::text_enum;
@@ -35,55 +35,45 @@ pub struct SortedPage {
     pub after: Option<TimePosition>,
 }
 
-/// Tickets of a list that one statement finds in order: by an index, or because they are open ones, which are few.
+/// Tickets of a list that are in one order.
 #[derive(Clone, Copy)]
 struct Part {
-    /// The status that all of them have.
-    status: Option<TicketStatus>,
-    /// Which tickets.
-    condition: &'static str,
+    /// The tickets `t`.
+    tickets: &'static str,
+    condition: Option<&'static str>,
     /// The time by which they are sorted; none: they come last, in the order of their ids.
     time: Option<&'static str>,
 }
 
-const BY_ID: &[Part] = &[Part { status: None, condition: "true", time: None }];
+const BY_ID: &[Part] = &[Part { tickets: "tickets t", condition: None, time: None }];
 
-/// Of an open ticket, the last activity is its opening or its last message; of a closed one, that it was closed.
-const BY_ACTIVITY: &[Part] = &[
-    Part {
-        status: Some(TicketStatus::Open),
-        condition: "t.status = 'open'",
-        time: Some(
-            "greatest(t.opened_at, (select created_at from messages
-                 where company_id = t.company_id and id = t.last_message_id))",
-        ),
-    },
-    Part { status: Some(TicketStatus::Closed), condition: "t.status = 'closed'", time: Some("t.closed_at") },
-];
+/// The last activity of an open ticket is its opening or its last message. It is looked up once for each.
+const BY_ACTIVITY: &[Part] = &[Part {
+    tickets: "tickets t cross join lateral (
+        select greatest(t.opened_at, (select created_at from messages
+            where company_id = t.company_id and id = t.last_message_id)) as at offset 0) activity",
+    condition: None,
+    time: Some("activity.at"),
+}];
 
 const BY_WAIT: &[Part] = &[
-    Part {
-        status: Some(TicketStatus::Open),
-        condition: "t.status = 'open' and t.waiting_since is not null",
-        time: Some("t.waiting_since"),
-    },
-    Part { status: None, condition: "t.waiting_since is null", time: None },
+    Part { tickets: "tickets t", condition: Some("t.waiting_since is not null"), time: Some("t.waiting_since") },
+    Part { tickets: "tickets t", condition: Some("t.waiting_since is null"), time: None },
 ];
 
-/// The parts of a list, in its order where they do not mix.
-fn parts(SortedPage { sort, after, .. }: SortedPage, status: Option<TicketStatus>) -> impl Iterator<Item = Part> {
+/// The parts of a list, in its order.
+fn parts(SortedPage { sort, after, .. }: SortedPage) -> impl Iterator<Item = Part> {
     let all = match sort {
         TicketSort::Id => BY_ID,
         TicketSort::Activity => BY_ACTIVITY,
         TicketSort::Waiting => BY_WAIT,
     };
-    let may_match = move |part: &Part| part.status.is_none_or(|only| status.is_none_or(|wanted| wanted == only));
     // All tickets with a time come before this position.
     let follows = move |part: &Part| part.time.is_none() || after.is_none_or(|after| after.at.is_some());
-    all.iter().copied().filter(may_match).filter(follows)
+    all.iter().copied().filter(follows)
 }
 
-/// A page of a company's tickets in the order of `request`.
+/// A page of a company's tickets in the order of `request`. The filter is for open ones: they are few, so they are sorted.
 pub async fn list_sorted(
     db: impl Database<'_>,
     company: CompanyId,
@@ -94,7 +84,7 @@ pub async fn list_sorted(
     let direction = if page.descending { " desc" } else { "" };
     let mut query = QueryBuilder::new("with page as (select * from (");
     let mut joint = "";
-    for part in parts(request, filter.status) {
+    for part in parts(request) {
         query.push(joint);
         joint = " union all ";
         query = part.add_to(query, company, filter, request);
@@ -128,11 +118,15 @@ impl Part {
         filter: &TicketFilter,
         SortedPage { page, after, .. }: SortedPage,
     ) -> QueryBuilder<Postgres> {
-        query.push("(select t.*, ").push(self.time.unwrap_or("null::timestamptz")).push(" as sorted_at from tickets t");
+        query
+            .push("(select t.*, ")
+            .push(self.time.unwrap_or("null::timestamptz"))
+            .push(" as sorted_at from ")
+            .push(self.tickets);
         if filter.search.is_some() {
             query.push(" join contacts c on c.company_id = t.company_id and c.id = t.contact_id");
         }
-        let list = conditions(Select::with_query(query, "t.company_id", company), filter).only(Some(self.condition));
+        let list = conditions(Select::with_query(query, "t.company_id", company), filter).only(self.condition);
         let list = if filter.search.is_some() { with_search(list, filter) } else { list };
         let list = match (self.time, after) {
             (Some(time), Some(TimePosition { at: Some(at), id })) => {

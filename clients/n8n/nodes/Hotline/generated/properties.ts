@@ -355,7 +355,7 @@ export const PROPERTIES: INodeProperties[] = [
         "name": "Get Many",
         "value": "list",
         "action": "Get many tickets",
-        "description": "Lists tickets, ordered by id. Includes every change acknowledged before the request."
+        "description": "Lists tickets, ordered by id unless sort is given. Includes every change acknowledged before the request."
       },
       {
         "name": "Get Many Events",
@@ -3802,7 +3802,7 @@ export const PROPERTIES: INodeProperties[] = [
           }
         ],
         "default": "asc",
-        "description": "Sort order: asc or desc"
+        "description": "The default is asc, unless sort has another"
       },
       {
         "displayName": "Queue ID",
@@ -3837,7 +3837,7 @@ export const PROPERTIES: INodeProperties[] = [
           }
         ],
         "default": "activity",
-        "description": "activity: by lastActivityAt, the latest first unless order is given. waiting: by waitingSince, the longest wait first; tickets in which nobody waits come last in either order. Tickets of the same time are ordered by id. A ticket whose place changes while the pages are read may be missed or repeated."
+        "description": "With status=open. activity: by lastActivityAt, the latest first unless order is given. waiting: by waitingSince, the longest wait first; tickets in which nobody waits come last in either order. Tickets of the same time are ordered by id."
       },
       {
         "displayName": "Status",

@@ -1820,16 +1820,16 @@ class AsyncTickets(AsyncResource):
     """The operations on tickets."""
 
     def list(self, *, per_page: int | None = None, order: Literal["asc", "desc"] | None = None, cursor: str | None = None, status: Literal["open", "closed"] | None = None, queue_id: int | None = None, user_id: int | None = None, contact_id: int | None = None, channel_id: int | None = None, wrapup_type_id: int | None = None, unassigned: bool | None = None, search: str | None = None, opened_from: Union[str, datetime] | None = None, opened_to: Union[str, datetime] | None = None, closed_from: Union[str, datetime] | None = None, closed_to: Union[str, datetime] | None = None, created_from: Union[str, datetime] | None = None, created_to: Union[str, datetime] | None = None, updated_from: Union[str, datetime] | None = None, updated_to: Union[str, datetime] | None = None, sort: Literal["id", "activity", "waiting"] | None = None, timeout: float | None = None, max_retries: int | None = None) -> AsyncPages[t.Ticket]:
-        """List tickets. Lists tickets, ordered by id. Includes every change acknowledged before the request.
-        Requires the permission `tickets` `GET`.
+        """List tickets. Lists tickets, ordered by id unless `sort` is given. Includes every change acknowledged
+        before the request. Requires the permission `tickets` `GET`.
 
         :param per_page: Page size; invalid values count as 100
-        :param order: Sort order: `asc` or `desc`.
+        :param order: The default is `asc`, unless `sort` has another
         :param cursor: Cursor-based pagination, instead of `page`: empty for the first page, then
-            `meta.nextCursor` of the previous page. Records are ordered by id. Each record that matches
-            throughout is returned exactly once, even if others are added or deleted meanwhile. A page may
-            have fewer than `perPage` records; only `hasMore` says whether there are more. Use the same list,
-            filters and order
+            `meta.nextCursor` of the previous page. In the order of ids, each record that matches throughout
+            is returned exactly once, even if others are added or deleted meanwhile; with another `sort`, one
+            whose place changes meanwhile may be missed or repeated. A page may have fewer than `perPage`
+            records; only `hasMore` says whether there are more. Use the same list, filters and order
         :param status: The status.
         :param queue_id: The queue.
         :param user_id: The user.
@@ -1847,10 +1847,9 @@ class AsyncTickets(AsyncResource):
         :param created_to: created at or before this time
         :param updated_from: updated at or after this time
         :param updated_to: updated at or before this time
-        :param sort: `activity`: by `lastActivityAt`, the latest first unless `order` is given. `waiting`: by
-            `waitingSince`, the longest wait first; tickets in which nobody waits come last in either order.
-            Tickets of the same time are ordered by id. A ticket whose place changes while the pages are read
-            may be missed or repeated
+        :param sort: With `status=open`. `activity`: by `lastActivityAt`, the latest first unless `order` is
+            given. `waiting`: by `waitingSince`, the longest wait first; tickets in which nobody waits come
+            last in either order. Tickets of the same time are ordered by id
         """
         request = Request("listTickets", "GET", "/api/v1/tickets", query={"perPage": per_page, "order": order, "cursor": cursor, "status": status, "queueId": queue_id, "userId": user_id, "contactId": contact_id, "channelId": channel_id, "wrapupTypeId": wrapup_type_id, "unassigned": unassigned, "search": search, "openedFrom": opened_from, "openedTo": opened_to, "closedFrom": closed_from, "closedTo": closed_to, "createdFrom": created_from, "createdTo": created_to, "updatedFrom": updated_from, "updatedTo": updated_to, "sort": sort})
         return self._transport.pages(request, Options(timeout=timeout, max_retries=max_retries))
