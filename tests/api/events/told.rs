@@ -38,12 +38,13 @@ async fn what_happens_to_a_ticket_is_told_with_the_ticket_as_it_is_then() {
     let was = json!({"queue": named(support.0, "Support"), "assignedTo": named(ana.0, "Ana")});
     tell("ticket.transferred", &moved, was).await;
     let closed = app.api.post(&path("close"), json!({})).await.data(200).clone();
-    tell("ticket.closed", &closed, json!({"status": "open", "closedAt": null})).await;
+    let was = json!({"status": "open", "closedAt": null, "lastActivityAt": moved["lastActivityAt"]});
+    tell("ticket.closed", &closed, was).await;
     let wrapped = app.api.put(&path("wrapup"), json!({"wrapupTypeId": app.company.sold})).await.data(200).clone();
     tell("ticket.wrapup_changed", &wrapped, json!({"wrapupType": null})).await;
     let reopened = app.api.post(&path("reopen"), json!({})).await.data(200).clone();
     let was = json!({"status": "closed", "wrapupType": named(app.company.sold.0, "Sold"), "reopenCount": 0,
-        "openedAt": opened["openedAt"], "closedAt": closed["closedAt"]});
+        "openedAt": opened["openedAt"], "closedAt": closed["closedAt"], "lastActivityAt": closed["lastActivityAt"]});
     tell("ticket.reopened", &reopened, was).await;
     // What changes nothing is no event.
     app.api.post(&path("read"), json!({})).await.data(200);

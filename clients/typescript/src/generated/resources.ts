@@ -1903,7 +1903,7 @@ export interface ListTicketsQuery {
   updatedTo?: string | Date;
   /**
    * With `status=open`. `activity`: by `lastActivityAt`, the latest first unless `order` is given. `waiting`:
-   * by `waitingSince`, the longest wait first; tickets in which nobody waits come last in either order. Tickets
+   * by `waitingSince`, the longest wait first; tickets in which no one waits come last in either order. Tickets
    * of the same time are ordered by id
    */
   sort?: "id" | "activity" | "waiting";

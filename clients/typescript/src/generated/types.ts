@@ -1743,7 +1743,7 @@ export interface MergedTicket {
    * identity it signed.
    */
   verified: boolean;
-  /** Since when the contact has been waiting for an answer; `null`: nobody waits. */
+  /** Since when the contact has been waiting for an answer; `null`: no one waits. */
   waitingSince: Timestamp | null;
   /** Note about the wrap-up. */
   wrapupNote: string | null;
@@ -3079,7 +3079,7 @@ export interface Ticket {
    * identity it signed.
    */
   verified: boolean;
-  /** Since when the contact has been waiting for an answer; `null`: nobody waits. */
+  /** Since when the contact has been waiting for an answer; `null`: no one waits. */
   waitingSince: Timestamp | null;
   /** Note about the wrap-up. */
   wrapupNote: string | null;

@@ -3837,7 +3837,7 @@ export const PROPERTIES: INodeProperties[] = [
           }
         ],
         "default": "activity",
-        "description": "With status=open. activity: by lastActivityAt, the latest first unless order is given. waiting: by waitingSince, the longest wait first; tickets in which nobody waits come last in either order. Tickets of the same time are ordered by id."
+        "description": "With status=open. activity: by lastActivityAt, the latest first unless order is given. waiting: by waitingSince, the longest wait first; tickets in which no one waits come last in either order. Tickets of the same time are ordered by id."
       },
       {
         "displayName": "Status",

@@ -1848,7 +1848,7 @@ class Tickets(Resource):
         :param updated_from: updated at or after this time
         :param updated_to: updated at or before this time
         :param sort: With `status=open`. `activity`: by `lastActivityAt`, the latest first unless `order` is
-            given. `waiting`: by `waitingSince`, the longest wait first; tickets in which nobody waits come
+            given. `waiting`: by `waitingSince`, the longest wait first; tickets in which no one waits come
             last in either order. Tickets of the same time are ordered by id
         """
         request = Request("listTickets", "GET", "/api/v1/tickets", query={"perPage": per_page, "order": order, "cursor": cursor, "status": status, "queueId": queue_id, "userId": user_id, "contactId": contact_id, "channelId": channel_id, "wrapupTypeId": wrapup_type_id, "unassigned": unassigned, "search": search, "openedFrom": opened_from, "openedTo": opened_to, "closedFrom": closed_from, "closedTo": closed_to, "createdFrom": created_from, "createdTo": created_to, "updatedFrom": updated_from, "updatedTo": updated_to, "sort": sort})

@@ -2328,7 +2328,7 @@ class MergedTicket(TypedDict):
     # Whether the contact is verified: a webchat visitor's identity was confirmed by the company or by an identity
     # it signed.
     verified: bool
-    # Since when the contact has been waiting for an answer; `null`: nobody waits.
+    # Since when the contact has been waiting for an answer; `null`: no one waits.
     waitingSince: Union[Timestamp, None]
     # Note about the wrap-up.
     wrapupNote: Union[str, None]
@@ -3671,7 +3671,7 @@ class Ticket(TypedDict):
     # Whether the contact is verified: a webchat visitor's identity was confirmed by the company or by an identity
     # it signed.
     verified: bool
-    # Since when the contact has been waiting for an answer; `null`: nobody waits.
+    # Since when the contact has been waiting for an answer; `null`: no one waits.
     waitingSince: Union[Timestamp, None]
     # Note about the wrap-up.
     wrapupNote: Union[str, None]
