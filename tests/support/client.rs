@@ -14,7 +14,7 @@ use serde_json::Value;
 pub struct Api {
     client: Client,
     base: String,
-    key: String,
+    pub key: String,
     within: Duration,
 }
 

@@ -22,13 +22,25 @@ const MEDIAN_MAX: Duration = Duration::from_millis(20);
 /// Sessions opened at once, and sockets.
 const OPENED_AT_ONCE: usize = 32;
 
+/// What 99 of a hundred pushes of [`many_sessions_talk`] must not take longer than.
+const P99_MAX: Duration = Duration::from_millis(20);
+
+/// Sockets that `make load-sockets` opens, unless `SOCKETS` says otherwise.
+const SOCKETS: usize = 10_000;
+
 /// How a load is made.
 struct Load {
     sessions: usize,
-    /// Of each side of each session.
+    visitor: Pace,
+    agent: Pace,
+}
+
+/// How one side of each session talks.
+#[derive(Clone, Copy)]
+struct Pace {
     messages: usize,
-    /// Between two messages of one side of one session.
-    pace: Duration,
+    /// Between two messages.
+    pause: Duration,
 }
 
 struct Pushes {
@@ -63,7 +75,7 @@ async fn talk(browser: &Browser, api: &Api, load: &Load) -> Pushes {
     let begun = Instant::now();
     let took = join_all(sessions.into_iter().enumerate().map(|(number, (session, socket))| {
         // Nobody begins at the same moment.
-        let begin = load.pace.mul_f64(number as f64 / load.sessions as f64);
+        let begin = load.agent.pause.mul_f64(number as f64 / load.sessions as f64);
         one_talks(browser, api, load, session, socket, begin)
     }))
     .await;
@@ -90,14 +102,14 @@ async fn one_talks(
     let ticket = message.data(200)["ticketId"].clone();
     let sent: RefCell<HashMap<String, Instant>> = RefCell::default();
     let visitor = async {
-        for count in 1..load.messages {
-            tokio::time::sleep(load.pace).await;
+        for count in 1..load.visitor.messages {
+            tokio::time::sleep(load.visitor.pause).await;
             browser.say(&session, &format!("v-{count}")).await;
         }
     };
     let agent = async {
-        for count in 0..load.messages {
-            tokio::time::sleep(load.pace).await;
+        for count in 0..load.agent.messages {
+            tokio::time::sleep(load.agent.pause).await;
             let body = format!("a-{count}");
             let request = json!({"ticketId": ticket, "type": "text", "body": body});
             sent.borrow_mut().insert(body, Instant::now());
@@ -107,7 +119,7 @@ async fn one_talks(
     let reads = async {
         let mut shown = vec![first.clone()];
         let mut took = Vec::new();
-        while shown.len() < 2 * load.messages {
+        while shown.len() < load.visitor.messages + load.agent.messages {
             let message = socket.message().await;
             let body = message["body"].as_str().unwrap_or_default();
             took.extend(sent.borrow().get(body).map(Instant::elapsed));
@@ -115,10 +127,10 @@ async fn one_talks(
         }
         let ids: Vec<_> = shown.iter().map(|message| message["id"].as_i64()).collect();
         assert!(ids.is_sorted_by(|one, next| one < next), "out of order, or twice: {ids:?}");
-        for side in ["v", "a"] {
+        for (side, Pace { messages, .. }) in [("v", load.visitor), ("a", load.agent)] {
             let said = |message: &&Value| message["body"].as_str().is_some_and(|body| body.starts_with(side));
             let bodies: Vec<&Value> = shown.iter().filter(said).map(|message| &message["body"]).collect();
-            let expected: Vec<Value> = (0..load.messages).map(|count| json!(format!("{side}-{count}"))).collect();
+            let expected: Vec<Value> = (0..messages).map(|count| json!(format!("{side}-{count}"))).collect();
             assert!(bodies.iter().copied().eq(&expected), "{bodies:?}");
         }
         took
@@ -127,12 +139,13 @@ async fn one_talks(
 }
 
 /// Fifty sessions talk at this pace.
-async fn fifty(pace: Duration) -> Pushes {
+async fn fifty(pause: Duration) -> Pushes {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
-    let load = Load { sessions: 50, messages: 10, pace };
+    let pace = Pace { messages: 10, pause };
+    let load = Load { sessions: 50, visitor: pace, agent: pace };
     let pushes = talk(&browser, &app.api, &load).await;
-    assert_eq!(pushes.count, load.sessions * load.messages);
+    assert_eq!(pushes.count, load.sessions * pace.messages);
     app.stop().await;
     pushes
 }
@@ -148,19 +161,21 @@ async fn fifty_sessions_talk_and_everything_is_pushed_soon_measured() {
     assert!(pushes.median < MEDIAN_MAX, "median {:?}", pushes.median);
 }
 
+/// Without limits by address.
+const UNLIMITED: &[&str] = &[
+    "--visitor-sessions-per-minute=0",
+    "--visitor-messages-per-minute=0",
+    "--visitor-requests-per-minute=0",
+    "--visitor-sockets-per-address=0",
+    "--max-connections-per-address=0",
+    "--rate-per-minute=0",
+];
+
 /// A service in a process of its own, without limits by address, and as many files as the system allows.
 async fn serve(folder: &tempfile::TempDir) -> (Process, Browser, Api) {
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("limit");
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard).expect("limit");
-    let unlimited = [
-        "--visitor-sessions-per-minute=0",
-        "--visitor-messages-per-minute=0",
-        "--visitor-requests-per-minute=0",
-        "--visitor-sockets-per-address=0",
-        "--max-connections-per-address=0",
-        "--rate-per-minute=0",
-    ];
-    let process = Process::try_serve(folder.path(), &unlimited).unwrap_or_else(|log| panic!("no start: {log}"));
+    let process = Process::try_serve(folder.path(), UNLIMITED).unwrap_or_else(|log| panic!("no start: {log}"));
     let (company, key) = with_database(folder.path(), async |db| {
         let company = Company::create(db, "Acme").await;
         let key = embed(db, &keys_of(folder.path()), company.webchat).await;
@@ -176,6 +191,11 @@ async fn serve(folder: &tempfile::TempDir) -> (Process, Browser, Api) {
     (process, browser, api)
 }
 
+/// A number that the environment sets.
+fn variable(name: &str, default: usize) -> usize {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
 fn stop(mut process: Process) {
     process.terminate();
     assert!(process.wait().success(), "{}", process.log());
@@ -183,35 +203,23 @@ fn stop(mut process: Process) {
 
 #[actix_web::test]
 #[ignore = "a minute of load: make load-sockets"]
-async fn two_thousand_sessions_talk() {
+async fn many_sessions_talk() {
     let folder = prepared_folder();
     let (process, browser, api) = serve(&folder).await;
-    let pace = std::env::var("PACE_MS").ok().and_then(|text| text.parse().ok()).unwrap_or(6000);
-    let load = Load { sessions: 2000, messages: 10, pace: Duration::from_millis(pace) };
+    let agent = Pace { messages: 20, pause: Duration::from_millis(variable("PAUSE_MS", 1000) as u64) };
+    let visitor = Pace { messages: 4, pause: 6 * agent.pause };
+    let load = Load { sessions: 2000, visitor, agent };
     let Pushes { count, took, median, p99 } = talk(&browser, &api, &load).await;
-    println!("{count} agents' messages pushed in {took:.1?}, as many visitors': median {median:.1?}, p99 {p99:.1?}");
-    assert_eq!(count, load.sessions * load.messages);
-    assert!(median < MEDIAN_MAX, "median {median:?}");
+    let rate = count as f64 / took.as_secs_f64();
+    println!("{count} agents' messages pushed, {rate:.0} a second: median {median:.1?}, p99 {p99:.1?}");
+    assert_eq!(count, load.sessions * agent.messages);
+    assert!(p99 < P99_MAX, "p99 {p99:?}");
     stop(process);
 }
 
-/// Memory in use by a process.
-fn resident_mib(process: &Process) -> u64 {
-    process.resident_bytes() / (1024 * 1024)
-}
-
-#[actix_web::test]
-#[ignore = "ten thousand sockets: make load-sockets"]
-async fn ten_thousand_idle_sockets_fit_in_400_mib() {
-    const SOCKETS: usize = 10_000;
-    const MIB_MAX: u64 = 400;
-    let folder = prepared_folder();
-    let (process, browser, _) = serve(&folder).await;
-    let before = resident_mib(&process);
-    let sessions = open(&browser, SOCKETS).await;
-    let opened = resident_mib(&process);
-    let mut sockets = connect(&browser, sessions).await;
-    // Every one of them is asked whether it is there, and answers.
+/// Opens sessions with a socket each, and returns once every one was asked whether it is there, and has answered.
+async fn look_on(browser: &Browser, sessions: usize) -> Vec<(Session, Socket)> {
+    let mut sockets = connect(browser, open(browser, sessions).await).await;
     join_all(sockets.iter_mut().map(|(_, socket)| async {
         socket.answers = false;
         socket.next_of("ping").await;
@@ -219,12 +227,98 @@ async fn ten_thousand_idle_sockets_fit_in_400_mib() {
         socket.send(json!({"type": "pong"})).await;
     }))
     .await;
-    let connected = resident_mib(&process);
-    println!("{SOCKETS} idle sockets: {connected} MiB; with the sessions alone {opened}, at the start {before}");
-    assert!(connected <= MIB_MAX, "{connected} MiB");
-    let (session, socket) = &mut sockets[SOCKETS / 2];
+    sockets
+}
+
+#[actix_web::test]
+#[ignore = "ten thousand sockets: make load-sockets"]
+async fn an_idle_visitor_takes_12_kib() {
+    const FEW: usize = 2_000;
+    const KIB_MAX: f64 = 12.0;
+    let many = variable("SOCKETS", SOCKETS);
+    let folder = prepared_folder();
+    let (process, browser, _) = serve(&folder).await;
+    let mut sockets = look_on(&browser, FEW).await;
+    let before = process.resident_bytes();
+    sockets.extend(look_on(&browser, many - FEW).await);
+    let after = process.resident_bytes();
+    let visitor_kib = after.saturating_sub(before) as f64 / (many - FEW) as f64 / 1024.0;
+    println!("{FEW} idle visitors: {} MiB, {many}: {} MiB, each {visitor_kib:.1} KiB", before >> 20, after >> 20);
+    let (session, socket) = &mut sockets[many / 2];
     let said = browser.say(session, "still there").await;
     assert_eq!(socket.message().await["id"], said["id"]);
+    assert!(visitor_kib <= KIB_MAX, "{visitor_kib:.1} KiB");
     drop(sockets);
+    stop(process);
+}
+
+/// Connects again as the widget does, and returns once the socket is caught up.
+async fn come_back(browser: &Browser, session: Session) -> (Session, Socket) {
+    let mut back_off = Duration::from_millis(500);
+    loop {
+        tokio::time::sleep(back_off.mul_f64(rand::random_range(0.5..1.0))).await;
+        back_off = (2 * back_off).min(Duration::from_secs(30));
+        let Ok(mut socket) = browser.try_socket(&session.token).await else { continue };
+        if !socket.try_send(json!({"type": "after", "id": null})).await {
+            continue;
+        }
+        loop {
+            match socket.next_or_end().await {
+                Ok(frame) if frame["type"] == "caughtUp" => return (session, socket),
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+    }
+}
+
+/// How long requests take, one after the other, until something has ended.
+async fn requests_during<T>(api: &Api, work: impl Future<Output = T>) -> (T, Vec<Duration>) {
+    let mut took = Vec::new();
+    let requests = async {
+        loop {
+            let begun = Instant::now();
+            api.get("/channels").await.data(200);
+            let open = api.get("/tickets?status=open&perPage=20").await;
+            open.data(200);
+            took.push(begun.elapsed() / 2);
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let done = tokio::select! {
+        done = work => done,
+        () = requests => unreachable!("requests have no end"),
+    };
+    took.sort_unstable();
+    (done, took)
+}
+
+#[actix_web::test]
+#[ignore = "ten thousand sockets: make load-sockets"]
+async fn all_visitors_are_back_within_30_s_of_a_restart() {
+    const BACK_TIME_MAX: Duration = Duration::from_secs(30);
+    const REQUEST_TIME_MAX: Duration = Duration::from_millis(100);
+    let sockets = variable("SOCKETS", SOCKETS);
+    let folder = prepared_folder();
+    let (process, browser, api) = serve(&folder).await;
+    let visitors = look_on(&browser, sockets).await;
+    let stopped_at = Instant::now();
+    stop(process);
+    let process = Process::try_serve(folder.path(), UNLIMITED).unwrap_or_else(|log| panic!("no start: {log}"));
+    let (browser, api) = (Browser::at(process.address, &browser.key), Api::new(process.address, &api.key));
+    let restarted_at = Instant::now();
+    let coming = visitors.into_iter().map(|(session, _)| come_back(&browser, session));
+    let (visitors, took) = requests_during(&api, join_all(coming)).await;
+    let (restart, back) = (restarted_at - stopped_at, restarted_at.elapsed());
+    let p99 = took[(took.len() - 1) * 99 / 100];
+    println!(
+        "{} visitors are back {back:.1?} after a restart of {restart:.1?}; {} requests meanwhile, p99 {p99:.1?}",
+        visitors.len(),
+        2 * took.len(),
+    );
+    assert_eq!(visitors.len(), sockets);
+    assert!(back < BACK_TIME_MAX, "{back:?}");
+    assert!(p99 < REQUEST_TIME_MAX, "{p99:?}");
+    drop(visitors);
     stop(process);
 }

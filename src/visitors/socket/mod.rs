@@ -1,18 +1,21 @@
 //! `GET …/socket`: pushes messages to the visitor as they happen.
 //!
-//! There is one task per socket. The session's actor pushes to it through a bounded queue, and the task writes to the
-//! framework's bounded queue, no faster than its reader reads. So the cost of a slow reader is bounded: when both
-//! queues are full, the socket is closed, and the browser catches up from the tables when it reconnects.
+//! There is one task per socket: that of its connection, which it takes over from the framework. The session's actor pushes
+//! to it through a bounded queue, and the task writes no faster than its reader reads. So the cost of a slow reader is
+//! bounded: when the queue is full, the socket is closed, and the browser catches up from the tables when it reconnects.
 
-mod frame_limit;
+mod frame_stream;
 mod frames;
 mod session;
-mod window;
 
-use actix_http::BoxedPayloadStream;
+use std::convert::Infallible;
+
+use actix_http::ws::handshake;
+use actix_web::body::{BodyStream, MessageBody};
 use actix_web::http::header::{HeaderValue, ORIGIN, SEC_WEBSOCKET_PROTOCOL};
-use actix_web::web::{Data, Payload};
-use actix_web::{FromRequest, HttpRequest};
+use actix_web::web::{Bytes, Data};
+use actix_web::{HttpRequest, HttpResponse};
+use futures_util::stream;
 use hotline_actors::webchat::{self, Attach};
 use hotline_persistence::ChannelId;
 use serde_json::json;
@@ -25,18 +28,15 @@ use crate::app::App;
 use crate::openapi::{DocumentedResponse, Operation, ResponseDescription};
 use crate::web::admission::response_memory::ResponseMemory;
 use crate::web::connections::origin::Address;
+use crate::web::connections::take_over;
 use crate::web::response::schema::Schemas;
 use crate::web::{ApiError, ApiResult};
-use frame_limit::FrameLimit;
+use frame_stream::FrameStream;
 use session::{ActorChannels, SocketSession};
-use window::Window;
 
 /// The subprotocol of the handshake. The token is sent as another subprotocol, because browsers can set no other
 /// header.
 const PROTOCOL: &str = "hotline.v1";
-
-/// Maximum size of a frame from a browser, which only reports its state.
-const FRAME_BYTES_MAX: usize = 4096;
 
 /// `Retry-After` in seconds for a refused socket: other sockets of its address or session may have closed by then.
 const RETRY_AFTER_S: u64 = 10;
@@ -67,12 +67,6 @@ struct SocketContext {
     response_memory: Data<ResponseMemory>,
 }
 
-/// Where a socket's frames are written.
-struct SocketOutput {
-    sender: actix_ws::Session,
-    window: Window,
-}
-
 fn too_many() -> ApiError {
     ApiError::too_many_open("sockets", RETRY_AFTER_S)
 }
@@ -83,7 +77,6 @@ pub async fn open(
     app: Data<App>,
     visitors: Data<Visitors>,
     request: HttpRequest,
-    payload: Payload,
 ) -> ApiResult<DocumentedResponse<Upgrade>> {
     let Visitor(row) = visitor::find(&app, &webchat, token_of(&request)).await?;
     let permit = visitors.admit_socket(webchat.address).ok_or_else(too_many)?;
@@ -92,33 +85,42 @@ pub async fn open(
     let attach = Attach { push_sender, close_sender };
     let attached = app.engine.sessions.ask(row.company_id, &row.id, attach).await?;
     let attached = attached.ok_or_else(too_many)?;
-    // Checked before the codec, which would buffer the claimed length.
-    let frames: BoxedPayloadStream = Box::pin(FrameLimit::new(payload.into_inner(), FRAME_BYTES_MAX as u64));
-    let mut payload = actix_web::dev::Payload::Stream { payload: frames };
-    let payload = Payload::from_request(&request, &mut payload).await.map_err(ApiError::internal)?;
-    let (response, sender, incoming) = actix_ws::handle_with_protocols(&request, payload, &[PROTOCOL])
+    let mut response = handshake(request.head())
         .map_err(|error| ApiError::bad_request(format!("invalid WebSocket handshake: {error}")))?;
-    let window = Window::default();
+    if offered(&request).any(|protocol| protocol == PROTOCOL) {
+        response.insert_header((SEC_WEBSOCKET_PROTOCOL, PROTOCOL));
+    }
     let response_memory = request.app_data::<Data<ResponseMemory>>().cloned();
     let response_memory = response_memory.ok_or_else(|| ApiError::internal("the memory of sockets is not metered"))?;
-    let origin = request.headers().get(ORIGIN).cloned();
+    let origin = request.headers().get(ORIGIN).and_then(detached);
     let context = SocketContext { channel: webchat.channel, origin, address: webchat.address, response_memory };
-    let session = SocketSession::new(
-        app,
-        visitors,
-        context,
-        attached,
-        permit,
-        SocketOutput { sender, window: window.clone() },
-        ActorChannels { pushes, close },
-    );
-    actix_web::rt::spawn(session.run(incoming.max_frame_size(FRAME_BYTES_MAX)));
-    Ok(response.map_body(|_, body| window.count_sent(body)).into())
+    let channels = ActorChannels { pushes, close };
+    let has_connection = take_over(&request, move |taken| {
+        let frames = FrameStream::new(taken);
+        // Boxed: a future takes the size of its arguments twice.
+        Box::new(SocketSession::new(app, visitors, context, attached, permit, frames, channels)).run()
+    });
+    if !has_connection {
+        return Err(ApiError::internal("the socket's request has no connection"));
+    }
+    // It ends when the connection is taken over.
+    let body = BodyStream::new(stream::pending::<Result<Bytes, Infallible>>());
+    let response = response.message_body(body.boxed()).map_err(ApiError::internal)?;
+    Ok(HttpResponse::from(response).into())
 }
 
-/// The visitor's token among the subprotocols the browser offers.
-fn token_of(request: &HttpRequest) -> Option<&str> {
+/// A copy of a header. A clone would hold the buffer of the connection it was read from.
+fn detached(value: &HeaderValue) -> Option<HeaderValue> {
+    HeaderValue::from_bytes(value.as_bytes()).ok()
+}
+
+/// The subprotocols that the browser offers.
+fn offered(request: &HttpRequest) -> impl Iterator<Item = &str> {
     let lines = request.headers().get_all(SEC_WEBSOCKET_PROTOCOL).filter_map(|line| line.to_str().ok());
-    let mut offered = lines.flat_map(|line| line.split(',')).map(str::trim);
-    offered.find(|protocol| protocol.starts_with(crate::api::webchat::TOKEN_PREFIX))
+    lines.flat_map(|line| line.split(',')).map(str::trim)
+}
+
+/// The visitor's token among the subprotocols.
+fn token_of(request: &HttpRequest) -> Option<&str> {
+    offered(request).find(|protocol| protocol.starts_with(crate::api::webchat::TOKEN_PREFIX))
 }

@@ -18,7 +18,8 @@ const PIECE_BYTES: usize = 2 * 1024;
 /// A connection, for the framework. It delivers one piece at a time, so that a client that sends request after request
 /// and reads no response costs little. Reads and writes are recorded in the connection's progress.
 pub(super) struct MeteredStream {
-    stream: TcpStream,
+    /// None once a handler has taken it over.
+    stream: Option<TcpStream>,
     progress: Rc<Progress>,
     /// Bytes of the current piece that were already delivered.
     delivered: usize,
@@ -26,7 +27,7 @@ pub(super) struct MeteredStream {
 
 impl MeteredStream {
     pub(super) fn new(stream: TcpStream, progress: Rc<Progress>) -> Self {
-        Self { stream, progress, delivered: 0 }
+        Self { stream: Some(stream), progress, delivered: 0 }
     }
 
     pub(super) fn progress(&self) -> &Rc<Progress> {
@@ -43,9 +44,10 @@ impl AsyncRead for MeteredStream {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
+        let Some(stream) = &mut this.stream else { return Poll::Ready(Ok(())) };
         let room = bytes.remaining().min(PIECE_BYTES - this.delivered);
         let mut piece = ReadBuf::new(bytes.initialize_unfilled_to(room));
-        let read = Pin::new(&mut this.stream).poll_read(cx, &mut piece);
+        let read = Pin::new(stream).poll_read(cx, &mut piece);
         if read.is_pending() {
             this.delivered = 0;
         }
@@ -60,7 +62,8 @@ impl AsyncRead for MeteredStream {
 
 impl AsyncWrite for MeteredStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        let Some(stream) = &mut self.stream else { return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())) };
+        let written = Pin::new(stream).poll_write(cx, bytes);
         match &written {
             Poll::Ready(Ok(bytes)) => self.progress.on_write(Some(*bytes)),
             Poll::Ready(Err(_)) => self.progress.on_write(Some(0)),
@@ -70,12 +73,17 @@ impl AsyncWrite for MeteredStream {
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
         // A socket has nothing to flush. The framework comes here once it has written all it holds.
-        self.progress.on_flush();
+        this.progress.on_flush();
+        this.progress.takeover.on_flush(&mut this.stream);
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        match &mut self.stream {
+            Some(stream) => Pin::new(stream).poll_shutdown(cx),
+            None => Poll::Ready(Ok(())),
+        }
     }
 }

@@ -13,6 +13,7 @@ mod min_rate;
 pub mod origin;
 mod peers;
 mod progress;
+mod takeover;
 
 use std::convert::Infallible;
 use std::fmt::Debug;
@@ -42,6 +43,7 @@ pub use min_rate::{MinRate, MinRateStream, body_error};
 pub use peers::Peers;
 pub use progress::ANSWER_PIECE_BYTES;
 use progress::{OpenRequest, Progress, ResponseBody};
+pub use takeover::{TakenStream, take_over};
 
 use crate::metrics::ConnectionFigures;
 use crate::web::response::error::{ApiError, OutcomeUnknown};
@@ -226,14 +228,20 @@ where
                 Err(stream)
             }
         };
-        async move {
+        // Boxed, as above.
+        Box::pin(async move {
             let _counted = counted;
             match accepted {
-                Ok((_connection, serving, progress)) => serve_connection(serving, &progress, limits).await,
+                Ok((_connection, serving, progress)) => {
+                    serve_connection(serving, &progress, limits).await;
+                    if let Some(serving) = progress.takeover.serve(limits.write) {
+                        serving.await;
+                    }
+                }
                 Err(stream) => reject(stream).await,
             }
             Ok(())
-        }
+        })
     })
 }
 
@@ -279,6 +287,9 @@ where
         if response.extensions().contains::<OutcomeUnknown>() {
             match closer.now().await {}
         }
+        if let Some(request) = &open_request {
+            request.on_response(response.status());
+        }
         Ok(response.map_body(|_, body| ResponseBody::new(body, open_request)))
     }
 }
@@ -301,7 +312,7 @@ impl ConnectionCloser {
     }
 }
 
-/// Serves a connection until it ends or times out.
+/// Serves a connection until it ends, times out or is taken over.
 async fn serve_connection(
     serving: impl Future<Output = Result<(), DispatchError>>,
     progress: &Progress,
@@ -313,6 +324,7 @@ async fn serve_connection(
         () = progress.closing() => tracing::debug!("closed a connection: the outcome of its request is unknown"),
         // The framework has already answered errors, if it could.
         _ = serving => {}
+        () = progress.takeover.is_taken() => {}
         overdue = progress.watch(limits) => tracing::debug!(?overdue, "closed a connection that timed out"),
     }
 }

@@ -6,12 +6,14 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
+use actix_http::StatusCode;
 use actix_http::body::{BodySize, BoxBody, MessageBody};
 use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use super::limits::{LINGER_BYTES_MAX, Limits, WRITE_BYTES_PER_S_MIN};
+use super::takeover::Takeover;
 
 /// The state of a connection.
 pub(super) struct Progress {
@@ -34,6 +36,8 @@ pub(super) struct Progress {
     waker: Cell<Option<Waker>>,
     /// Signals that the connection must be closed without a further response.
     close: Notify,
+    /// Whether a handler takes the connection over.
+    pub(super) takeover: Takeover,
 }
 
 /// What was received of the head of the next request.
@@ -70,6 +74,7 @@ impl Progress {
             has_piece: Cell::new(false),
             waker: Cell::new(None),
             close: Notify::new(),
+            takeover: Takeover::default(),
         })
     }
 
@@ -185,6 +190,11 @@ impl Progress {
 pub(super) struct OpenRequest(Rc<Progress>);
 
 impl OpenRequest {
+    /// Its response leaves for the framework.
+    pub(super) fn on_response(&self, status: StatusCode) {
+        self.0.takeover.on_response(status);
+    }
+
     /// The progress of its connection.
     pub(super) fn progress(&self) -> Rc<Progress> {
         self.0.clone()

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use chrono::{DateTime, Utc};
+use futures_channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
+use futures_util::StreamExt;
 use serde_json::Value;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 use crate::webchat::watch::Push;
 
@@ -30,35 +32,43 @@ static TOTAL_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// The queue of a socket.
 pub fn push_channel() -> (PushSender, PushReceiver) {
-    let (sender, receiver) = mpsc::channel(PUSHES_MAX);
+    // Not tokio's, which takes 2 KiB while it is empty.
+    let (sender, receiver) = unbounded();
     let (end, ended) = watch::channel(None);
-    (PushSender { queue: sender, bytes: Arc::default(), end }, PushReceiver { queue: receiver, ended })
+    (PushSender { queue: sender, queued: Arc::default(), end }, PushReceiver { queue: receiver, ended })
 }
 
 /// The sending end of a socket's queue, used by its session.
 #[derive(Clone)]
 pub struct PushSender {
-    queue: mpsc::Sender<QueuedPush>,
-    /// Bytes queued for this socket.
-    bytes: Arc<AtomicUsize>,
+    queue: UnboundedSender<QueuedPush>,
+    /// What is queued for this socket.
+    queued: Arc<Queued>,
     end: watch::Sender<Option<DateTime<Utc>>>,
 }
 
 /// The receiving end of a socket's queue.
 pub struct PushReceiver {
-    queue: mpsc::Receiver<QueuedPush>,
+    queue: UnboundedReceiver<QueuedPush>,
     ended: watch::Receiver<Option<DateTime<Utc>>>,
 }
 
 struct QueuedPush {
     push: Push,
-    _queued_bytes: QueuedBytes,
+    _place: QueuePlace,
 }
 
-/// Bytes in a queue; dropping it frees them.
-struct QueuedBytes {
+/// The size of a queue.
+#[derive(Default)]
+struct Queued {
+    pushes: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+/// The place of a push in a queue; dropping it frees the place.
+struct QueuePlace {
     bytes: usize,
-    counter: Arc<AtomicUsize>,
+    queued: Arc<Queued>,
 }
 
 /// Why a push cannot be added.
@@ -76,25 +86,23 @@ impl PushSender {
         if let Push::Ended(at) = push {
             self.end.send_replace(Some(*at));
         }
-        // Only the session's actor adds, so the bytes of its socket cannot grow meanwhile.
-        let (queued_here, all) = (self.bytes.load(Ordering::Relaxed), TOTAL_BYTES.load(Ordering::Relaxed));
-        let is_full = queued_here > 0 && queued_here + bytes > PUSH_BYTES_MAX;
+        // Only the session's actor adds, so the queue of its socket cannot grow meanwhile.
+        let (queued_here, all) = (self.queued.bytes.load(Ordering::Relaxed), TOTAL_BYTES.load(Ordering::Relaxed));
+        let is_full = self.queued.pushes.load(Ordering::Relaxed) >= PUSHES_MAX
+            || queued_here > 0 && queued_here + bytes > PUSH_BYTES_MAX;
         if is_full || queued_here > SLACK_BYTES && all + bytes > ALL_PUSH_BYTES_MAX {
             return Err(PushError::Full);
         }
-        let queued_bytes = QueuedBytes::add(self.bytes.clone(), bytes);
-        self.queue.try_send(QueuedPush { push: push.clone(), _queued_bytes: queued_bytes }).map_err(|error| match error
-        {
-            mpsc::error::TrySendError::Full(_) => PushError::Full,
-            mpsc::error::TrySendError::Closed(_) => PushError::Closed,
-        })
+        let place = QueuePlace::take(self.queued.clone(), bytes);
+        let added = self.queue.unbounded_send(QueuedPush { push: push.clone(), _place: place });
+        added.map_err(|_| PushError::Closed)
     }
 }
 
 impl PushReceiver {
     /// The next push; none once the session has dropped its end.
     pub async fn next(&mut self) -> Option<Push> {
-        self.queue.recv().await.map(|queued| queued.push)
+        self.queue.next().await.map(|queued| queued.push)
     }
 
     /// The next push, if there is one now.
@@ -108,17 +116,19 @@ impl PushReceiver {
     }
 }
 
-impl QueuedBytes {
-    fn add(counter: Arc<AtomicUsize>, bytes: usize) -> Self {
-        counter.fetch_add(bytes, Ordering::Relaxed);
+impl QueuePlace {
+    fn take(queued: Arc<Queued>, bytes: usize) -> Self {
+        queued.pushes.fetch_add(1, Ordering::Relaxed);
+        queued.bytes.fetch_add(bytes, Ordering::Relaxed);
         TOTAL_BYTES.fetch_add(bytes, Ordering::Relaxed);
-        Self { bytes, counter }
+        Self { bytes, queued }
     }
 }
 
-impl Drop for QueuedBytes {
+impl Drop for QueuePlace {
     fn drop(&mut self) {
-        self.counter.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.queued.pushes.fetch_sub(1, Ordering::Relaxed);
+        self.queued.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
         TOTAL_BYTES.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
@@ -165,7 +175,7 @@ mod tests {
         large.add(&push, PUSH_BYTES_MAX + 1).expect("larger alone");
         assert_eq!(large.add(&push, 1), Err(PushError::Full));
         assert!(slow.next().await.is_some() && slow.next_now().is_none());
-        assert_eq!(large.bytes.load(Ordering::Relaxed), 0, "what was taken is not counted");
+        assert_eq!(large.queued.bytes.load(Ordering::Relaxed), 0, "what was taken is not counted");
         large.add(&push, PUSH_BYTES_MAX / 2).expect("room");
         // Of all.
         let (others, behind) = push_channel();

@@ -59,10 +59,10 @@ impl SocketSession {
             size = page.next_size;
             let Some(states) = page.states else { continue };
             for change in status_changes(&states) {
-                self.write(&change.into()).await?;
+                self.push(&change.into()).await?;
             }
             self.position = CatchUpPosition::CaughtUp;
-            return self.write(&Frame::CaughtUp { last_id: self.last_pushed }).await;
+            return self.push(&Frame::CaughtUp { last_id: self.last_pushed }).await;
         }
     }
 

@@ -1,7 +1,6 @@
 //! Why a socket ends, and the close reason for its browser.
 
-use actix_web::error::PayloadError;
-use actix_ws::{CloseCode, CloseReason};
+use actix_http::ws::{CloseCode, CloseReason};
 use chrono::{DateTime, Utc};
 use hotline_actors::webchat::DisconnectReason;
 use tokio::sync::watch;
@@ -64,10 +63,4 @@ pub(super) async fn wait_for_end(ended: &mut watch::Receiver<Option<DateTime<Utc
         // The session's actor has ended, which closes the socket.
         None => std::future::pending().await,
     }
-}
-
-/// Whether the stream ended at the header of a frame that is too long.
-pub(super) fn is_too_large(error: &std::io::Error) -> bool {
-    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<PayloadError>());
-    matches!(cause, Some(PayloadError::Overflow))
 }

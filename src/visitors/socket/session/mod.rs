@@ -8,11 +8,12 @@ mod catch_up;
 mod end;
 mod receipts;
 
+use std::io::ErrorKind;
 use std::pin::Pin;
 use std::time::Duration;
 
+use actix_http::ws::{self, Message};
 use actix_web::web::Data;
-use actix_ws::{Message, MessageStream, ProtocolError};
 use chrono::{DateTime, Utc};
 use hotline_actors::clock;
 use hotline_actors::webchat::{AttachedSocket, DisconnectReason, Push, PushReceiver};
@@ -20,14 +21,16 @@ use hotline_persistence::tables::messages::{Direction, MessageRow, MessageStatus
 use hotline_persistence::tables::webchat_sessions::SessionRow;
 use hotline_persistence::{MessageId, TicketId};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
-use self::end::{End, is_too_large, wait_for_close, wait_for_end};
+use self::end::{End, wait_for_close, wait_for_end};
 use self::receipts::record_newest;
+use super::SocketContext;
+use super::frame_stream::{FrameStream, ReadError};
 use super::frames::{ClientFrame, Frame};
-use super::{SocketContext, SocketOutput};
 use crate::api::webchat::is_visible;
 use crate::app::App;
+use crate::metrics::Metrics;
 use crate::visitors::guard::Webchat;
 use crate::visitors::limits::{SocketPermit, VisitorOptions, Visitors};
 use crate::visitors::view::{AgentView, MessageView, SessionView};
@@ -64,7 +67,7 @@ pub(super) struct SocketSession {
     changes: watch::Receiver<()>,
     checked_version: u64,
     attached: AttachedSocket,
-    output: SocketOutput,
+    frame_stream: FrameStream,
     pushes: PushReceiver,
     /// When the session ended: no push is read before the browser has reported its newest message.
     ended: watch::Receiver<Option<DateTime<Utc>>>,
@@ -84,8 +87,12 @@ pub(super) struct SocketSession {
     frame_count: u32,
     /// By the service's clock.
     frames_since: std::time::Instant,
+    _open: OpenSocket,
     _permit: SocketPermit,
 }
+
+/// Counts a socket as open.
+struct OpenSocket(Data<Metrics>);
 
 /// The browser's position in the conversation.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -101,7 +108,7 @@ enum CatchUpPosition {
 /// The event that a socket waits for.
 enum SocketEvent {
     End(End),
-    Frame(Option<Result<Message, ProtocolError>>),
+    Frame(Result<ws::Frame, ReadError>),
     Timer,
     Push(Option<Push>),
     /// The session has ended before the browser reported its newest message.
@@ -117,7 +124,7 @@ impl SocketSession {
         context: SocketContext,
         attached: AttachedSocket,
         permit: SocketPermit,
-        output: SocketOutput,
+        frame_stream: FrameStream,
         ActorChannels { pushes, close }: ActorChannels,
     ) -> Self {
         let (now, options) = (clock::instant(), visitors.options);
@@ -131,7 +138,7 @@ impl SocketSession {
             changes,
             checked_version: 0,
             attached,
-            output,
+            frame_stream,
             ended: pushes.ended(),
             pushes,
             close,
@@ -145,6 +152,7 @@ impl SocketSession {
             next_ping_at: Instant::now() + options.heartbeat,
             frame_count: 0,
             frames_since: now,
+            _open: OpenSocket(app.figures.clone()),
             _permit: permit,
             options,
             visitors,
@@ -153,27 +161,30 @@ impl SocketSession {
     }
 
     /// Runs until one side ends the socket.
-    pub(super) async fn run(mut self, mut incoming: MessageStream) {
-        let Err(end) = self.serve(&mut incoming).await;
+    pub(super) async fn run(mut self: Box<Self>) {
+        let Err(end) = self.serve().await;
         if matches!(end, End::TooSlow) {
             self.app.figures.sockets.add_cut();
         }
-        let sender = self.output.sender.clone();
         // The visitor counts as absent from here on.
-        drop(self);
-        // A browser that reads nothing does not receive this either.
-        let _ = timeout(CLOSE_TIME_MAX, sender.close(end.reason())).await;
+        let frame_stream = self.detach();
+        frame_stream.close(end.reason(), CLOSE_TIME_MAX).await;
+    }
+
+    /// Leaves the session, and returns what remains.
+    fn detach(self: Box<Self>) -> FrameStream {
+        self.frame_stream
     }
 
     fn session(&self) -> &SessionRow {
         &self.attached.row
     }
 
-    async fn serve(&mut self, incoming: &mut MessageStream) -> Result<std::convert::Infallible, End> {
+    async fn serve(&mut self) -> Result<std::convert::Infallible, End> {
         self.available = self.is_available();
         let session = SessionView::from(self.session());
         let heartbeat_s = self.options.heartbeat.as_secs();
-        self.write(&Frame::Hello { session, available: self.available, heartbeat_s }).await?;
+        self.push(&Frame::Hello { session, available: self.available, heartbeat_s }).await?;
         loop {
             let next_timer_at = self.next_timer_at();
             let is_caught_up = self.position == CatchUpPosition::CaughtUp;
@@ -184,18 +195,18 @@ impl SocketSession {
                 _ = self.stopping.wait_for(|stopping| *stopping) => SocketEvent::End(End::Stopping),
                 _ = self.changes.changed() => SocketEvent::Changed,
                 at = wait_for_end(&mut self.ended), if is_unreported => SocketEvent::Ended(at),
-                message = incoming.recv() => SocketEvent::Frame(message),
+                frame = self.frame_stream.next() => SocketEvent::Frame(frame),
                 () = sleep_until(next_timer_at) => SocketEvent::Timer,
                 push = self.pushes.next(), if is_caught_up => SocketEvent::Push(push),
             };
             match event {
                 SocketEvent::End(end) => return Err(end),
-                SocketEvent::Frame(message) => self.on_frame(message).await?,
+                SocketEvent::Frame(frame) => self.on_frame(frame).await?,
                 SocketEvent::Timer => self.on_timer().await?,
                 SocketEvent::Changed => self.check_admission()?,
                 SocketEvent::Push(push) => self.on_push(push).await?,
                 SocketEvent::Ended(at) => {
-                    self.write(&Frame::ended(at)).await?;
+                    self.push(&Frame::ended(at)).await?;
                     return Err(End::SessionOver);
                 }
             }
@@ -233,11 +244,11 @@ impl SocketSession {
                 return Err(End::Silent);
             }
             self.next_ping_at = now + options.heartbeat;
-            self.write(&Frame::Ping).await?;
+            self.push(&Frame::Ping).await?;
             let available = self.is_available();
             if available != self.available {
                 self.available = available;
-                self.write(&Frame::Presence { available }).await?;
+                self.push(&Frame::Presence { available }).await?;
             }
         }
         Ok(())
@@ -260,24 +271,23 @@ impl SocketSession {
             .is_some_and(|organization| self.app.engine.attendance.is_attended(&organization, self.context.channel))
     }
 
-    async fn on_frame(&mut self, message: Option<Result<Message, ProtocolError>>) -> Result<(), End> {
-        let text = match message {
-            Some(Ok(Message::Text(text))) => text,
-            Some(Ok(Message::Ping(bytes))) => {
+    async fn on_frame(&mut self, frame: Result<ws::Frame, ReadError>) -> Result<(), End> {
+        let text = match frame {
+            Ok(ws::Frame::Text(text)) => text,
+            Ok(ws::Frame::Ping(bytes)) => {
                 self.count_frame()?;
-                self.output.window.add_written(bytes.len());
-                return self.output.sender.pong(&bytes).await.map_err(|_| End::Gone(None));
+                return self.write(Message::Pong(bytes)).await;
             }
-            Some(Ok(Message::Pong(_) | Message::Nop)) => return self.count_frame(),
-            Some(Ok(Message::Binary(_) | Message::Continuation(_))) => return Err(End::Binary),
-            Some(Ok(Message::Close(reason))) => return Err(End::Gone(reason)),
-            Some(Err(ProtocolError::Overflow)) => return Err(End::TooLarge),
-            Some(Err(ProtocolError::Io(error))) if is_too_large(&error) => return Err(End::TooLarge),
-            Some(Err(ProtocolError::Io(_))) | None => return Err(End::Gone(None)),
-            Some(Err(_)) => return Err(End::Broken),
+            Ok(ws::Frame::Pong(_)) => return self.count_frame(),
+            Ok(ws::Frame::Binary(_) | ws::Frame::Continuation(_)) => return Err(End::Binary),
+            Ok(ws::Frame::Close(reason)) => return Err(End::Gone(reason)),
+            Err(ReadError::TooLarge) => return Err(End::TooLarge),
+            Err(ReadError::Closed) => return Err(End::Gone(None)),
+            Err(ReadError::Invalid) => return Err(End::Broken),
         };
+        let text = str::from_utf8(&text).map_err(|_| End::Broken)?;
         self.count_frame()?;
-        match serde_json::from_str(&text).map_err(|_| End::Malformed("not a frame of this protocol"))? {
+        match serde_json::from_str(text).map_err(|_| End::Malformed("not a frame of this protocol"))? {
             ClientFrame::After { id } => {
                 if matches!(self.position, CatchUpPosition::Unreported { .. }) {
                     self.last_pushed = id;
@@ -310,14 +320,14 @@ impl SocketSession {
         while let Some(push) = next {
             match push {
                 Push::Message(row) => self.push_message(&row).await?,
-                Push::Status(update) => self.write(&update.into()).await?,
+                Push::Status(update) => self.push(&update.into()).await?,
                 Push::Typing { agent, typing } => {
                     let agent = agent.map(|name| AgentView { name: name.to_string() });
-                    self.write(&Frame::Typing { typing, agent }).await?;
+                    self.push(&Frame::Typing { typing, agent }).await?;
                 }
                 Push::Ended(at) => {
                     self.acknowledge_delivered();
-                    self.write(&Frame::ended(at)).await?;
+                    self.push(&Frame::ended(at)).await?;
                     return Err(End::SessionOver);
                 }
             }
@@ -333,7 +343,7 @@ impl SocketSession {
             return Ok(());
         }
         let message = MessageView::of(row, &self.session().id, self.app.media.links());
-        self.write(&Frame::Message { message: Box::new(message) }).await?;
+        self.push(&Frame::Message { message: Box::new(message) }).await?;
         self.last_pushed = Some(row.id);
         self.app.figures.sockets.add_pushed();
         if row.direction == Direction::Outbound && row.status != MessageStatus::Read {
@@ -348,31 +358,29 @@ impl SocketSession {
         Ok(())
     }
 
-    async fn write(&mut self, frame: &Frame) -> Result<(), End> {
+    async fn push(&mut self, frame: &Frame) -> Result<(), End> {
         let text = serde_json::to_string(frame).map_err(|error| {
             tracing::error!(%error, "could not encode a socket frame");
             End::Lost
         })?;
+        self.write(Message::Text(text.into())).await
+    }
+
+    async fn write(&mut self, message: Message) -> Result<(), End> {
         tokio::select! {
             biased;
-            result = self.output.write_text(text) => result,
+            written = self.frame_stream.write(message) => written.map_err(|error| match error.kind() {
+                ErrorKind::TimedOut => End::TooSlow,
+                _ => End::Gone(None),
+            }),
             end = wait_for_close(&mut self.close) => Err(end),
             _ = self.stopping.wait_for(|stopping| *stopping) => Err(End::Stopping),
         }
     }
 }
 
-impl SocketOutput {
-    /// Writes a text once its reader has read enough of what was written before.
-    async fn write_text(&mut self, text: String) -> Result<(), End> {
-        self.window.wait_for_room().await;
-        self.window.add_written(text.len());
-        self.sender.text(text).await.map_err(|_| End::Gone(None))
-    }
-}
-
-impl Drop for SocketSession {
+impl Drop for OpenSocket {
     fn drop(&mut self) {
-        self.app.figures.sockets.add_closed();
+        self.0.sockets.add_closed();
     }
 }

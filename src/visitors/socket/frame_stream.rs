@@ -1,0 +1,231 @@
+//! The WebSocket frames of a connection. Its buffers exist only while bytes flow: of ten thousand visitors, nearly all
+//! only look on.
+
+use std::io;
+use std::time::Duration;
+
+use actix_codec::{Decoder, Encoder};
+use actix_http::ws::{CloseReason, Codec, Frame, Message, ProtocolError};
+use bytes::BytesMut;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::web::connections::TakenStream;
+
+/// Maximum size of a frame's content from a browser, which only reports its state.
+const FRAME_BYTES_MAX: usize = 4096;
+
+/// Bytes per read: most frames are shorter.
+const READ_BYTES: usize = 512;
+
+/// The frames of a socket.
+pub(super) struct FrameStream {
+    stream: TcpStream,
+    write_time_max: Duration,
+    codec: Codec,
+    /// The start of a frame that has not arrived whole.
+    received: BytesMut,
+    /// Frames that are not written yet.
+    unsent: BytesMut,
+}
+
+/// Why no frame is read.
+#[derive(Debug)]
+pub(super) enum ReadError {
+    /// The connection is closed.
+    Closed,
+    /// A frame has more than [`FRAME_BYTES_MAX`].
+    TooLarge,
+    /// The bytes are no frame.
+    Invalid,
+}
+
+impl FrameStream {
+    pub(super) fn new(TakenStream { stream, write_time_max }: TakenStream) -> Self {
+        let codec = Codec::new().max_size(FRAME_BYTES_MAX);
+        Self { stream, write_time_max, codec, received: BytesMut::new(), unsent: BytesMut::new() }
+    }
+
+    /// The next frame. If the future is dropped, no byte is lost.
+    ///
+    /// # Errors
+    /// [`ReadError`]; there is no further frame then.
+    pub(super) async fn next(&mut self) -> Result<Frame, ReadError> {
+        loop {
+            if let Some(frame) = self.decode()? {
+                return Ok(frame);
+            }
+            if self.received.is_empty() {
+                self.received = BytesMut::new();
+            }
+            self.stream.readable().await.map_err(|_| ReadError::Closed)?;
+            self.received.reserve(READ_BYTES);
+            match self.stream.try_read_buf(&mut self.received) {
+                Ok(0) => return Err(ReadError::Closed),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => return Err(ReadError::Closed),
+            }
+        }
+    }
+
+    fn decode(&mut self) -> Result<Option<Frame>, ReadError> {
+        // The codec looks at the length once all of the frame is there, and it may claim 2^63 bytes.
+        if claimed_bytes(&self.received).is_some_and(|bytes| bytes > FRAME_BYTES_MAX as u64) {
+            return Err(ReadError::TooLarge);
+        }
+        self.codec.decode(&mut self.received).map_err(|error| match error {
+            ProtocolError::Overflow => ReadError::TooLarge,
+            _ => ReadError::Invalid,
+        })
+    }
+
+    /// Writes a message. If the future is dropped, what remains of it is written before the next one.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::TimedOut`] when the client does not read it; others when the connection is closed.
+    pub(super) async fn write(&mut self, message: Message) -> io::Result<()> {
+        self.codec.encode(message, &mut self.unsent).map_err(io::Error::other)?;
+        timeout(self.write_time_max, self.stream.write_all_buf(&mut self.unsent)).await??;
+        self.unsent = BytesMut::new();
+        Ok(())
+    }
+
+    /// Writes a close frame and closes the connection once its client has, or after this time. Bytes that are unread when a
+    /// connection is closed reset it, and the close frame could be lost.
+    pub(super) async fn close(mut self, reason: Option<CloseReason>, time_max: Duration) {
+        let closing = timeout(time_max, async {
+            self.write(Message::Close(reason)).await?;
+            self.stream.shutdown().await?;
+            let mut unread = [0; READ_BYTES];
+            while self.stream.read(&mut unread).await? > 0 {}
+            io::Result::Ok(())
+        });
+        // A client that reads nothing does not receive this either.
+        let _ = closing.await;
+    }
+}
+
+/// The length of the content that the header of a frame claims, once it is there (RFC 6455, 5.2).
+fn claimed_bytes(frame: &[u8]) -> Option<u64> {
+    let [_, length, rest @ ..] = frame else { return None };
+    match length & 0x7F {
+        126 => rest.first_chunk().map(|length| u16::from_be_bytes(*length).into()),
+        127 => rest.first_chunk().map(|length| u64::from_be_bytes(*length)),
+        length => Some(length.into()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+mod tests {
+    use futures_util::FutureExt;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// A connection's server side, and its client's.
+    async fn connected() -> (FrameStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let client = TcpStream::connect(listener.local_addr().expect("an address")).await.expect("a connection");
+        let (stream, _) = listener.accept().await.expect("a connection");
+        (FrameStream::new(TakenStream { stream, write_time_max: Duration::from_millis(50) }), client)
+    }
+
+    /// A frame with a mask of zeros, which changes nothing.
+    fn masked(first: u8, claimed: u64, width: usize, content: &[u8]) -> Vec<u8> {
+        let mut frame = vec![first];
+        match width {
+            0 => frame.push(0x80 | u8::try_from(claimed).expect("a short length")),
+            2 => {
+                frame.push(0x80 | 126);
+                frame.extend(u16::try_from(claimed).expect("a length of two bytes").to_be_bytes());
+            }
+            _ => {
+                frame.push(0x80 | 127);
+                frame.extend(claimed.to_be_bytes());
+            }
+        }
+        frame.extend([0; 4]);
+        frame.extend(content);
+        frame
+    }
+
+    const TEXT: u8 = 0x81;
+
+    #[tokio::test]
+    async fn frames_are_read_however_they_are_cut() {
+        let content = vec![b'a'; FRAME_BYTES_MAX];
+        let frames = [
+            masked(TEXT, 5, 0, b"hello"),
+            masked(TEXT, 0, 0, b""),
+            masked(TEXT, 5, 2, b"hello"),
+            masked(TEXT, 4096, 8, &content),
+        ];
+        let expected = [&b"hello"[..], b"", b"hello", &content];
+        let bytes = frames.concat();
+        for step in [1, 7, 1000, bytes.len()] {
+            let (mut server, mut client) = connected().await;
+            let sending = async {
+                for part in bytes.chunks(step) {
+                    client.write_all(part).await.expect("written");
+                    tokio::task::yield_now().await;
+                }
+            };
+            let reading = async {
+                for expected in expected {
+                    let frame = server.next().await.expect("a frame");
+                    assert_eq!(frame, Frame::Text(expected.to_vec().into()), "in steps of {step}");
+                }
+                assert!(server.next().now_or_never().is_none());
+            };
+            futures_util::future::join(sending, reading).await;
+            assert_eq!(server.received.capacity(), 0, "an idle socket has no buffer");
+            drop(client);
+            assert!(matches!(server.next().await, Err(ReadError::Closed)));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_frame_that_claims_too_much_is_refused_at_its_header() {
+        let longest = FRAME_BYTES_MAX as u64;
+        for (claimed, width) in [(longest + 1, 2), (longest + 1, 8), (1 << 40, 8), (u64::MAX, 8)] {
+            let (mut server, mut client) = connected().await;
+            let frame = masked(TEXT, claimed, width, b"");
+            client.write_all(&frame[..2 + width]).await.expect("written");
+            assert!(matches!(server.next().await, Err(ReadError::TooLarge)), "{claimed}");
+        }
+        let (mut server, mut client) = connected().await;
+        client.write_all(&[TEXT, 5]).await.expect("written");
+        assert!(matches!(server.next().await, Err(ReadError::Invalid)), "without a mask");
+    }
+
+    #[tokio::test]
+    async fn what_a_dropped_write_leaves_precedes_the_next_frame() {
+        let (mut server, mut client) = connected().await;
+        let long = "a".repeat(8 << 20);
+        assert!(
+            server.write(Message::Text(long.clone().into())).now_or_never().is_none(),
+            "more than the system buffers"
+        );
+        assert!(!server.unsent.is_empty());
+        let reading = async move {
+            let mut received = Vec::new();
+            client.read_to_end(&mut received).await.expect("read");
+            received
+        };
+        server.write_time_max = Duration::from_secs(60);
+        let closing = server.close(None, Duration::from_secs(60));
+        let ((), received) = futures_util::future::join(closing, reading).await;
+        assert_eq!(received.len(), 10 + long.len() + 2);
+        assert_eq!(received[received.len() - 2..], [0x88, 0], "the close frame is whole");
+    }
+
+    #[tokio::test]
+    async fn a_client_that_reads_nothing_is_waited_for_only_so_long() {
+        let (mut server, _client) = connected().await;
+        let written = server.write(Message::Text("a".repeat(64 << 20).into())).await;
+        assert_eq!(written.expect_err("unread").kind(), io::ErrorKind::TimedOut);
+    }
+}
