@@ -117,30 +117,51 @@ impl OpenTicketOrders {
 
     /// Adds or moves a ticket.
     pub(super) fn insert(&mut self, ticket: TicketId, times: OpenTicketTimes) {
-        self.remove(ticket);
         let group = self.index_of(times.group);
         let (activity, wait) = (times.last_activity_at.into(), times.waiting_since.map(Micros::from));
-        self.by_id.insert(ticket, OpenTicketEntry { group, activity, wait });
-        self.by_activity.insert((activity, ticket), group);
-        self.by_wait.extend(wait.map(|wait| ((wait, ticket), group)));
-        if let Some(group) = self.group_mut(group) {
-            group.tickets.insert(ticket);
-            group.waiting.extend(wait.map(|wait| (wait, ticket)));
-        }
+        let entry = OpenTicketEntry { group, activity, wait };
+        let before = self.by_id.insert(ticket, entry);
+        self.replace(ticket, before, Some(entry));
     }
 
     /// Removes a ticket, if it is there.
     pub(super) fn remove(&mut self, ticket: TicketId) {
-        let Some(OpenTicketEntry { group: index, activity, wait }) = self.by_id.remove(&ticket) else { return };
-        self.by_activity.remove(&(activity, ticket));
-        if let Some(wait) = wait {
-            self.by_wait.remove(&(wait, ticket));
+        let before = self.by_id.remove(&ticket);
+        self.replace(ticket, before, None);
+    }
+
+    /// Changes the orders and groups by which a ticket has moved: a message changes one of them.
+    fn replace(&mut self, ticket: TicketId, before: Option<OpenTicketEntry>, after: Option<OpenTicketEntry>) {
+        let activity = |entry: OpenTicketEntry| (entry.activity, entry.group);
+        replace_in(&mut self.by_activity, ticket, before.map(activity), after.map(activity));
+        let wait = |entry: OpenTicketEntry| entry.wait.map(|wait| (wait, entry.group));
+        let (wait_before, wait_after) = (before.and_then(wait), after.and_then(wait));
+        replace_in(&mut self.by_wait, ticket, wait_before, wait_after);
+        if wait_before != wait_after {
+            if let Some((wait, group)) = wait_before
+                && let Some(group) = self.group_mut(group)
+            {
+                group.waiting.remove(&(wait, ticket));
+            }
+            if let Some((wait, group)) = wait_after
+                && let Some(group) = self.group_mut(group)
+            {
+                group.waiting.insert((wait, ticket));
+            }
         }
-        let Some(group) = self.group_mut(index) else { return };
+        let group = |entry: OpenTicketEntry| entry.group;
+        if before.map(group) != after.map(group) {
+            if let Some(group) = after.and_then(|after| self.group_mut(after.group)) {
+                group.tickets.insert(ticket);
+            }
+            self.leave(ticket, before.map(group));
+        }
+    }
+
+    /// Removes a ticket from its group, and a group that is empty then.
+    fn leave(&mut self, ticket: TicketId, index: Option<GroupIndex>) {
+        let Some((index, group)) = index.and_then(|index| Some((index, self.group_mut(index)?))) else { return };
         group.tickets.remove(&ticket);
-        if let Some(wait) = wait {
-            group.waiting.remove(&(wait, ticket));
-        }
         if group.tickets.is_empty() {
             let key = group.key;
             self.indexes.remove(&key);
@@ -258,6 +279,22 @@ impl OpenTicketOrders {
         self.indexes.insert(key, index);
         index
     }
+}
+
+/// Moves a ticket in an order, if its time or group has changed.
+fn replace_in(
+    order: &mut BTreeMap<(Micros, TicketId), GroupIndex>,
+    ticket: TicketId,
+    before: Option<(Micros, GroupIndex)>,
+    after: Option<(Micros, GroupIndex)>,
+) {
+    if before == after {
+        return;
+    }
+    if let Some((at, _)) = before {
+        order.remove(&(at, ticket));
+    }
+    order.extend(after.map(|(at, group)| ((at, ticket), group)));
 }
 
 #[cfg(test)]
