@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::load::{Conversation, LoadProgress};
 use crate::process::{Process, with_database};
 use crate::support::template::prepared_folder;
-use crate::support::{Api, Company, Reply, check_events, check_plain_events, eventually};
+use crate::support::{Api, Company, Reply, check_events, check_open_lists, check_plain_events, eventually};
 
 /// Conversations that go on while the process is killed.
 const CONVERSATIONS: usize = 12;
@@ -92,6 +92,10 @@ async fn what_was_answered_survives_kills_at_random_moments() {
         api = Api::new(process.address, &company.key);
         for conversation in &conversations {
             conversation.check(&api).await;
+        }
+        // The first lists are read from the tables, while the tickets are loaded into memory.
+        for _ in 0..2 {
+            check_open_lists(&api, "").await;
         }
         let lost: usize = conversations.iter().map(|conversation| conversation.unknown.len()).sum();
         println!(

@@ -1,0 +1,19 @@
+//! The lists of open tickets, from memory and from the tables.
+
+use super::Api;
+
+/// A condition that every ticket meets, and that only the tables know.
+pub const TABLES: &str = "createdFrom=2000-01-01T00:00:00Z";
+
+/// Each order in which open tickets are listed.
+pub const SORTS: [&str; 5] =
+    ["sort=id", "sort=activity", "sort=activity&order=asc", "sort=waiting", "sort=waiting&order=desc"];
+
+/// Whether memory and the tables list the same. Begins to load the company's tickets into memory, if they are not there.
+pub async fn check_open_lists(api: &Api, filter: &str) {
+    for sort in SORTS {
+        let path = format!("/tickets?status=open&{sort}{filter}");
+        let listed = api.get(&path).await.data(200).clone();
+        assert_eq!(&listed, api.get(&format!("{path}&{TABLES}")).await.data(200), "{path}");
+    }
+}
