@@ -25,6 +25,7 @@ pub struct Answers {
     pub change: Answer,
     pub read: Answer,
     pub list_20: Answer,
+    pub inbox: Answer,
     pub say: Answer,
 }
 
@@ -46,6 +47,7 @@ impl Answers {
             change: take(api, Method::POST, &close, Some(wrapup)).await?,
             read: take(api, Method::GET, &format!("/tickets/{first}"), None).await?,
             list_20: take(api, Method::GET, "/tickets?status=open&perPage=20", None).await?,
+            inbox: take(api, Method::GET, "/tickets?status=open&sort=activity&perPage=100", None).await?,
             say: take(api, Method::POST, &format!("/webchat/sessions/{session}/messages"), Some(said)).await?,
         })
     }

@@ -18,6 +18,10 @@ const OFFERED_PART_MAX: f64 = 0.2;
 const MIX_CONNECTIONS: u32 = 128;
 const MIX_P99_MS_MAX: f64 = 60.0;
 
+/// Lists of [`Scenario::Inbox`] a second, and the 95th percentile of [`Scenario::BusyInbox`] in milliseconds.
+const INBOX_RATE_MIN: f64 = 5_000.0;
+const INBOX_P95_MS_MAX: f64 = 5.0;
+
 /// One run of the generator, and the resources used meanwhile.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Round {
@@ -51,6 +55,10 @@ impl Measure {
 
     pub fn p50_us(&self) -> f64 {
         self.median(|round| round.counted.p50_us as f64)
+    }
+
+    pub fn p95_us(&self) -> f64 {
+        self.median(|round| round.counted.p95_us as f64)
     }
 
     pub fn p99_us(&self) -> f64 {
@@ -113,6 +121,7 @@ impl Throughput {
             verdicts.extend(self.half_load(measure));
             verdicts.extend(self.offered(measure));
             verdicts.extend(mix(measure));
+            verdicts.extend(self.inbox(measure));
         }
         verdicts
     }
@@ -144,6 +153,28 @@ impl Throughput {
         })
     }
 
+    fn inbox(&self, measure: &Measure) -> Option<Verdict> {
+        let verdict = |aim: String, measured: String, is_met| Verdict {
+            what: format!("{}, {} connections", measure.scenario.title(), measure.connections),
+            aim,
+            measured,
+            is_met,
+        };
+        match measure.scenario {
+            Scenario::Inbox => {
+                let rate = measure.per_second();
+                let (aim, measured) = (format!("at least {INBOX_RATE_MIN} a second"), format!("{rate:.0}"));
+                Some(verdict(aim, measured, rate >= INBOX_RATE_MIN))
+            }
+            Scenario::BusyInbox => {
+                let p95_ms = measure.p95_us() / 1e3;
+                let aim = format!("p95 of {} open tickets at most {INBOX_P95_MS_MAX} ms", self.tickets);
+                Some(verdict(aim, format!("{p95_ms:.2} ms"), p95_ms <= INBOX_P95_MS_MAX))
+            }
+            _ => None,
+        }
+    }
+
     fn half_load(&self, measure: &Measure) -> Option<Verdict> {
         if measure.scenario != Scenario::HalfLoad {
             return None;
@@ -168,7 +199,7 @@ impl Throughput {
 
 /// Whether the scenario has a fixed rate.
 fn is_paced(scenario: Scenario) -> bool {
-    matches!(scenario, Scenario::HalfLoad | Scenario::Offered)
+    matches!(scenario, Scenario::HalfLoad | Scenario::Offered | Scenario::BusyInbox)
 }
 
 fn mix(measure: &Measure) -> Option<Verdict> {
@@ -203,6 +234,7 @@ pub mod tests {
                 seconds: 1.0,
                 bytes: 0,
                 p50_us: p99_us / 2,
+                p95_us: p99_us,
                 p99_us,
                 max_us: p99_us,
                 errors: Errors::default(),

@@ -44,6 +44,7 @@ pub struct LoadCounts {
     pub seconds: f64,
     pub bytes: u64,
     pub p50_us: u64,
+    pub p95_us: u64,
     pub p99_us: u64,
     pub max_us: u64,
     pub errors: Errors,
@@ -111,7 +112,7 @@ mod tests {
 
     #[test]
     fn the_report_is_found_in_the_output_of_wrk() {
-        let output = "Running 2s test\n  1 threads\n\nLOAD {\"requests\":10,\"seconds\":2.0,\"bytes\":99,\"p50_us\":1,\
+        let output = "Running 2s test\n  1 threads\n\nLOAD {\"requests\":10,\"seconds\":2.0,\"bytes\":99,\"p50_us\":1,\"p95_us\":1,\
             \"p99_us\":2,\"max_us\":3,\"errors\":{\"status\":1,\"connect\":0,\"read\":0,\"write\":0,\"timeout\":2}}\n";
         let counted = LoadCounts::parse(output);
         assert!(counted.is_some_and(|counted| counted.per_second() == 5.0 && counted.errors.total() == 3));

@@ -3,13 +3,15 @@
 use std::path::Path;
 use std::time::Duration;
 
+use futures_util::future::join;
+
 use crate::disk::Sync;
 use crate::figures::{Measure, Throughput};
 use crate::generator::Load;
 use crate::machine::Machine;
 use crate::options::{RunArgs, SharedArgs};
 use crate::outcome::Outcome;
-use crate::scenario::{OFFERED, Scenario, Server};
+use crate::scenario::{INBOX_OFFERED, OFFERED, Scenario, Server};
 use crate::service::Binary;
 use crate::stage::Stage;
 
@@ -41,9 +43,11 @@ pub async fn run(shared: &SharedArgs, options: &RunArgs) -> Outcome<Throughput> 
                 Scenario::Open if uses_pool => runner.open_and_close(connections).await?,
                 Scenario::Open | Scenario::Close => {}
                 // Once, with the most connections.
-                Scenario::HalfLoad | Scenario::Offered if options.connections.iter().max() != Some(&connections) => {}
+                Scenario::HalfLoad | Scenario::Offered | Scenario::BusyInbox
+                    if options.connections.iter().max() != Some(&connections) => {}
                 Scenario::HalfLoad if chosen.contains(&scenario) => runner.half_load(connections).await?,
                 Scenario::Offered if chosen.contains(&scenario) => runner.offered(connections).await?,
+                Scenario::BusyInbox if chosen.contains(&scenario) => runner.busy_inbox(connections).await?,
                 _ if chosen.contains(&scenario) => runner.in_turn(scenario, connections).await?,
                 _ => {}
             }
@@ -137,6 +141,26 @@ impl Runner {
     /// Sends at a rate that all servers reach.
     async fn offered(&mut self, connections: u32) -> Outcome<()> {
         self.paced(Scenario::Offered, connections, OFFERED).await
+    }
+
+    /// Lists while messages are sent.
+    async fn busy_inbox(&mut self, connections: u32) -> Outcome<()> {
+        let subjects = self.stage.subjects(&[], &[])?;
+        let mut measures = empty_measures(Scenario::BusyInbox, connections);
+        for _ in 0..self.rounds {
+            for measure in &mut measures {
+                let list = self.load(Scenario::BusyInbox, measure.server, connections, &subjects);
+                let list = Load { rate: Some(INBOX_OFFERED), ..list };
+                let sends = Load { scenario: Scenario::Send, rate: Some(OFFERED), ..list };
+                let (round, sends) = join(self.stage.measure(&list), sends.run()).await;
+                if sends?.errors.total() > 0 {
+                    return Err("sends beside lists failed".into());
+                }
+                measure.rounds.push(round?);
+            }
+        }
+        self.add(measures);
+        Ok(())
     }
 
     async fn paced(&mut self, scenario: Scenario, connections: u32, rate: f64) -> Outcome<()> {

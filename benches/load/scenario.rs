@@ -21,6 +21,10 @@ pub enum Scenario {
     List100,
     /// The first 20 open tickets
     List20,
+    /// The 100 open tickets with the latest activity
+    Inbox,
+    /// The same at 100 a second, beside 2,500 sends a second
+    BusyInbox,
     /// A visitor's message
     Say,
     /// Half sends, a fifth reads, 15 % lists, 15 % changes of state
@@ -31,8 +35,11 @@ pub enum Scenario {
     Offered,
 }
 
-/// Requests a second of [`Scenario::Offered`].
+/// Requests a second of [`Scenario::Offered`], and sends a second beside [`Scenario::BusyInbox`].
 pub const OFFERED: f64 = 2_500.0;
+
+/// Requests a second of [`Scenario::BusyInbox`].
+pub const INBOX_OFFERED: f64 = 100.0;
 
 /// Who serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -84,7 +91,7 @@ pub struct OwnAim {
 }
 
 impl Scenario {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Send,
         Self::SendKeyed,
         Self::Open,
@@ -92,6 +99,8 @@ impl Scenario {
         Self::Read,
         Self::List100,
         Self::List20,
+        Self::Inbox,
+        Self::BusyInbox,
         Self::Say,
         Self::Mix,
         Self::HalfLoad,
@@ -107,6 +116,8 @@ impl Scenario {
             Self::Read => "read a ticket",
             Self::List100 => "list of 100",
             Self::List20 => "list of 20",
+            Self::Inbox => "inbox of 100",
+            Self::BusyInbox => "inbox beside sends",
             Self::Say => "visitor's message",
             Self::Mix => "mix",
             Self::HalfLoad => "send at half load",
@@ -124,6 +135,7 @@ impl Scenario {
             Self::Read => "read",
             Self::List100 => "list_100",
             Self::List20 => "list_20",
+            Self::Inbox | Self::BusyInbox => "inbox",
             Self::Say => "say",
             Self::Mix => "mix",
         }
@@ -134,6 +146,7 @@ impl Scenario {
         match self {
             Self::Send | Self::SendKeyed | Self::Offered => &[Server::Hotline, Server::Bare, Server::Plain],
             Self::List100 | Self::List20 => &[Server::Hotline, Server::SameSql],
+            Self::BusyInbox => &[Server::Hotline],
             _ => &[Server::Hotline, Server::Bare],
         }
     }
@@ -144,6 +157,7 @@ impl Scenario {
             Self::Send => &[Aim { server: Server::Bare, at_least: 0.45 }, Aim { server: Server::Plain, at_least: 5.0 }],
             Self::Read => &[Aim { server: Server::Bare, at_least: 0.85 }],
             Self::List100 | Self::List20 => &[Aim { server: Server::SameSql, at_least: 0.9 }],
+            Self::Inbox => &[Aim { server: Server::Bare, at_least: 0.5 }],
             _ => &[],
         }
     }
@@ -161,8 +175,8 @@ impl Scenario {
     pub fn messages(self) -> Option<u64> {
         match self {
             Self::Send | Self::SendKeyed | Self::Say | Self::HalfLoad | Self::Offered => Some(1),
-            Self::Open | Self::Close | Self::Read | Self::List100 | Self::List20 => Some(0),
-            Self::Mix => None,
+            Self::Open | Self::Close | Self::Read | Self::List100 | Self::List20 | Self::Inbox => Some(0),
+            Self::Mix | Self::BusyInbox => None,
         }
     }
 

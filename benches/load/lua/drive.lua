@@ -95,8 +95,9 @@ function done(summary, latency)
   local seconds = ended and ended - worker:get("began") or summary.duration / 1e6
   local errors = summary.errors
   io.write(string.format(
-    '\nLOAD {"requests":%d,"seconds":%.6f,"bytes":%d,"p50_us":%d,"p99_us":%d,"max_us":%d,' ..
+    '\nLOAD {"requests":%d,"seconds":%.6f,"bytes":%d,"p50_us":%d,"p95_us":%d,"p99_us":%d,"max_us":%d,' ..
     '"errors":{"status":%d,"connect":%d,"read":%d,"write":%d,"timeout":%d}}\n',
-    summary.requests, seconds, summary.bytes, latency:percentile(50), latency:percentile(99), latency.max,
+    summary.requests, seconds, summary.bytes, latency:percentile(50), latency:percentile(95), latency:percentile(99),
+    latency.max,
     errors.status, errors.connect, errors.read, errors.write, errors.timeout))
 end

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
-use actix_web::web::{self, Data, Json, Path, ServiceConfig};
+use actix_web::web::{self, Data, Json, Path, Query, ServiceConfig};
 use serde::Deserialize;
 
 use crate::answers::{Answer, Answers};
@@ -91,8 +91,14 @@ async fn read(path: Path<i64>, answers: Data<Answers>) -> HttpResponse {
     say_again(&answers.read)
 }
 
-async fn list(answers: Data<Answers>) -> HttpResponse {
-    say_again(&answers.list_20)
+#[derive(Deserialize)]
+struct List {
+    sort: Option<String>,
+}
+
+async fn list(list: Query<List>, answers: Data<Answers>) -> HttpResponse {
+    let is_inbox = list.sort.as_deref() == Some("activity");
+    say_again(if is_inbox { &answers.inbox } else { &answers.list_20 })
 }
 
 async fn say(said: Json<Said>, path: Path<String>, answers: Data<Answers>) -> HttpResponse {
