@@ -58,6 +58,8 @@ pub struct Handles {
     pub app: Data<App>,
     /// The state of event streams.
     pub shared_streams: Data<events::SharedStreams>,
+    /// Tickets as last shown.
+    pub rendered_tickets: Data<tickets::RenderedTickets>,
     /// The state of the hooks.
     pub hooks: Data<Hooks>,
     /// The limits of visitors.
@@ -78,6 +80,7 @@ pub fn configure(handles: Handles) -> impl FnOnce(&mut ServiceConfig) {
         let Handles {
             app,
             shared_streams,
+            rendered_tickets,
             hooks,
             visitors: visitors_data,
             panel: panel_data,
@@ -89,6 +92,7 @@ pub fn configure(handles: Handles) -> impl FnOnce(&mut ServiceConfig) {
         services
             .app_data(app)
             .app_data(shared_streams)
+            .app_data(rendered_tickets)
             .app_data(hooks)
             .app_data(visitors_data)
             .app_data(panel_data)

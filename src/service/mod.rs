@@ -315,6 +315,7 @@ fn handles(
     Ok(Handles {
         app: Data::new(App::new(engine, settings.trusted_proxies.clone(), media, templates, webhooks, figures)),
         shared_streams: Data::default(),
+        rendered_tickets: Data::default(),
         hooks: Data::new(Hooks::new(downloads)),
         visitors: Data::new(Visitors::new(settings.visitors)),
         demo: Data::new(Demo::default()),

@@ -27,9 +27,6 @@ const ROWS_MAX: i64 = 5_000;
 const STATEMENTS_MAX: usize = 20;
 const REMOVALS_MAX: i64 = 20;
 
-/// Seconds without a read after which a ticket's cached response is dropped: a polling client reads more often.
-const UNREAD_AFTER_S: u64 = 30;
-
 /// Interval between evictions of expired entries: each scans a whole cache, and expired entries are not returned
 /// meanwhile.
 const EVICT_EVERY: Duration = Duration::from_secs(60);
@@ -80,19 +77,16 @@ impl Sweeper {
         }
     }
 
-    /// Asks idle actors whose changes are all in the tables to retire. Tickets drop their cached responses sooner. One
-    /// pass over each registry: there may be a million actors, and each part of a registry is locked during the pass.
+    /// Asks idle actors whose changes are all in the tables to retire. One pass over each registry: there may be a
+    /// million actors, and each part of a registry is locked during the pass.
     fn retire_idle(&self) {
         let idle_s = self.base.options.idle_after.as_secs();
         let flushed = self.base.store.log.flushed();
         let now = clock::instant();
-        let tickets = self.tickets.hot.select(|status| {
-            let idle_s_now = status.idle_s_at(now);
-            if idle_s_now >= UNREAD_AFTER_S {
-                status.shared.drop_unread_response();
-            }
-            (idle_s_now >= idle_s || status.is_released()) && status.last_seq() <= flushed
-        });
+        let tickets = self
+            .tickets
+            .hot
+            .select(|status| (status.idle_s_at(now) >= idle_s || status.is_released()) && status.last_seq() <= flushed);
         for ticket in tickets {
             // An actor with a full mailbox is not idle after all.
             let _ = ticket.addr.try_send(Retire { idle_s });

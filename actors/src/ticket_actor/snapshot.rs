@@ -22,8 +22,6 @@ pub struct PublishedSnapshot {
 struct SnapshotState {
     /// `None`: not published.
     ticket: Option<Arc<Ticket>>,
-    /// Whether the ticket was not read since its cached response was dropped.
-    is_unread: bool,
     /// Updates of the contact that are still in the mailbox: nothing is published until the actor has applied them.
     pending_updates: u32,
 }
@@ -45,23 +43,12 @@ impl PublishedSnapshot {
         let mut state = self.state.lock();
         if state.pending_updates == 0 {
             state.ticket = Some(ticket.clone());
-            state.is_unread = false;
         }
     }
 
     /// Withdraws the snapshot.
     pub(super) fn withdraw(&self) {
         self.state.lock().ticket = None;
-    }
-
-    /// Drops the ticket's cached response, because there was no read for a while.
-    pub(crate) fn drop_unread_response(&self) {
-        let mut state = self.state.lock();
-        if !std::mem::replace(&mut state.is_unread, true)
-            && let Some(ticket) = &state.ticket
-        {
-            ticket.cached_response.clear();
-        }
     }
 
     /// Withdraws the snapshot until the actor has applied an update. Called before the update is sent to the actor.
@@ -88,11 +75,7 @@ impl ActorStatus<PublishedSnapshot> {
 
     /// The snapshot, if it is published. A read counts as use of the actor, like a message to it.
     pub(crate) fn snapshot(&self) -> Option<Arc<Ticket>> {
-        let snapshot = {
-            let mut state = self.shared.state.lock();
-            state.is_unread = false;
-            state.ticket.clone()?
-        };
+        let snapshot = self.shared.state.lock().ticket.clone()?;
         self.record_use();
         Some(snapshot)
     }
@@ -102,20 +85,6 @@ impl ActorStatus<PublishedSnapshot> {
 mod tests {
     use super::*;
     use crate::tickets::commands::tests::fixture::{Desk, WEBCHAT};
-
-    #[test]
-    fn the_cached_response_is_dropped_after_each_time_without_reads() {
-        let (status, ticket) = (ActorStatus::<PublishedSnapshot>::default(), Arc::new(Desk::on(WEBCHAT).ticket));
-        let response = |new: &str| ticket.cached_response.body(1, || Ok::<_, ()>(new.as_bytes().to_vec()));
-        status.shared.publish(&ticket);
-        for body in ["first", "second"] {
-            assert_eq!(status.snapshot(), Some(ticket.clone()));
-            assert_eq!(response(body), Ok(body.into()));
-            assert_eq!(response("not cached"), Ok(body.into()));
-            status.shared.drop_unread_response();
-        }
-        assert_eq!(response("third"), Ok("third".into()));
-    }
 
     #[test]
     fn nothing_is_published_while_an_update_is_in_the_mailbox() {

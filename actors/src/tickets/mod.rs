@@ -2,7 +2,6 @@
 
 mod after_send;
 mod author;
-mod cached_response;
 pub mod command;
 pub mod commands;
 mod references;
@@ -10,7 +9,6 @@ pub mod state;
 
 pub use after_send::AfterSend;
 pub use author::Author;
-pub use cached_response::CachedResponse;
 pub use command::{AttachedChanges, Command, Context, Decided, Execute, Precondition, apply};
 pub(crate) use commands::default_queue;
 pub use commands::{

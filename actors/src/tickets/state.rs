@@ -10,7 +10,7 @@ use hotline_persistence::tables::messages::Direction;
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::tickets::{FollowUpRow, LoadedTicket, TicketRow, TicketStatus};
 
-use super::{AfterSend, Author, CachedResponse};
+use super::{AfterSend, Author};
 use crate::contacts::LastInbound;
 
 /// A ticket in memory. Cheap to clone: commands work on a copy, which takes the original's place when they succeed.
@@ -32,8 +32,6 @@ pub struct Ticket {
     pub follow_ups: Option<Arc<BTreeMap<MessageId, FollowUp>>>,
     /// The latest known delivery and read positions of its messages; unset ones are in the tables.
     pub receipts: ReceiptPositions,
-    /// The cached response to reads of the ticket.
-    pub cached_response: CachedResponse,
 }
 
 /// The follow-up action of a message, executed once its channel has accepted the message.
@@ -130,7 +128,6 @@ impl Ticket {
             last_inbound: LastInbound::Unknown,
             follow_ups: None,
             receipts: ReceiptPositions::default(),
-            cached_response: CachedResponse::default(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use hotline_actors::Organization;
-use hotline_actors::tickets::{self, CachedResponse, LastInbound, LastMessage, ReceiptPositions};
+use hotline_actors::tickets::{self, LastInbound, LastMessage, ReceiptPositions};
 use hotline_persistence::table::Named;
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::events::{
@@ -358,7 +358,6 @@ fn restore_ticket(snapshot: TicketSnapshot, undeleted: &HashSet<MessageId>) -> t
         last_inbound: LastInbound::Unknown,
         follow_ups: None,
         receipts: ReceiptPositions::default(),
-        cached_response: CachedResponse::default(),
     }
 }
 

@@ -8,7 +8,7 @@ use hotline_persistence::tables::messages::{self, MessageFilter};
 use hotline_persistence::tables::ticket_events;
 use hotline_persistence::tables::tickets::{SortedPage, TicketFilter, TicketSort, TicketStatus};
 
-use super::{Ticket, TicketEvent};
+use super::{RenderedTickets, Ticket, TicketEvent};
 use crate::api::contacts::check_contact;
 use crate::api::merges::{self, Mergeable};
 use crate::api::messages::{Message, ViewContext};
@@ -77,7 +77,12 @@ impl Filter for CreatedSpan {
 }
 
 /// `GET /tickets`.
-pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<Ticket>> {
+pub async fn list(
+    caller: Caller,
+    app: Data<App>,
+    cache: Data<RenderedTickets>,
+    query: Query<Filters>,
+) -> ApiResult<Page<Ticket>> {
     let Filters { tickets: filter, sort } = query.filter;
     check_named(&caller, &filter)?;
     check_contact(&caller, &app, filter.contact_id).await?;
@@ -87,7 +92,7 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<Filters>) -> ApiR
     });
     let request = SortedPage { sort, page: query.page, after };
     let tickets = app.engine.tickets.list(caller.company, &filter, request).await?;
-    Ok(Page::of(query.page, tickets, |ticket| Ticket::of(&caller.organization, ticket)))
+    Ok(Page::of(query.page, tickets, |ticket| Ticket::cached(&cache, &caller.organization, ticket)))
 }
 
 /// Checks that the records of a filter belong to the company.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 mod changes;
 mod lists;
 mod merge;
+mod rendered;
 mod view;
 
 use actix_web::web::Data;
@@ -15,13 +16,13 @@ use hotline_persistence::{ChannelId, ContactId, QueueId, TicketId, UserId};
 pub use changes::{add_note, close, mark_read, reopen, set_wrapup, transfer};
 pub use lists::{list, list_events, list_messages};
 pub use merge::merge;
+pub use rendered::RenderedTickets;
 pub use view::{Ticket, TicketEvent};
 
 use super::contacts::check_channel;
 use super::merges::{self, Mergeable};
 use crate::app::App;
-use crate::web::response::reply::CachedJson;
-use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, PathId};
+use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input, Json, PathId};
 
 /// The body of `POST /tickets`.
 pub struct NewTicket {
@@ -71,9 +72,13 @@ pub async fn create(
 }
 
 /// `GET /tickets/{ticketId}`.
-pub async fn show(caller: Caller, app: Data<App>, id: PathId<TicketId>) -> ApiResult<CachedJson<Ticket>> {
+pub async fn show(
+    caller: Caller,
+    app: Data<App>,
+    cache: Data<RenderedTickets>,
+    id: PathId<TicketId>,
+) -> ApiResult<Json<Ticket>> {
     let ticket = app.engine.tickets.get(caller.company, id.0).await;
     let ticket = merges::named(&caller, &app, Mergeable::Ticket(id.0), ticket).await?;
-    let write = || CachedJson::write(&Ticket::of(&caller.organization, ticket.clone()));
-    ticket.cached_response.body(caller.organization.version, write).map(CachedJson::of)
+    Ok(Json::of(Ticket::cached(&cache, &caller.organization, ticket)))
 }

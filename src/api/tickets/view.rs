@@ -15,6 +15,7 @@ use serde_json::Value;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::rendered::{RenderedTicket, RenderedTickets};
 use crate::api::references::{self, NamedChannel, NamedRef};
 
 /// A conversation with one contact on one channel. It is serialized directly from memory, without a copy: most
@@ -23,18 +24,35 @@ use crate::api::references::{self, NamedChannel, NamedRef};
 pub struct Ticket {
     organization: Arc<Organization>,
     ticket: Arc<tickets::Ticket>,
+    rendered: Option<Arc<RenderedTicket>>,
 }
 
 impl Ticket {
     /// Uses the names of the company's directory.
     pub fn of(organization: &Arc<Organization>, ticket: Arc<tickets::Ticket>) -> Self {
-        Self { organization: organization.clone(), ticket }
+        Self { organization: organization.clone(), ticket, rendered: None }
+    }
+
+    /// The same, from or for the cache.
+    pub(super) fn cached(
+        cache: &RenderedTickets,
+        organization: &Arc<Organization>,
+        ticket: Arc<tickets::Ticket>,
+    ) -> Self {
+        // Nobody else has a ticket that was read from the tables: it is another one the next time.
+        let is_hot = Arc::strong_count(&ticket) > 1;
+        let view = || View::of(organization, &ticket);
+        let rendered = if is_hot { cache.render(organization, &ticket, view) } else { None };
+        Self { rendered, ..Self::of(organization, ticket) }
     }
 }
 
 impl Serialize for Ticket {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        View::of(&self.organization, &self.ticket).serialize(serializer)
+        match &self.rendered {
+            Some(rendered) => rendered.serialize(serializer),
+            None => View::of(&self.organization, &self.ticket).serialize(serializer),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{check_queue, check_user, named_queue, named_user};
 use crate::Refusal;
-use crate::tickets::{Author, CachedResponse, Context, LastInbound, ReceiptPositions, Ticket};
+use crate::tickets::{Author, Context, LastInbound, ReceiptPositions, Ticket};
 
 /// The queue for a channel's new tickets, if it is active.
 pub(crate) fn default_queue(organization: &Organization, channel: &ChannelRow) -> Option<QueueId> {
@@ -81,7 +81,6 @@ impl Open {
             last_inbound: LastInbound::Unknown,
             follow_ups: None,
             receipts: ReceiptPositions::default(),
-            cached_response: CachedResponse::default(),
         };
         let to = json!({
             "status": "open",

@@ -2,8 +2,6 @@
 
 mod page;
 
-use std::marker::PhantomData;
-
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ContentType, ETAG, HeaderValue};
@@ -66,27 +64,6 @@ impl<T, const STATUS: u16> Resource<T, STATUS> {
     /// Wraps the resource.
     pub fn of(resource: impl Into<T>) -> Self {
         Self(resource.into())
-    }
-}
-
-/// `200` with a resource that is already serialized.
-pub struct CachedJson<T> {
-    body: Vec<u8>,
-    resource: PhantomData<T>,
-}
-
-impl<T: Serialize> CachedJson<T> {
-    /// Wraps a body from [`CachedJson::write`].
-    pub fn of(body: Vec<u8>) -> Self {
-        Self { body, resource: PhantomData }
-    }
-
-    /// Serializes a resource.
-    ///
-    /// # Errors
-    /// As for [`Reply::body`].
-    pub fn write(resource: &T) -> ApiResult<Vec<u8>> {
-        write(&Data { data: resource }, 1)
     }
 }
 
@@ -187,18 +164,6 @@ impl<T: Versioned + Serialize + ToSchema + 'static> Responder for Tagged<T> {
     }
 }
 
-impl<T: Serialize + ToSchema + 'static> Reply for CachedJson<T> {
-    const STATUS: u16 = 200;
-
-    fn body(&self) -> ApiResult<Vec<u8>> {
-        Ok(self.body.clone())
-    }
-
-    fn schema(schemas: &mut Schemas) -> Option<Value> {
-        Resource::<T, 200>::schema(schemas)
-    }
-}
-
 impl<T: Serialize + ToSchema + HasSecrets + 'static, const STATUS: u16> Reply for Confidential<Resource<T, STATUS>> {
     const STATUS: u16 = STATUS;
 
@@ -269,12 +234,3 @@ macro_rules! responder {
 responder!([T: Serialize + ToSchema + 'static, const STATUS: u16] Resource<T, STATUS>);
 responder!([T: Serialize + ToSchema + HasSecrets + 'static, const STATUS: u16] Confidential<Resource<T, STATUS>>);
 responder!([] NoContent);
-
-/// Sends the body as it is, without copying it.
-impl<T: Serialize + ToSchema + 'static> Responder for CachedJson<T> {
-    type Body = BoxBody;
-
-    fn respond_to(self, _: &HttpRequest) -> HttpResponse {
-        respond(<Self as Reply>::STATUS, self.body)
-    }
-}

@@ -1,0 +1,87 @@
+//! The JSON of tickets as last shown, for reads and lists of those that have not changed since.
+//!
+//! An inbox shows the same tickets every few seconds, of which few have changed.
+
+use std::sync::{Arc, Weak};
+
+use hotline_actors::{Organization, tickets};
+use hotline_persistence::{CompanyId, TicketId};
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+use serde::{Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
+
+/// Bytes of rendered tickets of all companies: 40,000 with texts of the usual length.
+const RENDERED_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Tickets that the cache expects to have.
+const RENDERED_EXPECTED: usize = 40_000;
+
+/// Bytes of an entry besides its JSON: the state it was rendered from stays allocated as long as it, and there are the key
+/// and the places in the cache.
+const ENTRY_BYTES: usize = size_of::<tickets::Ticket>() + 128;
+
+/// The rendered tickets of all companies, within [`RENDERED_BYTES_MAX`].
+pub struct RenderedTickets(Cache<(CompanyId, TicketId), Arc<RenderedTicket>, ByBytes>);
+
+/// A ticket as JSON.
+#[derive(Debug)]
+pub(super) struct RenderedTicket {
+    /// The state it was rendered from. Not alive any more, it still tells later states from this one.
+    ticket: Weak<tickets::Ticket>,
+    /// The version of the directory whose names are in it.
+    version: u64,
+    json: Box<RawValue>,
+}
+
+#[derive(Clone)]
+struct ByBytes;
+
+impl Weighter<(CompanyId, TicketId), Arc<RenderedTicket>> for ByBytes {
+    fn weight(&self, _: &(CompanyId, TicketId), rendered: &Arc<RenderedTicket>) -> u64 {
+        (rendered.json.get().len() + ENTRY_BYTES) as u64
+    }
+}
+
+impl Default for RenderedTickets {
+    fn default() -> Self {
+        Self(Cache::with_weighter(RENDERED_EXPECTED, RENDERED_BYTES_MAX, ByBytes))
+    }
+}
+
+impl RenderedTickets {
+    /// The JSON of a ticket, if it can be rendered: as it was, if neither the ticket nor the directory has changed since.
+    pub(super) fn render<T: Serialize>(
+        &self,
+        organization: &Organization,
+        ticket: &Arc<tickets::Ticket>,
+        view: impl FnOnce() -> T,
+    ) -> Option<Arc<RenderedTicket>> {
+        let key = (ticket.row.company_id, ticket.row.id);
+        if let Some(rendered) = self.0.get(&key).filter(|rendered| rendered.is_of(organization, ticket)) {
+            return Some(rendered);
+        }
+        let json = to_raw_value(&view()).ok()?;
+        let (ticket, version) = (Arc::downgrade(ticket), organization.version);
+        let rendered = Arc::new(RenderedTicket { ticket, version, json });
+        self.0.insert(key, rendered.clone());
+        Some(rendered)
+    }
+
+    /// Drops the tickets of a company that is dropped from memory.
+    pub fn forget(&self, company: CompanyId) {
+        self.0.retain(|(owner, _), _| *owner != company);
+    }
+}
+
+impl RenderedTicket {
+    fn is_of(&self, organization: &Organization, ticket: &Arc<tickets::Ticket>) -> bool {
+        self.version == organization.version && std::ptr::eq(self.ticket.as_ptr(), Arc::as_ptr(ticket))
+    }
+}
+
+impl Serialize for RenderedTicket {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.json.serialize(serializer)
+    }
+}
