@@ -1,5 +1,5 @@
-//! `load memory`: the memory of a hot ticket and of a hot visitor session, everything included, and whether idle ones
-//! are freed.
+//! `load memory`: the memory of a hot ticket and of a hot visitor session, everything included, of an open ticket in the
+//! orders in which they are listed, and whether idle ones are freed.
 //!
 //! Two fresh processes use the same tables and answer the same number of requests: one for a few records, the other for
 //! many. The difference of their memory, divided by that of the numbers, is the memory of one. The few and the many are
@@ -23,6 +23,9 @@ use crate::{stage, usage};
 
 /// Bytes of a hot ticket, everything included.
 const TICKET_BYTES_MAX: f64 = 1800.0;
+
+/// Bytes of an open ticket in the orders and counts of its company.
+const LISTED_BYTES_MAX: f64 = 100.0;
 
 /// Seconds after which the last process' actors are idle: longer than it takes to make them hot. And how long they may
 /// take to end.
@@ -80,6 +83,21 @@ pub struct Cost {
     pub each_bytes: f64,
 }
 
+/// The memory of the orders and counts of open tickets.
+#[derive(Debug, Serialize)]
+pub struct ListedCost {
+    pub tickets: usize,
+    pub before_bytes: u64,
+    pub after_bytes: u64,
+}
+
+impl ListedCost {
+    /// Memory of one ticket.
+    pub fn each_bytes(&self) -> f64 {
+        (self.after_bytes as f64 - self.before_bytes as f64) / self.tickets as f64
+    }
+}
+
 /// The effect of retiring many idle tickets.
 #[derive(Debug, Serialize)]
 pub struct RetireResult {
@@ -97,6 +115,7 @@ pub struct MemoryResult {
     pub few: usize,
     pub many: usize,
     pub costs: Vec<Cost>,
+    pub listed: ListedCost,
     pub retired: RetireResult,
 }
 
@@ -113,8 +132,10 @@ pub async fn run(options: &MemoryArgs) -> Outcome<MemoryResult> {
         eprintln!("a hot {}: {each_bytes:.0} bytes", kind.title());
         costs.push(Cost { kind, few_bytes, many_bytes, each_bytes });
     }
+    let listed = measure_listed(folder, &company).await?;
+    eprintln!("a listed ticket: {:.0} bytes", listed.each_bytes());
     let retired = retire(folder, &company, many).await?;
-    Ok(MemoryResult { machine, few: options.few, many: options.many, costs, retired })
+    Ok(MemoryResult { machine, few: options.few, many: options.many, costs, listed, retired })
 }
 
 async fn seed(folder: &Path, options: &MemoryArgs) -> Outcome<(Company, Machine)> {
@@ -164,6 +185,25 @@ async fn make_hot(api: &Api, company: &Company, kind: Kind, range: Range<usize>,
             Ok(())
         })
         .await
+}
+
+/// Memory of a process before and after the company's open tickets are put in order.
+async fn measure_listed(folder: &Path, company: &Company) -> Outcome<ListedCost> {
+    let service = Service::start(&Binary::measured()?, folder, NEVER_S)?;
+    let api = Api::new(&service, &company.key)?;
+    let tickets = company.tickets.len();
+    let before_bytes = wait_for_steady_memory(&service).await?;
+    api.send(Method::GET, "/tickets?status=open&sort=activity&perPage=1", None).await?.error_for_status()?;
+    let (http, started_at) = (hotline::tls::client().build()?, Instant::now());
+    while service.figures(&http).await?.value("hotline_tickets_listed")? != tickets as f64 {
+        if started_at.elapsed() > RETIRE_TIME_MAX {
+            return Err(format!("{tickets} tickets are not listed in memory").into());
+        }
+        tokio::time::sleep(STEADY_INTERVAL).await;
+    }
+    let after_bytes = wait_for_steady_memory(&service).await?;
+    service.stop()?;
+    Ok(ListedCost { tickets, before_bytes, after_bytes })
 }
 
 /// Makes many tickets hot, and waits until they are retired as idle.
@@ -218,6 +258,13 @@ impl MemoryResult {
             measured: format!("{:.0} hot after {:.0} s", self.retired.hot_after, self.retired.seconds),
             is_met: self.retired.hot_after == 0.0,
         };
-        ticket.chain([retired]).collect()
+        let each_bytes = self.listed.each_bytes();
+        let listed = Verdict {
+            what: format!("an open ticket among {} in the orders and counts", self.listed.tickets),
+            aim: format!("at most {LISTED_BYTES_MAX} bytes"),
+            measured: format!("{each_bytes:.0} bytes"),
+            is_met: (0.0..=LISTED_BYTES_MAX).contains(&each_bytes),
+        };
+        ticket.chain([listed, retired]).collect()
     }
 }

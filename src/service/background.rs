@@ -19,6 +19,8 @@ const PARTITION_CHECK_INTERVAL: Duration = Duration::from_secs(3600);
 pub(super) fn start(handles: &Handles, settings: &Settings) {
     let events = settings.events;
     let engine = &handles.app.engine;
+    let rendered_tickets = handles.rendered_tickets.clone();
+    engine.spawn(async move { rendered_tickets.run_sweep().await });
     let visitors = handles.visitors.clone();
     engine.spawn(async move { visitors.run_cleanup().await });
     let retries = handles.web_state.retries.clone();

@@ -89,10 +89,18 @@ impl Handles {
     fn forget(&self, company: CompanyId) {
         // The documents belong to no company, and the demo's page depends only on the settings. Sign-in attempts are
         // counted by account, address and person for some minutes; sessions are not held in memory.
-        let Self { app, shared_streams, rendered_tickets, hooks, visitors, panel: _, demo: _, document: _, web_state } =
-            self;
+        let Self {
+            app,
+            shared_streams,
+            rendered_tickets: _,
+            hooks,
+            visitors,
+            panel: _,
+            demo: _,
+            document: _,
+            web_state,
+        } = self;
         app.forget(company);
-        rendered_tickets.forget(company);
         shared_streams.forget(company, app.engine.store().events.as_deref());
         hooks.forget(company);
         visitors.forget(company);

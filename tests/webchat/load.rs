@@ -218,7 +218,7 @@ async fn many_sessions_talk() {
 }
 
 /// Opens sessions with a socket each, and returns once every one was asked whether it is there, and has answered.
-async fn look_on(browser: &Browser, sessions: usize) -> Vec<(Session, Socket)> {
+async fn open_idle(browser: &Browser, sessions: usize) -> Vec<(Session, Socket)> {
     let mut sockets = connect(browser, open(browser, sessions).await).await;
     join_all(sockets.iter_mut().map(|(_, socket)| async {
         socket.answers = false;
@@ -238,9 +238,9 @@ async fn an_idle_visitor_takes_12_kib() {
     let many = variable("SOCKETS", SOCKETS);
     let folder = prepared_folder();
     let (process, browser, _) = serve(&folder).await;
-    let mut sockets = look_on(&browser, FEW).await;
+    let mut sockets = open_idle(&browser, FEW).await;
     let before = process.resident_bytes();
-    sockets.extend(look_on(&browser, many - FEW).await);
+    sockets.extend(open_idle(&browser, many - FEW).await);
     let after = process.resident_bytes();
     let visitor_kib = after.saturating_sub(before) as f64 / (many - FEW) as f64 / 1024.0;
     println!("{FEW} idle visitors: {} MiB, {many}: {} MiB, each {visitor_kib:.1} KiB", before >> 20, after >> 20);
@@ -301,7 +301,7 @@ async fn all_visitors_are_back_within_30_s_of_a_restart() {
     let sockets = variable("SOCKETS", SOCKETS);
     let folder = prepared_folder();
     let (process, browser, api) = serve(&folder).await;
-    let visitors = look_on(&browser, sockets).await;
+    let visitors = open_idle(&browser, sockets).await;
     let stopped_at = Instant::now();
     stop(process);
     let process = Process::try_serve(folder.path(), UNLIMITED).unwrap_or_else(|log| panic!("no start: {log}"));

@@ -20,6 +20,7 @@ mod origins;
 mod pages;
 mod pushes;
 mod script;
+mod takeover;
 mod visitor;
 
 use support::process;

@@ -46,9 +46,6 @@ const ALL_TICKETS_MAX: usize = 1_000_000;
 /// Open tickets in memory that each company may have, however many others have.
 const SHARE: usize = 10_000;
 
-/// Tickets that a load puts in order before other work has the thread.
-const ORDERED_AT_ONCE: usize = 1_000;
-
 /// Tickets that a list looks at before it lets the log record changes, some tens of microseconds.
 const LISTED_AT_ONCE: usize = 2_000;
 
@@ -159,22 +156,15 @@ impl Overview {
     }
 
     /// Ends a load with what the tables have; none when they could not be read. More than [`TICKETS_MAX`] tickets count as a
-    /// failure. They are put in order without the lock, for which the log would wait.
+    /// failure. They are put in order without the lock, for which the log would wait, and on a thread that may block.
     pub(crate) async fn end_load(&self, open: Option<Vec<OpenTicket>>) {
         let Some(open) = open else { return self.state.lock().fail(LOAD_PAUSE) };
         if open.len() > TICKETS_MAX {
             return self.state.lock().fail(SIZE_PAUSE);
         }
-        let mut loaded = OpenTicketOrders::default();
-        for part in open.chunks(ORDERED_AT_ONCE) {
-            for OpenTicket { id, queue_id, user_id, channel_id, waiting_since, last_activity_at } in
-                part.iter().copied()
-            {
-                let group = GroupKey { queue_id, user_id, channel_id };
-                loaded.insert(id, OpenTicketTimes { group, last_activity_at, waiting_since });
-            }
-            tokio::task::yield_now().await;
-        }
+        let Ok(loaded) = tokio::task::spawn_blocking(move || OpenTicketOrders::of(open)).await else {
+            return self.state.lock().fail(LOAD_PAUSE);
+        };
         let recorded = self.state.lock().end_load(loaded);
         drop(recorded);
     }

@@ -1,6 +1,7 @@
 //! What is recorded of an open ticket.
 
 use chrono::{DateTime, Utc};
+use hotline_persistence::tables::reports::desk::OpenTicket;
 use hotline_persistence::{ChannelId, QueueId, UserId};
 
 /// What open tickets are counted and filtered by.
@@ -17,4 +18,11 @@ pub(super) struct OpenTicketTimes {
     pub(super) group: GroupKey,
     pub(super) last_activity_at: DateTime<Utc>,
     pub(super) waiting_since: Option<DateTime<Utc>>,
+}
+
+impl From<&OpenTicket> for OpenTicketTimes {
+    fn from(ticket: &OpenTicket) -> Self {
+        let OpenTicket { id: _, queue_id, user_id, channel_id, waiting_since, last_activity_at } = *ticket;
+        Self { group: GroupKey { queue_id, user_id, channel_id }, last_activity_at, waiting_since }
+    }
 }

@@ -7,7 +7,7 @@ use std::ops::Bound::{Excluded, Unbounded};
 use chrono::{DateTime, Utc};
 use hotline_persistence::TicketId;
 use hotline_persistence::select::TimePosition;
-use hotline_persistence::tables::reports::desk::OpenTickets;
+use hotline_persistence::tables::reports::desk::{OpenTicket, OpenTickets};
 use hotline_persistence::tables::tickets::TicketSort;
 
 use super::open_ticket_query::OpenTicketQuery;
@@ -29,7 +29,7 @@ impl From<Micros> for DateTime<Utc> {
     }
 }
 
-/// Tickets that are sorted at each query. Of more, one of the orders is read until the page is full: that it has matching
+/// Most tickets that are sorted for a query. Of more, one of the orders is read until the page is full: that it has matching
 /// tickets only at its end is then unlikely.
 const FEW: usize = 2_000;
 
@@ -50,10 +50,14 @@ struct OpenTicketEntry {
 /// The open tickets of one queue, user and channel.
 struct Group {
     key: GroupKey,
-    tickets: BTreeSet<TicketId>,
-    /// Those in which the contact waits, the longest wait first.
-    waiting: BTreeSet<(Micros, TicketId)>,
+    /// Those in which the contact waits come first, the longest wait before the others; the rest has [`NOT_WAITING`].
+    tickets: BTreeSet<(Micros, TicketId)>,
+    /// How many wait.
+    waiting: usize,
 }
+
+/// Later than any wait.
+const NOT_WAITING: Micros = Micros(NonZeroI64::MAX);
 
 /// The open tickets of a company. The orders contain the group, so that a filter needs no look-up for each ticket.
 #[derive(Default)]
@@ -102,6 +106,30 @@ impl Listing {
 }
 
 impl OpenTicketOrders {
+    /// Puts loaded tickets in order. All at once, which takes a third less memory than one after the other.
+    pub(super) fn of(open: Vec<OpenTicket>) -> Self {
+        let mut orders = Self::default();
+        let mut groups: Vec<Vec<(Micros, TicketId)>> = Vec::new();
+        let mut entries = Vec::with_capacity(open.len());
+        for ticket in open {
+            let entry = orders.entry_of(OpenTicketTimes::from(&ticket));
+            let index = usize::try_from(entry.group).unwrap_or(usize::MAX);
+            groups.resize_with(groups.len().max(orders.groups.len()), Vec::new);
+            if let Some(tickets) = groups.get_mut(index) {
+                tickets.push((entry.wait.unwrap_or(NOT_WAITING), ticket.id));
+            }
+            entries.push((ticket.id, entry));
+        }
+        for (group, tickets) in orders.groups.iter_mut().zip(groups) {
+            group.waiting = tickets.iter().filter(|(wait, _)| *wait != NOT_WAITING).count();
+            group.tickets = tickets.into_iter().collect();
+        }
+        orders.by_activity = entries.iter().map(|(id, entry)| ((entry.activity, *id), entry.group)).collect();
+        orders.by_wait = entries.iter().filter_map(|(id, entry)| Some(((entry.wait?, *id), entry.group))).collect();
+        orders.by_id = entries.into_iter().collect();
+        orders
+    }
+
     pub(super) fn len(&self) -> usize {
         self.by_id.len()
     }
@@ -117,11 +145,14 @@ impl OpenTicketOrders {
 
     /// Adds or moves a ticket.
     pub(super) fn insert(&mut self, ticket: TicketId, times: OpenTicketTimes) {
-        let group = self.index_of(times.group);
-        let (activity, wait) = (times.last_activity_at.into(), times.waiting_since.map(Micros::from));
-        let entry = OpenTicketEntry { group, activity, wait };
+        let entry = self.entry_of(times);
         let before = self.by_id.insert(ticket, entry);
         self.replace(ticket, before, Some(entry));
+    }
+
+    fn entry_of(&mut self, times: OpenTicketTimes) -> OpenTicketEntry {
+        let (activity, wait) = (times.last_activity_at.into(), times.waiting_since.map(Micros::from));
+        OpenTicketEntry { group: self.index_of(times.group), activity, wait }
     }
 
     /// Removes a ticket, if it is there.
@@ -130,42 +161,37 @@ impl OpenTicketOrders {
         self.replace(ticket, before, None);
     }
 
-    /// Changes the orders and groups by which a ticket has moved: a message changes one of them.
+    /// Updates the orders and the group that differ; a message usually changes one order.
     fn replace(&mut self, ticket: TicketId, before: Option<OpenTicketEntry>, after: Option<OpenTicketEntry>) {
         let activity = |entry: OpenTicketEntry| (entry.activity, entry.group);
         replace_in(&mut self.by_activity, ticket, before.map(activity), after.map(activity));
         let wait = |entry: OpenTicketEntry| entry.wait.map(|wait| (wait, entry.group));
         let (wait_before, wait_after) = (before.and_then(wait), after.and_then(wait));
         replace_in(&mut self.by_wait, ticket, wait_before, wait_after);
-        if wait_before != wait_after {
-            if let Some((wait, group)) = wait_before
-                && let Some(group) = self.group_mut(group)
-            {
-                group.waiting.remove(&(wait, ticket));
-            }
-            if let Some((wait, group)) = wait_after
-                && let Some(group) = self.group_mut(group)
-            {
-                group.waiting.insert((wait, ticket));
-            }
+        let place = |entry: OpenTicketEntry| (entry.group, entry.wait);
+        if before.map(place) == after.map(place) {
+            return;
         }
-        let group = |entry: OpenTicketEntry| entry.group;
-        if before.map(group) != after.map(group) {
-            if let Some(group) = after.and_then(|after| self.group_mut(after.group)) {
-                group.tickets.insert(ticket);
-            }
-            self.leave(ticket, before.map(group));
+        if let Some(after) = after
+            && let Some(group) = self.group_mut(after.group)
+        {
+            group.tickets.insert((after.wait.unwrap_or(NOT_WAITING), ticket));
+            group.waiting += usize::from(after.wait.is_some());
+        }
+        if let Some(before) = before {
+            self.leave(ticket, before);
         }
     }
 
-    /// Removes a ticket from its group, and a group that is empty then.
-    fn leave(&mut self, ticket: TicketId, index: Option<GroupIndex>) {
-        let Some((index, group)) = index.and_then(|index| Some((index, self.group_mut(index)?))) else { return };
-        group.tickets.remove(&ticket);
+    /// Removes a ticket from the group in which it was, and a group that is empty then.
+    fn leave(&mut self, ticket: TicketId, before: OpenTicketEntry) {
+        let Some(group) = self.group_mut(before.group) else { return };
+        group.tickets.remove(&(before.wait.unwrap_or(NOT_WAITING), ticket));
+        group.waiting -= usize::from(before.wait.is_some());
         if group.tickets.is_empty() {
             let key = group.key;
             self.indexes.remove(&key);
-            self.free.push(index);
+            self.free.push(before.group);
         }
     }
 
@@ -178,20 +204,26 @@ impl OpenTicketOrders {
                 queue_id: group.key.queue_id,
                 user_id: group.key.user_id,
                 open: count(group.tickets.len()),
-                waiting: count(group.waiting.len()),
-                waiting_since: group.waiting.first().map(|(since, _)| (*since).into()),
+                waiting: count(group.waiting),
+                waiting_since: group.tickets.first().filter(|_| group.waiting > 0).map(|(since, _)| (*since).into()),
             })
             .collect()
     }
 
-    /// The tickets that a query asks for, in no order, if they are few.
+    /// The tickets that a query asks for, in no order, if they are fewer than would be looked at in its order.
     pub(super) fn few(&self, query: &OpenTicketQuery) -> Option<Vec<(TicketId, OpenTicketTimes)>> {
+        if self.groups.len() > FEW_GROUPS {
+            return None;
+        }
         let matching = || self.groups.iter().filter(|group| query.matches(group.key));
-        if self.groups.len() > FEW_GROUPS || matching().map(|group| group.tickets.len()).sum::<usize>() > FEW {
+        let count = matching().map(|group| group.tickets.len()).sum::<usize>();
+        // One in so many of the order matches, if they are spread evenly.
+        let looked_at = (query.skipped + query.limit).saturating_mul(self.len()) / count.max(1);
+        if count > FEW.min(looked_at) {
             return None;
         }
         let ids = matching().flat_map(|group| &group.tickets);
-        Some(ids.filter_map(|id| Some((*id, self.get(*id)?))).collect())
+        Some(ids.filter_map(|(_, id)| Some((*id, self.get(*id)?))).collect())
     }
 
     /// Continues a list, and looks at `max` tickets at most. Returns whether it has ended, or has as many as wanted.
@@ -263,7 +295,7 @@ impl OpenTicketOrders {
         if let Some(index) = self.indexes.get(&key) {
             return *index;
         }
-        let group = Group { key, tickets: BTreeSet::new(), waiting: BTreeSet::new() };
+        let group = Group { key, tickets: BTreeSet::new(), waiting: 0 };
         let index = match self.free.pop() {
             Some(index) => {
                 if let Some(free) = self.group_mut(index) {
@@ -341,7 +373,16 @@ mod tests {
     #[test]
     fn an_order_lists_what_sorting_all_tickets_lists() {
         let mut random = StdRng::seed_from_u64(40);
-        let (mut orders, mut all) = (OpenTicketOrders::default(), BTreeMap::new());
+        let mut all: BTreeMap<_, _> = (1..=TICKETS / 3).map(|id| (TicketId::new(id), times(&mut random))).collect();
+        let loaded = all.iter().map(|(id, OpenTicketTimes { group, last_activity_at, waiting_since })| OpenTicket {
+            id: *id,
+            queue_id: group.queue_id,
+            user_id: group.user_id,
+            channel_id: group.channel_id,
+            waiting_since: *waiting_since,
+            last_activity_at: *last_activity_at,
+        });
+        let mut orders = OpenTicketOrders::of(loaded.collect());
         for _ in 0..3 * TICKETS {
             let id = TicketId::new(random.random_range(1..=TICKETS));
             if random.random_bool(0.2) {
@@ -357,6 +398,8 @@ mod tests {
         assert_eq!(orders.counts().iter().map(|group| group.open).sum::<i64>(), all.len() as i64);
         let waiting = all.values().filter(|times| times.waiting_since.is_some()).count();
         assert_eq!(orders.counts().iter().map(|group| group.waiting).sum::<i64>(), waiting as i64);
+        let earliest = all.values().filter_map(|times| times.waiting_since).min();
+        assert_eq!(orders.counts().iter().filter_map(|group| group.waiting_since).min(), earliest.map(Into::into));
         for _ in 0..2_000 {
             let sort = TicketSort::ALL[random.random_range(0..3)];
             let mut after = None;
@@ -379,7 +422,7 @@ mod tests {
             assert_eq!(listing.found, expected, "{query:?}");
             match orders.few(&query) {
                 Some(few) => assert_eq!(query.page_of(few), expected, "{query:?}"),
-                None => assert!(count > FEW, "{query:?}"),
+                None => assert!(count > FEW || count * count > (query.skipped + query.limit) * all.len(), "{query:?}"),
             }
         }
     }

@@ -49,39 +49,39 @@ impl Tickets {
         let has_more = found.len() > size;
         found.truncate(size);
         let ids: Vec<TicketId> = found.iter().map(|position| TicketId::new(position.id)).collect();
-        let mut tickets = self.get_all(company, &ids).await?;
+        let tickets = self.get_all(company, &ids).await?;
         let position = |position: TimePosition| match sort {
             TicketSort::Id => Position::Id(position.id),
             TicketSort::Activity | TicketSort::Waiting => Position::Time(position),
         };
         let end = found.last().copied().map(position).filter(|_| page.is_by_cursor());
         let (mut rows, mut positions) = (Vec::with_capacity(found.len()), Vec::new());
-        for (id, at) in ids.iter().zip(found) {
-            let Some(ticket) = tickets.remove(id).filter(|ticket| query.is_of(&ticket.row)) else { continue };
+        for (ticket, at) in tickets.into_iter().zip(found) {
+            let Some(ticket) = ticket.filter(|ticket| query.is_of(&ticket.row)) else { continue };
             rows.push(ticket);
             positions.extend(page.is_by_cursor().then(|| position(at)));
         }
         Ok(Page { rows, has_more, positions, end })
     }
 
-    /// The current states of tickets. Those that do not exist are left out.
-    async fn get_all(&self, company: CompanyId, ids: &[TicketId]) -> Result<HashMap<TicketId, Arc<Ticket>>, Refusal> {
+    /// The current states of tickets, in their order; none for those that do not exist.
+    async fn get_all(&self, company: CompanyId, ids: &[TicketId]) -> Result<Vec<Option<Arc<Ticket>>>, Refusal> {
         let published = |id: &TicketId| self.scope.hot.read_status(&(company, *id), ActorStatus::listed);
-        let mut tickets: HashMap<_, _> = ids.iter().filter_map(|id| Some((*id, published(id)?))).collect();
+        let mut tickets: Vec<_> = ids.iter().map(published).collect();
         // What has just changed is not published until it is read. One that does not answer is read from the tables.
-        let rest: Vec<TicketId> = ids.iter().filter(|id| !tickets.contains_key(*id)).copied().collect();
-        let answers = join_all(rest.iter().map(|id| self.if_hot(company, *id))).await;
-        let mut cold = Vec::new();
-        for (id, answer) in rest.into_iter().zip(answers) {
-            match answer {
-                Some(Ok(ticket)) => drop(tickets.insert(id, ticket)),
-                Some(Err(_)) | None => cold.push(id),
-            }
-        }
+        let missing = tickets.iter_mut().zip(ids).filter(|(ticket, _)| ticket.is_none());
+        let mut missing: HashMap<_, _> = missing.map(|(ticket, id)| (*id, ticket)).collect();
+        let answers = join_all(missing.iter_mut().map(async |(id, ticket)| {
+            **ticket = self.if_hot(company, *id).await.and_then(Result::ok);
+        }));
+        answers.await;
+        let cold: Vec<TicketId> = missing.iter().filter(|(_, ticket)| ticket.is_none()).map(|(id, _)| *id).collect();
         if !cold.is_empty() {
             let db = self.base.reads().acknowledged_tables(company).await?;
             for loaded in tickets::find_all(db, company, &cold).await? {
-                tickets.insert(loaded.ticket.id, Arc::new(Ticket::loaded(loaded, false)));
+                if let Some(ticket) = missing.remove(&loaded.ticket.id) {
+                    *ticket = Some(Arc::new(Ticket::loaded(loaded, false)));
+                }
             }
         }
         Ok(tickets)

@@ -3,6 +3,7 @@
 //! An inbox shows the same tickets every few seconds, of which few have changed.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use hotline_actors::{Organization, tickets};
 use hotline_persistence::{CompanyId, TicketId};
@@ -17,17 +18,20 @@ const RENDERED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Tickets that the cache expects to have.
 const RENDERED_EXPECTED: usize = 40_000;
 
-/// Bytes of an entry besides its JSON: the state it was rendered from stays allocated as long as it, and there are the key
-/// and the places in the cache.
+/// Bytes of an entry besides its JSON: the memory of the ticket's state, which is freed only with the entry, the key, and the
+/// cache's own.
 const ENTRY_BYTES: usize = size_of::<tickets::Ticket>() + 128;
+
+/// How often tickets that have changed, were deleted or are no longer hot are dropped: their texts must not stay in memory.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The rendered tickets of all companies, within [`RENDERED_BYTES_MAX`].
 pub struct RenderedTickets(Cache<(CompanyId, TicketId), Arc<RenderedTicket>, ByBytes>);
 
 /// A ticket as JSON.
 #[derive(Debug)]
-pub(super) struct RenderedTicket {
-    /// The state it was rendered from. Not alive any more, it still tells later states from this one.
+pub struct RenderedTicket {
+    /// The state it was rendered from. While this exists, its address is not reused, so a later state is never taken for it.
     ticket: Weak<tickets::Ticket>,
     /// The version of the directory whose names are in it.
     version: u64,
@@ -68,9 +72,17 @@ impl RenderedTickets {
         Some(rendered)
     }
 
-    /// Drops the tickets of a company that is dropped from memory.
-    pub fn forget(&self, company: CompanyId) {
-        self.0.retain(|(owner, _), _| *owner != company);
+    /// Drops what is of no ticket any more, for as long as the process lives.
+    pub async fn run_sweep(&self) {
+        let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
+        loop {
+            ticks.tick().await;
+            self.sweep();
+        }
+    }
+
+    fn sweep(&self) {
+        self.0.retain(|_, rendered| rendered.ticket.strong_count() > 0);
     }
 }
 

@@ -21,16 +21,17 @@ use crate::api::references::{self, NamedChannel, NamedRef};
 /// A conversation with one contact on one channel. It is serialized directly from memory, without a copy: most
 /// responses are one ticket, or a hundred.
 #[derive(Clone, Debug)]
-pub struct Ticket {
-    organization: Arc<Organization>,
-    ticket: Arc<tickets::Ticket>,
-    rendered: Option<Arc<RenderedTicket>>,
+pub enum Ticket {
+    /// To be serialized with the names of the company's directory.
+    Live(Arc<Organization>, Arc<tickets::Ticket>),
+    /// Serialized before.
+    Rendered(Arc<RenderedTicket>),
 }
 
 impl Ticket {
     /// Uses the names of the company's directory.
     pub fn of(organization: &Arc<Organization>, ticket: Arc<tickets::Ticket>) -> Self {
-        Self { organization: organization.clone(), ticket, rendered: None }
+        Self::Live(organization.clone(), ticket)
     }
 
     /// The same, from or for the cache.
@@ -39,19 +40,19 @@ impl Ticket {
         organization: &Arc<Organization>,
         ticket: Arc<tickets::Ticket>,
     ) -> Self {
-        // Nobody else has a ticket that was read from the tables: it is another one the next time.
+        // A ticket that was read from the tables has no other owner, and is a new one at each read.
         let is_hot = Arc::strong_count(&ticket) > 1;
         let view = || View::of(organization, &ticket);
         let rendered = if is_hot { cache.render(organization, &ticket, view) } else { None };
-        Self { rendered, ..Self::of(organization, ticket) }
+        rendered.map_or_else(|| Self::of(organization, ticket), Self::Rendered)
     }
 }
 
 impl Serialize for Ticket {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match &self.rendered {
-            Some(rendered) => rendered.serialize(serializer),
-            None => View::of(&self.organization, &self.ticket).serialize(serializer),
+        match self {
+            Self::Live(organization, ticket) => View::of(organization, ticket).serialize(serializer),
+            Self::Rendered(rendered) => rendered.serialize(serializer),
         }
     }
 }

@@ -13,7 +13,7 @@ use std::convert::Infallible;
 use actix_http::ws::handshake;
 use actix_web::body::{BodyStream, MessageBody};
 use actix_web::http::header::{HeaderValue, ORIGIN, SEC_WEBSOCKET_PROTOCOL};
-use actix_web::web::{Bytes, Data};
+use actix_web::web::{Bytes, Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use futures_util::stream;
 use hotline_actors::webchat::{self, Attach};
@@ -77,6 +77,7 @@ pub async fn open(
     app: Data<App>,
     visitors: Data<Visitors>,
     request: HttpRequest,
+    payload: Payload,
 ) -> ApiResult<DocumentedResponse<Upgrade>> {
     let Visitor(row) = visitor::find(&app, &webchat, token_of(&request)).await?;
     let permit = visitors.admit_socket(webchat.address).ok_or_else(too_many)?;
@@ -95,7 +96,7 @@ pub async fn open(
     let origin = request.headers().get(ORIGIN).and_then(detached);
     let context = SocketContext { channel: webchat.channel, origin, address: webchat.address, response_memory };
     let channels = ActorChannels { pushes, close };
-    let has_connection = take_over(&request, move |taken| {
+    let has_connection = take_over(&request, payload.into_inner(), move |taken| {
         let frames = FrameStream::new(taken);
         // Boxed: a future takes the size of its arguments twice.
         Box::new(SocketSession::new(app, visitors, context, attached, permit, frames, channels)).run()
@@ -103,7 +104,7 @@ pub async fn open(
     if !has_connection {
         return Err(ApiError::internal("the socket's request has no connection"));
     }
-    // It ends when the connection is taken over.
+    // This body is never read: the connection is taken over first.
     let body = BodyStream::new(stream::pending::<Result<Bytes, Infallible>>());
     let response = response.message_body(body.boxed()).map_err(ApiError::internal)?;
     Ok(HttpResponse::from(response).into())

@@ -29,6 +29,7 @@ use actix_http::body::{BoxBody, MessageBody};
 use actix_http::error::DispatchError;
 use actix_http::{HttpService, KeepAlive, Payload, Protocol, Request, Response};
 use actix_service::{IntoServiceFactory, Service, ServiceFactory, apply_fn_factory, map_config};
+use actix_web::HttpRequest;
 use actix_web::dev::{AppConfig, Server};
 use actix_web::http::header::HttpDate;
 use tokio::io::AsyncWriteExt;
@@ -43,7 +44,7 @@ pub use min_rate::{MinRate, MinRateStream, body_error};
 pub use peers::Peers;
 pub use progress::ANSWER_PIECE_BYTES;
 use progress::{OpenRequest, Progress, ResponseBody};
-pub use takeover::{TakenStream, take_over};
+pub use takeover::TakenStream;
 
 use crate::metrics::ConnectionFigures;
 use crate::web::response::error::{ApiError, OutcomeUnknown};
@@ -312,6 +313,17 @@ impl ConnectionCloser {
     }
 }
 
+/// Takes the connection of a request with this payload over, once its response of 101 is written. `serve` runs as the
+/// connection's task. Returns whether the request has a connection.
+#[must_use]
+pub fn take_over<F>(request: &HttpRequest, payload: Payload, serve: impl FnOnce(TakenStream) -> F + 'static) -> bool
+where
+    F: Future<Output = ()> + 'static,
+{
+    let progress = request.conn_data::<Rc<Progress>>();
+    progress.map(|progress| progress.takeover.request(payload, serve)).is_some()
+}
+
 /// Serves a connection until it ends, times out or is taken over.
 async fn serve_connection(
     serving: impl Future<Output = Result<(), DispatchError>>,
@@ -324,7 +336,7 @@ async fn serve_connection(
         () = progress.closing() => tracing::debug!("closed a connection: the outcome of its request is unknown"),
         // The framework has already answered errors, if it could.
         _ = serving => {}
-        () = progress.takeover.is_taken() => {}
+        () = progress.takeover.taken() => {}
         overdue = progress.watch(limits) => tracing::debug!(?overdue, "closed a connection that timed out"),
     }
 }

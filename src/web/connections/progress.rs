@@ -137,6 +137,7 @@ impl Progress {
         self.has_body.set(has_body);
         self.trailing.set(None);
         self.open.set(self.open.get() + 1);
+        self.takeover.on_request();
         OpenRequest(self.clone())
     }
 

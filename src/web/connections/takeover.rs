@@ -6,22 +6,37 @@
 use std::cell::RefCell;
 use std::mem;
 use std::pin::Pin;
-use std::rc::Rc;
 use std::time::Duration;
 
-use actix_web::HttpRequest;
+use actix_http::Payload;
+use bytes::BytesMut;
+use futures_util::{FutureExt, StreamExt};
+
 use actix_web::http::StatusCode;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
-use super::progress::Progress;
+use super::limits::WRITE_BYTES_PER_S_MIN;
 
 /// A connection without the framework.
 pub struct TakenStream {
-    /// The connection. A client waits for the response before it sends more (RFC 6455, 4.1), so no byte is missing.
+    /// The connection.
     pub stream: TcpStream,
-    /// Time for the client to read more when its receive window is full.
-    pub write_time_max: Duration,
+    /// What the client has sent after its request, which the framework has read.
+    pub received: BytesMut,
+    write_time_max: Duration,
+}
+
+impl TakenStream {
+    /// With these limits.
+    pub fn new(stream: TcpStream, received: BytesMut, write_time_max: Duration) -> Self {
+        Self { stream, received, write_time_max }
+    }
+
+    /// How long a client may take to read so many bytes.
+    pub fn write_time(&self, bytes: usize) -> Duration {
+        self.write_time_max + Duration::from_secs(bytes as u64 / WRITE_BYTES_PER_S_MIN)
+    }
 }
 
 /// Serves a connection that was taken over, until it ends.
@@ -39,20 +54,41 @@ enum TakeoverState {
     #[default]
     None,
     /// A handler has requested it; its response is on its way to the framework.
-    Requested(Serve),
+    Requested(Request),
     /// The framework has the response, and writes it.
-    Due(Serve),
-    Taken(TcpStream, Serve),
+    Due(Request),
+    Taken(TcpStream, Request),
+}
+
+/// A handler's request to take the connection over.
+struct Request {
+    /// The body of the handler's request: what the client sends before it has the response is read as that.
+    payload: Payload,
+    serve: Serve,
 }
 
 impl Takeover {
+    /// Requests that the connection be taken once a response of 101 is written.
+    pub(super) fn request<F>(&self, payload: Payload, serve: impl FnOnce(TakenStream) -> F + 'static)
+    where
+        F: Future<Output = ()> + 'static,
+    {
+        let serve: Serve = Box::new(move |taken| Box::pin(serve(taken)));
+        *self.state.borrow_mut() = TakeoverState::Requested(Request { payload, serve });
+    }
+
+    /// A request begins, whose predecessor may have ended without a response.
+    pub(super) fn on_request(&self) {
+        self.state.take();
+    }
+
     /// A response leaves for the framework: with 101, the connection is taken over as requested.
     pub(super) fn on_response(&self, status: StatusCode) {
         let mut state = self.state.borrow_mut();
-        if let TakeoverState::Requested(serve) = mem::take(&mut *state)
+        if let TakeoverState::Requested(request) = mem::take(&mut *state)
             && status == StatusCode::SWITCHING_PROTOCOLS
         {
-            *state = TakeoverState::Due(serve);
+            *state = TakeoverState::Due(request);
         }
     }
 
@@ -62,34 +98,24 @@ impl Takeover {
         if !matches!(*state, TakeoverState::Due(_)) {
             return;
         }
-        if let (TakeoverState::Due(serve), Some(stream)) = (mem::take(&mut *state), stream.take()) {
-            *state = TakeoverState::Taken(stream, serve);
+        if let (TakeoverState::Due(request), Some(stream)) = (mem::take(&mut *state), stream.take()) {
+            *state = TakeoverState::Taken(stream, request);
             self.taken.notify_one();
         }
     }
 
     /// Returns once the connection is taken.
-    pub(super) async fn is_taken(&self) {
+    pub(super) async fn taken(&self) {
         self.taken.notified().await;
     }
 
-    /// What remains to be done with a connection that was taken.
+    /// The future that serves a taken connection.
     pub(super) fn serve(&self, write_time_max: Duration) -> Option<Pin<Box<dyn Future<Output = ()>>>> {
-        match self.state.take() {
-            TakeoverState::Taken(stream, serve) => Some(serve(TakenStream { stream, write_time_max })),
-            TakeoverState::None | TakeoverState::Requested(_) | TakeoverState::Due(_) => None,
+        let TakeoverState::Taken(stream, Request { mut payload, serve }) = self.state.take() else { return None };
+        let mut received = BytesMut::new();
+        while let Some(Some(Ok(bytes))) = payload.next().now_or_never() {
+            received.extend_from_slice(&bytes);
         }
+        Some(serve(TakenStream::new(stream, received, write_time_max)))
     }
-}
-
-/// Takes the connection of a request over, once its response of 101 is written. `serve` runs as the connection's task.
-/// Returns whether the request has a connection.
-#[must_use]
-pub fn take_over<F>(request: &HttpRequest, serve: impl FnOnce(TakenStream) -> F + 'static) -> bool
-where
-    F: Future<Output = ()> + 'static,
-{
-    let Some(progress) = request.conn_data::<Rc<Progress>>() else { return false };
-    *progress.takeover.state.borrow_mut() = TakeoverState::Requested(Box::new(move |taken| Box::pin(serve(taken))));
-    true
 }

@@ -8,7 +8,6 @@ mod catch_up;
 mod end;
 mod receipts;
 
-use std::io::ErrorKind;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -26,7 +25,7 @@ use tokio::time::{Instant, sleep_until};
 use self::end::{End, wait_for_close, wait_for_end};
 use self::receipts::record_newest;
 use super::SocketContext;
-use super::frame_stream::{FrameStream, ReadError};
+use super::frame_stream::{FrameReadError, FrameStream, FrameWriteError};
 use super::frames::{ClientFrame, Frame};
 use crate::api::webchat::is_visible;
 use crate::app::App;
@@ -108,7 +107,7 @@ enum CatchUpPosition {
 /// The event that a socket waits for.
 enum SocketEvent {
     End(End),
-    Frame(Result<ws::Frame, ReadError>),
+    Frame(Result<ws::Frame, FrameReadError>),
     Timer,
     Push(Option<Push>),
     /// The session has ended before the browser reported its newest message.
@@ -271,7 +270,7 @@ impl SocketSession {
             .is_some_and(|organization| self.app.engine.attendance.is_attended(&organization, self.context.channel))
     }
 
-    async fn on_frame(&mut self, frame: Result<ws::Frame, ReadError>) -> Result<(), End> {
+    async fn on_frame(&mut self, frame: Result<ws::Frame, FrameReadError>) -> Result<(), End> {
         let text = match frame {
             Ok(ws::Frame::Text(text)) => text,
             Ok(ws::Frame::Ping(bytes)) => {
@@ -281,9 +280,9 @@ impl SocketSession {
             Ok(ws::Frame::Pong(_)) => return self.count_frame(),
             Ok(ws::Frame::Binary(_) | ws::Frame::Continuation(_)) => return Err(End::Binary),
             Ok(ws::Frame::Close(reason)) => return Err(End::Gone(reason)),
-            Err(ReadError::TooLarge) => return Err(End::TooLarge),
-            Err(ReadError::Closed) => return Err(End::Gone(None)),
-            Err(ReadError::Invalid) => return Err(End::Broken),
+            Err(FrameReadError::TooLarge) => return Err(End::TooLarge),
+            Err(FrameReadError::Closed) => return Err(End::Gone(None)),
+            Err(FrameReadError::Invalid) => return Err(End::Broken),
         };
         let text = str::from_utf8(&text).map_err(|_| End::Broken)?;
         self.count_frame()?;
@@ -367,11 +366,15 @@ impl SocketSession {
     }
 
     async fn write(&mut self, message: Message) -> Result<(), End> {
+        // Without its lease, another process may serve the company: what happens there is not known here.
+        if !self.app.engine.store().may_act() {
+            return Err(End::Moved);
+        }
         tokio::select! {
             biased;
-            written = self.frame_stream.write(message) => written.map_err(|error| match error.kind() {
-                ErrorKind::TimedOut => End::TooSlow,
-                _ => End::Gone(None),
+            written = self.frame_stream.write(message) => written.map_err(|error| match error {
+                FrameWriteError::TooSlow => End::TooSlow,
+                FrameWriteError::Closed => End::Gone(None),
             }),
             end = wait_for_close(&mut self.close) => Err(end),
             _ = self.stopping.wait_for(|stopping| *stopping) => Err(End::Stopping),
