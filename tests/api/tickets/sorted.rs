@@ -6,7 +6,7 @@ use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
 use crate::events::after;
-use crate::steps::{ids, listed, sent, ticket};
+use crate::steps::{self, ids, listed, sent, ticket};
 use crate::support::open_lists::{SORTS, TABLES};
 use crate::support::{Api, TestApp, check_open_lists};
 
@@ -143,6 +143,8 @@ enum Change {
     Closed,
     Reopened,
     Transferred { queue: Option<usize>, user: Option<usize> },
+    ContactRenamed,
+    QueueRenamed,
 }
 
 fn changes() -> impl Strategy<Value = (usize, Change)> {
@@ -155,6 +157,8 @@ fn changes() -> impl Strategy<Value = (usize, Change)> {
         1 => Just(Change::Reopened),
         3 => (proptest::option::of(0..2_usize), proptest::option::of(0..2_usize))
             .prop_map(|(queue, user)| Change::Transferred { queue, user }),
+        1 => Just(Change::ContactRenamed),
+        1 => Just(Change::QueueRenamed),
     ];
     (0..TICKETS, change)
 }
@@ -188,6 +192,14 @@ async fn memory_lists_what_the_tables_list_whatever_happens() {
                 let queue = queue.map(|queue| [company.support, company.sales][queue]);
                 let user = user.map(|user| [company.ana, company.ben][user]);
                 drop(api.post(&format!("{at}/transfer"), json!({"queueId": queue, "userId": user})).await);
+            }
+            Change::ContactRenamed => {
+                let contact = steps::ticket(api, *ticket).await["contact"]["id"].clone();
+                api.put(&format!("/contacts/{contact}"), json!({"name": format!("Visitor {step}")})).await.data(200);
+            }
+            Change::QueueRenamed => {
+                let path = format!("/queues/{}", company.support);
+                api.put(&path, json!({"name": format!("Support {step}")})).await.data(200);
             }
         }
         for filter in ["".to_owned(), format!("&queueId={}", company.support), format!("&userId={}", company.ben)] {
