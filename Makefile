@@ -27,7 +27,7 @@ LLVM_BIN := /usr/lib/llvm-$(LLVM)/bin
 HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 TRAINING := run --seconds 5 --rounds 1 --connections 32 --tickets 2000 --pool 8000
 
-.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-sockets load-streams widget panel-pages panel-types schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java packaging proxies upgrade fixture clients-generate clients-test alerts promtool packaging-lint site python packaging-deb clients-proofs clients-package clients-n8n test-clients
+.PHONY: setup demo demo-cluster test proofs build-tests build-release test-rust test-browser test-document test-times measured kills browser-proofs load-smoke load-desks load-sockets load-streams widget panel-pages panel-types schemathesis openapi configuration check lint deny bench faults cluster dist package load neighbours schedules webhooks campaigns fmt postgres wrk pgo nextest node chromium firefox clients java packaging proxies upgrade fixture clients-generate clients-test alerts promtool packaging-lint site python packaging-deb clients-proofs clients-package clients-n8n test-clients
 
 # Options of `hotline demo` go into ARGS: make demo ARGS='--listen 127.0.0.1:9000'
 demo: postgres
@@ -315,6 +315,12 @@ bench:
 load: postgres wrk $(DIST)
 	cargo build --release --example load
 	HOTLINE_LOAD_BINARY=$(DIST) $(TARGET)/release/examples/load $(ARGS)
+
+# Hotline beside Request Tracker, django-helpdesk and Synapse, which it installs: apt-get as root, pip under target/peers. Options
+# go into ARGS: make load-desks ARGS='peers --seconds 2 --rounds 1 --conversations 100'. HOTLINE_LOAD_BINARY names a binary that
+# is there, in place of the one that is shipped.
+load-desks: postgres node python $(if $(HOTLINE_LOAD_BINARY),,$(DIST))
+	HOTLINE_LOAD_BINARY=$(or $(HOTLINE_LOAD_BINARY),$(DIST)) node benches/peers/desks/main.mjs $(ARGS)
 
 # The binary that is shipped, and that `make load` measures: built once to note which way a run of the load goes through it,
 # and once more with what it noted. Twenty minutes on two cores.
