@@ -1,5 +1,5 @@
 // A private PostgreSQL for one peer, in a temporary folder, with the settings that Hotline gives its own: `fsync` and
-// `synchronous_commit` are on. It listens on a socket in that folder only. Each peer has its own, as Hotline has, so that
+// `synchronous_commit` are on. It listens on a socket in that folder. Each peer has its own, as Hotline has, so that
 // CPU time and memory are those of one peer.
 
 import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, readdirSync } from "node:fs";
@@ -35,12 +35,12 @@ export function programs() {
 }
 
 export class Postgres {
-  /** Starts one with a database and a role, both named like the peer. */
-  static async start(name) {
+  /** Starts one with a database and a role, both named like the peer. With a port, it also listens there. */
+  static async start(name, port = 5432) {
     const postgres = new Postgres();
     const folder = await temporaryFolder(name);
     const user = systemUser("postgres");
-    Object.assign(postgres, { name, folder, socket: join(folder, "socket") });
+    Object.assign(postgres, { name, folder, port, socket: join(folder, "socket") });
     for (const [path, mode] of [[postgres.socket, 0o755], [join(folder, "data"), 0o700]]) {
       mkdirSync(path);
       if (user.uid) chownSync(path, user.uid, user.gid);
@@ -51,7 +51,7 @@ export class Postgres {
     await command(join(programs(), "initdb"), words, { ...user, cwd: "/" });
     postgres.server = Server.start(
       ...[`PostgreSQL of ${name}`, join(programs(), "postgres")],
-      ["-D", join(folder, "data"), ...settings({ ...SETTINGS, listen_addresses: "", unix_socket_directories: postgres.socket })],
+      ["-D", join(folder, "data"), ...settings({ ...SETTINGS, listen_addresses: port === 5432 ? "" : "127.0.0.1", port, unix_socket_directories: postgres.socket })],
       { ...user, cwd: "/", log: join(folder, "postgres.log") },
     );
     // SIGTERM would wait for clients.
@@ -64,7 +64,7 @@ export class Postgres {
 
   /** Runs a statement, and answers its rows as text. */
   async sql(statement, database = this.name) {
-    const words = ["-h", this.socket, "-U", "postgres", "-d", database, "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", statement];
+    const words = ["-h", this.socket, "-p", String(this.port), "-U", "postgres", "-d", database, "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", statement];
     return (await command(join(programs(), "psql"), words)).trim();
   }
 
