@@ -16,9 +16,10 @@ export class HotlineDesk {
   name = "Hotline";
 
   async start() {
-    this.hotline = await Hotline.start();
+    // Sessions outlast the run: a visitor of each would be present.
+    this.hotline = await Hotline.start({ options: ["--session-idle-after=24h"] });
     this.url = this.hotline.url;
-    this.version = `${await this.hotline.version()}`;
+    this.version = await this.hotline.version();
     this.company = await this.hotline.company();
     this.door = new URL(this.company.door).pathname;
     await this.startPhone();
