@@ -75,8 +75,11 @@ export async function start({ users }) {
   await command(join(programs(), "psql"), [...schema, "-f", "/usr/share/ejabberd/sql/pg.sql"]);
   writeFileSync(config, configuration(port, postgres));
   mkdirSync(spool);
+  // As the package's file, but without asking a name server: the only host is this one.
+  const hosts = join(folder, "inetrc");
+  writeFileSync(hosts, '{lookup, [file]}.\n{host, {127,0,0,1}, ["localhost"]}.\n');
   const env = {
-    ...{ EJABBERD_CONFIG_PATH: config, EJABBERD_LOG_PATH: log, HOME: folder, ERL_CRASH_DUMP_BYTES: "0" },
+    ...{ EJABBERD_CONFIG_PATH: config, EJABBERD_LOG_PATH: log, HOME: folder, ERL_INETRC: hosts, ERL_CRASH_DUMP_BYTES: "0" },
     ...{ ERL_MAX_PORTS: "32000", ERL_MAX_ETS_TABLES: "1400", ERL_LIBS: await libraries(), ERL_DIST_PORT: String(nodePort) },
   };
   const node = ["-sname", "ejabberd@localhost", "-erl_epmd_port", String(nodePort), "-start_epmd", "false"];

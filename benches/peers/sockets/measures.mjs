@@ -6,7 +6,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { Server, temporaryFolder, until, usageOf } from "../support/processes.mjs";
 import { readText } from "../support/report.mjs";
-import { Crowd } from "./crowd.mjs";
+import { Clients } from "./clients.mjs";
 
 /** Memory has settled when it changes by less than this part within this time. */
 const SETTLED_PART = 0.005;
@@ -15,7 +15,7 @@ const SETTLE_TIME_MAX_MS = 90_000;
 
 /** CPU of what a server still does after the last message: until it uses at most a tick in a second. */
 const IDLE_S = 0.011;
-const IDLE_TIME_MAX_S = 10;
+const IDLE_TIME_MAX_S = 3;
 
 const WARM_UP_S = 2;
 
@@ -25,12 +25,12 @@ const TRACED_MESSAGES = 100;
 /** Runs `work` with a fresh server and its clients, and ends both. */
 async function withServer(peer, file, users, work) {
   const server = await peer.start({ users });
-  let crowd;
+  let clients;
   try {
-    crowd = await Crowd.of(file, server.target);
-    return await work(server, crowd);
+    clients = await Clients.of(file, server.target);
+    return await work(server, clients);
   } finally {
-    await crowd?.end();
+    await clients?.end();
     await server.remove();
   }
 }
@@ -49,14 +49,14 @@ async function settledMemory(pids) {
 
 /** Bytes of a connection: the slope between few idle connections and all. */
 export function memory(peer, file, { base, connections }) {
-  return withServer(peer, file, connections, async (server, crowd) => {
+  return withServer(peer, file, connections, async (server, clients) => {
     const read = async () => {
       const all = await settledMemory(server.pids);
       return { all, own: server.ownPids ? usageOf(server.ownPids()).pssBytes : all };
     };
-    await crowd.call("connect", { from: 0, to: base });
+    await clients.call("connect", { from: 0, to: base });
     const before = await read();
-    await crowd.call("connect", { from: base, to: connections });
+    await clients.call("connect", { from: base, to: connections });
     const after = await read();
     const slope = (part) => (after[part] - before[part]) / (connections - base);
     return {
@@ -80,15 +80,15 @@ async function idleCpu(pids) {
 
 /** Latency and CPU of a delivery at each rate. */
 export function deliveries(peer, file, { users, rates, seconds }) {
-  return withServer(peer, file, users, async (server, crowd) => {
-    await crowd.call("connect", { from: 0, to: users, talks: true });
-    await crowd.call("openSender", { isConfirmed: false });
+  return withServer(peer, file, users, async (server, clients) => {
+    await clients.call("connect", { from: 0, to: users, talks: true });
+    await clients.call("openSender", { isConfirmed: false });
     const results = [];
     for (const rate of rates) {
-      await crowd.call("deliver", { rate, seconds: WARM_UP_S, users });
+      await clients.call("deliver", { rate, seconds: WARM_UP_S, users });
       const before = await idleCpu(server.pids);
       const own = server.ownPids && usageOf(server.ownPids()).cpuS;
-      const result = await crowd.call("deliver", { rate, seconds, users });
+      const result = await clients.call("deliver", { rate, seconds, users });
       const cpuS = (await idleCpu(server.pids)) - before;
       const ownS = server.ownPids ? usageOf(server.ownPids()).cpuS - own : cpuS;
       results.push({ offered: rate, ...result, cpuUs: (cpuS / result.count) * 1e6, ownCpuUs: (ownS / result.count) * 1e6 });
@@ -102,29 +102,27 @@ export function deliveries(peer, file, { users, rates, seconds }) {
  * accepted, and started again; all users come back. Then counts the calls that sync to disk.
  */
 export function kill(peer, file, { users, messages, rate }) {
-  return withServer(peer, file, users, async (server, crowd) => {
+  return withServer(peer, file, users, async (server, clients) => {
     const isAway = Array.from({ length: users >> 1 }, (_, index) => 2 * index + 1);
-    await crowd.call("connect", { from: 0, to: users, talks: true });
-    await crowd.call("leave", { users: isAway });
-    await crowd.call("openSender", { isConfirmed: true });
+    await clients.call("connect", { from: 0, to: users, talks: true });
+    await clients.call("leave", { users: isAway });
+    await clients.call("openSender", { isConfirmed: true });
     let killed;
-    crowd.on("half", () => (killed = server.kill()));
-    await crowd.call("sendUntilKilled", { messages, rate, users });
+    clients.on("half", () => (killed = server.kill()));
+    await clients.call("sendUntilKilled", { messages, rate, users });
     await killed;
-    const begun = Date.now();
     await server.again();
-    const backMs = Date.now() - begun;
-    const lost = await crowd.call("comeBack", { users, isAway });
-    const syncs = await tracedSyncs(server, crowd, users);
-    return { ...lost, backMs, syncs };
+    const lost = await clients.call("comeBack", { users, isAway });
+    const syncs = await tracedSyncs(server, clients, users);
+    return { ...lost, syncs };
   });
 }
 
 /** How often the server and its database sync to disk for each of some messages that are sent one by one. */
-async function tracedSyncs(server, crowd, users) {
-  await crowd.call("openSender", { isConfirmed: true });
+async function tracedSyncs(server, clients, users) {
+  await clients.call("openSender", { isConfirmed: true });
   // The first message may start what the others need.
-  await crowd.call("sendOneByOne", { messages: 1, users });
+  await clients.call("sendOneByOne", { messages: 1, users });
   const folder = await temporaryFolder("trace");
   const [file, log] = [join(folder, "calls"), join(folder, "strace.log")];
   const pids = server.pids();
@@ -136,7 +134,7 @@ async function tracedSyncs(server, crowd, users) {
     if (!tracer.isRunning) throw Object.assign(new Error(`strace does not attach: ${tracer.tail()}`), { isFinal: true });
     return pids.every((pid) => tracer.tail(1000).includes(`Process ${pid} attached`));
   });
-  await crowd.call("sendOneByOne", { messages: TRACED_MESSAGES, users });
+  await clients.call("sendOneByOne", { messages: TRACED_MESSAGES, users });
   await tracer.stop("SIGINT");
   const calls = (await readText(file)).split("\n").filter((line) => /\b(f?sync|fdatasync|msync|sync_file_range|syncfs)\(/.test(line));
   // Threads have ids of their own; processes of PostgreSQL have none.

@@ -2,11 +2,11 @@
 // their own; the sender is a connection too, and counts as accepted what the callback of its event acknowledges.
 
 import { Socket } from "./websocket.mjs";
-import { SENDER, start as startNode, tokenOf } from "./node-server.mjs";
+import { SENDER, start as startNode, tokenOf } from "./node_server.mjs";
 
 export const name = "socket.io";
 
-export const start = () => startNode(name, "socket.io", "socketio-server.mjs");
+export const start = () => startNode(name, "socket.io", "socketio_server.mjs");
 
 export class Client {
   constructor({ url, secret }) {

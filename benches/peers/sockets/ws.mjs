@@ -2,11 +2,11 @@
 // so that what was handed to its socket counts.
 
 import { Socket } from "./websocket.mjs";
-import { SENDER, start as startNode, tokenOf } from "./node-server.mjs";
+import { SENDER, start as startNode, tokenOf } from "./node_server.mjs";
 
 export const name = "ws";
 
-export const start = () => startNode(name, "ws", "ws-server.mjs");
+export const start = () => startNode(name, "ws", "ws_server.mjs");
 
 export class Client {
   constructor({ url, secret }) {

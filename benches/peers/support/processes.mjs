@@ -15,7 +15,7 @@ import { promisify } from "node:util";
 const TICKS_PER_S = 100;
 
 /** How long a server may take to start or to stop. */
-export const START_TIME_MAX_MS = 90_000;
+export const START_TIME_MAX_MS = 180_000;
 const STOP_TIME_MAX_MS = 60_000;
 
 const PROBE_INTERVAL_MS = 50;

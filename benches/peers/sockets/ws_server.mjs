@@ -4,7 +4,7 @@
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 
-import { SENDER, isToken } from "./node-server.mjs";
+import { SENDER, isToken } from "./node_server.mjs";
 
 const { WebSocketServer } = createRequire(process.env.LIBRARIES)("ws");
 const { PORT, SECRET } = process.env;

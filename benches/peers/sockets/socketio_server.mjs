@@ -4,7 +4,7 @@
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 
-import { SENDER, isToken } from "./node-server.mjs";
+import { SENDER, isToken } from "./node_server.mjs";
 
 const { Server } = createRequire(process.env.LIBRARIES)("socket.io");
 const { PORT, SECRET } = process.env;
