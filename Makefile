@@ -270,8 +270,9 @@ neighbours: postgres nextest $(RELEASE)
 	$(STOP) || status=1; \
 	exit $$status
 
-# Two thousand visitors who talk, and ten thousand who only look on; prints the figures `benches/README.md` keeps.
-# With ARGS=shipped they are those of the binary that is shipped. The system must allow 20,000 open files.
+# Two thousand visitors who talk, and ten thousand who are idle and return after a restart, with the release that proofs measure;
+# prints the figures `benches/README.md` keeps. ARGS=shipped measures the binary that is shipped. The system must allow 20,000
+# open files.
 # With ARGS=peers, Hotline beside ejabberd, Prosody, NATS, socket.io and ws, which it installs: apt-get as root, npm under
 # target/peers. Options follow: ARGS='peers --connections 10000 --seconds 20 --keep'. HOTLINE_LOAD_BINARY names a binary that is
 # there, in place of the one that is shipped.
@@ -279,8 +280,8 @@ ifneq ($(filter peers,$(ARGS)),)
 load-sockets: postgres node $(if $(HOTLINE_LOAD_BINARY),,$(DIST))
 	HOTLINE_LOAD_BINARY=$(or $(HOTLINE_LOAD_BINARY),$(DIST)) node benches/peers/sockets/main.mjs $(ARGS)
 else
-load-sockets: postgres nextest $(if $(filter shipped,$(ARGS)),$(DIST))
-	$(if $(filter shipped,$(ARGS)),HOTLINE_TEST_BINARY=$(abspath $(DIST))) cargo nextest run $(TESTED) --test webchat \
+load-sockets: postgres nextest $(if $(filter shipped,$(ARGS)),$(DIST),$(RELEASE))
+	HOTLINE_TEST_BINARY=$(abspath $(if $(filter shipped,$(ARGS)),$(DIST),$(RELEASE))) cargo nextest run $(TESTED) --test webchat \
 		--run-ignored only --no-capture -E 'test(/^load::/)' $(filter-out shipped,$(ARGS))
 endif
 

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { Server, command, freePort, temporaryFolder, treeOf, usageOf } from "../support/processes.mjs";
 import { python } from "./install.mjs";
 import { ask, each } from "./load.mjs";
-import { Postgres } from "./postgres.mjs";
+import { Postgres } from "../support/postgres.mjs";
 
 const [HELPDESK, GUNICORN] = ["2.6.1", "27.0.1"];
 const REQUIREMENTS = [`django-helpdesk==${HELPDESK}`, "Django==5.2.19", `gunicorn==${GUNICORN}`, "psycopg[binary]==3.3.9"];

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { Hotline, ORIGIN } from "../support/hotline.mjs";
 import { command, until } from "../support/processes.mjs";
 import { ask, each } from "./load.mjs";
-import { programs } from "./postgres.mjs";
+import { programs } from "../support/postgres.mjs";
 
 const PHONE = { id: "106540352242922", number: "5511999990000", secret: "the-secret-of-the-app" };
 

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { Server, command, freePort, temporaryFolder, treeOf, until, usageOf } from "../support/processes.mjs";
 import { debian, debianVersion } from "./install.mjs";
 import { ask, each } from "./load.mjs";
-import { Postgres, systemUser } from "./postgres.mjs";
+import { Postgres, systemUser } from "../support/postgres.mjs";
 
 // RT's log asks for `w3m`, which makes text of HTML faster than RT's own module.
 const PACKAGES = ["rt5-fcgi", "request-tracker5", "rt5-db-postgresql", "starman", "w3m"];

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { Server, command, freePort, temporaryFolder, treeOf, usageOf } from "../support/processes.mjs";
 import { debian, python } from "./install.mjs";
 import { ask, each } from "./load.mjs";
-import { Postgres } from "./postgres.mjs";
+import { Postgres } from "../support/postgres.mjs";
 
 const VERSION = "1.163.2";
 const REQUIREMENTS = [`matrix-synapse[postgres]==${VERSION}`, "psycopg2==2.9.13"];

@@ -6,7 +6,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { Postgres, programs } from "../desks/postgres.mjs";
+import { Postgres, programs } from "../support/postgres.mjs";
 import { Server, command, freePort, removeFolder, temporaryFolder, treeOf } from "../support/processes.mjs";
 import { HOST, PASSWORD, SENDERS, nameOf } from "./xmpp.mjs";
 

@@ -81,7 +81,8 @@ Hotline beside servers that push messages: each alone, in its recommended set-up
 All clients connect by WebSocket, as browsers do, and are one process on the same cores. Memory is that of ${chosen.connections} idle,
 authenticated connections, each with a user or room of its own; that of a connection is the slope from ${chosen.base} on. Deliveries
 are messages of 200 characters, each to one of ${chosen.users} connections, at a steady rate for ${chosen.seconds} s: medians of
-${chosen.rounds} rounds, CPU of all processes of the server. In parentheses: with its PostgreSQL.
+${chosen.rounds} rounds, CPU of all processes of the server. Only Hotline is asked over HTTP and answers each; the others are sent them without
+waiting for an acknowledgement. In parentheses: with its PostgreSQL.
 
 ${speedTable(figures, chosen.rates)}
 

@@ -6,7 +6,7 @@ import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, readdirSync 
 import { totalmem } from "node:os";
 import { join } from "node:path";
 
-import { Server, command, temporaryFolder, treeOf, usageOf } from "../support/processes.mjs";
+import { Server, command, temporaryFolder, treeOf, usageOf } from "./processes.mjs";
 
 /** As Hotline's own (persistence/postgres/src/postmaster.rs); all others are the defaults of the version. */
 const SETTINGS = {
