@@ -2,10 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+use tokio_tungstenite::tungstenite::Message;
+
 use crate::load::rounds;
 use crate::proxy::{Flow, Proxy};
 use crate::rig::Rig;
 use crate::summary::Row;
+use crate::visitors::idle_socket;
 
 const CHANGES_MIN: u64 = 15;
 
@@ -91,6 +95,7 @@ async fn cut_off(row: Row, ways: &[Lost]) {
         let Lost { name, there, back, with_peers } = ways[round % ways.len()];
         load.progress(CHANGES_MIN).await;
         let owner = rig.owner().await;
+        let mut socket = idle_socket(&rig, owner).await;
         let fault = Instant::now();
         rig.members[owner].to_database.flow(there, back);
         if with_peers {
@@ -98,6 +103,8 @@ async fn cut_off(row: Row, ways: &[Lost]) {
         }
         let took = rig.first_changes(fault).await;
         slowest = slowest.max(took);
+        socket.send_raw(Message::Ping(Bytes::new())).await;
+        assert_eq!(socket.next_or_end().await, Err(Some(1012)), "its company is served elsewhere");
         tokio::time::sleep(HELD_FOR.saturating_sub(fault.elapsed())).await;
         rig.members[owner].to_database.flow(Flow::Open, Flow::Open);
         rig.join();

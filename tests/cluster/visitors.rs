@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use crate::caller::{Caller, PAUSE};
 use crate::rig::Rig;
 use crate::support::eventually;
-use crate::visitor::{Browser, Session, embed, signed};
+use crate::visitor::{Browser, Session, Socket, embed, signed};
 
 /// A socket that was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +92,19 @@ impl Visitors {
         }
         (rounds * self.count, in_vain)
     }
+}
+
+/// A socket of a visitor who is idle, at the member that serves their company.
+pub async fn idle_socket(rig: &Rig, owner: usize) -> Socket {
+    let company = rig.another_of(owner).await;
+    let keys = Keyring::at(rig.shared().join("secrets.key"));
+    let key = embed(&rig.db, &keys, company.webchat).await;
+    let browser = Browser::at(rig.members[owner].address(), &key);
+    let identity = signed("idle", json!({}));
+    let is_allowed = || async { browser.try_open_as(&identity).await.status == 201 };
+    eventually("the page is allowed", is_allowed).await;
+    let session = Session::of(browser.try_open_as(&identity).await.data(201));
+    browser.socket(&session).await
 }
 
 impl Browser {

@@ -399,7 +399,7 @@ mod tests {
         let waiting = all.values().filter(|times| times.waiting_since.is_some()).count();
         assert_eq!(orders.counts().iter().map(|group| group.waiting).sum::<i64>(), waiting as i64);
         let earliest = all.values().filter_map(|times| times.waiting_since).min();
-        assert_eq!(orders.counts().iter().filter_map(|group| group.waiting_since).min(), earliest.map(Into::into));
+        assert_eq!(orders.counts().iter().filter_map(|group| group.waiting_since).min(), earliest);
         for _ in 0..2_000 {
             let sort = TicketSort::ALL[random.random_range(0..3)];
             let mut after = None;
