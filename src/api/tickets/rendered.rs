@@ -25,7 +25,7 @@ const ENTRY_BYTES: usize = size_of::<tickets::Ticket>() + 128;
 /// How often tickets that have changed, were deleted or are no longer hot are dropped: their texts must not stay in memory.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The rendered tickets of all companies, within [`RENDERED_BYTES_MAX`].
+/// The rendered tickets of all companies, within a limit of bytes.
 pub struct RenderedTickets(Cache<(CompanyId, TicketId), Arc<RenderedTicket>, ByBytes>);
 
 /// A ticket as JSON.
