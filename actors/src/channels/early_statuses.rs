@@ -10,7 +10,7 @@ use hotline_persistence::tables::early_statuses::STORED_MAX;
 /// account; then the table is queried for every message.
 pub(crate) const EARLY_STATUSES_MAX: usize = 50_000;
 
-/// Messages from which on the table may have as many statuses as it keeps of a channel: a message has four at most.
+/// The number of messages from which the table may be full for a channel: a message has at most four statuses.
 const CROWDED_FROM: usize = STORED_MAX as usize / 4;
 
 /// The early statuses of one channel.
@@ -35,12 +35,13 @@ impl EarlyStatusIndex {
         self.has_more.load(Ordering::Acquire) || self.stored_at.len() >= CROWDED_FROM
     }
 
-    /// A status was stored, or dropped for lack of room. Returns whether it is the first that was dropped since one was stored.
+    /// Records whether the table had room for a status. Returns whether this is the first one dropped since one was
+    /// stored.
     pub(crate) fn record_room(&self, has_room: bool) -> bool {
         !self.is_full.swap(!has_room, Ordering::AcqRel) && !has_room
     }
 
-    /// A status of this message was stored.
+    /// Records that a status of this message was stored.
     pub(crate) fn add(&self, id: &str, now: DateTime<Utc>) {
         if self.stored_at.len() >= EARLY_STATUSES_MAX && !self.stored_at.contains_key(id) {
             self.has_more.store(true, Ordering::Release);
@@ -54,7 +55,7 @@ impl EarlyStatusIndex {
         self.stored_at.contains_key(id) || self.has_more.load(Ordering::Acquire)
     }
 
-    /// The stored statuses of this message were applied.
+    /// Records that the stored statuses of this message were applied.
     pub(crate) fn remove(&self, id: &str) {
         self.stored_at.remove(id);
     }
@@ -81,9 +82,9 @@ mod tests {
         (0..EARLY_STATUSES_MAX).for_each(|number| index.add(&number.to_string(), first));
         assert!(!index.may_contain("b"));
         index.add("7", later);
-        assert!(!index.may_contain("b"), "one that is known needs no more room");
+        assert!(!index.may_contain("b"), "a known message needs no more room");
         index.add("c", later);
-        assert!(index.may_contain("b"), "nobody can be sure any more");
+        assert!(index.may_contain("b"), "beyond the limit any message may have a status");
         index.sweep(later);
         assert_eq!(index.stored_at.len(), 1);
     }

@@ -1,8 +1,10 @@
-//! What was just handed to the providers of social channels: they report every message that an account has sent, ours
-//! too, and mostly without anything of ours in it. So an echo is ours if it has the id of one of our messages, or, while
-//! the answer with that id is on its way or was lost, if it says the same to the same contact.
+//! Recognizes the echoes of our own messages on social channels. A provider reports every message that an account has
+//! sent, also those of Hotline, and mostly without our id. Such an echo is ours if its id at the provider is that of one
+//! of our messages. While the answer with that id is pending or was lost, an echo is ours if it has the same content for
+//! the same contact.
 //!
-//! Both may come first. One lock decides which: an id belongs to a message of ours, or to the echo of another app's.
+//! The answer and the echo may arrive in either order. Under one lock an id is assigned to a message of ours, or to the
+//! echo of another app's message.
 
 use std::time::Duration;
 
@@ -24,16 +26,16 @@ const IDS_MAX: usize = 50_000;
 /// Maximum contacts to whom something was just sent, some 500 bytes each.
 const CONTACTS_MAX: usize = 20_000;
 
-/// Maximum parts that are expected of one contact; of more, the newest stay.
+/// Maximum expected parts of one contact; the oldest are dropped.
 const PARTS_MAX: usize = 16;
 
-/// How long a merge is remembered: as long as a message is tried, by default.
+/// How long a merge is remembered: as long as a message is retried by default.
 const MERGED_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Maximum contacts that are remembered of those that were merged into one; of more, the newest stay.
+/// Maximum remembered contacts that were merged into one contact; the oldest are dropped.
 const MERGED_MAX: usize = 8;
 
-/// Characters by which texts are compared.
+/// Characters of a text that are compared, from its start.
 const TEXT_CHARACTERS: usize = 256;
 
 /// A part of a message that a provider reports as one message.
@@ -71,7 +73,7 @@ impl SentPart {
     }
 }
 
-/// A text without what providers change in it: surrounding and repeated whitespace, and what is beyond the beginning.
+/// The comparable form of a text: without whitespace that providers change, and shortened.
 fn comparable(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(TEXT_CHARACTERS).collect()
 }
@@ -105,7 +107,7 @@ impl Default for OwnSends {
 }
 
 impl OwnSends {
-    /// A message is handed over now; without its file if that was accepted before.
+    /// Expects the echoes of a message that is handed over now; `has_file`: the provider has its file already.
     pub(crate) fn begin(&self, channel: ChannelKey, message: &MessageRow, has_file: bool) {
         let sends = self.0.lock();
         let key = (channel, message.contact_id);
@@ -119,8 +121,8 @@ impl OwnSends {
         sends.expected.insert(key, expected);
     }
 
-    /// The provider has answered. An id that already belongs to a stored echo is left out of the answer, because an id
-    /// belongs to one message only.
+    /// Records the provider's answer. An id that already belongs to a stored echo is left out of the answer, because an
+    /// id belongs to one message only.
     pub(crate) fn end(
         &self,
         channel: ChannelKey,
@@ -141,7 +143,7 @@ impl OwnSends {
                 let file = file_accepted.and_then(|accepted| accepted.provider_message_id.clone());
                 let has_file = file.is_some();
                 sends.accept(channel, message, first.as_ref(), file);
-                // After a failure without an answer the provider may have it.
+                // Without an answer the provider may have the message, so its echo is still expected.
                 if !matches!(failure, SendFailure::Unknown { .. }) {
                     parts(message, has_file).for_each(|part| sends.remove(channel, message, &part));
                 }
@@ -155,8 +157,8 @@ impl OwnSends {
         self.0.lock().owner(channel, id) == Some(IdOwner::Own)
     }
 
-    /// Whether the echo with this id is that of a message that was just sent to this contact; `names` is our id of it, if
-    /// the echo has one. The id belongs to one or the other from now on.
+    /// Whether the echo with this id is that of a message that was just sent to this contact; `names` is our id of the
+    /// message, if the echo has one. From now on the id belongs to a message of ours, or to another app's.
     pub(crate) fn claim(
         &self,
         channel: ChannelKey,
@@ -175,12 +177,12 @@ impl OwnSends {
         is_own
     }
 
-    /// An id is found to be that of a message of ours.
+    /// Records that an id is that of a message of ours.
     pub(crate) fn record_own(&self, channel: ChannelKey, id: &str) {
         self.0.lock().ids.insert((channel, id.to_owned()), IdOwner::Own);
     }
 
-    /// A contact was merged into another.
+    /// Records that a contact was merged into another.
     pub(crate) fn record_merge(&self, company: CompanyId, from: ContactId, into: ContactId) {
         let sends = self.0.lock();
         let of = |contact: ContactId| sends.merged.get(&(company, contact)).unwrap_or_default();
@@ -201,7 +203,7 @@ impl OwnSends {
     }
 }
 
-/// The parts of a message that are sent now.
+/// The parts of a message that are sent now; `has_file`: the provider has its file already.
 fn parts(message: &MessageRow, has_file: bool) -> impl Iterator<Item = SentPart> {
     let is_accepted = move |part: &SentPart| has_file && *part == SentPart::Attachment;
     SentPart::of(message).into_iter().filter(move |part| !is_accepted(part))
@@ -212,7 +214,7 @@ impl RecentSends {
         self.ids.get(&(channel, id.to_owned()))
     }
 
-    /// A part has this id; `None` if that belongs to an echo.
+    /// Assigns an id to a part; `None` if the id belongs to another app's message.
     fn accept(
         &self,
         channel: ChannelKey,
@@ -237,12 +239,12 @@ impl RecentSends {
         Some(id)
     }
 
-    /// Expects a part of a message once less.
+    /// Expects one echo less of a part of a message.
     fn remove(&self, channel: ChannelKey, message: &MessageRow, part: &SentPart) {
         self.take_where(channel, message.contact_id, |(id, expected)| *id == message.id && expected == part);
     }
 
-    /// Takes the part that an echo shows; `false` if none is expected.
+    /// Removes the expected part that an echo shows; `false` if there is none.
     fn take(&self, channel: ChannelKey, contact: ContactId, part: &SentPart, names: Option<MessageId>) -> bool {
         match names {
             Some(message) => {
@@ -257,13 +259,13 @@ impl RecentSends {
         &self,
         channel: ChannelKey,
         contact: ContactId,
-        is_it: impl Fn(&(MessageId, SentPart)) -> bool,
+        is_match: impl Fn(&(MessageId, SentPart)) -> bool,
     ) -> bool {
         let merged = self.merged.get(&(channel.0, contact)).unwrap_or_default();
         std::iter::once(contact).chain(merged).any(|contact| {
             let key = (channel, contact);
             let Some(mut expected) = self.expected.get(&key) else { return false };
-            let Some(position) = expected.iter().position(&is_it) else { return false };
+            let Some(position) = expected.iter().position(&is_match) else { return false };
             expected.remove(position);
             if expected.is_empty() {
                 self.expected.remove(&key);
@@ -376,7 +378,7 @@ mod tests {
         let both = Accepted { text_message_id: Some("m_text".to_owned()), ..accepted("m_file") };
         assert_eq!(sends.end(PAGE, &file, Ok(both), Some(&accepted("m_file"))), Ok(accepted("m_file")));
         assert!(claim(&sends, "m_text", "the text"));
-        assert!(claim(&sends, "m_lost", "the text"), "of the call whose answer was lost");
+        assert!(claim(&sends, "m_lost", "the text"), "the echo of the call whose answer was lost");
         assert!(!claim(&sends, "m_typed", "the text"));
         sends.forget_company(PAGE.0);
         assert!(!sends.is_own(PAGE, "m_text"));

@@ -15,15 +15,14 @@ pub(super) enum Event {
         version: DateTime<Utc>,
         outcome: AttemptOutcome,
     },
-    /// It is durable that nobody knows whether a message has left, at or before this place in the log; none: it cannot be
-    /// recorded, or was before.
+    /// The doubt whether a message has left is durable, at or before this place in the log; none: it cannot be
+    /// recorded, or was recorded before.
     DoubtRecorded {
         outgoing: Outgoing,
         doubt: Doubt,
         seq: Option<Seq>,
     },
-    /// The wait for a status of a message has ended, whose answer was lost; with the provider's id if a status has named
-    /// it.
+    /// The wait for a status of a message in doubt has ended; with the provider's id if a status has named the message.
     DoubtEnded {
         outgoing: Outgoing,
         doubt: Doubt,
@@ -55,9 +54,9 @@ pub(super) enum Event {
 pub(super) struct Doubt {
     /// What happened.
     pub(super) reason: String,
-    /// Whether its file is in doubt, and its text is sent separately.
+    /// Whether only its file is in doubt, because its text is sent separately.
     pub(super) is_part: bool,
-    /// Whether a status may name it.
+    /// Whether a status may name the message by our id.
     pub(super) may_be_named: bool,
     /// The version of the channel that sent it.
     pub(super) version: DateTime<Utc>,

@@ -3,11 +3,11 @@
 //! A message enters its channel's outbox when its ticket's actor appends it to the log, so the messages of a ticket
 //! enter in order. It is sent once it is durable. The channel's actor, [`ChannelSender`], paces the sends, retries
 //! failures, and records each outcome in the log. A message leaves the outbox only when its outcome is durable. So no
-//! accepted message is lost, and one is sent twice only if the process ends between the provider's acceptance and that
-//! entry, or if the provider's answer is lost and no status names the message in time. A campaign's message is never sent
-//! twice: each attempt is durable before its call, and one of unknown outcome is left in doubt. A follow-up action is
-//! decided by the ticket's actor, in the same entry. Most messages have none; their outcomes are recorded in batches
-//! ([`status_recorder`]).
+//! accepted message is lost. One is sent twice only if the process ends after the provider's acceptance and before the
+//! entry with the outcome, or if the provider's answer is lost and no status with our id of the message arrives in
+//! time. A campaign's message is never sent twice: each attempt is durable before its call, and one of unknown outcome
+//! is left in doubt. A follow-up action is decided by the ticket's actor, in the entry with the outcome. Most messages
+//! have none; their outcomes are recorded in batches ([`status_recorder`]).
 //!
 //! The senders and their calls run on an arbiter of their own: neither requests nor the persister wait for providers,
 //! nor providers for them. Code on this arbiter never queries the database, because connections belong to the runtime
@@ -105,7 +105,7 @@ impl Outboxes {
         }
     }
 
-    /// Notes that a contact was merged into another, whose tickets have messages of both on their way.
+    /// Notes that a contact was merged into another, which takes over its waiting messages.
     pub(crate) fn record_merge(&self, company: CompanyId, from: ContactId, into: ContactId) {
         for entry in self.channels.iter().filter(|entry| entry.key().0 == company) {
             entry.addr.do_send(ContactsMerged { from, into });
@@ -132,7 +132,7 @@ impl Outboxes {
         }
     }
 
-    /// Starts to hand messages over, first those left by an earlier run. Once.
+    /// Starts to hand messages over, first those left by an earlier run. A second call is refused.
     pub(crate) async fn start(
         &self,
         provider: Arc<dyn Provider>,
@@ -140,7 +140,7 @@ impl Outboxes {
     ) -> Result<(), Refusal> {
         let scope =
             Arc::new(SenderScope::start(self.base.clone(), &self.inboxes, self.in_transit.clone(), provider, tickets)?);
-        // Queried first: messages put in meanwhile would hide the earlier ones.
+        // Queried before messages enter: the sender that such a message starts would not look for earlier ones.
         let store = &self.base.store;
         let backlogs = messages::outboxes(&store.housekeeping, &store.ownership().of_slots()).await?;
         if self.scope.set(scope.clone()).is_err() {

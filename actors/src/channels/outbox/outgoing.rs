@@ -56,7 +56,7 @@ impl Outgoing {
 
     fn new(seq: Seq, message: MessageRow, number: Option<String>) -> Self {
         let (bytes, attempts) = (bytes(&message), message.attempts());
-        // An earlier run got so far.
+        // The provider may have accepted the file in an earlier run.
         let file_accepted = attempts
             .file
             .clone()
@@ -90,7 +90,7 @@ impl Outgoing {
         self.message.source == Source::Campaign
     }
 
-    /// It was deleted with its contact, and must not leave any more.
+    /// Marks it as deleted with its contact, so that it is not sent.
     pub(super) fn mark_removed(&self) {
         self.is_removed.store(true, Ordering::Release);
     }
@@ -105,7 +105,7 @@ impl Outgoing {
         self.attempts.lock().clone()
     }
 
-    /// An attempt is about to begin. `Some`: it must be durable before.
+    /// Counts an attempt that is about to begin. `Some`: the row must be durable before the call.
     pub(super) fn begin_attempt(&self, now: DateTime<Utc>) -> Option<AttemptRow> {
         self.is_of_campaign().then(|| {
             self.change_attempts(|attempts| {
@@ -115,8 +115,8 @@ impl Outgoing {
         })
     }
 
-    /// The attempt had no effect, except that its file may have left. `Some`: it was recorded when it began, or its file is not
-    /// recorded yet.
+    /// Takes back an attempt that has sent nothing, or only its file. `Some`: the row must be recorded, because the
+    /// attempt's beginning was, or because the file is not yet.
     pub(super) fn withdraw_attempt(&self) -> Option<AttemptRow> {
         let (was_begun, has_file) = {
             let attempts = self.attempts.lock();
@@ -132,7 +132,7 @@ impl Outgoing {
         })
     }
 
-    /// Nobody knows whether the attempt has succeeded. `None`: that is recorded since an earlier run.
+    /// Counts an attempt of unknown outcome. `None`: this is recorded already.
     pub(super) fn doubt_attempt(&self, reason: &str, is_part: bool, now: DateTime<Utc>) -> Option<AttemptRow> {
         let was_in_doubt = self.attempts.lock().unknown_at.is_some();
         (!was_in_doubt).then(|| {
@@ -147,7 +147,7 @@ impl Outgoing {
         })
     }
 
-    /// The doubt has ended, and the message is handed over once more. If its file has left, that counts with its text.
+    /// Ends the doubt before the message is handed over again. A file that has left and its text count as one attempt.
     pub(super) fn end_doubt(&self, has_file_left: bool) {
         let mut attempts = self.attempts.lock();
         attempts.unknown_at = None;
@@ -156,14 +156,15 @@ impl Outgoing {
         }
     }
 
-    /// The message has its final status, `is_named` if a status has named it. `Some`: the attempts differ from what that
-    /// status says.
+    /// Settles the attempts of a message with a final status; `is_named`: a status has named it. `Some`: the row must
+    /// be recorded, because the status does not imply these attempts.
     pub(super) fn settle_attempts(&self, is_sent: bool, is_named: bool) -> Option<AttemptRow> {
         let (was_begun, had_file) = {
             let attempts = self.attempts.lock();
             (attempts.begun_at.is_some(), attempts.file.is_some())
         };
         let row = self.change_attempts(|attempts| {
+            // A named message was counted with its doubt; a refused attempt does not count.
             match (is_sent, was_begun) {
                 (true, false) if !is_named => attempts.count = attempts.count.saturating_add(1),
                 (false, true) => attempts.count = attempts.count.saturating_sub(1),
@@ -215,20 +216,20 @@ pub(super) mod tests {
     fn an_attempt_counts_once_unless_it_was_refused() {
         let now = DateTime::UNIX_EPOCH;
         let text = outgoing(1, 1);
-        assert_eq!(text.begin_attempt(now), None, "only a campaign's is recorded before");
-        assert_eq!(text.settle_attempts(true, false), None, "its status says so");
+        assert_eq!(text.begin_attempt(now), None, "only a campaign's attempt is recorded before its call");
+        assert_eq!(text.settle_attempts(true, false), None, "its status implies one attempt");
         // An answer was lost, and the message sent again.
         let again = outgoing(2, 1);
         let doubt = again.doubt_attempt("lost", false, now).expect("a row");
         assert_eq!((doubt.attempts.count, doubt.attempts.unknown_at), (1, Some(now)));
-        assert_eq!(again.doubt_attempt("lost", false, now), None, "it is recorded");
+        assert_eq!(again.doubt_attempt("lost", false, now), None, "the doubt is recorded");
         again.end_doubt(false);
         let settled = again.settle_attempts(true, false).expect("a row");
         assert_eq!((settled.attempts.count, settled.attempts.unknown_at), (2, None));
-        // A status has named it.
+        // A status has named the message.
         let named = outgoing(3, 1);
         assert!(named.doubt_attempt("lost", false, now).is_some());
-        assert_eq!(named.settle_attempts(true, true), None, "it has left once");
+        assert_eq!(named.settle_attempts(true, true), None, "it was sent once");
     }
 
     #[test]
@@ -239,8 +240,8 @@ pub(super) mod tests {
         assert!(refused.file_accepted.set(accepted()).is_ok());
         let recorded = refused.withdraw_attempt().expect("a row").attempts;
         assert_eq!((recorded.count, recorded.file.as_deref()), (0, Some("wamid.file")));
-        assert_eq!(refused.withdraw_attempt(), None, "it is recorded");
-        // Read from the tables.
+        assert_eq!(refused.withdraw_attempt(), None, "the file is recorded");
+        // The next run reads it from the tables.
         let message =
             MessageRow { attempts: serde_json::to_value(&recorded).ok(), ..MessageRow::clone(&refused.message) };
         assert_eq!(Outgoing::new(0, message, None).file_accepted.get(), Some(&accepted()));
@@ -248,7 +249,7 @@ pub(super) mod tests {
         assert_eq!((settled.count, settled.file), (1, None));
         let at_once = outgoing(2, 1);
         assert!(at_once.file_accepted.set(accepted()).is_ok());
-        assert_eq!(at_once.settle_attempts(true, false), None, "its status says so");
+        assert_eq!(at_once.settle_attempts(true, false), None, "its status implies one attempt");
     }
 
     #[test]
@@ -258,7 +259,7 @@ pub(super) mod tests {
         let sent = of_campaign();
         let begun = sent.begin_attempt(now).expect("a row").attempts;
         assert!(begun.count == 1 && begun.is_in_doubt());
-        assert_eq!(sent.settle_attempts(true, false), None, "its status says so");
+        assert_eq!(sent.settle_attempts(true, false), None, "its status implies one attempt");
         let refused = of_campaign();
         assert!(refused.begin_attempt(now).is_some());
         let withdrawn = refused.withdraw_attempt().expect("a row").attempts;
@@ -273,7 +274,7 @@ pub(super) mod tests {
     }
 
     impl Outgoing {
-        /// The same as a message of a campaign.
+        /// This message as one of a campaign.
         pub(in crate::channels::outbox) fn of_campaign(self) -> Self {
             let message = MessageRow { source: Source::Campaign, ..MessageRow::clone(&self.message) };
             Self { message: Arc::new(message), ..self }

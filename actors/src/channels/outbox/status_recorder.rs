@@ -24,7 +24,7 @@ const ENTRY_MAX: usize = 200;
 /// Pause before a full log is tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
-/// The statuses since the last entry of each company was begun.
+/// Collects each company's statuses and attempts for its next entry.
 pub(super) struct StatusRecorder {
     base: Arc<Base>,
     inboxes: Arc<Inboxes>,
@@ -43,8 +43,8 @@ impl StatusRecorder {
         Self { base, inboxes, pending: Mutex::default() }
     }
 
-    /// Records a status of a channel's message in the log, with its attempts if the status does not tell them. Returns its
-    /// place once it is durable. None: the log has stopped, or met a defect.
+    /// Records a status of a channel's message in the log, with its attempts if the status does not imply them. Returns
+    /// the place in the log once it is durable. None: the log has stopped, or met a defect.
     pub(super) async fn record(
         self: &Arc<Self>,
         channel: ChannelId,
@@ -54,7 +54,7 @@ impl StatusRecorder {
         self.push(row.company_id, channel, Some(row), attempt).await
     }
 
-    /// Records the attempts of a channel's message in the log. Returns as [`Self::record`].
+    /// Records the attempts of a channel's message in the log. Returns the same as [`Self::record`].
     pub(super) async fn record_attempt(self: &Arc<Self>, channel: ChannelId, attempt: AttemptRow) -> Option<Seq> {
         self.push(attempt.company_id, channel, None, Some(attempt)).await
     }
