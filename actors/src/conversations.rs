@@ -72,7 +72,8 @@ impl Conversations {
         }
     }
 
-    /// Sets the open ticket of a contact for whom nothing can be opened at the moment; none when there is none.
+    /// Sets a contact's open ticket, or that none is open. The contact must be marked, so that no ticket is opened
+    /// meanwhile.
     pub fn set(&self, contact: ContactId, open: Option<TicketId>) {
         match open {
             Some(ticket) => drop(self.slots.insert(contact, Slot::Open(ticket))),

@@ -297,6 +297,7 @@ impl Directory {
         let mut unreadable = Vec::new();
         for some in ids.chunks(LOADED_AT_ONCE) {
             match self.refresh_together(db, some).await {
+                // A row may be unreadable, so each company is loaded on its own.
                 Err(Error::Database(_)) => {}
                 outcome => {
                     outcome?;
@@ -318,12 +319,12 @@ impl Directory {
 
     /// Reloads companies with the same statements. Ids must be ascending.
     async fn refresh_together(&self, db: impl Database<'_>, ids: &[CompanyId]) -> Result<()> {
-        let ask = |id: &CompanyId| {
+        let request = |id: &CompanyId| {
             let loads = self.loads(*id);
             let requested = loads.requested.fetch_add(1, Ordering::AcqRel) + 1;
             (*id, loads, requested)
         };
-        let all: Vec<_> = ids.iter().map(ask).collect();
+        let all: Vec<_> = ids.iter().map(request).collect();
         let mut due_loads = Vec::with_capacity(all.len());
         for (id, loads, requested) in &all {
             let loaded = loads.loaded.lock().await;

@@ -69,6 +69,7 @@ impl Base {
     /// Runs work of a company after its request was answered. Dropping the company from memory waits for it.
     pub(crate) fn spawn_for(&self, company: CompanyId, work: impl Future<Output = ()> + Send + 'static) {
         let ownership = self.store.ownership().clone();
+        // Taken before the request's own presence ends, so that the company is not dropped in between.
         let following = ownership.follow(company);
         self.spawn(async move {
             let _presence = match following {
@@ -139,7 +140,7 @@ impl Base {
         overviews.forget_company(company);
     }
 
-    /// Marks the service as stopping: an actor that is missing from now on ended with its thread.
+    /// Marks the service as stopping: from now on a missing actor has ended with its thread.
     pub(crate) fn begin_stopping(&self) {
         self.stopping.store(true, Ordering::Release);
     }
@@ -177,9 +178,9 @@ impl Base {
         reply.await.map_err(|_| self.ended())?
     }
 
-    /// The refusal for a command without a reply. During a stop, a thread that has served its last request takes its
-    /// actors and their mailboxes with it; a repeated request finds what was begun. Otherwise it is a defect, because
-    /// commands catch their own panics.
+    /// The refusal for a command without a reply. During a stop, a thread ends after its last request, with its actors
+    /// and their mailboxes; a repeated request finds what was begun. At any other time a missing reply is a defect,
+    /// because commands catch their own panics.
     pub(crate) fn ended(&self) -> Refusal {
         if self.is_stopping() {
             return Refusal::Unavailable("the service is stopping".to_owned());

@@ -20,10 +20,10 @@ use crate::services::{Contacts, Tickets};
 use crate::tickets::CloseErased;
 use crate::webchat::End;
 
-/// Attempts in one turn to delete a contact who begins sessions or tickets meanwhile.
+/// Maximum attempts in one turn to delete a contact who begins sessions or tickets meanwhile.
 const ATTEMPTS_MAX: usize = 10;
 
-/// Steps in one turn to remove the contact from others.
+/// Maximum steps in one turn to remove references to the contact.
 const CASCADE_STEPS_MAX: usize = 100;
 
 /// What is recorded and logged of an erasure whose traces are unreadable.
@@ -39,17 +39,18 @@ pub struct Erasures {
     pub(super) cascades: Arc<Cascades>,
 }
 
-/// How scheduled messages are removed.
+/// Whether a service runs, which decides how scheduled messages are removed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Serving {
-    /// Their actor fails pending ones first.
+    /// It does: their actor fails pending ones first.
     Served,
-    /// No actor has them.
+    /// None runs, so no actor has them.
     Unserved,
 }
 
 impl Erasures {
-    /// Does what is requested, for the life of the process. Calls `on_orphaned_files` when files have lost their messages.
+    /// Carries out requested erasures for the life of the process. Calls `on_orphaned_files` when files have lost their
+    /// messages.
     pub async fn run(&self, on_orphaned_files: impl Fn() + Send + Sync) {
         let mut ticks = tokio::time::interval(self.base.options.sweep_every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -92,7 +93,7 @@ impl Erasures {
         Ok(is_left)
     }
 
-    /// Records why an erasure failed, which is retried, and logs each new reason that lasts.
+    /// Records why an erasure failed; it is retried. Logs each new reason that does not pass by itself.
     async fn record_failure(&self, erasure: &Erasure, reason: &str, is_lasting: bool) {
         let (company, contact) = (erasure.company_id, erasure.contact_id);
         if erasure.failure.as_deref() == Some(reason) {
@@ -125,6 +126,7 @@ impl Erasures {
             return Ok(false);
         }
         if erasures::has_files(db, erasure).await? {
+            // The erasure ends after they are deleted, in the background.
             on_orphaned_files();
             return Ok(false);
         }
@@ -191,7 +193,7 @@ impl Erasures {
         Ok(())
     }
 
-    /// Removes the deleted contact from those that show it; returns whether nothing is left.
+    /// Removes references to the deleted contact; returns whether none is left.
     async fn settle_references(&self, company: CompanyId, contact: ContactId) -> Result<bool, Refusal> {
         let cascade = Cascade::Contact(contact);
         for _ in 0..CASCADE_STEPS_MAX {

@@ -2,7 +2,7 @@
 //! 68](../../../docs/decisions/0068-a-merge-is-one-transaction-behind-marks.md)).
 //!
 //! The contacts are marked while their rows change, like contacts that are being deleted: no decision is made for them until
-//! the outcome is known. Who waits at a mark finds the contact and the ticket that stay.
+//! the outcome is known. A caller that waited for a mark then finds the remaining contact and ticket.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,8 +34,8 @@ pub struct Merging {
     pub(super) schedules: Arc<Schedules>,
 }
 
-/// Contacts whose rows may be merged: nothing begins or changes for them until this is settled. If it is dropped before, that
-/// follows.
+/// Contacts whose rows may be merged: nothing begins or changes for them until this is settled. Dropping it settles it
+/// in the background.
 pub struct MergeHold {
     merging: Arc<Merging>,
     held: Option<Held>,
@@ -84,7 +84,7 @@ impl Merging {
         Ok(MergeHold { merging: self.clone(), held: Some(held), has_changed: AtomicBool::new(false) })
     }
 
-    /// Renews everything in memory of the held contacts: the tables decide what has become of them.
+    /// Updates what memory has of the held contacts from the tables, which show whether they were merged.
     async fn settle(&self, held: &Held) -> Result<(), Refusal> {
         let Held { company, contacts, open, sessions, .. } = held;
         self.contacts.settle_merge(*company, contacts).await?;
@@ -108,7 +108,7 @@ impl Merging {
         Ok(())
     }
 
-    /// The same, retried until the database answers.
+    /// [`Self::settle`], retried until the database answers.
     async fn settle_eventually(&self, held: &Held) {
         let settle = || async {
             // Every refusal is retried, because the conversations must learn of the merge in the end.
@@ -129,7 +129,7 @@ impl MergeHold {
         self.held.as_ref().is_some_and(|held| held.contacts.contains(&contact))
     }
 
-    /// Lets those that wait continue, with what has become of the contacts.
+    /// Updates memory after the change and removes the marks, so that waiting callers continue.
     pub async fn settle(mut self) {
         if let Some(held) = &self.held
             && self.has_changed.load(Ordering::Acquire)
@@ -137,7 +137,7 @@ impl MergeHold {
         {
             self.held = None;
         }
-        // On failure the drop continues after the answer: the merge may be committed.
+        // On failure the drop retries in the background, because the merge may be committed.
     }
 }
 

@@ -109,6 +109,7 @@ impl RetentionRun {
             _ if self.rule != rule => Some(Self::of(rule)),
             None => Some(self.clone()),
             Some(ended) if ended.elapsed() >= RUN_EVERY => {
+                // What this run skipped is still overdue, so it counts until the new run has examined a ticket.
                 Some(Self { oldest_skipped: None, oldest_examined: self.oldest_skipped, ..Self::of(rule) })
             }
             Some(_) => None,
@@ -271,7 +272,7 @@ impl Retention {
         // Earlier decisions are in the tables after this, and the marks prevent new ones.
         self.base.arbiters.wait_for_current_messages().await;
         let db = self.base.reads().tables(company).await?;
-        // From here on the tickets are read from the tables, which delete all rows of one at once.
+        // Without actors the tickets are read from the tables, where one commit deletes all their rows.
         self.end_actors(company, &tickets).await;
         let mut transaction = db.heavy().begin().await?;
         let Some(removed) = retentions::remove(transaction.connection()?, rule, (&tickets, &marked)).await? else {

@@ -18,7 +18,7 @@ use crate::schedules::{
 use crate::services::{Contacts, Sending};
 use crate::tickets::AttachedChanges;
 
-/// Maximum scheduled messages of a deleted contact that are read at once: of a contact there are few.
+/// Maximum scheduled messages of a deleted contact that are read at once; most contacts have few.
 const FAILED_AT_ONCE: i64 = 100;
 
 /// Approximate figures of all companies' scheduled messages.
@@ -70,7 +70,7 @@ impl Schedules {
     /// Starts to send a company's scheduled messages.
     ///
     /// # Errors
-    /// None is known.
+    /// None is expected: starting the actor needs no database.
     pub async fn begin(&self, company: CompanyId) -> Result<(), Refusal> {
         self.hot(company).await.map(drop)
     }
@@ -149,12 +149,12 @@ impl Schedules {
     /// Cancels a pending message.
     ///
     /// # Errors
-    /// As of [`Schedules::update`].
+    /// Those of [`Schedules::update`].
     pub async fn cancel(&self, company: CompanyId, id: ScheduleId) -> Result<(), Refusal> {
         self.ask(company, CancelSchedule(id, current())).await
     }
 
-    /// Fails the pending messages to a contact that was deleted. One that this does not reach fails when it is due.
+    /// Fails the pending messages to a contact that was deleted. One that this misses fails when it is due.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is unavailable, or the log is full.

@@ -167,7 +167,7 @@ impl CampaignRunner {
     fn handle_page(&mut self, PageLoaded { query, found }: PageLoaded) {
         if let Err(refusal) = &found {
             self.log_retry(refusal, "reading a campaign's recipients will be retried");
-            // Recipients in memory are written to meanwhile.
+            // Meanwhile the campaign continues with the recipients in memory.
             if self.recipients.len() == 0 {
                 self.pause(OUTAGE_PAUSE);
             }
@@ -221,6 +221,7 @@ impl CampaignRunner {
                 self.log_retry(&refusal, "updating a campaign will be retried");
                 self.pause(OUTAGE_PAUSE);
             }
+            // A statement skips a limited number, so it is repeated until none is left.
             (CampaignUpdate::SkipPending, Ok(has_skipped)) => self.has_skipped_pending = !has_skipped,
             // A recipient was not in memory, or the campaign is no longer running.
             (CampaignUpdate::Complete, Ok(false)) => {
