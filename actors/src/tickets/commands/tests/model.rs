@@ -1,6 +1,6 @@
-//! The ticket state machine once more, in plain numbers: the one model of a ticket. `random.rs` compares the commands
-//! with it, and `tests/api/model.rs` the calls of the API. That test includes this file as it is, so it must not refer
-//! to the code.
+//! The model of a ticket: its state machine once more, without the types of the code. `random.rs` compares the commands
+//! with it, and `tests/api/model.rs` the calls of the API. That test includes this file, which therefore must not refer
+//! to the crate.
 
 use std::collections::BTreeMap;
 
@@ -56,9 +56,9 @@ pub struct WrapupType {
 pub enum Line {
     /// By number.
     Phone,
-    /// Where the contact was last.
+    /// At the address that the contact has written from.
     Social,
-    /// The same; a durable message counts as handed over.
+    /// In a session of the visitor; a durable message counts as handed over.
     Webchat,
 }
 
@@ -105,7 +105,8 @@ impl Model {
     /// The recorded events, or why the step is refused. A refused step leaves the model unchanged.
     pub fn step(&mut self, step: &Step, now: DateTime<Utc>) -> Result<Vec<&'static str>, &'static str> {
         let mut after = self.clone();
-        let mut recorded = after.follow(step, now)?;
+        let mut recorded = after.apply(step, now)?;
+        // A status of a message alone leaves the ticket as it is.
         if after != *self || !matches!(recorded[..], [] | ["delivered"]) {
             after.updated = now;
             recorded.insert(0, "ticket");
@@ -114,7 +115,7 @@ impl Model {
         Ok(recorded)
     }
 
-    fn follow(&mut self, step: &Step, now: DateTime<Utc>) -> Result<Vec<&'static str>, &'static str> {
+    fn apply(&mut self, step: &Step, now: DateTime<Utc>) -> Result<Vec<&'static str>, &'static str> {
         match &step.call {
             Call::Transfer { queue, user } => self.transfer(*queue, *user),
             Call::Close(wrapup) => self.close(wrapup, now),
@@ -154,21 +155,22 @@ impl Model {
                     return Err("unreachable");
                 }
                 let mut recorded = if self.is_open { vec![] } else { self.reopen(step.open_elsewhere, now)? };
-                // Elsewhere it counts once the provider has it.
+                // On other channels a message counts as a response once the provider has it.
                 if self.line == Line::Webchat {
                     self.responded = self.responded.or(Some(now));
                 }
-                let mut then = self.clone();
-                let mut follows = vec![];
+                // What follows the send is checked now, and applied once the message is handed over.
+                let mut after_send = self.clone();
+                let mut follow_ups = vec![];
                 if queue.is_some() {
-                    follows.extend(then.transfer(*queue, None)?);
+                    follow_ups.extend(after_send.transfer(*queue, None)?);
                 }
                 if let Some(wrapup) = close {
-                    follows.extend(then.close(wrapup, now)?);
+                    follow_ups.extend(after_send.close(wrapup, now)?);
                 }
                 if self.line == Line::Webchat {
-                    *self = then;
-                    recorded.extend(follows);
+                    *self = after_send;
+                    recorded.extend(follow_ups);
                 }
                 recorded.push("message");
                 Ok(recorded)
