@@ -1,7 +1,7 @@
 //! Recognizes the echoes of our own messages on social channels. A provider reports every message that an account has
-//! sent, also those of Hotline, and mostly without our id. Such an echo is ours if its id at the provider is that of one
-//! of our messages. While the answer with that id is pending or was lost, an echo is ours if it has the same content for
-//! the same contact.
+//! sent, also those of Hotline, and mostly without our id. Such an echo is ours if its id at the provider is that of
+//! one of our messages. While the answer with that id is pending or was lost, an echo is ours if it has the same
+//! content for the same contact.
 //!
 //! The answer and the echo may arrive in either order. Under one lock an id is assigned to a message of ours, or to the
 //! echo of another app's message.
