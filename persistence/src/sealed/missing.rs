@@ -10,7 +10,7 @@ use super::{Key, KeyError, Keyring, Location, encrypt};
 /// What a keyring knows of missing keys.
 #[derive(Default)]
 pub(super) struct MissingKeys {
-    /// All of them.
+    /// The ids of all missing keys.
     ids: Vec<String>,
     /// The one that seals, if it is missing.
     sealing: Option<MissingSealingKey>,
@@ -18,7 +18,7 @@ pub(super) struct MissingKeys {
 
 struct MissingSealingKey {
     id: String,
-    /// The first key of the file when this was found. Another first key was put there to seal.
+    /// The first key of the file when the sealing key was found missing. A different first key is its replacement.
     first_id: Option<String>,
     stand_in: Arc<Key>,
 }
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(keys.open(&HERE, &cookie).expect("opened"), b"cookie");
         assert!(keys.has_sealed(&HERE, &cookie) && !path.exists());
 
-        // Put back, it opens what it sealed, and seals.
+        // Once the file is put back, its key opens what it sealed, and seals again.
         std::fs::rename(&aside, &path).expect("moved");
         assert_eq!(keys.open(&HERE, &sealed).expect("opened"), b"token");
         assert!(keys.seal(&HERE, b"token").expect("sealed").contains(&id));

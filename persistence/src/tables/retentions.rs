@@ -132,8 +132,8 @@ pub async fn due(
 }
 
 /// Deletes the expired ones of these conversations with everything that belongs to them. Returns `None` if the
-/// company's retention has changed meanwhile. A conversation with a queued message or an active visitor's session
-/// stays, and one whose contact the caller has not marked: it was merged into another.
+/// company's retention has changed meanwhile. A conversation stays if it has a queued message or a visitor's active
+/// session, or if its contact is not among `marked`: then its former contact was merged into another.
 ///
 /// # Errors
 /// When the database cannot answer; then the transaction must be rolled back.
@@ -199,7 +199,7 @@ async fn remove_tickets(
 }
 
 /// Removes the content of the tickets' sessions. That a session existed proves that the webchat reaches the contact,
-/// and a claim marks whose contact it is, so both facts stay.
+/// and a claim, even empty, that the contact was created for an unidentified visitor. So both facts stay.
 async fn reduce_sessions(
     db: &mut PgConnection,
     company: CompanyId,

@@ -324,6 +324,7 @@ impl FlushQueue {
         self.buffer.lock().oldest_since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
+    /// Waits until the entries up to `seq` are synced.
     pub(crate) async fn wait_synced(&self, seq: Seq) -> Result<()> {
         let mut synced = self.synced_seq.subscribe();
         let reached = synced.wait_for(|reached| *reached >= seq);
@@ -333,6 +334,7 @@ impl FlushQueue {
         }
     }
 
+    /// Waits until the tables have the entries up to `seq`. Fails at once while the database is down.
     pub(crate) async fn wait_flushed(&self, seq: Seq) -> Result<()> {
         if self.flushed() >= seq {
             return Ok(());
@@ -343,6 +345,7 @@ impl FlushQueue {
         self.wait_committed(seq).await
     }
 
+    /// Waits until the tables have the entries up to `seq`, even while the database seems down.
     pub(crate) async fn wait_committed(&self, seq: Seq) -> Result<()> {
         self.barrier.fetch_max(seq, Ordering::AcqRel);
         self.arrivals.notify_one();

@@ -68,7 +68,7 @@ fn parts(SortedPage { sort, after, .. }: SortedPage) -> impl Iterator<Item = Par
         TicketSort::Activity => BY_ACTIVITY,
         TicketSort::Waiting => BY_WAIT,
     };
-    // All tickets with a time come before this position.
+    // No ticket with a time comes after a position without one.
     let follows = move |part: &Part| part.time.is_none() || after.is_none_or(|after| after.at.is_some());
     all.iter().copied().filter(follows)
 }
@@ -83,10 +83,10 @@ pub async fn list_sorted(
     let page = request.page;
     let direction = if page.descending { " desc" } else { "" };
     let mut query = QueryBuilder::new("with page as (select * from (");
-    let mut joint = "";
+    let mut separator = "";
     for part in parts(request) {
-        query.push(joint);
-        joint = " union all ";
+        query.push(separator);
+        separator = " union all ";
         query = part.add_to(query, company, filter, request);
     }
     query.push(") t order by sorted_at").push(direction).push(" nulls last, id").push(direction);
@@ -104,6 +104,7 @@ pub async fn list_sorted(
     let mut positions = rows.iter().map(position).collect::<sqlx::Result<Vec<_>>>()?;
     let end = positions.last().cloned();
     let tickets: Vec<Option<LoadedTicket>> = document::read_each(rows).await;
+    // A row that cannot be read is left out, with its position.
     let mut is_read = tickets.iter().map(Option::is_some);
     positions.retain(|_| is_read.next().unwrap_or_default());
     Ok(Page { rows: tickets.into_iter().flatten().collect(), has_more, positions, end })
