@@ -47,7 +47,7 @@ macro_rules! extracted {
 pub struct PanelSession(pub Arc<SignedInPerson>);
 
 extracted!(PanelSession, |request| {
-    // Only the panel's checks set it, so a route without them cannot be served by accident.
+    // Only the panel's checks set this extension, so a route without them cannot be served by accident.
     request.extensions().get::<Self>().cloned().ok_or_else(ApiError::signed_out)
 });
 
@@ -75,7 +75,7 @@ pub struct Administrator {
 }
 
 impl Administrator {
-    /// Whether it is an administrator of the installation.
+    /// Whether the person is an administrator of the installation.
     pub fn is_installation_admin(&self) -> bool {
         self.signed.person().is_admin()
     }

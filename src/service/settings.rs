@@ -76,7 +76,7 @@ pub struct Settings {
     pub webhooks: WebhookOptions,
     /// Sign-in to the panel.
     pub panel: PanelOptions,
-    /// How it stops.
+    /// How the service stops.
     pub stop: StopSettings,
     /// This process as a member of a cluster; `None`: it is alone.
     pub cluster: Option<ClusterSettings>,
@@ -87,7 +87,7 @@ pub struct Settings {
 /// What a start waits for, and whether it migrates.
 #[derive(Clone, Copy, Debug)]
 pub struct StartOptions {
-    /// How long it waits for a database that is away.
+    /// How long it waits for a database that does not respond.
     pub wait: Duration,
     /// Whether it migrates, and how long it waits for the locks of a migration.
     pub migration: MigrationPolicy,
@@ -104,13 +104,13 @@ impl Default for StartOptions {
 pub struct StopSettings {
     /// How long it still accepts connections after `/health/ready` has announced the stop.
     pub notice: Duration,
-    /// How long no request must have arrived before the connections are closed.
+    /// The time without a request after which the connections are closed.
     pub quiet: Duration,
 }
 
 impl StopSettings {
-    /// The time without requests: clients that send one after the other have sent the next by then, and connections
-    /// that were being opened are open.
+    /// The usual `quiet`: a client that sends one request after the other has sent the next within it, and a connection
+    /// that was being opened is open.
     pub const QUIET: Duration = Duration::from_millis(500);
 }
 
@@ -143,8 +143,8 @@ impl Default for EventOptions {
 impl Settings {
     /// The options of the private PostgreSQL.
     pub(super) fn postgres_options(&self) -> ClusterOptions {
-        // Tables have no statistics before autovacuum runs, and PostgreSQL plans as if they were empty: listing the
-        // first import of a new installation by tag takes seconds. PostgreSQL's default interval of a minute is too
+        // Tables have no statistics before autovacuum runs, and PostgreSQL plans as if they were empty: after the first
+        // import of a new installation, a list by tag takes seconds. PostgreSQL's default interval of a minute is too
         // long for that.
         let settings = vec![("autovacuum_naptime".to_owned(), "5s".to_owned())];
         ClusterOptions {

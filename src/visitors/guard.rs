@@ -55,7 +55,7 @@ pub struct Webchat {
 }
 
 impl Webchat {
-    /// Whether a new request of the page would find the webchat: for what lasts longer than a request.
+    /// Whether a new request of the page would be admitted: a socket outlasts the request that opened it.
     pub(super) fn revalidate(company: CompanyId, channel: ChannelId, origin: Option<&HeaderValue>, app: &App) -> bool {
         let organization = app.engine.directory().company(company).filter(|found| found.company.active);
         let row = organization.as_ref().and_then(|organization| organization.channels.get(&channel));
@@ -74,7 +74,7 @@ impl FromRequest for Webchat {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        // Only the guard sets it, so a route without the guard cannot be served by accident.
+        // Only the guard sets this extension, so a route without the guard cannot be served by accident.
         ready(request.extensions().get::<Self>().cloned().ok_or_else(ApiError::not_found))
     }
 }
@@ -122,7 +122,8 @@ pub async fn admit<B: MessageBody + 'static>(
         Err(error) => Some(error.error_response()),
     };
     let mut response = match early_response {
-        // Changes of a visitor are recorded as theirs; an agent needs the company's own token.
+        // A visitor's changes are recorded as their contact's. Agents' paths check a company's token later, and record
+        // its changes instead.
         None => acting(By::ITS_CONTACT, next.call(request)).await?.map_into_left_body(),
         Some(answer) => request.into_response(answer).map_into_right_body(),
     };

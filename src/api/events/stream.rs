@@ -50,15 +50,15 @@ const SHARED_EVENTS_MAX: usize = 256;
 /// Maximum size of these events per company, in bytes.
 const SHARED_BYTES_MAX: usize = 1 << 20;
 
-/// Base URLs of files for which the streams of a company share events, at most: without `--public-url` each client chooses its
-/// own. Further streams read for themselves.
+/// Maximum base URLs of files for which the streams of a company share events: without `--public-url` each client
+/// chooses its own. Streams with further base URLs read on their own.
 const SITES_MAX: usize = 4;
 
 /// Maximum number of streams and waiting requests of one company: some for its own services, and one per agent's
 /// screen. Each stream costs a batch of memory and a connection, and each event is sent to every stream.
 pub const READERS_PER_COMPANY_MAX: usize = 200;
 
-/// `Retry-After` in seconds when there are too many: about as long as a request waits.
+/// `Retry-After` in seconds when a company has too many readers: about as long as a request waits.
 const RETRY_AFTER_S: u64 = 30;
 
 /// The header with the last id a browser has read.
@@ -201,7 +201,7 @@ struct StreamState {
     /// When a comment must be sent at the latest.
     comment_at: Instant,
     has_started: bool,
-    /// Whether it is known that the log does not end before `after`.
+    /// Whether it was checked that the log does not end before `after`.
     is_within_log: bool,
     _permit: KeyedPermit<CompanyId>,
 }
@@ -303,7 +303,7 @@ impl StreamState {
             if self.app.is_stopping() {
                 return None;
             }
-            // Later changes are notified.
+            // Changes from here on wake the stream. The caller is checked in any case, so only the version is needed.
             self.changes.mark_unchanged();
             self.caller.may_be_affected(&mut self.seen_version, directory);
             let Ok(valid_for) = self.caller.revalidate("GET", "events", directory, db).await else { return None };
@@ -350,7 +350,7 @@ impl StreamState {
         let _presence = self.app.engine.enter(company).await?;
         let version = self.news.version();
         if !self.is_within_log {
-            // It may, if it was restored from a backup: then the stream begins at the end.
+            // A log restored from a backup may end before `after`: then the stream begins at its end.
             self.after.id = self.after.id.min(events::last_id(self.app.db(company), company).await?);
             self.is_within_log = true;
         }
@@ -422,6 +422,7 @@ impl EventWindow {
 
     /// Reads newer events, unless another stream has done so already.
     async fn refresh(&mut self, stream: &StreamState, version: u64) -> ApiResult<()> {
+        // Version 0: nothing was read yet.
         let Some(next) =
             self.next.filter(|next| self.version < version || next.id < stream.after.id || self.version == 0)
         else {

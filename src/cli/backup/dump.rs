@@ -29,7 +29,7 @@ const EXTENSIONS: [&str; 3] = ["unaccent", "pg_trgm", "btree_gin"];
 /// The schema that every database has.
 pub const PUBLIC: &str = "public";
 
-/// In what a program reports, if PostgreSQL denies access.
+/// What a program's messages contain if PostgreSQL denies access.
 const DENIED: &str = "permission denied";
 
 /// Why a program did not write or read the tables.
@@ -52,7 +52,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// The same database as these options, which were parsed from `url` if there is one.
+    /// A connection to the database of these options, which were parsed from `url` if there is one.
     pub fn new(options: &PgConnectOptions, url: Option<&str>) -> Self {
         let host = match options.get_socket() {
             Some(socket) => socket.display().to_string(),
@@ -98,7 +98,7 @@ fn ssl_mode(mode: PgSslMode) -> &'static str {
     }
 }
 
-/// What options do not reveal: the password and the files of TLS.
+/// What [`PgConnectOptions`] does not reveal: the password, the files of TLS and the session's options.
 fn of_url(url: &Url) -> Vec<(&'static str, String)> {
     let decode = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
     let mut variables: Vec<_> = url.password().map(|password| ("PGPASSWORD", decode(password))).into_iter().collect();
@@ -148,8 +148,8 @@ pub fn write(
     }
 }
 
-/// Writes the tables of a backup into an empty database, completely or not at all. The database has the schema already, and
-/// perhaps these extensions: a role without rights on the database can restore as well.
+/// Writes the tables of a backup into an empty database, completely or not at all. The database has the schema and
+/// these extensions already; they are left out, because a role without rights on the database could not create them.
 pub fn restore(
     program: &Program,
     connection: &Connection,

@@ -64,7 +64,7 @@ impl<'a> FieldValue<'a> {
         Some(text)
     }
 
-    /// The same for an optional text.
+    /// Checks an optional text like a required one.
     pub(super) fn optional_text(&self, characters_max: usize, errors: &mut Errors) {
         if self.is_present() {
             self.text(characters_max, errors);
@@ -109,7 +109,7 @@ impl<'a> FieldValue<'a> {
         fields
     }
 
-    /// The same with a required number of items.
+    /// The objects of a required list that must have this number of items.
     pub(super) fn objects_within(&self, count: RangeInclusive<usize>, noun: &str, errors: &mut Errors) -> Vec<Self> {
         let length = self.value.and_then(Value::as_array).map(Vec::len);
         if length.is_some_and(|length| !count.contains(&length)) {

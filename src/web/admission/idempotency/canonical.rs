@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-/// Levels of a body that are parsed, each time with all that is below it: more than any field has. Deeper values are equal if
-/// their bytes are.
+/// Levels of a body that are parsed: more than any field has. Each is parsed with everything below it, so the cost
+/// grows with their number. Deeper values are equal if their bytes are.
 const DEPTH_MAX: usize = 16;
 
 /// Feeds a canonical form of a body to `emit`. Invalid JSON, values that are deeper than any field, and objects with a key
