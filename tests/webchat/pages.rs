@@ -8,7 +8,7 @@ use crate::support::service::refresh;
 use crate::support::{Reply, TestApp, keys};
 use crate::visitor::{Browser, Session};
 
-/// Bytes of a page that ends by them, with what is around its rows.
+/// Maximum size of a page that is limited in bytes, with the JSON around its rows.
 const PAGE_BYTES_MAX: usize = (1 << 20) + 1024;
 
 /// Messages, 1.7 MiB in all.
@@ -23,8 +23,8 @@ async fn conversation(browser: &Browser) -> (Session, Vec<Value>) {
     (session, ids)
 }
 
-/// Reads on by `after`; answers the ids, and the number of pages.
-async fn read_on(read: impl AsyncFn(&str) -> Reply) -> (Vec<Value>, usize) {
+/// Reads all pages by `after`; returns the ids and the number of pages.
+async fn read_all_pages(read: impl AsyncFn(&str) -> Reply) -> (Vec<Value>, usize) {
     let (mut ids, mut pages, mut last) = (Vec::<Value>::new(), 0, json!(0));
     loop {
         let reply = read(&format!("after={last}")).await;
@@ -40,18 +40,19 @@ async fn read_on(read: impl AsyncFn(&str) -> Reply) -> (Vec<Value>, usize) {
 }
 
 #[actix_web::test]
-async fn who_goes_on_by_after_gets_pages_that_end_by_their_bytes_and_misses_nothing() {
+async fn pages_by_after_are_limited_in_bytes_and_omit_no_message() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let (session, said) = conversation(&browser).await;
     let path = format!("/webchat/sessions/{}/messages", session.id);
-    let of_visitor = read_on(async |query: &str| browser.get(&session, &format!("/messages?{query}")).await).await;
-    let of_company = read_on(async |query: &str| app.api.get(&format!("{path}?{query}")).await).await;
+    let of_visitor =
+        read_all_pages(async |query: &str| browser.get(&session, &format!("/messages?{query}")).await).await;
+    let of_company = read_all_pages(async |query: &str| app.api.get(&format!("{path}?{query}")).await).await;
     for (ids, pages) in [of_visitor, of_company] {
         assert_eq!(ids, said);
         assert_eq!(pages, 2);
     }
-    // The next page by number begins where its number says, so none is shorter.
+    // A page by number must have its number of rows, because the next one begins after them.
     let count = |reply: &Reply| reply.data(200).as_array().map_or(0, Vec::len);
     for query in ["", "?page=1", "?page=1&after=0", "?after=0&order=desc"] {
         assert_eq!(count(&browser.get(&session, &format!("/messages{query}")).await), MESSAGES, "{query}");
@@ -61,7 +62,7 @@ async fn who_goes_on_by_after_gets_pages_that_end_by_their_bytes_and_misses_noth
 }
 
 #[actix_web::test]
-async fn a_socket_is_caught_up_with_more_than_it_is_read_at_a_time() {
+async fn a_new_socket_gets_more_messages_than_are_read_at_once() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let (session, said) = conversation(&browser).await;
@@ -73,7 +74,7 @@ async fn a_socket_is_caught_up_with_more_than_it_is_read_at_a_time() {
 }
 
 #[actix_web::test]
-async fn what_a_visitor_brings_loses_control_characters_and_a_callers_text_is_refused() {
+async fn control_characters_of_a_visitor_are_removed_and_those_of_a_caller_refused() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open_unknown(json!({"name": "A\u{2}na\u{b}"})).await;
@@ -82,7 +83,7 @@ async fn what_a_visitor_brings_loses_control_characters_and_a_callers_text_is_re
     let shown = app.api.get(&format!("/webchat/sessions/{}", session.id)).await;
     assert_eq!(shown.data(200)["contact"]["name"], "Ana");
     let nothing = browser.post(&session, "/messages", json!({"body": "\u{1}\u{2}"})).await;
-    assert_eq!(nothing.invalid_fields(), ["body"], "nothing is left of it");
+    assert_eq!(nothing.invalid_fields(), ["body"], "a text of control characters is empty");
     let path = format!("/webchat/sessions/{}/messages", session.id);
     for bad in ["a\u{1}b", "\u{b}", "x\u{1f}"] {
         assert_eq!(app.api.post(&path, json!({"body": bad})).await.invalid_fields(), ["body"], "{bad:?}");
@@ -107,7 +108,7 @@ async fn a_socket_ends_when_its_page_is_not_admitted_any_more() {
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let mut socket = browser.socket(&session).await;
-    // Another change is none of the page's.
+    // A change that does not concern the page does not end its socket.
     changed(&app, |settings| settings.allowed_origins.push("https://other.example".to_owned())).await;
     refresh(&app.api, &app.company).await;
     let said = browser.say(&session, "still here").await;

@@ -25,7 +25,7 @@ fn attempts(end: &str) -> String {
 }
 
 #[actix_web::test]
-async fn what_waits_and_how_attempts_ended_is_shown() {
+async fn waiting_messages_and_ends_of_attempts_are_shown() {
     let sending = hotline_actors::channels::SendingOptions { memory_messages_max: 4, ..fast() };
     let office = Office::open_watched(sending, ProviderOptions::default()).await;
     let channel = office.phone("1401").await;
@@ -37,7 +37,7 @@ async fn what_waits_and_how_attempts_ended_is_shown() {
         assert_eq!(seen.value(&attempts(end)), 0.0, "{end}");
     }
 
-    // One message is refused for good, one for now, one recipient and one channel are too fast; then all is well.
+    // One message is refused, one is retried, a recipient and a channel are paced; then all messages are accepted.
     let answers = [
         Answer::refuse(400, 131_026, "Message undeliverable"),
         Answer::status(503),
@@ -49,7 +49,7 @@ async fn what_waits_and_how_attempts_ended_is_shown() {
         office.text(channel, &number(recipient), "hello").await;
     }
     office.provider.accepts("1401", 2).await;
-    eventually("all is noted", || async {
+    eventually("all outcomes are recorded", || async {
         let seen = figures(&office).await;
         seen.value(&attempts("taken")) == 2.0 && seen.value(&messages("noting")) == 0.0
     })
@@ -82,7 +82,7 @@ async fn what_waits_and_how_attempts_ended_is_shown() {
     .await;
     assert!(figures(&office).await.value(&attempts("token_refused")) >= 1.0);
 
-    // And goes on.
+    // Once its token is renewed, the channel sends again.
     office.provider.always("1401", Answer::Accept);
     let renew = "update channels set status = 'connected', updated_at = clock_timestamp() where id = $1";
     sql(&office.app, renew, channel.0).await;

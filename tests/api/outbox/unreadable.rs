@@ -1,4 +1,4 @@
-//! What is stored of a message may be nothing the service can read: it fails, and holds up no other.
+//! A stored message that the service cannot read fails, and blocks no other.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -8,7 +8,7 @@ use serde_json::Number;
 use super::*;
 use crate::steps::restarted;
 
-/// Sets a channel's status, once the service knows it.
+/// Sets a channel's status, and waits until the service has it.
 async fn set_status(app: &TestApp, channel: ChannelId, status: &'static str) {
     sqlx::query("update channels set status = $2, updated_at = now() where id = $1")
         .bind(channel)
@@ -20,37 +20,37 @@ async fn set_status(app: &TestApp, channel: ChannelId, status: &'static str) {
 }
 
 #[actix_web::test]
-async fn a_message_that_cannot_be_read_fails_and_those_behind_it_go_out() {
+async fn a_message_that_cannot_be_read_fails_and_later_ones_are_sent() {
     let office = Office::open().await;
     let phone = office.phone("1901").await;
     set_status(&office.app, phone, "disconnected").await;
     let question = json!({"type": "button", "body": {"text": "Sure?"}});
     let interactive =
         json!({"channelId": phone, "number": number(1), "type": "interactive", "interactive": question.clone()});
-    let poisoned = office.send(interactive.clone()).await;
-    let behind =
-        [office.text(phone, &number(1), "same contact").await, office.text(phone, &number(2), "another").await];
-    let followed = office
+    let unreadable = office.send(interactive.clone()).await;
+    let later = [office.text(phone, &number(1), "same contact").await, office.text(phone, &number(2), "another").await];
+    let closing = office
         .send(
             json!({"channelId": phone, "number": number(3), "type": "text", "body": "and close", "closeTicket": true}),
         )
         .await;
     let unknown = office.text(phone, &number(4), "of another release").await;
-    let waiting = office.job(&poisoned).await["waitingFor"].clone();
-    assert_eq!(waiting["code"], "channel_disconnected", "a send over a channel that does not work is taken");
+    let waiting = office.job(&unreadable).await["waitingFor"].clone();
+    assert_eq!(waiting["code"], "channel_disconnected", "a send over a disconnected channel is accepted");
 
-    // The lists wait until the tables hold them all.
+    // A list waits until the tables have all messages.
     assert_eq!(office.app.api.get("/messages").await.data(200).as_array().map(Vec::len), Some(5));
     let db = office.app.db.clone();
+    // PostgreSQL writes this number out in 309 digits, which parse as infinity.
     let id = async |job: &str| office.job(job).await["messageId"].as_i64().expect("an id");
     for (statement, id) in [
         (
             "update messages set interactive = jsonb_build_object('a', 1.7976931348623157e308) where id = $1",
-            id(&poisoned).await,
+            id(&unreadable).await,
         ),
         (
             "update messages set after_send = jsonb_build_object('a', 1.7976931348623157e308) where id = $1",
-            id(&followed).await,
+            id(&closing).await,
         ),
         ("update messages set type = 'hologram' where id = $1", id(&unknown).await),
     ] {
@@ -64,11 +64,11 @@ async fn a_message_that_cannot_be_read_fails_and_those_behind_it_go_out() {
     assert_eq!(listed[0]["interactive"], Value::Null);
 
     set_status(&office.app, phone, "connected").await;
-    for job in &behind {
+    for job in &later {
         let sent = office.wait_for_status(job, "sent").await;
         assert_eq!(sent["error"], Value::Null);
     }
-    for job in [&poisoned, &followed] {
+    for job in [&unreadable, &closing] {
         let failed = office.wait_for_status(job, "failed").await;
         assert_eq!(failed["error"]["code"], "ERR_UNREADABLE");
         assert_eq!(office.job(job).await["waitingFor"], Value::Null);
@@ -82,7 +82,7 @@ async fn a_message_that_cannot_be_read_fails_and_those_behind_it_go_out() {
     office.close().await;
 }
 
-/// Numbers as callers may write them: of any size, whole and broken.
+/// Numbers as callers may write them: of any size, with and without a fraction.
 fn numbers() -> impl Strategy<Value = Value> {
     let float = |number: f64| Number::from_f64(number).map_or(Value::Null, Value::Number);
     prop_oneof![
@@ -119,7 +119,7 @@ fn documents() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The same to the last place but one of a number.
+/// Whether two values are equal, except for rounding of numbers.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {
@@ -138,14 +138,14 @@ fn is_same(one: &Value, other: &Value) -> bool {
 }
 
 #[actix_web::test]
-async fn whatever_object_is_taken_is_listed_and_sent_and_any_other_is_named() {
+async fn an_accepted_object_is_listed_and_sent_and_a_refused_one_names_its_field() {
     const CASES: usize = 150;
     let office = Office::open().await;
     let phone = office.phone("1902").await;
-    // What waits is read back from the tables by the next start.
+    // The next start reads waiting messages from the tables.
     set_status(&office.app, phone, "disconnected").await;
     let mut runner = TestRunner::deterministic();
-    let mut taken = Vec::new();
+    let mut accepted = Vec::new();
     for case in 0..CASES {
         let inner = documents().new_tree(&mut runner).expect("a document").current();
         // Some are too deep.
@@ -156,22 +156,22 @@ async fn whatever_object_is_taken_is_listed_and_sent_and_any_other_is_named() {
         });
         let reply = office.app.api.post("/messages", body.clone()).await;
         match reply.status.as_u16() {
-            202 => taken.push(interactive),
-            // Deeper than any JSON is read.
+            202 => accepted.push(interactive),
+            // Too deep to be parsed.
             400 => assert!(depth > 100, "{}", reply.body),
             _ => assert_eq!(reply.invalid_fields(), ["interactive"], "{body}"),
         }
     }
-    assert!(taken.len() > CASES / 2, "hardly anything was taken: {}", taken.len());
+    assert!(accepted.len() > CASES / 2, "too few were accepted: {}", accepted.len());
     let Office { app, provider } = office;
     let office = Office { app: restarted(app).await, provider };
     let listed = office.app.api.all("/messages").await;
-    assert_eq!(listed.len(), taken.len());
-    for (message, interactive) in listed.iter().zip(&taken) {
+    assert_eq!(listed.len(), accepted.len());
+    for (message, interactive) in listed.iter().zip(&accepted) {
         assert!(is_same(&message["interactive"], interactive), "{} is not {interactive}", message["interactive"]);
     }
     set_status(&office.app, phone, "connected").await;
     office.wait_until_all_sent().await;
-    assert_eq!(office.provider.accepted_count("1902"), taken.len());
+    assert_eq!(office.provider.accepted_count("1902"), accepted.len());
     office.close().await;
 }

@@ -18,7 +18,7 @@ use crate::steps::id;
 use crate::support::service::TestOptions;
 use crate::support::{Api, Company, Receiver, TestApp, eventually};
 
-/// Retries after fractions of a second.
+/// Options with these pauses between retries.
 fn quick(pauses_ms: &[u64]) -> TestOptions {
     let defaults = TestOptions::default();
     let pauses = pauses_ms.iter().copied().map(Duration::from_millis).collect();
@@ -27,7 +27,7 @@ fn quick(pauses_ms: &[u64]) -> TestOptions {
     TestOptions { webhooks, ..defaults }
 }
 
-/// An answer is waited for so long.
+/// Options with this maximum time for a response.
 fn waiting_for(response_time_max: Duration, options: TestOptions) -> TestOptions {
     TestOptions { webhooks: WebhookOptions { response_time_max, ..options.webhooks.clone() }, ..options }
 }
@@ -40,7 +40,7 @@ async fn hook(api: &Api, url: &str, types: &[&str]) -> i64 {
     id(api.post("/webhooks", json!({"url": url, "types": types})).await.data(201))
 }
 
-/// A webhook for tickets and messages at a receiver, and the receiver.
+/// A webhook for these types of events at a receiver, and the receiver.
 async fn told(app: &TestApp, types: &[&str]) -> (i64, Receiver) {
     let receiver = Receiver::start().await;
     let webhook = hook(&app.api, &receiver.url(), types).await;
@@ -55,21 +55,21 @@ async fn deliveries(api: &Api, webhook: i64, status: &str) -> Vec<Value> {
     api.all(&format!("/webhooks/{webhook}/deliveries?status={status}")).await
 }
 
-/// The deliveries of a webhook in a state, once there are so many.
+/// The deliveries of a webhook with a status, once there are `count` of them.
 async fn come_to(api: &Api, webhook: i64, status: &str, count: usize) -> Vec<Value> {
     eventually(&format!("{count} are {status}"), || async { deliveries(api, webhook, status).await.len() == count })
         .await;
     deliveries(api, webhook, status).await
 }
 
-/// A ticket of a contact of its own: one event.
+/// Opens a ticket of a new contact: one event.
 async fn open(api: &Api, company: &Company, number: u64) {
     let contact = json!({"name": format!("Contact {number}"), "number": format!("55119{number:08}")});
     let contact = id(api.post("/contacts", contact).await.data(201));
     api.post("/tickets", json!({"contactId": contact, "channelId": company.phone})).await.data(201);
 }
 
-/// A note in a ticket: one event of it.
+/// Adds a note to a ticket: one event.
 async fn note(api: &Api, ticket: i64, text: &str) {
     api.post(&format!("/tickets/{ticket}/notes"), json!({"body": text})).await.data(201);
 }
