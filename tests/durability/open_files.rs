@@ -1,4 +1,4 @@
-//! More connections than the system lends descriptors for: nobody's change is lost, and the process goes on.
+//! With more connections than file descriptors, no acknowledged change is lost, and the process continues.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -16,19 +16,19 @@ use crate::support::{Api, Company, eventually};
 /// Descriptors the process may have, and connections that are opened to it.
 const DESCRIPTORS: u64 = 512;
 const CONNECTIONS: usize = 2500;
-/// Of one address: some get in from each, so that it is all of them that fill the service.
+/// Connections from one address, so that many addresses together use up the descriptors.
 const OF_ADDRESS: usize = 250;
 const OPENING_TIME_MAX: Duration = Duration::from_millis(500);
 
 /// Messages of four KiB: many segments of 64 KiB.
 const MESSAGES: usize = 150;
 
-/// Nobody, who asks for nothing.
+/// A connection without a request; `None` if it could not be opened.
 async fn idle(number: usize, to: SocketAddr) -> Option<TcpStream> {
     let socket = TcpSocket::new_v4().expect("a socket");
     let from = format!("127.0.1.{}:0", number / OF_ADDRESS + 1);
     socket.bind(from.parse().expect("an address")).expect("bound");
-    // Behind a full backlog one waits.
+    // While the backlog is full, a new connection waits.
     timeout(OPENING_TIME_MAX, socket.connect(to)).await.ok()?.ok()
 }
 
@@ -43,15 +43,15 @@ async fn with_more_connections_than_descriptors_every_answered_change_is_kept() 
     limited.args(["-c", &format!("ulimit -n {DESCRIPTORS}; exec \"$@\""), "sh", env!("CARGO_BIN_EXE_hotline")]);
     limited.args(SERVE).args(["--journal-segment-size", "64KiB", "--data-dir"]).arg(folder.path());
     let served = Process::start(folder.path(), &mut limited).expect("it starts");
-    // A connection that is kept: others may have to wait for theirs.
+    // This client keeps its connection: a new one may have to wait.
     let api = Api::new(served.address, &company.key);
-    eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
+    eventually("the company is known", || async { api.get("/channels").await.status == 200 }).await;
 
     let mut crowd = Vec::new();
     let mut sent = 0;
     for number in 0..CONNECTIONS {
         if number > crowd.len() + 20 {
-            break; // Not even the backlog takes more.
+            break; // The backlog is full too.
         }
         crowd.extend(idle(number, served.address).await);
         if number % (CONNECTIONS / MESSAGES) == 0 {
@@ -61,7 +61,7 @@ async fn with_more_connections_than_descriptors_every_answered_change_is_kept() 
             sent += 1;
         }
     }
-    assert!(crowd.len() > DESCRIPTORS as usize, "only {} connections were had", crowd.len());
+    assert!(crowd.len() > DESCRIPTORS as usize, "only {} connections were opened", crowd.len());
     let open = std::fs::read_dir(format!("/proc/{}/fd", served.pid())).expect("descriptors").count();
     assert!(open < DESCRIPTORS as usize, "{open} of {DESCRIPTORS} descriptors are in use");
     for _ in 0..MESSAGES {
@@ -72,9 +72,9 @@ async fn with_more_connections_than_descriptors_every_answered_change_is_kept() 
     }
     assert!(!served.log().contains("Too many open files"), "{}", served.log());
     drop(crowd);
-    // Somebody new is served again.
+    // New clients are served again.
     let newcomer = Api::new(served.address, &company.key);
-    eventually("somebody new is served", || async {
+    eventually("a new client is served", || async {
         timeout(Duration::from_secs(1), newcomer.get("/channels")).await.is_ok_and(|reply| reply.status == 200)
     })
     .await;
@@ -82,6 +82,6 @@ async fn with_more_connections_than_descriptors_every_answered_change_is_kept() 
     let served = Process::serve(folder.path());
     let api = Api::new(served.address, &company.key);
     let stored = api.all("/messages").await;
-    assert_eq!(stored.len(), sent, "what was answered is not there");
+    assert_eq!(stored.len(), sent, "an acknowledged message is missing");
     served.kill();
 }

@@ -1,4 +1,4 @@
-//! A service as a process, on a database that is stopped apart from it: either may go at any time.
+//! A service as a process, with a database of the test: either can be stopped at any time.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::support::database::url;
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company};
 
-/// Both, with one company.
+/// A service and its database, with one company.
 pub struct Scene {
     folder: tempfile::TempDir,
     cluster: Option<Cluster>,
@@ -20,7 +20,7 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// Begins with what `prepare` puts into the database, and with a service of these options.
+    /// Starts the database, lets `prepare` fill it, and starts the service with these options.
     pub async fn open<T>(
         options: &'static [&'static str],
         prepare: impl AsyncFnOnce(&PgPool, &Company, &Path) -> T,
@@ -58,7 +58,7 @@ impl Scene {
         Api::new(self.process().address, &self.company.key)
     }
 
-    /// Its database, beside the service.
+    /// The service's database, by connections of the test.
     pub fn database(&self) -> PgPool {
         hotline_persistence::pool::connect(self.cluster.as_ref().expect("it runs").connect_options())
     }
@@ -72,7 +72,7 @@ impl Scene {
         self.cluster = Some(Cluster::start(options).await.expect("PostgreSQL is back"));
     }
 
-    /// Ends both; the service writes everything before, and nothing was set aside.
+    /// Stops both. The service must have written everything, and no row may have been rejected.
     pub async fn close(mut self) {
         let mut process = self.process.take().expect("it runs");
         process.terminate();

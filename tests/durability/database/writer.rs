@@ -23,25 +23,25 @@ const NOTICED_TIME_MAX: Duration = Duration::from_secs(30);
 /// How long after the end of a process the next one may take to serve.
 const REPLACED_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// When the connections are forgotten.
+/// When the network stops carrying the connections, without notice to either side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Moment {
     Any,
-    /// PostgreSQL waits for rows, so the session is active and not idle.
+    /// While PostgreSQL waits for the rows of a copy, so the session is active and not idle.
     WithinCopy,
 }
 
 #[actix_web::test]
 async fn a_writer_whose_connections_are_forgotten_is_back_in_30_s_and_nothing_is_lost() {
-    forget_while_they_talk(Moment::Any).await;
+    forget_connections_under_load(Moment::Any).await;
 }
 
 #[actix_web::test]
 async fn a_writer_whose_connection_is_forgotten_within_a_copy_is_back_in_30_s_and_nothing_is_lost() {
-    forget_while_they_talk(Moment::WithinCopy).await;
+    forget_connections_under_load(Moment::WithinCopy).await;
 }
 
-async fn forget_while_they_talk(moment: Moment) {
+async fn forget_connections_under_load(moment: Moment) {
     let (folder, database) = (data_folder(), TestDatabase::migrated().await);
     let link = Link::to(&database.options);
     let company = Company::create(&database.db, "Acme").await;
@@ -56,7 +56,10 @@ async fn forget_while_they_talk(moment: Moment) {
     let talk = conversations.iter_mut().map(|conversation| conversation.run(&api, &company, progress.clone()));
     let log = service.app.engine.store().log.clone();
     let forgetting = async {
-        eventually("they talk", || async { progress.answered.load(Ordering::Acquire) > CONVERSATIONS * 10 }).await;
+        eventually("the conversations run", || async {
+            progress.answered.load(Ordering::Acquire) > CONVERSATIONS * 10
+        })
+        .await;
         match moment {
             Moment::Any => link.forget(),
             Moment::WithinCopy => link.forget_within("copy messages"),
@@ -70,7 +73,7 @@ async fn forget_while_they_talk(moment: Moment) {
         };
         eventually("the writer is back", || std::future::ready(is_back())).await;
         let took = forgotten_at.elapsed();
-        // In any other moment the writer may be back before that is certain.
+        // At any other moment the writer may be back before the outage is reported.
         assert!(was_reported || moment == Moment::Any, "no `database does not respond` in {took:?}");
         eventually("lists are served again", || async { api.get("/tickets").await.status == 200 }).await;
         progress.must_end.store(true, Ordering::Release);

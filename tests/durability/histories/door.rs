@@ -1,4 +1,4 @@
-//! The provider and the company at the doors of a service that may be killed: each repeats what was not answered.
+//! The calls of a provider and a company to a service that may be killed: each repeats a call until it is answered.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -19,10 +19,10 @@ use crate::support::{Api, Company, Reply, eventually};
 
 const SECRET: &str = "app secret";
 
-/// Merges at once.
+/// Maximum concurrent merges.
 const MERGES_AT_ONCE: usize = 8;
 
-/// The doors to a company with one phone channel, which only receives.
+/// The caller of one company with one phone channel, which only receives.
 pub struct Door {
     api: RefCell<Api>,
     hook: String,
@@ -33,11 +33,11 @@ pub struct Door {
 }
 
 impl Door {
-    /// Opens one, to a new company.
+    /// Creates a company, and its caller.
     pub async fn open(api: Api, db: &PgPool, keys: &Keyring) -> Self {
         let company = Company::create(db, "Acme").await;
         let api = api.with_key(&company.key);
-        eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
+        eventually("the company is known", || async { api.get("/channels").await.status == 200 }).await;
         let phone = Phone { id: "106540352242922".to_owned(), number: "15550783881".to_owned() };
         let settings = ChannelSettings {
             phone_number_id: Some(phone.id.clone()),
@@ -52,7 +52,7 @@ impl Door {
         Self { api: RefCell::new(api), hook, phone, answered: Cell::new(0), company }
     }
 
-    /// The service is another process now.
+    /// Sends further calls to another process of the service.
     pub fn move_to(&self, api: &Api) {
         self.api.replace(api.with_key(&self.company.key));
     }
@@ -65,7 +65,7 @@ impl Door {
         self.answered.get()
     }
 
-    /// A whole history, wave by wave.
+    /// Makes the calls of a whole history, wave by wave.
     pub async fn live(&self, history: &History) {
         for wave in &history.waves {
             join_all(wave.iter().map(|step| self.step(history, *step))).await;
@@ -79,7 +79,7 @@ impl Door {
         }
     }
 
-    /// The provider calls until it is answered.
+    /// Repeats a call of the provider until it is answered.
     async fn call(&self, body: &Value, seed: u64) {
         let bytes = body.to_string();
         let signature = signature(SECRET, bytes.as_bytes());
@@ -93,12 +93,12 @@ impl Door {
         self.answered.set(self.answered.get() + 1);
     }
 
-    /// The answer to a request that is repeated until there is one: the service may be gone, or busy.
+    /// The answer to a request, repeated until there is one: the service may be down or busy.
     async fn answer(&self, request: impl Fn(&Api) -> RequestBuilder) -> Reply {
         let answer = RefCell::new(None);
-        eventually("it is answered", || async {
-            let asked = request(&self.api());
-            let reply = Reply::try_of(asked).await.filter(|reply| reply.status != 503);
+        eventually("the request is answered", || async {
+            let attempt = request(&self.api());
+            let reply = Reply::try_of(attempt).await.filter(|reply| reply.status != 503);
             let is_answered = reply.is_some();
             answer.replace(reply);
             is_answered
@@ -107,7 +107,7 @@ impl Door {
         answer.into_inner().expect("an answer")
     }
 
-    /// Takes the suggestions to merge the contacts that somebody's numbers find.
+    /// Merges suggested pairs of the contacts that the person's numbers find.
     async fn merge_known(&self, history: &History) {
         let numbers = history.steps.iter().flat_map(Act::linked).filter(|key| matches!(key, Key::Number(_)));
         for number in numbers.collect::<BTreeSet<_>>() {
@@ -120,7 +120,7 @@ impl Door {
         }
     }
 
-    /// Takes all suggestions, until there are none.
+    /// Merges all suggested pairs, until none is left.
     pub async fn merge_all(&self) {
         loop {
             let suggested = suggested(&self.api().all("/contacts").await);
@@ -132,12 +132,12 @@ impl Door {
         }
     }
 
-    /// Merges two contacts; which of them stays makes no difference, so it is now the older and now the newer.
+    /// Merges two contacts. Either may stay, so it is the older one of some pairs and the newer one of others.
     async fn merge(&self, one: i64, other: i64) {
         let (into, from) = if (one + other) % 2 == 0 { (one, other) } else { (other, one) };
         let (path, body) = (format!("/contacts/{into}/merge"), json!({"fromContactId": from}));
         let reply = self.answer(|api| api.request(Method::POST, &path).json(&body)).await;
-        // Not there any more: it was merged before, perhaps by this call, whose answer was lost.
+        // 404: the contact was merged before, perhaps by this call, whose answer was lost.
         if reply.status != 404 {
             reply.data(200);
         }

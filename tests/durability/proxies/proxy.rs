@@ -31,7 +31,7 @@ impl Kind {
         }
     }
 
-    /// Debian's nginx is in a folder of root's.
+    /// Debian's nginx is in a folder that only root has in its `PATH`.
     fn path() -> String {
         format!("{}:/usr/sbin", std::env::var("PATH").unwrap_or_default())
     }
@@ -57,24 +57,24 @@ pub struct Proxy {
     folder: TempDir,
 }
 
-/// How long an answer is waited for.
+/// Maximum time until an answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 
 fn shipped(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging").join(path)
 }
 
-/// The text with one thing replaced that is in it.
+/// The text with `from` replaced, which it must contain.
 fn replaced(text: &str, from: &str, to: &str) -> String {
     assert!(text.contains(from), "the configuration has no {from}");
     text.replace(from, to)
 }
 
 impl Proxy {
-    /// Starts it in front of this service.
+    /// Starts a proxy in front of this service.
     pub async fn start(kind: Kind, upstream: SocketAddr) -> Self {
         let folder = empty_folder();
-        // The name `localhost` is that of 127.0.0.1, so ports of other addresses do not do.
+        // `localhost` is 127.0.0.1, so the ports must be free at that address.
         let [http, https] = [(); 2].map(|()| SocketAddr::from(([127, 0, 0, 1], free_port())));
         let (mut command, trusted) = match kind {
             Kind::Nginx => nginx(folder.path(), upstream, http, https),
@@ -96,7 +96,7 @@ impl Proxy {
     }
 
     /// A client that trusts the proxy's certificate alone, and speaks HTTP/1.1.
-    #[allow(clippy::disallowed_methods)] // What it trusts is not the system's.
+    #[allow(clippy::disallowed_methods)] // It trusts only the proxy's certificate.
     fn client(&self, from: Option<IpAddr>) -> Client {
         hotline::tls::install();
         let mut roots = RootCertStore::empty();
@@ -108,18 +108,18 @@ impl Proxy {
         client.local_address(from).timeout(patience(ANSWER_TIME_MAX)).build().expect("a client")
     }
 
-    /// The API through it.
+    /// The API through the proxy.
     pub fn api(&self, key: &str) -> Api {
         assert!(key.starts_with(KEY_PREFIX), "no token");
         Api::through(self.client(None), &self.base, key)
     }
 
-    /// The same, from another address of this machine.
+    /// The API through the proxy, called from another address of this machine.
     pub fn api_from(&self, address: &str, key: &str) -> Api {
         Api::through(self.client(Some(address.parse().expect("an address"))), &self.base, key)
     }
 
-    /// Where it sends who calls over http.
+    /// The address to which the proxy redirects a request over http.
     pub async fn redirected(&self) -> String {
         let url = format!("http://localhost:{}/docs/?a=b", self.http.port());
         let response = self.client(None).get(url).send().await.expect("a response");
@@ -134,7 +134,7 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        // A test that fails leaves nothing running; nginx ends its workers on a signal only.
+        // Runs after a failed test too. On SIGTERM, unlike SIGKILL, nginx ends its workers.
         let pid = nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).expect("a process"));
         let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM);
         let _ = self.child.wait();
@@ -142,13 +142,14 @@ impl Drop for Proxy {
 }
 
 fn free_port() -> u16 {
-    // Asked of the system at the address that is listened to; another process would have to take it within the moment.
+    // The system chooses it at the address that the proxy listens on. Another process could take it only in the short
+    // time until then.
     let _own = free_address();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("an address").port()
 }
 
-/// A certificate of `localhost`, which signs itself.
+/// A self-signed certificate of `localhost`.
 fn certificate(folder: &Path) -> PathBuf {
     let (certificate, key) = (folder.join("fullchain.pem"), folder.join("privkey.pem"));
     let made = Command::new("openssl")
@@ -183,7 +184,7 @@ fn nginx(folder: &Path, upstream: SocketAddr, http: SocketAddr, https: SocketAdd
         .iter()
         .map(|part| format!("{part}_temp_path {};\n", of(part)))
         .collect();
-    // As the worker of a package runs as another user, who may not enter this folder.
+    // Started by root, nginx would run its workers as another user, who may not enter this folder.
     let user = if nix::unistd::geteuid().is_root() { "user root;\n" } else { "" };
     let main = format!(
         "{user}daemon off;\nworker_processes 1;\npid {};\nerror_log stderr;\nevents {{}}\nhttp {{\naccess_log off;\n\
@@ -198,7 +199,7 @@ fn nginx(folder: &Path, upstream: SocketAddr, http: SocketAddr, https: SocketAdd
 }
 
 fn caddy(folder: &Path, upstream: SocketAddr, http: SocketAddr, https: SocketAddr) -> (Command, PathBuf) {
-    // Its own ports, and nothing of this machine's: what a package's main file leaves at the defaults.
+    // Settings that a package's main file leaves at the defaults: here the test's ports, and no change to the machine.
     let main = format!(
         "{{\n\thttp_port {}\n\thttps_port {}\n\tdefault_bind 127.0.0.1\n\tadmin off\n\tskip_install_trust\n}}\nimport {}\n",
         http.port(),
