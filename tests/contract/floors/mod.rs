@@ -208,7 +208,8 @@ fn root() -> PathBuf {
 /// The folders of the crates, and of the benchmarks that have several files.
 fn folders() -> Vec<String> {
     let benches = fs::read_dir(root().join("benches")).expect("the benchmarks").map(|entry| entry.expect("an entry"));
-    let benches = benches.filter(|entry| entry.path().is_dir());
+    // The peers have no Rust.
+    let benches = benches.filter(|entry| entry.path().is_dir() && entry.file_name() != "peers");
     let benches = benches.map(|entry| format!("benches/{}", entry.file_name().to_string_lossy()));
     CRATES.iter().map(|folder| (*folder).to_owned()).chain(benches).collect()
 }
