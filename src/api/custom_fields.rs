@@ -161,7 +161,7 @@ async fn visible_cards(db: &mut PgConnection, caller: &Caller) -> ApiResult<Visi
 
 /// The counts include only what the caller may see. Values they may not see prevent the change as well.
 fn refuse_used(state: &'static str, reason: &'static str, by: Vec<BlockingRecords>) -> ApiResult<()> {
-    if by.iter().all(|records| !records.are_any) {
+    if by.iter().all(|records| !records.exist) {
         return Ok(());
     }
     let counts = by.into_iter().map(|records| (records.noun, records.visible));

@@ -7,7 +7,7 @@ use hotline_persistence::{CompanyId, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::extractors::{Administrator, Installer};
+use super::extractors::{Administrator, InstallationAdmin};
 use crate::app::App;
 use crate::web::request::values::Search;
 use crate::web::{ApiResult, Filter, Page, Params, Query};
@@ -91,6 +91,10 @@ pub async fn list(administrator: Administrator, app: Data<App>, query: Query<Fil
 }
 
 /// `GET /installation/audit-log`.
-pub async fn list_installation(_: Installer, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<AuditEntry>> {
+pub async fn list_installation(
+    _: InstallationAdmin,
+    app: Data<App>,
+    query: Query<Filters>,
+) -> ApiResult<Page<AuditEntry>> {
     page(&app, INSTALLATION, query).await
 }

@@ -11,7 +11,7 @@ use hotline_persistence::{CompanyId, Database as _, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::extractors::{Administrator, CompanyMember, Installer};
+use super::extractors::{Administrator, CompanyMember, InstallationAdmin};
 use crate::api::directory::refresh_after;
 use crate::app::App;
 use crate::web::request::calendar::Zone;
@@ -155,7 +155,7 @@ impl Filter for Filters {
 }
 
 /// `GET /companies`.
-pub async fn list(_: Installer, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<Company>> {
+pub async fn list(_: InstallationAdmin, app: Data<App>, query: Query<Filters>) -> ApiResult<Page<Company>> {
     let rows = companies::list(&app.engine.store().housekeeping, &query.filter.0, query.page).await?;
     Ok(Page::of(query.page, rows, Company::from))
 }
@@ -200,7 +200,7 @@ impl Input for NewCompany {
 }
 
 /// `POST /companies`: with the default profiles of every company.
-pub async fn create(_: Installer, app: Data<App>, body: Body<NewCompany>) -> ApiResult<Created<Company>> {
+pub async fn create(_: InstallationAdmin, app: Data<App>, body: Body<NewCompany>) -> ApiResult<Created<Company>> {
     let NewCompany(name, changes) = body.0;
     let mut transaction = app.engine.store().housekeeper().transaction().await?;
     let company = companies::insert_in(transaction.connection()?, &name).await?;
@@ -211,7 +211,7 @@ pub async fn create(_: Installer, app: Data<App>, body: Body<NewCompany>) -> Api
 }
 
 /// `GET /companies/{companyId}`.
-pub async fn show(_: Installer, app: Data<App>, id: PathId<CompanyId>) -> ApiResult<Json<Company>> {
+pub async fn show(_: InstallationAdmin, app: Data<App>, id: PathId<CompanyId>) -> ApiResult<Json<Company>> {
     Ok(Json::of(load(&app, id.0).await?))
 }
 
@@ -237,7 +237,7 @@ impl Input for CompanyChange {
 
 /// `PUT /companies/{companyId}`.
 pub async fn update(
-    _: Installer,
+    _: InstallationAdmin,
     app: Data<App>,
     id: PathId<CompanyId>,
     body: Body<CompanyChange>,

@@ -87,9 +87,9 @@ extracted!(Administrator, |request| {
 });
 
 /// An administrator of the installation.
-pub struct Installer;
+pub struct InstallationAdmin;
 
-extracted!(Installer, |request| {
+extracted!(InstallationAdmin, |request| {
     let PanelSession(signed) = request.extensions().get::<PanelSession>().cloned().ok_or_else(ApiError::signed_out)?;
     match signed.person() {
         PersonId::Admin(_) => Ok(Self),

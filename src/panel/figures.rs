@@ -8,7 +8,7 @@ use hotline_persistence::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::extractors::Installer;
+use super::extractors::InstallationAdmin;
 use crate::app::App;
 use crate::metrics;
 use crate::web::{ApiError, ApiResult, Json};
@@ -56,7 +56,7 @@ pub struct Sample {
 }
 
 /// `GET /installation/figures`.
-pub async fn show(_: Installer, app: Data<App>) -> ApiResult<Json<Figures>> {
+pub async fn show(_: InstallationAdmin, app: Data<App>) -> ApiResult<Json<Figures>> {
     let text = metrics::text(Engine::clone(&app.engine), app.figures.clone()).await.map_err(ApiError::internal)?;
     Ok(Json::of(Figures { at: clock::now().into(), figures: read(&text) }))
 }

@@ -100,7 +100,7 @@ impl Merging {
             let Some((contact_before, ticket_before)) = sessions.get(&session) else { continue };
             let tickets = ticket_before.zip(ticket).filter(|(before, after)| before != after);
             if *contact_before != contact || tickets.is_some() {
-                self.sessions.tell_moved(*company, &session, SessionMoved { contact, tickets });
+                self.sessions.notify_moved(*company, &session, SessionMoved { contact, tickets });
             }
         }
         self.schedules.reload(*company).await;

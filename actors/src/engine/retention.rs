@@ -110,7 +110,7 @@ impl RetentionRun {
             None => Some(self.clone()),
             Some(ended) if ended.elapsed() >= RUN_EVERY => {
                 // What this run skipped is still overdue, so it counts until the new run has examined a ticket.
-                Some(Self { oldest_skipped: None, oldest_examined: self.oldest_skipped, ..Self::of(rule) })
+                Some(Self { oldest_examined: self.oldest_skipped, ..Self::of(rule) })
             }
             Some(_) => None,
         }

@@ -235,7 +235,7 @@ pub struct BlockingRecords {
     /// Number of them that are visible to the user, at most [`COUNTED_MAX`].
     pub visible: i64,
     /// Whether there are any, visible or not.
-    pub are_any: bool,
+    pub exist: bool,
 }
 
 /// The records of each kind with a value of the field; only visible ones are counted.
@@ -289,8 +289,8 @@ async fn blocking_records(
         );
         let select = sqlx::query_as::<_, (i64, bool, bool)>(AssertSqlSafe(statement));
         let select = select.bind(company).bind(field.id).bind(options).bind(cards.assigned_to).bind(cards.board_ids());
-        let (visible, are_any, _) = with_timeout(select.fetch_one(&mut *db)).await?;
-        records.push(BlockingRecords { noun, visible, are_any });
+        let (visible, exist, _) = with_timeout(select.fetch_one(&mut *db)).await?;
+        records.push(BlockingRecords { noun, visible, exist });
     }
     Ok(records)
 }

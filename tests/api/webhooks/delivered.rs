@@ -6,7 +6,7 @@ use hotline_persistence::tables::webhooks::deliveries::{Standing, record};
 use hotline_persistence::tables::webhooks::{self, WebhookId};
 use serde_json::{Value, json};
 
-use super::{come_to, deliveries, hook, note, quick, told};
+use super::{deliveries, hook, note, quick, wait_for_deliveries, webhook_with_receiver};
 use crate::steps::{assert_timestamp, id};
 use crate::support::{Conduct, OwnApp, Receiver, TestApp, eventually};
 
@@ -22,9 +22,9 @@ async fn every_event_from_the_creation_on_arrives_as_the_api_shows_it() {
     let app = TestApp::shared().await;
     let before = app.ticket("5511900000001").await;
     let is_opened = async || log(&app).await.iter().any(|event| event["type"] == "ticket.opened");
-    eventually("the first ticket is told of", is_opened).await;
+    eventually("the opening of the ticket is in the log", is_opened).await;
     let known = log(&app).await.len();
-    let (webhook, receiver) = told(&app, &[]).await;
+    let (webhook, receiver) = webhook_with_receiver(&app, &[]).await;
     note(&app.api, before.0, "first").await;
     let ticket = app.ticket("5511900000002").await;
     for text in ["a", "b", "c"] {
@@ -32,7 +32,7 @@ async fn every_event_from_the_creation_on_arrives_as_the_api_shows_it() {
     }
     app.api.post(&format!("/tickets/{ticket}/close"), json!({})).await.data(200);
     app.api.post(&format!("/tickets/{ticket}/reopen"), json!({})).await.data(200);
-    eventually("all is told", || async {
+    eventually("all events are in the log", || async {
         log(&app).await.last().is_some_and(|last| last["type"] == "ticket.reopened")
     })
     .await;
@@ -48,7 +48,7 @@ async fn every_event_from_the_creation_on_arrives_as_the_api_shows_it() {
         assert!(request.header("user-agent").starts_with("hotline/"));
     }
     assert!(receiver.connections() < received.len(), "each delivery has a connection of its own");
-    let done = come_to(&app.api, webhook, "delivered", expected.len()).await;
+    let done = wait_for_deliveries(&app.api, webhook, "delivered", expected.len()).await;
     for (delivery, event) in done.iter().zip(expected) {
         assert_eq!((&delivery["id"], &delivery["eventId"]), (&event["id"], &event["id"]));
         assert_eq!((&delivery["type"], &delivery["createdAt"]), (&event["type"], &event["createdAt"]));
@@ -71,7 +71,10 @@ async fn every_event_from_the_creation_on_arrives_as_the_api_shows_it() {
 async fn a_webhook_hears_of_the_types_it_asks_for_and_of_its_company_only() {
     let app = TestApp::shared().await;
     let (other, other_api) = app.another_company().await;
-    let (opened, notes) = (told(&app, &["ticket.opened"]).await, told(&app, &["note.added", "ticket.closed"]).await);
+    let (opened, notes) = (
+        webhook_with_receiver(&app, &["ticket.opened"]).await,
+        webhook_with_receiver(&app, &["note.added", "ticket.closed"]).await,
+    );
     let theirs = Receiver::start().await;
     hook(&other_api, &theirs.url(), &["ticket.opened"]).await;
     let ticket = app.ticket("5511900000001").await;
@@ -93,7 +96,7 @@ async fn a_webhook_hears_of_the_types_it_asks_for_and_of_its_company_only() {
 #[actix_web::test]
 async fn a_webhook_with_more_types_gets_their_events_from_the_response_on() {
     let app = TestApp::shared().await;
-    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     let ticket = app.ticket("5511900000001").await;
     let path = format!("/webhooks/{webhook}");
     for round in 0..20 {
@@ -137,7 +140,7 @@ async fn a_position_that_was_reached_with_other_types_is_not_stored() {
 #[actix_web::test]
 async fn of_each_ticket_events_arrive_in_order_however_often_some_of_them_fail() {
     let app = OwnApp::start_with(quick(&[20, 30, 40, 50, 60, 70, 80, 90, 100])).await;
-    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     // Every third request fails, whichever that is.
     let mut count = 0;
     receiver.choose(move |_| {
@@ -153,7 +156,7 @@ async fn of_each_ticket_events_arrive_in_order_however_often_some_of_them_fail()
             note(&app.api, *ticket, &text.to_string()).await;
         }
     }
-    come_to(&app.api, webhook, "delivered", 48).await;
+    wait_for_deliveries(&app.api, webhook, "delivered", 48).await;
     let mut firsts: HashMap<i64, Vec<i64>> = HashMap::new();
     for request in receiver.received() {
         let of_ticket = firsts.entry(request.ticket().expect("a ticket")).or_default();
@@ -182,7 +185,7 @@ async fn what_was_not_delivered_when_the_service_stopped_is_delivered_by_the_nex
     // However long the test takes, none has failed for good.
     let options = quick(&[50; 10_000]);
     let app = OwnApp::start_with(options.clone()).await;
-    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     receiver.behave(Conduct::Close);
     let ticket = app.ticket("5511900000001").await;
     for text in 0..20 {
@@ -196,7 +199,7 @@ async fn what_was_not_delivered_when_the_service_stopped_is_delivered_by_the_nex
             receiver.behave(Conduct::status(200));
         })
         .await;
-    come_to(&app.api, webhook, "delivered", 20).await;
+    wait_for_deliveries(&app.api, webhook, "delivered", 20).await;
     let bodies: Vec<Value> =
         receiver.received()[failed..].iter().map(|request| request.event()["data"]["body"].clone()).collect();
     assert_eq!(bodies, (0..20).map(|text| json!(text.to_string())).collect::<Vec<_>>());
@@ -206,20 +209,20 @@ async fn what_was_not_delivered_when_the_service_stopped_is_delivered_by_the_nex
 #[actix_web::test]
 async fn a_webhook_that_is_switched_on_again_goes_on_where_it_stopped() {
     let app = TestApp::shared().await;
-    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     let ticket = app.ticket("5511900000001").await;
     note(&app.api, ticket.0, "before").await;
     receiver.has(1).await;
     let path = format!("/webhooks/{webhook}");
     app.api.put(&path, json!({"active": false})).await.data(200);
     // Created later: once it gets an event, the process that delivers knows both webhooks.
-    let other = told(&app, &["ticket.opened", "note.added"]).await;
+    let other = webhook_with_receiver(&app, &["ticket.opened", "note.added"]).await;
     app.ticket("5511900000002").await;
     other.1.has(1).await;
     note(&app.api, ticket.0, "meanwhile").await;
     note(&app.api, ticket.0, "after").await;
     other.1.has(3).await;
-    assert_eq!(receiver.count(), 1, "one that is switched off is told");
+    assert_eq!(receiver.count(), 1, "nothing is delivered to a disabled webhook");
     app.api.put(&path, json!({"active": true})).await.data(200);
     let bodies: Vec<Value> = receiver.has(3).await.iter().map(|r| r.event()["data"]["body"].clone()).collect();
     assert_eq!(bodies, ["before", "meanwhile", "after"]);
@@ -229,11 +232,11 @@ async fn a_webhook_that_is_switched_on_again_goes_on_where_it_stopped() {
 #[actix_web::test]
 async fn what_is_known_of_a_deleted_webhooks_deliveries_goes() {
     let app = TestApp::shared().await;
-    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     let ticket = app.ticket("5511900000001").await;
     note(&app.api, ticket.0, "a").await;
     receiver.has(1).await;
-    come_to(&app.api, webhook, "delivered", 1).await;
+    wait_for_deliveries(&app.api, webhook, "delivered", 1).await;
     assert_eq!(app.api.delete(&format!("/webhooks/{webhook}")).await.status, 204);
     eventually("nothing is left", || async {
         let left: i64 = sqlx::query_scalar(

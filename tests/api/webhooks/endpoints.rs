@@ -8,7 +8,7 @@ use hotline_actors::clock;
 use hotline_persistence::tables::webhooks::{self, WebhookId};
 use serde_json::{Value, json};
 
-use super::{LONG, come_to, deliveries, note, open, quick, shown, told, waiting_for};
+use super::{LONG, deliveries, note, open, quick, shown, wait_for_deliveries, waiting_for, webhook_with_receiver};
 use crate::steps::id;
 use crate::support::service::TestOptions;
 use crate::support::{Conduct, OwnApp, Receiver, TestApp, eventually};
@@ -51,7 +51,7 @@ const PAUSES_MS: &[u64] = &[30, 3_600_000];
 async fn are_tried_again(options: TestOptions, conducts: impl IntoIterator<Item = (Conduct, Value, &'static str)>) {
     let app = OwnApp::start_with(options).await;
     for (number, (conduct, status, error)) in (1..).zip(conducts) {
-        let (webhook, receiver) = told(&app, &["ticket.opened"]).await;
+        let (webhook, receiver) = webhook_with_receiver(&app, &["ticket.opened"]).await;
         receiver.behave(conduct.clone());
         open(&app.api, &app.company, number).await;
         let attempts = attempts(&app, webhook, 2).await;
@@ -59,7 +59,7 @@ async fn are_tried_again(options: TestOptions, conducts: impl IntoIterator<Item 
             assert_eq!(attempt["status"], status, "{conduct:?}");
             assert!(attempt["error"].as_str().is_some_and(|said| said.starts_with(error)), "{conduct:?}: {attempt}");
         }
-        let pending = come_to(&app.api, webhook, "pending", 1).await;
+        let pending = wait_for_deliveries(&app.api, webhook, "pending", 1).await;
         assert!(pending[0]["nextAttemptAt"].is_string(), "{conduct:?}");
         assert_eq!(receiver.received()[0].body, receiver.received()[1].body, "{conduct:?}");
         assert_eq!(receiver.received()[0].header("webhook-id"), receiver.received()[1].header("webhook-id"));
@@ -80,13 +80,13 @@ async fn a_2xx_counts_whatever_its_body_does() {
         Conduct::Answer(200, "x".repeat(1_000_000)),
         Conduct::Late(Duration::from_millis(200)),
     ] {
-        let (webhook, receiver) = told(&app, &["ticket.opened"]).await;
+        let (webhook, receiver) = webhook_with_receiver(&app, &["ticket.opened"]).await;
         receiver.behave(conduct.clone());
         for _ in 0..2 {
             number += 1;
             open(&app.api, &app.company, number).await;
         }
-        come_to(&app.api, webhook, "delivered", 2).await;
+        wait_for_deliveries(&app.api, webhook, "delivered", 2).await;
         assert_eq!(receiver.count(), 2, "{conduct:?}");
         app.api.delete(&format!("/webhooks/{webhook}")).await;
     }
@@ -96,7 +96,7 @@ async fn a_2xx_counts_whatever_its_body_does() {
 #[actix_web::test]
 async fn an_endpoint_that_is_gone_is_switched_off_at_once_and_says_why() {
     let app = OwnApp::start_with(quick(&[3_600_000])).await;
-    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     receiver.behave(Conduct::status(410));
     let ticket = app.ticket("5511900000001").await;
     note(&app.api, ticket.0, "a").await;
@@ -111,7 +111,7 @@ async fn an_endpoint_that_is_gone_is_switched_off_at_once_and_says_why() {
     receiver.behave(Conduct::status(200));
     let on = app.api.put(&format!("/webhooks/{webhook}"), json!({"active": true})).await;
     assert_eq!((&on.data(200)["active"], &on.data(200)["disabledReason"]), (&json!(true), &Value::Null));
-    come_to(&app.api, webhook, "delivered", 2).await;
+    wait_for_deliveries(&app.api, webhook, "delivered", 2).await;
     let bodies: Vec<Value> = receiver.received()[1..].iter().map(|r| r.event()["data"]["body"].clone()).collect();
     assert_eq!(bodies, ["a", "b"]);
     app.stop().await;
@@ -155,26 +155,26 @@ async fn is_switched_off_after_its_time(app: &OwnApp, webhook: i64, since: DateT
 async fn another_address_is_sent_what_waits_at_once_and_has_not_failed_yet() {
     // An hour: nobody waits for that.
     let app = OwnApp::start_with(quick(&[3_600_000])).await;
-    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     receiver.behave(Conduct::status(500));
     let ticket = app.ticket("5511900000001").await;
     for text in ["a", "b"] {
         note(&app.api, ticket.0, text).await;
     }
-    come_to(&app.api, webhook, "pending", 2).await;
+    wait_for_deliveries(&app.api, webhook, "pending", 2).await;
     let path = format!("/webhooks/{webhook}");
     let before = app.api.put(&path, json!({"url": receiver.url(), "description": "the same"})).await;
     before.data(200);
     let other = Receiver::start().await;
     app.api.put(&path, json!({"url": other.url()})).await.data(200);
-    come_to(&app.api, webhook, "delivered", 2).await;
+    wait_for_deliveries(&app.api, webhook, "delivered", 2).await;
     let bodies = other.received().iter().map(|r| r.event()["data"]["body"].clone()).collect::<Vec<_>>();
     assert_eq!(bodies, ["a", "b"]);
     assert_eq!(receiver.count(), 1, "the same address is no other one");
     app.stop().await;
 
     let app = OwnApp::start_with(soon_given_up()).await;
-    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     receiver.behave(Conduct::status(500));
     let ticket = app.ticket("5511900000001").await;
     note(&app.api, ticket.0, "a").await;
@@ -191,7 +191,7 @@ async fn another_address_is_sent_what_waits_at_once_and_has_not_failed_yet() {
 #[actix_web::test]
 async fn what_hangs_at_one_address_is_sent_to_the_next_one() {
     let app = OwnApp::start_with(waiting_for(LONG, TestOptions::default())).await;
-    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     receiver.behave(Conduct::Hang);
     let ticket = app.ticket("5511900000001").await;
     note(&app.api, ticket.0, "a").await;
@@ -199,14 +199,14 @@ async fn what_hangs_at_one_address_is_sent_to_the_next_one() {
     let other = Receiver::start().await;
     app.api.put(&format!("/webhooks/{webhook}"), json!({"url": other.url()})).await.data(200);
     other.has(1).await;
-    come_to(&app.api, webhook, "delivered", 1).await;
+    wait_for_deliveries(&app.api, webhook, "delivered", 1).await;
     app.stop().await;
 }
 
 #[actix_web::test]
 async fn an_endpoint_that_takes_a_test_does_not_fail_any_more() {
     let app = OwnApp::start_with(soon_given_up()).await;
-    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     receiver.choose(|request| {
         let is_test = request.header("webhook-id").starts_with("test_");
         Conduct::status(if is_test { 200 } else { 500 })
@@ -225,7 +225,7 @@ async fn an_endpoint_that_takes_a_test_does_not_fail_any_more() {
 #[actix_web::test]
 async fn an_endpoint_that_fails_for_as_long_as_it_may_is_switched_off_with_a_reason() {
     let app = OwnApp::start_with(soon_given_up()).await;
-    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     let ticket = app.ticket("5511900000001").await;
     receiver.behave(Conduct::status(500));
     note(&app.api, ticket.0, "a").await;
@@ -233,7 +233,7 @@ async fn an_endpoint_that_fails_for_as_long_as_it_may_is_switched_off_with_a_rea
     receiver.has(2).await;
     clock::advance(FAILING_MAX - LAST_MINUTE);
     receiver.behave(Conduct::status(200));
-    come_to(&app.api, webhook, "delivered", 1).await;
+    wait_for_deliveries(&app.api, webhook, "delivered", 1).await;
     receiver.behave(Conduct::status(500));
     let failing = clock::now();
     note(&app.api, ticket.0, "b").await;
@@ -268,7 +268,7 @@ async fn a_withheld_delivery_is_no_failure_of_its_endpoint() {
 #[actix_web::test]
 async fn after_its_last_attempt_a_delivery_has_failed_and_the_next_of_its_ticket_is_sent() {
     let app = OwnApp::start_with(quick(&[20, 20])).await;
-    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     receiver.choose(|request| {
         let is_bad = request.event()["data"]["body"] == "bad";
         Conduct::status(if is_bad { 422 } else { 200 })
@@ -277,8 +277,8 @@ async fn after_its_last_attempt_a_delivery_has_failed_and_the_next_of_its_ticket
     for text in ["good", "bad", "better"] {
         note(&app.api, ticket.0, text).await;
     }
-    let delivered = come_to(&app.api, webhook, "delivered", 2).await;
-    let failed = come_to(&app.api, webhook, "failed", 1).await;
+    let delivered = wait_for_deliveries(&app.api, webhook, "delivered", 2).await;
+    let failed = wait_for_deliveries(&app.api, webhook, "failed", 1).await;
     assert_eq!(failed[0]["attempts"].as_array().map(Vec::len), Some(3));
     assert_eq!(failed[0]["nextAttemptAt"], Value::Null);
     assert_eq!(delivered.len(), 2);
@@ -295,7 +295,7 @@ async fn slowest_without_and_beside_some_that_hang(
 ) -> (Duration, Duration) {
     let app = OwnApp::start_with(options).await;
     let (other, other_api) = app.another_company().await;
-    let (_, beside) = told(&app, &["ticket.opened"]).await;
+    let (_, beside) = webhook_with_receiver(&app, &["ticket.opened"]).await;
     let neighbour = Receiver::start().await;
     super::hook(&other_api, &neighbour.url(), &["ticket.opened"]).await;
     let slowest = async |from: u64| {
@@ -314,7 +314,7 @@ async fn slowest_without_and_beside_some_that_hang(
     let alone = slowest(100).await;
     let mut hanging = Vec::new();
     for _ in 0..endpoints {
-        let (_, receiver) = told(&app, &[]).await;
+        let (_, receiver) = webhook_with_receiver(&app, &[]).await;
         receiver.behave(Conduct::Hang);
         hanging.push(receiver);
     }

@@ -8,7 +8,7 @@ use hotline_persistence::tables::events::{create_partitions, drop_expired};
 use hotline_persistence::tables::webhooks::deliveries::REMOVED_AT_ONCE;
 use serde_json::{Value, json};
 
-use super::{come_to, deliveries, hook, note, quick, told};
+use super::{deliveries, hook, note, quick, wait_for_deliveries, webhook_with_receiver};
 use crate::steps::id;
 use crate::support::service::TestOptions;
 use crate::support::{Conduct, OwnApp, Received, Receiver, eventually, patience};
@@ -25,15 +25,15 @@ async fn deliveries_go_with_the_days_of_their_events_and_who_waited_for_one_is_s
     let events = EventOptions { retention_days: 366, ..EventOptions::default() };
     let app = OwnApp::start_with(TestOptions { events, ..quick(&[HOUR_MS]) }).await;
     let db = &app.db;
-    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     let (stuck, fine) = (app.ticket("5511900000001").await, app.ticket("5511900000002").await);
     receiver.choose(|request| Conduct::status(if said(request) == "a" { 500 } else { 200 }));
     note(&app.api, stuck.0, "a").await;
-    come_to(&app.api, webhook, "pending", 1).await;
+    wait_for_deliveries(&app.api, webhook, "pending", 1).await;
     note(&app.api, fine.0, "b").await;
-    let last_of_then = come_to(&app.api, webhook, "delivered", 1).await[0]["id"].as_i64().expect("an id");
+    let last_of_then = wait_for_deliveries(&app.api, webhook, "delivered", 1).await[0]["id"].as_i64().expect("an id");
     note(&app.api, stuck.0, "c").await;
-    let pending = come_to(&app.api, webhook, "pending", 2).await;
+    let pending = wait_for_deliveries(&app.api, webhook, "pending", 2).await;
     assert_eq!(pending[1]["nextAttemptAt"], Value::Null, "it waits for the one before");
     // And more from before than are removed at once.
     sqlx::query(
@@ -71,7 +71,7 @@ async fn a_company_that_is_dropped_from_memory_is_told_everything_in_order_and_n
     const ROUNDS: usize = 5;
     const NOTES: usize = 8;
     let app = OwnApp::start_with(quick(&[50; 4])).await;
-    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     let (other, other_api) = app.another_company().await;
     let theirs = Receiver::start().await;
     let their_webhook = hook(&other_api, &theirs.url(), &["note.added"]).await;
@@ -100,7 +100,7 @@ async fn a_company_that_is_dropped_from_memory_is_told_everything_in_order_and_n
         }
         app.service.forget(app.company.id).await.expect("it is dropped");
     }
-    let delivered = come_to(&app.api, webhook, "delivered", expected.len()).await;
+    let delivered = wait_for_deliveries(&app.api, webhook, "delivered", expected.len()).await;
     assert!(delivered.iter().all(|one| one["type"] == "note.added"), "{delivered:?}");
     assert!(deliveries(&app.api, webhook, "pending").await.is_empty());
     for ticket in tickets {
@@ -118,7 +118,7 @@ async fn a_company_that_is_dropped_from_memory_is_told_everything_in_order_and_n
         };
         assert_eq!(first, expected.iter().filter(of_ticket).cloned().collect::<Vec<_>>(), "in order");
     }
-    come_to(&other_api, their_webhook, "delivered", ROUNDS * NOTES).await;
+    wait_for_deliveries(&other_api, their_webhook, "delivered", ROUNDS * NOTES).await;
     assert_eq!(theirs.received().iter().map(said).collect::<Vec<_>>(), expected[1..], "each once, and in order");
     app.stop().await;
 }

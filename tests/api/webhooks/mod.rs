@@ -41,7 +41,7 @@ async fn hook(api: &Api, url: &str, types: &[&str]) -> i64 {
 }
 
 /// A webhook for these types of events at a receiver, and the receiver.
-async fn told(app: &TestApp, types: &[&str]) -> (i64, Receiver) {
+async fn webhook_with_receiver(app: &TestApp, types: &[&str]) -> (i64, Receiver) {
     let receiver = Receiver::start().await;
     let webhook = hook(&app.api, &receiver.url(), types).await;
     (webhook, receiver)
@@ -56,7 +56,7 @@ async fn deliveries(api: &Api, webhook: i64, status: &str) -> Vec<Value> {
 }
 
 /// The deliveries of a webhook with a status, once there are `count` of them.
-async fn come_to(api: &Api, webhook: i64, status: &str, count: usize) -> Vec<Value> {
+async fn wait_for_deliveries(api: &Api, webhook: i64, status: &str, count: usize) -> Vec<Value> {
     eventually(&format!("{count} are {status}"), || async { deliveries(api, webhook, status).await.len() == count })
         .await;
     deliveries(api, webhook, status).await

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hotline::service::Service;
 use serde_json::json;
 
-use super::{come_to, deliveries, hook};
+use super::{deliveries, hook, wait_for_deliveries};
 use crate::members::{beside, owner_of};
 use crate::support::service::TestOptions;
 use crate::support::{Conduct, OwnApp, Receiver, TestApp, eventually};
@@ -50,7 +50,7 @@ async fn sent_while_it_moves() -> (usize, Vec<i64>) {
     receiver.has(20).await;
     moves(&app, owner).await;
     let sent = receiver.count();
-    come_to(&app.api, webhook, "delivered", EVENTS).await;
+    wait_for_deliveries(&app.api, webhook, "delivered", EVENTS).await;
     assert!(deliveries(&app.api, webhook, "pending").await.is_empty());
     let ids = receiver.ids();
     let distinct: BTreeSet<i64> = ids.iter().copied().collect();
@@ -90,7 +90,7 @@ async fn an_endpoint_that_hangs_does_not_keep_a_company_from_moving() {
     receiver.has(1).await;
     receiver.behave(Conduct::status(200));
     moves(&app, owner).await;
-    come_to(&app.api, webhook, "delivered", 1).await;
+    wait_for_deliveries(&app.api, webhook, "delivered", 1).await;
     let ids = receiver.ids();
     assert_eq!((ids.len(), ids[0]), (2, ids[1]), "what was not answered is sent again");
     second.stop().await.expect("a clean stop");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{come_to, deliveries, note, quick, told};
+use super::{deliveries, note, quick, wait_for_deliveries, webhook_with_receiver};
 use crate::steps::listed;
 use crate::support::{Conduct, OwnApp, TestApp, eventually};
 
@@ -15,7 +15,7 @@ fn said(receiver: &crate::support::Receiver) -> Vec<String> {
 #[actix_web::test]
 async fn one_delivery_what_failed_and_everything_after_an_event_are_sent_again() {
     let app = OwnApp::start_with(quick(&[])).await;
-    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     let path = format!("/webhooks/{webhook}/replay");
     let ticket = app.ticket("5511900000001").await;
     receiver.choose(|request| {
@@ -25,15 +25,15 @@ async fn one_delivery_what_failed_and_everything_after_an_event_are_sent_again()
     for text in ["a", "b", "c"] {
         note(&app.api, ticket.0, text).await;
     }
-    let failed = come_to(&app.api, webhook, "failed", 2).await;
-    let delivered = come_to(&app.api, webhook, "delivered", 1).await;
+    let failed = wait_for_deliveries(&app.api, webhook, "failed", 2).await;
+    let delivered = wait_for_deliveries(&app.api, webhook, "delivered", 1).await;
     receiver.behave(Conduct::status(200));
     let replay = async |body: Value| app.api.post(&path, body).await.data(202)["deliveries"].clone();
 
     // One that was delivered is delivered once more.
     assert_eq!(replay(json!({"deliveryId": delivered[0]["id"]})).await, 1);
     receiver.has(4).await;
-    come_to(&app.api, webhook, "delivered", 1).await;
+    wait_for_deliveries(&app.api, webhook, "delivered", 1).await;
     assert_eq!(said(&receiver), ["a", "b", "c", "a"]);
     let again = receiver.received();
     assert_eq!(again[0].header("webhook-id"), again[3].header("webhook-id"), "the id tells repeats");
@@ -42,7 +42,7 @@ async fn one_delivery_what_failed_and_everything_after_an_event_are_sent_again()
     assert_eq!(replay(json!({"failedSince": "2099-01-01T00:00:00Z"})).await, 0);
     assert_eq!(replay(json!({"failedSince": failed[0]["updatedAt"]})).await, 2);
     receiver.has(6).await;
-    let all = come_to(&app.api, webhook, "delivered", 3).await;
+    let all = wait_for_deliveries(&app.api, webhook, "delivered", 3).await;
     assert_eq!(said(&receiver)[4..], ["b", "c"]);
     let tried: Vec<usize> = all.iter().map(|one| one["attempts"].as_array().map_or(0, Vec::len)).collect();
     assert_eq!(tried, [2, 2, 2]);
@@ -56,7 +56,7 @@ async fn one_delivery_what_failed_and_everything_after_an_event_are_sent_again()
     note(&app.api, ticket.0, "d").await;
     receiver.has(9).await;
     assert_eq!(said(&receiver)[6..], ["b", "c", "d"]);
-    come_to(&app.api, webhook, "delivered", 4).await;
+    wait_for_deliveries(&app.api, webhook, "delivered", 4).await;
     // Once each, although the courier was disturbed.
     assert_eq!(receiver.count(), 9);
     app.stop().await;
@@ -66,13 +66,13 @@ async fn one_delivery_what_failed_and_everything_after_an_event_are_sent_again()
 async fn a_replayed_delivery_waits_for_those_before_it_of_its_ticket() {
     // An hour: nobody waits for that.
     let app = OwnApp::start_with(quick(&[3_600_000])).await;
-    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     receiver.behave(Conduct::status(500));
     let ticket = app.ticket("5511900000001").await;
     for text in ["a", "b", "c"] {
         note(&app.api, ticket.0, text).await;
     }
-    let pending = come_to(&app.api, webhook, "pending", 3).await;
+    let pending = wait_for_deliveries(&app.api, webhook, "pending", 3).await;
     receiver.has(1).await;
     receiver.behave(Conduct::status(200));
     let replay = async |delivery: &Value| {
@@ -85,7 +85,7 @@ async fn a_replayed_delivery_waits_for_those_before_it_of_its_ticket() {
     let times: Vec<bool> = waits.iter().map(|one| one["nextAttemptAt"].is_string()).collect();
     assert_eq!(times, [true, false, false], "only the first is tried by the clock");
     replay(&pending[0]).await;
-    come_to(&app.api, webhook, "delivered", 3).await;
+    wait_for_deliveries(&app.api, webhook, "delivered", 3).await;
     assert_eq!(said(&receiver), ["a", "a", "b", "c"]);
     app.stop().await;
 }
@@ -93,13 +93,13 @@ async fn a_replayed_delivery_waits_for_those_before_it_of_its_ticket() {
 #[actix_web::test]
 async fn deliveries_are_found_by_when_they_were_made_and_by_when_they_were_last_tried() {
     let app = OwnApp::start_with(quick(&[])).await;
-    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     let ticket = app.ticket("5511900000001").await;
     receiver.behave(Conduct::status(500));
     for text in ["a", "b"] {
         note(&app.api, ticket.0, text).await;
     }
-    let failed = come_to(&app.api, webhook, "failed", 2).await;
+    let failed = wait_for_deliveries(&app.api, webhook, "failed", 2).await;
     let ids: Vec<i64> = failed.iter().filter_map(|one| one["id"].as_i64()).collect();
     // They are of long ago.
     for statement in [
@@ -122,7 +122,7 @@ async fn deliveries_are_found_by_when_they_were_made_and_by_when_they_were_last_
     let path = format!("/webhooks/{webhook}/replay");
     assert_eq!(app.api.post(&path, json!({"deliveryId": ids[1]})).await.data(202)["deliveries"], 1);
     assert_eq!(of(since).await, ids[1..], "what waits for another attempt was changed");
-    come_to(&app.api, webhook, "delivered", 1).await;
+    wait_for_deliveries(&app.api, webhook, "delivered", 1).await;
     assert_eq!(of(since).await, ids[1..]);
     assert_eq!(app.api.post(&path, json!({"failedSince": "2020-01-01T10:20:00Z"})).await.data(202)["deliveries"], 1);
     assert_eq!(of(since).await, ids);
@@ -133,10 +133,10 @@ async fn deliveries_are_found_by_when_they_were_made_and_by_when_they_were_last_
 #[actix_web::test]
 async fn a_replay_with_a_key_happens_once() {
     let app = TestApp::shared().await;
-    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     let ticket = app.ticket("5511900000001").await;
     note(&app.api, ticket.0, "a").await;
-    let delivered = come_to(&app.api, webhook, "delivered", 1).await;
+    let delivered = wait_for_deliveries(&app.api, webhook, "delivered", 1).await;
     let body = json!({"deliveryId": delivered[0]["id"]}).to_string();
     let path = format!("/webhooks/{webhook}/replay");
     let keyed = || crate::support::Reply::of(app.api.keyed(reqwest::Method::POST, &path, "once", body.clone()));
@@ -156,11 +156,11 @@ async fn a_replay_with_a_key_happens_once() {
 #[actix_web::test]
 async fn attempts_of_a_delivery_are_kept_up_to_twenty() {
     let app = OwnApp::start_with(quick(&[5; 30])).await;
-    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     receiver.behave(Conduct::status(500));
     let ticket = app.ticket("5511900000001").await;
     note(&app.api, ticket.0, "a").await;
-    let failed = come_to(&app.api, webhook, "failed", 1).await;
+    let failed = wait_for_deliveries(&app.api, webhook, "failed", 1).await;
     assert_eq!(failed[0]["attempts"].as_array().map(Vec::len), Some(20));
     assert_eq!(receiver.count(), 31);
     app.stop().await;

@@ -8,7 +8,7 @@ use hotline::webhooks::WebhookOptions;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::{hook, note, quick, told};
+use super::{hook, note, quick, webhook_with_receiver};
 use crate::steps::id;
 use crate::support::service::TestOptions;
 use crate::support::{Conduct, OwnApp, Received, Receiver, Reply, TestApp, eventually};
@@ -213,7 +213,7 @@ async fn the_figures_tell_how_attempts_end_and_how_far_behind_an_endpoint_is() {
     let address = app.service.metrics.as_ref().expect("figures are served").address;
     let figures = || crate::support::figures::Figures::of(address);
     let attempts = |end: &str| format!("hotline_webhook_attempts_total{{end=\"{end}\"}}");
-    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     let ticket = app.ticket("5511900000001").await;
     note(&app.api, ticket.0, "a").await;
     eventually("one is delivered", || async { figures().await.value(&attempts("delivered")) == 1.0 }).await;
@@ -224,7 +224,7 @@ async fn the_figures_tell_how_attempts_end_and_how_far_behind_an_endpoint_is() {
     assert_eq!(figures().await.value(&attempts("failed")), 0.0);
     app.api.delete(&format!("/webhooks/{webhook}")).await;
     eventually("nothing is behind", || async { figures().await.value("hotline_webhook_lag_seconds") == 0.0 }).await;
-    let (_, gone) = told(&app, &["note.added"]).await;
+    let (_, gone) = webhook_with_receiver(&app, &["note.added"]).await;
     gone.behave(Conduct::status(410));
     note(&app.api, ticket.0, "c").await;
     let off = || async { figures().await.value("hotline_webhooks_switched_off_total") == 1.0 };
@@ -237,7 +237,7 @@ async fn the_figures_tell_how_attempts_end_and_how_far_behind_an_endpoint_is() {
 #[actix_web::test]
 async fn a_test_shows_what_the_endpoint_answers_and_is_in_no_log() {
     let app = OwnApp::start_with(quick(&[3_600_000])).await;
-    let (webhook, receiver) = told(&app, &["note.added"]).await;
+    let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     app.api.put(&format!("/webhooks/{webhook}"), json!({"active": false})).await.data(200);
     let path = format!("/webhooks/{webhook}/test");
     let test = || app.api.post(&path, json!({}));

@@ -14,7 +14,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tempfile::TempDir;
 
-use crate::support::{Api, empty_folder, eventually, free_address, patience};
+use crate::support::{Api, empty_folder, eventually, patience};
 
 /// Which proxy it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +144,6 @@ impl Drop for Proxy {
 fn free_port() -> u16 {
     // The system chooses it at the address that the proxy listens on. Another process could take it only in the short
     // time until then.
-    let _own = free_address();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("an address").port()
 }

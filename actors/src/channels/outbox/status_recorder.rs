@@ -96,7 +96,7 @@ impl StatusRecorder {
             match self.base.store.log.reserve(company) {
                 Ok(reservation) => break reservation,
                 Err(error) => {
-                    tracing::debug!(%error, company.id = %company, "recording provider message ids will be retried")
+                    tracing::debug!(%error, company.id = %company, "recording statuses of messages will be retried")
                 }
             }
             tokio::time::sleep(RETRY_PAUSE).await;
@@ -130,7 +130,7 @@ impl StatusRecorder {
                 }
             }
             Err(error) => {
-                tracing::error!(%error, company.id = %company, "could not write provider message ids to the log");
+                tracing::error!(%error, company.id = %company, "could not write statuses of messages to the log");
             }
         }
     }

@@ -132,7 +132,7 @@ impl Sessions {
 
     /// Tells a hot session that its contact or ticket was merged into another. That is not waited for: the actor may be waiting
     /// for the contact.
-    pub(super) fn tell_moved(&self, company: CompanyId, session: &SessionId, moved: SessionMoved) {
+    pub(super) fn notify_moved(&self, company: CompanyId, session: &SessionId, moved: SessionMoved) {
         if let Some(hot) = self.scope.hot.get(&(company, session.clone())) {
             hot.addr.do_send(moved);
         }
