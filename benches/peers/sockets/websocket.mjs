@@ -14,7 +14,7 @@ export class Socket {
   /** Connects; `onClose` is called with the reason unless this side closes first. */
   static async open(url, { protocols = [], onClose = () => {}, ...options } = {}) {
     const socket = new Socket();
-    Object.assign(socket, { waiting: null, onFrame: null, early: [], isClosing: false });
+    Object.assign(socket, { waiting: null, onFrame: null, early: [], last: "", isClosing: false });
     const raw = (socket.raw = new WebSocket(url, protocols, { perMessageDeflate: false, ...options }));
     // Frames may come in the same read as the handshake.
     raw.on("message", (data) => socket.frame(data.toString()));
@@ -24,8 +24,10 @@ export class Socket {
     });
     socket.closed = new Promise((done) => {
       raw.on("close", (code, reason) => {
-        socket.waiting?.failed(new Error(`closed with ${code} ${reason}`));
-        if (!socket.isClosing) onClose(`closed with ${code} ${reason}`);
+        // Servers say why in the last frame, rather than in the close frame.
+        const ending = `closed with ${code} ${reason} after ${socket.last}`;
+        socket.waiting?.failed(new Error(ending));
+        if (!socket.isClosing) onClose(ending);
         done();
       });
     });
@@ -33,6 +35,7 @@ export class Socket {
   }
 
   frame(text) {
+    this.last = text.slice(0, 300);
     if (this.waiting?.matches(text)) this.waiting.done(text);
     else if (this.onFrame) this.onFrame(text);
     else this.early.push(text);
