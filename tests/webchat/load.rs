@@ -277,11 +277,11 @@ async fn requests_during<T>(api: &Api, work: impl Future<Output = T>) -> (T, Vec
     let mut took = Vec::new();
     let requests = async {
         loop {
-            let begun = Instant::now();
-            api.get("/channels").await.data(200);
-            let open = api.get("/tickets?status=open&perPage=20").await;
-            open.data(200);
-            took.push(begun.elapsed() / 2);
+            for path in ["/channels", "/tickets?status=open&perPage=20"] {
+                let begun = Instant::now();
+                api.get(path).await.data(200);
+                took.push(begun.elapsed());
+            }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
@@ -314,7 +314,7 @@ async fn all_visitors_are_back_within_30_s_of_a_restart() {
     println!(
         "{} visitors are back {back:.1?} after a restart of {restart:.1?}; {} requests meanwhile, p99 {p99:.1?}",
         visitors.len(),
-        2 * took.len(),
+        took.len(),
     );
     assert_eq!(visitors.len(), sockets);
     assert!(back < BACK_TIME_MAX, "{back:?}");
