@@ -9,10 +9,9 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use actix_http::Payload;
+use actix_web::http::StatusCode;
 use bytes::BytesMut;
 use futures_util::{FutureExt, StreamExt};
-
-use actix_web::http::StatusCode;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
