@@ -275,8 +275,7 @@ impl<T> JournalReservation<T> {
         state.appended.store(seq, Ordering::Release);
         state.use_reservation(record.len());
         queue.records.push(record, item);
-        state.wake_writer(&mut queue);
-        drop(queue);
+        state.wake_writer(queue);
         Ok(seq)
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::confirmed_file::ConfirmedFile;
 use super::record::{FRAME_BYTES, HEADER_BYTES, Header, JournalId, RECORD_PREFIX_BYTES, frame_bytes_max};
@@ -323,13 +323,17 @@ impl<T> JournalState<T> {
         if is_flushed {
             let mut queue = self.queue.lock();
             queue.needs_segment = true;
-            self.wake_writer(&mut queue);
+            self.wake_writer(queue);
         }
     }
 
-    /// Notifies only a sleeping writer; a wake-up costs a system call.
-    pub fn wake_writer(&self, queue: &mut WriteQueue<T>) {
-        if std::mem::take(&mut queue.is_sleeping) {
+    /// Unlocks the queue, and notifies the writer if it sleeps; a wake-up costs a system call.
+    pub fn wake_writer(&self, mut queue: MutexGuard<'_, WriteQueue<T>>) {
+        let is_sleeping = std::mem::take(&mut queue.is_sleeping);
+        // Unlock first: a thread woken under the lock may be handed the lock, and every caller would then wait until that
+        // thread gets a processor.
+        drop(queue);
+        if is_sleeping {
             self.wake.notify_all();
         }
     }
