@@ -16,6 +16,9 @@ const FAR_PAGE: u32 = 100;
 /// Lists whose filters are asked in pairs as well: those that grow with use.
 const GREAT: [&str; 4] = ["/contacts", "/tickets", "/messages", "/crm/cards"];
 
+/// The parameter with the order of open tickets.
+const SORT: &str = "sort";
+
 /// A request that is measured.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -63,6 +66,9 @@ impl Known {
 
     /// What a filter is asked with; more than one value where few and many rows have it.
     fn values(&self, name: &str, schema: &Value) -> Vec<String> {
+        if name == SORT {
+            return ["activity", "waiting"].map(str::to_owned).to_vec();
+        }
         if let Some(words) = schema["enum"].as_array() {
             return words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
         }
@@ -86,7 +92,9 @@ impl Known {
 
 /// A filter with a value, as part of a query.
 fn filter(name: &str, value: &str) -> String {
-    format!("&{}", form_urlencoded::Serializer::new(String::new()).append_pair(name, value).finish())
+    // Only open tickets are sorted.
+    let before = if name == SORT { "&status=open" } else { "" };
+    format!("{before}&{}", form_urlencoded::Serializer::new(String::new()).append_pair(name, value).finish())
 }
 
 /// Every list of the document.
@@ -109,7 +117,7 @@ pub async fn lists(db: &PgPool, company: &Company, aim_ms: f64) -> Outcome<Vec<R
             if parameter["in"] == "path" {
                 let id = known.id(name).ok_or_else(|| format!("{path} has an id that is not known here"))?;
                 at = at.replace(&format!("{{{name}}}"), &id.to_string());
-            } else if !["page", "perPage", "order"].contains(&name) {
+            } else if !["page", "perPage", "order", "cursor"].contains(&name) {
                 let values = known.values(name, &parameter["schema"]);
                 if values.is_empty() {
                     return Err(format!("{path} has a filter {name} that no value is known for").into());
@@ -144,7 +152,9 @@ fn pairs(filters: &[(&str, Vec<String>)]) -> Vec<String> {
             let is_span =
                 one.ends_with("From") && other.ends_with("To") && one[..one.len() - 4] == other[..other.len() - 2];
             let until = if is_span { other_values.last() } else { other_values.first() };
-            if let (Some(value), Some(until)) = (values.first(), until) {
+            // It has a status of its own.
+            let is_sorted_status = *one == "status" && *other == SORT;
+            if let (Some(value), Some(until), false) = (values.first(), until, is_sorted_status) {
                 let pair = filter(one, value) + &filter(other, until);
                 pairs.push(format!("{pair}&order=desc"));
                 pairs.push(pair);
