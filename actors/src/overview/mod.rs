@@ -293,6 +293,9 @@ impl OverviewState {
         self.all_tickets.fetch_sub(self.open.len(), Ordering::Relaxed);
         let open = std::mem::take(&mut self.open);
         self.load_state = LoadState::FailedUntil(Instant::now() + pause);
+        if open.len() == 0 {
+            return;
+        }
         // Not on this thread, for which the log may wait. If there is no other, the closure is dropped here.
         if let Err(error) = std::thread::Builder::new().spawn(move || drop(open)) {
             tracing::debug!(%error, "dropped the open tickets of a company on the log's thread");
