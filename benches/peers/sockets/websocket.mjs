@@ -14,7 +14,7 @@ export class Socket {
   /** Connects; `onClose` is called with the reason unless this side closes first. */
   static async open(url, { protocols = [], onClose = () => {}, ...options } = {}) {
     const socket = new Socket();
-    Object.assign(socket, { waiting: null, onFrame: null, early: [], last: "", isClosing: false });
+    Object.assign(socket, { waiting: null, onFrame: null, early: [], last: "", ending: null, isClosing: false });
     const raw = (socket.raw = new WebSocket(url, protocols, { perMessageDeflate: false, ...options }));
     // Frames may come in the same read as the handshake.
     raw.on("message", (data) => socket.frame(data.toString()));
@@ -26,6 +26,7 @@ export class Socket {
       raw.on("close", (code, reason) => {
         // Servers say why in the last frame, rather than in the close frame.
         const ending = `closed with ${code} ${reason} after ${socket.last}`;
+        socket.ending = ending;
         socket.waiting?.failed(new Error(ending));
         if (!socket.isClosing) onClose(ending);
         done();
@@ -53,6 +54,7 @@ export class Socket {
 
   /** Sends, and waits for a frame that matches. */
   async step(text, matches) {
+    if (this.ending) throw new Error(this.ending);
     if (text) this.send(text);
     const known = this.early.findIndex(matches);
     if (known >= 0) return this.early.splice(known, 1)[0];

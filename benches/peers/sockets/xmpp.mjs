@@ -16,6 +16,10 @@ export const nameOf = (user) => (typeof user === "number" ? `u${user}` : user);
 const OPEN = `<open xmlns="urn:ietf:params:xml:ns:xmpp-framing" to="${HOST}" version="1.0"/>`;
 const ARCHIVE_PAGE = 250;
 
+/** How often a stream is opened: of thousands of connections at once, ejabberd closes one before its first frame, and a client
+ * connects again. */
+const ATTEMPTS = 3;
+
 const hmac = (key, text) => createHmac("sha1", key).update(text).digest();
 const sha1 = (data) => createHash("sha1").update(data).digest();
 
@@ -64,9 +68,25 @@ export class Client {
     Object.assign(this, { url, headers });
   }
 
+  /** A socket with an open stream. */
+  async stream(onClose) {
+    for (let attempt = 1; ; attempt += 1) {
+      let isOpen = false;
+      const onEnd = (reason) => isOpen && onClose(reason);
+      const socket = await Socket.open(this.url, { protocols: ["xmpp"], onClose: onEnd, headers: this.headers });
+      try {
+        await socket.step(OPEN, isFeatures);
+        isOpen = true;
+        return socket;
+      } catch (error) {
+        if (attempt === ATTEMPTS || socket.last) throw error;
+        console.error(`a stream is opened again: ${error.message}`);
+      }
+    }
+  }
+
   async session(user, onClose) {
-    const socket = await Socket.open(this.url, { protocols: ["xmpp"], onClose, headers: this.headers });
-    await socket.step(OPEN, isFeatures);
+    const socket = await this.stream(onClose);
     await logIn(socket, user);
     await socket.step(OPEN, isFeatures);
     const bind = '<bind xmlns="urn:ietf:params:xml:ns:xmpp-bind"><resource>web</resource></bind>';
