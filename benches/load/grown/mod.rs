@@ -117,6 +117,7 @@ pub async fn run(
     options: &GrownArgs,
     report: impl Fn(&GrownResult) -> Outcome<()>,
 ) -> Outcome<()> {
+    requests::check()?;
     let stage = Stage::set(&Binary::measured()?, shared.tickets, options.pool, Some(options)).await?;
     let mut requests = requests::lists(&stage.db, &stage.company, LIST_MS_MAX).await?;
     requests.extend(requests::reports(REPORT_MS_MAX, DASHBOARD_MS_MAX)?);
