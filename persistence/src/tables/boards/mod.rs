@@ -55,12 +55,12 @@ impl Table for Board {
     type Id = BoardId;
 }
 
-/// Condition for the boards with a queue of a user; the user's id follows.
+/// Subquery for `exists (… = <the user's id>)`: the board has a queue of the user.
 pub const VISIBLE_BY_QUEUE: &str =
     "select from board_queues q join queue_users m on m.company_id = q.company_id and m.queue_id = q.queue_id
     where q.company_id = boards.company_id and q.board_id = boards.id and m.user_id";
 
-/// Condition for the boards with a queue of a user, and those without any queue; the user's id follows.
+/// As [`VISIBLE_BY_QUEUE`], but also selects the boards without any queue.
 pub const VISIBLE_BY_QUEUE_OR_UNASSIGNED: &str = "select from users u
     where u.company_id = boards.company_id and (
         not exists (select from board_queues q where q.company_id = boards.company_id and q.board_id = boards.id)
@@ -83,7 +83,7 @@ pub async fn is_visible(
     with_timeout(sqlx::query_scalar(AssertSqlSafe(query)).bind(company).bind(id).bind(user).fetch_one(db)).await
 }
 
-/// The boards that a user sees by their queues, and those that no queue has.
+/// The boards that a user sees by their queues, and those without any queue.
 pub async fn visible_to(db: impl PgExecutor<'_>, company: CompanyId, user: UserId) -> Result<Vec<BoardId>> {
     let query = format!(
         "select id from boards where company_id = $1 and exists ({VISIBLE_BY_QUEUE_OR_UNASSIGNED} = $2) order by id"
@@ -125,7 +125,7 @@ pub async fn update(
 ) -> Result<Board> {
     table::update::<Board>(&mut *db, company, id, columns).await?;
     if let Some(archived) = archived {
-        // An archived board keeps its original time.
+        // A board that is archived already keeps its `archived_at`.
         let archive = sqlx::query(
             "update boards set archived_at = case when $3 then now() end,
                  updated_at = greatest(now(), updated_at + interval '1 millisecond')

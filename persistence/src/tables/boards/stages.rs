@@ -46,7 +46,7 @@ impl Ordered for Stage {
     type Parent = BoardId;
 }
 
-/// Maximum stages of a board: a board is read as a whole, with cards of each stage.
+/// Maximum stages of a board, because a board is read as a whole, with cards of each stage.
 pub const STAGES_MAX: usize = 50;
 
 /// A stage of a new board.
@@ -135,8 +135,8 @@ pub async fn update(
     table::update(db, company, id, columns).await.map_err(map_second_won_stage(company, board))
 }
 
-/// Number of won cards in a stage, at most [`COUNTED_MAX`]; with a user, only cards assigned to them. If this transaction
-/// has changed the stage, no more can be won into it concurrently.
+/// Number of won cards in a stage, at most [`COUNTED_MAX`]; with a user, only cards assigned to them. If this
+/// transaction has changed the stage, its lock keeps concurrent transactions from winning cards into the stage.
 pub async fn won_cards(
     db: &mut PgConnection,
     company: CompanyId,

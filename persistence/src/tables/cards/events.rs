@@ -91,15 +91,15 @@ async fn find_all(db: &mut PgConnection, company: CompanyId, ids: &[CardId]) -> 
     load_contacts(db, company, document::read_all::<Card>(&rows)).await
 }
 
-/// Writes the events of locked cards from which a deleted record was removed, and dates them. `restore` adds the record to a
-/// card again.
+/// Sets the `updated_at` of locked cards from which a deleted record was removed, and writes their events. `restore`
+/// adds the record to a card again.
 pub(crate) async fn write_removal_events(
     db: &mut PgConnection,
     company: CompanyId,
     ids: &[CardId],
     restore: impl Fn(&mut LoadedCard),
 ) -> Result<()> {
-    date(&mut *db, company, ids).await?;
+    touch(&mut *db, company, ids).await?;
     let mut events = Vec::with_capacity(ids.len());
     for after in find_all(&mut *db, company, ids).await? {
         let mut before = after.clone();
@@ -109,13 +109,13 @@ pub(crate) async fn write_removal_events(
     events::draft(db, company, &events).await
 }
 
-async fn date(db: &mut PgConnection, company: CompanyId, ids: &[CardId]) -> Result<()> {
-    let date = format!("update cards set updated_at = {CHANGED_AT} where company_id = $1 and id = any ($2)");
-    with_timeout(sqlx::query(AssertSqlSafe(date)).bind(company).bind(ids).execute(db)).await?;
+async fn touch(db: &mut PgConnection, company: CompanyId, ids: &[CardId]) -> Result<()> {
+    let update = format!("update cards set updated_at = {CHANGED_AT} where company_id = $1 and id = any ($2)");
+    with_timeout(sqlx::query(AssertSqlSafe(update)).bind(company).bind(ids).execute(db)).await?;
     Ok(())
 }
 
-/// The event of a card, if it has changed visibly.
+/// The event of a card; `None` if nothing visible has changed.
 fn update_event(before: &LoadedCard, after: &LoadedCard) -> Result<Option<NewEvent>> {
     let json = |card: &LoadedCard| serde_json::to_value(CardView::of(card)).unwrap_or_default();
     let Some(previous) = events::previous(&json(before), &json(after)) else { return Ok(None) };
@@ -124,11 +124,11 @@ fn update_event(before: &LoadedCard, after: &LoadedCard) -> Result<Option<NewEve
 }
 
 impl CardTracker {
-    /// Dates the cards that have changed, and writes their events.
+    /// Sets the `updated_at` of all tracked cards, and writes the events of those that have changed.
     pub(crate) async fn write_events(self, db: &mut PgConnection) -> Result<()> {
         let Self { company, before } = self;
         let ids: Vec<CardId> = before.iter().map(|card| card.card.id).collect();
-        date(&mut *db, company, &ids).await?;
+        touch(&mut *db, company, &ids).await?;
         let mut events = Vec::with_capacity(before.len());
         for after in find_all(&mut *db, company, &ids).await? {
             if let Some(before) = before.iter().find(|before| before.card.id == after.card.id) {

@@ -1,5 +1,5 @@
-//! The indicators of a board: computed on request, by index-only scans, in ten-thousandths, because PostgreSQL sums
-//! `bigint` several times as fast as `numeric`.
+//! The indicators of a board, computed on request by index-only scans. Amounts are summed in ten-thousandths, because
+//! PostgreSQL sums `bigint` several times as fast as `numeric`.
 
 use sqlx::FromRow;
 use sqlx::types::Json;
@@ -23,7 +23,7 @@ pub struct Indicators {
     pub open: Sum,
     /// Cards won in the requested span.
     pub won: Sum,
-    /// Cards lost in it.
+    /// Cards lost in the requested span.
     pub lost: Sum,
     /// Value of the cards won since the month began.
     pub month: Amount,
@@ -72,7 +72,8 @@ pub async fn indicators(
     year: Period,
 ) -> Result<Indicators> {
     let query = sqlx::query_as(
-        // Unfiltered sums are derived from those of the stages: then the two spans are not read.
+        // Without a span, the won and lost sums are added up from those of the stages, and the parts `… in span` read
+        // no card.
         "with sums (kind, list_id, cards, value) as (
              select case when won then 'won' when lost then 'lost' else 'open' end, list_id, count(*),
                  sum(products_total_e4)

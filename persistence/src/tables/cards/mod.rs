@@ -136,7 +136,7 @@ pub struct CardFilter {
 }
 
 impl CardFilter {
-    /// Whether the company has every record that the filter refers to, except for conversations.
+    /// Whether the company has the board, stage, status, business and origin that the filter refers to.
     pub async fn is_of(&self, db: impl Database<'_>, company: CompanyId) -> Result<bool> {
         let Self { board_id, list_id, status_id, business_id, origin_id, .. } = self;
         if (board_id, list_id, status_id, business_id, origin_id) == (&None, &None, &None, &None, &None) {
@@ -171,7 +171,7 @@ pub async fn list(
 ) -> Result<Page<LoadedCard>> {
     let is_by_position = filter.list_id.is_some() && !page.is_by_cursor();
     let key = if is_by_position { "k.position" } else { "k.id" };
-    // The company is the list's first bound value.
+    // `$1` is the company: the list's first bound value.
     let select = format!(") {SELECT} join page on page.id = k.id where k.company_id = $1");
     let has_more_conditions =
         [filter.assigned_user_id.is_some(), filter.status_id.is_some(), filter.business_id.is_some()]
@@ -198,7 +198,7 @@ pub async fn list(
         .between("k.updated_at", filter.updated)
         .only_by("exists (select from (select", filter.seen_by, VISIBLE_TO)
         .heavy_if(has_more_conditions)
-        // The index of a stage is by position.
+        // A stage's index is by position, but a cursor needs the cards by id.
         .heavy_if(filter.list_id.is_some() && page.is_by_cursor());
     let db = list.weigh(db, page);
     let mut cards: Page<Card> = with_timeout(list.page_of_subquery(db, key, page, &select)).await?;
@@ -231,7 +231,7 @@ pub struct FirstCards {
     pub of_stage: i64,
     /// Maximum cards of all stages, divided equally among them.
     pub of_board: i64,
-    /// Maximum contacts of all these cards, divided likewise; a stage's first card is always returned.
+    /// Maximum contacts of all these cards, also divided among the stages; a stage's first card is always returned.
     pub contacts: usize,
     /// Only cards assigned to this user.
     pub of_user: Option<UserId>,
@@ -246,8 +246,8 @@ pub async fn first_of_stages(
     stages: usize,
     limits: FirstCards,
 ) -> Result<HashMap<BoardListId, Vec<LoadedCard>>> {
-    let part = stages.max(1);
-    let rows = limits.of_stage.min(limits.of_board / i64::try_from(part).unwrap_or(i64::MAX)).max(1);
+    let shares = stages.max(1);
+    let rows = limits.of_stage.min(limits.of_board / i64::try_from(shares).unwrap_or(i64::MAX)).max(1);
     let condition = if limits.of_user.is_some() { "and f.assigned_user_id = $4" } else { "" };
     let sql = AssertSqlSafe(format!(
         "with page as (
@@ -268,7 +268,7 @@ pub async fn first_of_stages(
         let contacts = contacts.entry(list.id).or_default();
         let is_first = *contacts == 0;
         *contacts += card.contact_ids.len().max(1);
-        is_first || *contacts <= limits.contacts / part
+        is_first || *contacts <= limits.contacts / shares
     });
     let mut stages: HashMap<BoardListId, Vec<LoadedCard>> = HashMap::new();
     for loaded in load_contacts(db, company, cards).await? {

@@ -2,11 +2,11 @@
 //!
 //! A position is a decimal fraction; lower ones are higher up. There is always space between two positions, so a move
 //! writes one row. The fractions get longer when cards are repeatedly moved to the same spot; at [`DIGITS_MAX`] digits,
-//! the cards after it are respaced.
+//! the cards after that spot are respaced.
 //!
 //! Locks are taken in a fixed order, which avoids deadlocks: the stage, then the cards that are respaced, then the
-//! moved card. After locking its card, a transaction locks no stage. A card leaves a stage without locking it: that
-//! does not change the order of the others.
+//! moved card. After locking its card, a transaction locks no stage. The stage that a card leaves is not locked,
+//! because the order of its other cards does not change.
 
 use sqlx::{FromRow, PgConnection};
 
@@ -17,13 +17,14 @@ use crate::{CompanyId, Result};
 /// Maximum decimals of a position: three hundred moves to one spot use them up, and index keys stay small.
 const DIGITS_MAX: i32 = 100;
 
-/// Decimals between two respaced cards: half of the maximum, so that as many moves fit as before.
+/// Decimals of the smallest step between respaced cards: half of the maximum, which leaves the other half for new
+/// moves.
 const RESPACE_DIGITS: i32 = DIGITS_MAX / 2;
 
-/// Number of cards to respace at first; four times as many if they do not reach free space.
+/// Number of cards to respace at first; multiplied by four until there is enough space.
 const RESPACE_CARDS: i64 = 128;
 
-/// A locked stage: until the transaction ends, no other one can add cards to it or delete it.
+/// A locked stage: until the transaction ends, no other transaction can add cards to it or delete it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
 pub struct LockedStage {
     pub id: BoardListId,
@@ -51,8 +52,7 @@ pub async fn lock_stage(
     board: BoardId,
     target: Target,
 ) -> Result<Option<LockedStage>> {
-    // The lock of an update that keeps the key: cards can still reference the stage meanwhile, and it cannot be
-    // deleted.
+    // With `for no key update`, cards can still reference the stage meanwhile, but it cannot be deleted.
     let lock = sqlx::query_as(
         "select id, done_list from board_lists where company_id = $1 and board_id = $2
              and case $3::text when 'first' then true when 'done' then done_list else id = $4::bigint end
@@ -66,7 +66,7 @@ pub async fn lock_stage(
     with_timeout(lock.bind(company).bind(board).bind(word).bind(id).fetch_optional(db)).await
 }
 
-/// Whether the company has the board, and the stage, of any board.
+/// Whether the company has the board, and whether it has the stage, on any board.
 pub async fn are_known(
     db: &mut PgConnection,
     company: CompanyId,
@@ -111,7 +111,8 @@ pub async fn place(
     }
 }
 
-/// Whether a card is in a locked stage with no other card between its position and a free one: then it need not move.
+/// Whether a card is in a locked stage, and no other card is between its position and `position`: then it need not
+/// move.
 pub async fn is_at(
     db: &mut PgConnection,
     company: CompanyId,
@@ -133,7 +134,7 @@ struct Neighbours {
     below: Option<String>,
 }
 
-/// The positions of the cards around the new one, ignoring the card itself.
+/// The positions of the cards just above and below a rank, ignoring the card itself.
 async fn neighbours(
     db: &mut PgConnection,
     company: CompanyId,

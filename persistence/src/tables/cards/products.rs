@@ -49,7 +49,7 @@ pub struct CatalogueProduct {
     pub price: Amount,
 }
 
-/// The existing ones of these products, locked against deletion until the transaction ends.
+/// Those of these products that exist, locked against deletion until the transaction ends.
 pub async fn catalogue(db: &mut PgConnection, company: CompanyId, ids: &[ProductId]) -> Result<Vec<CatalogueProduct>> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -60,7 +60,7 @@ pub async fn catalogue(db: &mut PgConnection, company: CompanyId, ids: &[Product
     with_timeout(query.bind(company).bind(ids).fetch_all(db)).await
 }
 
-/// Replaces the lines of a locked card. Lines that are the same stay, with their ids.
+/// Replaces the lines of a locked card. If all lines are the same, they stay, with their ids.
 pub async fn set_lines(db: &mut PgConnection, company: CompanyId, card: CardId, lines: &[Line]) -> Result<()> {
     type LineRow = (Option<ProductId>, String, Option<String>, Amount, Amount);
     let query = sqlx::query_as(
@@ -173,7 +173,7 @@ pub async fn remove_line(db: &mut PgConnection, company: CompanyId, card: CardId
     update_total(db, company, card).await
 }
 
-/// Updates a card's total to the sum of its lines. The writer of the card's event dates it.
+/// Updates a card's total to the sum of its lines. The writer of the card's event sets `updated_at`.
 async fn update_total(db: &mut PgConnection, company: CompanyId, card: CardId) -> Result<()> {
     let sum = sqlx::query(
         "update cards set products_total = (

@@ -1,4 +1,4 @@
-//! State changes of a card: open, won or lost, and reopened.
+//! State changes of a card: moved, won or lost, and reopened.
 
 use sqlx::{FromRow, PgConnection};
 

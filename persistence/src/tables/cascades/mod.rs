@@ -1,10 +1,10 @@
-//! What the deletion of a record changes on others: their content, event and `updatedAt` ([decision
-//! 50](../../../../docs/decisions/0050-shared-records-are-deleted-in-steps.md)).
+//! What the deletion of a record changes on the records that refer to it: their content, events and `updatedAt`
+//! ([decision 50](../../../../docs/decisions/0050-shared-records-are-deleted-in-steps.md)).
 //!
-//! A record may be on a million others. It is deleted first, and a row of `cascades` says what is left to be done. Then it
-//! is removed from the others in steps, each in its own transaction with its events. Until then they refer to a deleted
-//! record. Such references are never visible, because every read joins the record. A change that replaces them leaves
-//! them to the steps, or removes them first ([`settle`]).
+//! A million records may refer to one. That one is deleted first, and a row of `cascades` says that references to it
+//! are left. Steps then remove these references, each in its own transaction with its events. Until then they are never
+//! visible, because every read joins the deleted record. A change that replaces references leaves those to a deleted
+//! record to the steps, or removes them first ([`settle`]).
 
 mod steps;
 
@@ -25,14 +25,14 @@ pub(crate) use steps::{deleted_contacts, forget_tickets};
 
 macro_rules! cascades {
     ($($name:ident($id:ty) is $noun:literal in $table:literal),+ $(,)?) => {
-        /// A deleted record that others show.
+        /// A deleted record that other records show.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Cascade {
             $($name($id)),+
         }
 
         impl Cascade {
-            /// One of each kind.
+            /// One of each kind, with the id 0.
             pub const EVERY: &'static [Self] = &[$(Self::$name(<$id>::new(0))),+];
 
             fn id(self) -> i64 {
@@ -76,39 +76,39 @@ pub struct Reference {
     pub table: &'static str,
     /// Its column with the record's id.
     pub column: &'static str,
-    /// The table's column with the id of the record that shows it.
+    /// The table's column with the id of the owner: the record that shows the deleted one.
     owner_column: &'static str,
     owner: RecordKind,
-    /// Whether the row is deleted; otherwise the column is cleared.
+    /// Whether the removal deletes the row; otherwise it clears the column.
     is_link: bool,
-    /// What is set beside a cleared column.
+    /// What is set beside a cleared column: `, column = value`.
     also: &'static str,
     /// What the event needs to know of the reference: an expression of the row.
     with: &'static str,
-    /// When it is removed.
+    /// When the reference is removed.
     pub when: When,
 }
 
-/// The kind of the records that show it.
+/// The kind of the records that show the deleted one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RecordKind {
     Contacts,
     Cards,
-    /// Records without events: only their `updated_at` changes.
+    /// Records of this table, which have no events: only their `updated_at` changes.
     Others(&'static str),
 }
 
 /// When references are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// With the record, in its transaction: a company has few, and a foreign key removes those that are missed.
+    /// In the transaction that deletes the record: a company has few, and a foreign key removes those that are missed.
     AtOnce,
-    /// In steps after it: there may be a million. A trigger refuses new ones.
+    /// In steps after the deletion: there may be a million. A trigger refuses new ones.
     InSteps,
 }
 
 impl Reference {
-    /// A row that links the record to others.
+    /// A row that links the record to its owner.
     const fn link(
         table: &'static str,
         column: &'static str,
@@ -119,7 +119,7 @@ impl Reference {
         Self { table, column, owner_column, owner, is_link: true, also: "", with: "null::text", when }
     }
 
-    /// A column of the others.
+    /// A column of the owner.
     const fn column(table: &'static str, column: &'static str, owner: RecordKind, when: When) -> Self {
         Self { table, column, owner_column: "id", owner, is_link: false, also: "", with: "null::text", when }
     }
@@ -132,15 +132,16 @@ impl Reference {
         Self { with, ..self }
     }
 
-    /// Selects the ids of the records that show it: company `$1`, its id `$2`, at most `$3`.
+    /// Selects the ids of the owners: company `$1`, the deleted record's id `$2`, at most `$3`.
     pub fn find_sql(&self) -> String {
         let Self { table, column, owner_column, .. } = self;
-        // The index of such a column is in the order of the ids.
+        // The index on such a column yields the ids in order.
         let order = if *owner_column == "id" { " order by id" } else { "" };
         format!("select {owner_column} from {table} where company_id = $1 and {column} = $2{order} limit $3")
     }
 
-    /// Removes it from some of them, and returns the ids, with the value of `with`: company `$1`, its id `$2`, their ids `$3`.
+    /// Removes the reference from some owners, and returns their ids with the value of `with`: company `$1`, the
+    /// deleted record's id `$2`, the owners' ids `$3`.
     pub fn remove_sql(&self) -> String {
         let Self { table, column, owner_column, also, with, .. } = self;
         let condition = format!(
@@ -153,7 +154,7 @@ impl Reference {
         }
     }
 
-    /// Sets the `updated_at` of records without events: company `$1`, their ids `$2`. `None` for those with events.
+    /// Sets the `updated_at` of owners without events: company `$1`, their ids `$2`. `None` for owners with events.
     pub fn touch_sql(&self) -> Option<String> {
         let RecordKind::Others(table) = self.owner else { return None };
         Some(format!("update {table} set updated_at = {CHANGED_AT} where company_id = $1 and id = any ($2)"))
@@ -161,7 +162,7 @@ impl Reference {
 }
 
 impl Cascade {
-    /// Every reference to it from a record that shows it.
+    /// Every reference to the deleted record.
     pub fn references(self) -> &'static [Reference] {
         use RecordKind::{Cards, Contacts, Others};
         use When::{AtOnce, InSteps};
@@ -199,7 +200,7 @@ impl Cascade {
             Self::User(_) => {
                 const {
                     &[
-                        // A card that was won or lost stays theirs in reports.
+                        // In reports, a won or lost card stays the user's.
                         Reference::column("cards", "assigned_user_id", Cards, InSteps)
                             .also(", former_user_id = case when won or lost then assigned_user_id end"),
                         Reference::column("boards", "created_by_user_id", Others("boards"), AtOnce),
@@ -247,7 +248,7 @@ impl Cascade {
         format!("select {} from {} where company_id = $1 and id = $2 for update", self.view_sql(), self.table())
     }
 
-    /// How others show it, as an expression of its row. A contact is read as it is shown everywhere.
+    /// How others show it, as an expression of its row. The deletion of a contact reads the whole contact instead.
     fn view_sql(self) -> &'static str {
         match self {
             Self::Tag(_) | Self::CardStatus(_) => "jsonb_build_object('id', id, 'name', name, 'color', color)",

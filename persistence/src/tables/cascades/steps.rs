@@ -1,4 +1,4 @@
-//! The deletion of a record that others show: what is removed at once, the record of what is left, and the steps.
+//! The deletion of a record that others show: the references removed at once, the row for those left, and the steps.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,7 +18,7 @@ use crate::tables::events::{By, acting, current};
 use crate::tables::schedules::ContactWas;
 use crate::{CardId, CompanyId, ContactId, Result, TicketId};
 
-/// Maximum records of a kind that one step changes: a card may show a hundred contacts.
+/// Maximum records of a kind that one step changes: few, because a card may show a hundred contacts.
 pub const STEP_RECORDS: i64 = 50;
 
 /// A deleted record that others may still refer to.
@@ -35,7 +35,7 @@ pub struct DeletedRecord {
 }
 
 impl DeletedRecord {
-    /// A contact, as scheduled messages to it showed it.
+    /// The deleted contact, as scheduled messages to it showed it; `None` if unreadable.
     pub fn contact_was(&self) -> Option<ContactWas> {
         serde_json::from_value(self.view.clone()).ok()
     }
@@ -44,14 +44,14 @@ impl DeletedRecord {
         serde_json::from_value(self.view.clone()).ok()
     }
 
-    /// The value that a record had of this custom field.
+    /// The value that a record had of the deleted custom field; `with` is what its reference had.
     fn value(&self, with: &[Option<String>]) -> Option<CustomFieldValue> {
         let Value::Object(mut field) = self.view.clone() else { return None };
         field.insert("value".to_owned(), json!(with.first()?.as_ref()?));
         serde_json::from_value(Value::Object(field)).ok()
     }
 
-    /// Adds it to a contact again. `with` is what its references had.
+    /// Adds the deleted record to a contact again. `with` is what the contact's references had.
     fn restore_on_contact(&self, row: &mut ContactRow, with: &[Option<String>]) {
         match self.cascade {
             Cascade::Tag(_) => {
@@ -63,7 +63,7 @@ impl DeletedRecord {
         }
     }
 
-    /// Adds it to a card again. `with` is what its references had.
+    /// Adds the deleted record to a card again. `with` is what the card's references had.
     fn restore_on_card(&self, LoadedCard { card, contacts }: &mut LoadedCard, with: &[Option<String>]) {
         match self.cascade {
             Cascade::CardStatus(_) => card.status = self.view().map(Json),
@@ -86,14 +86,14 @@ impl DeletedRecord {
     }
 }
 
-/// Locks a record that is being deleted, so that no other begins to refer to it, and returns how others show it; `None` if
-/// there is no such record.
+/// Locks a record that is being deleted, so that no other begins to refer to it, and returns how others show it; `None`
+/// if there is no such record.
 pub async fn hold(db: &mut PgConnection, company: CompanyId, cascade: Cascade) -> Result<Option<Value>> {
     let lock = sqlx::query_scalar(AssertSqlSafe(cascade.lock_sql())).bind(company).bind(cascade.id());
     with_timeout(lock.fetch_optional(db)).await
 }
 
-/// Removes a record from those of which a company has few ([`When::AtOnce`]).
+/// Removes the references to a record of which a company has few ([`When::AtOnce`]).
 pub async fn take_at_once(db: &mut PgConnection, company: CompanyId, cascade: Cascade) -> Result<()> {
     for reference in cascade.references_when(When::AtOnce) {
         while let ReferringIds { ids, has_more } = next_ids(&mut *db, company, cascade, reference).await?
@@ -109,8 +109,8 @@ pub async fn take_at_once(db: &mut PgConnection, company: CompanyId, cascade: Ca
     Ok(())
 }
 
-/// Records that a locked record is deleted, in the transaction that deletes it, if others still refer to it; returns whether
-/// they do. The deletion of a contact is always recorded: its scheduled messages fail later.
+/// Records the deletion of a locked record, in the transaction that deletes it, if others still refer to it; returns
+/// whether it was recorded. The deletion of a contact always is: its scheduled messages fail later.
 pub async fn record_deletion(
     db: &mut PgConnection,
     company: CompanyId,
@@ -156,8 +156,8 @@ struct Row {
     by: Value,
 }
 
-/// Up to `limit` deleted records of a company that others may still refer to: those with the fewest failed steps first, then
-/// those that were deleted first.
+/// Up to `limit` deleted records of a company that others may still refer to: those with the fewest failed steps first,
+/// then those that were deleted first.
 pub async fn unfinished(db: impl PgExecutor<'_>, company: CompanyId, limit: i64) -> Result<Vec<DeletedRecord>> {
     let found = sqlx::query(
         "select noun, id, shown, by from cascades where company_id = $1 order by failures, created_at, noun, id limit $2",
@@ -166,14 +166,15 @@ pub async fn unfinished(db: impl PgExecutor<'_>, company: CompanyId, limit: i64)
     Ok(read(company, &found))
 }
 
-/// What is recorded of a deleted record; `None` when nothing is left.
+/// What is recorded of a deleted record; `None` when no reference to it is left.
 pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, cascade: Cascade) -> Result<Option<DeletedRecord>> {
     let found = sqlx::query("select noun, id, shown, by from cascades where company_id = $1 and noun = $2 and id = $3");
     let found = found.bind(company).bind(cascade.noun()).bind(cascade.id());
     Ok(read(company, &with_timeout(found.fetch_all(db)).await?).pop())
 }
 
-/// The deleted ones among these contacts that others may still refer to. For the persister, which writes for many companies.
+/// Those of these contacts that are deleted, and that others may still refer to. For the persister, which writes for
+/// many companies.
 pub(crate) async fn deleted_contacts(
     db: &mut PgConnection,
     ids: Vec<(CompanyId, ContactId)>,
@@ -206,8 +207,8 @@ fn read(company: CompanyId, rows: &[PgRow]) -> Vec<DeletedRecord> {
     document::read_all::<Row>(rows).into_iter().filter_map(parse).collect()
 }
 
-/// Removes a deleted record from up to [`STEP_RECORDS`] others of each kind, with their events. Returns whether there may be
-/// more.
+/// Removes a deleted record from up to [`STEP_RECORDS`] others of each kind, with their events. Returns whether there
+/// may be more.
 pub async fn step(db: &mut PgConnection, record: &DeletedRecord) -> Result<bool> {
     let DeletedRecord { company, cascade, .. } = record;
     // Steps are serialized, also those of two processes.
@@ -246,7 +247,7 @@ pub async fn settle(db: &mut PgConnection, company: CompanyId, card: CardId) -> 
     Ok(())
 }
 
-/// Counts a failed step of a deleted record; returns how many have failed. `None`: nothing is left of it.
+/// Counts a failed step of a deleted record; returns how many have failed. `None`: the deletion is complete.
 pub async fn count_failure(db: impl PgExecutor<'_>, record: &DeletedRecord) -> Result<Option<i32>> {
     let count = sqlx::query_scalar(
         "update cascades set failures = failures + 1 where company_id = $1 and noun = $2 and id = $3 returning failures",
@@ -294,7 +295,8 @@ async fn next_ids(
     Ok(ReferringIds { ids, has_more })
 }
 
-/// Removes the record from some of those that show it; returns from which, with what the references had.
+/// Removes the references to a deleted record from some of those that show it; returns the ids of those that did, with
+/// what their references had.
 async fn remove_references(
     db: &mut PgConnection,
     company: CompanyId,
@@ -324,7 +326,7 @@ async fn remove_next(db: &mut PgConnection, record: &DeletedRecord, reference: &
     if ids.is_empty() {
         return Ok(false);
     }
-    // Every change of them locks them, so their references are final once they are locked.
+    // Every change of these records locks them, so their references are final once they are locked.
     let lock = match reference.owner {
         RecordKind::Contacts => {
             "select from contacts where company_id = $1 and id = any ($2) order by id for no key update"
@@ -339,7 +341,7 @@ async fn remove_next(db: &mut PgConnection, record: &DeletedRecord, reference: &
     Ok(has_more)
 }
 
-/// Removes it from those of these locked records that still show it, with their events.
+/// Removes a deleted record from those of these locked records that still show it, and writes their events.
 async fn remove_from(db: &mut PgConnection, record: &DeletedRecord, reference: &Reference, ids: &[i64]) -> Result<()> {
     let DeletedRecord { company, cascade, .. } = *record;
     let removed = remove_references(&mut *db, company, cascade, reference, ids).await?;
