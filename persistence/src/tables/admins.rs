@@ -42,7 +42,7 @@ pub struct AdminSummary {
     pub name: String,
     /// Whether a second factor is confirmed.
     pub second_factor: bool,
-    /// When the latest of their open sessions was used; `None`: there is none.
+    /// When one of their open sessions was last used; `None` without an open session.
     pub last_seen_at: Option<DateTime<Utc>>,
     pub created_at: DateTime<Utc>,
 }
@@ -60,12 +60,12 @@ pub async fn all(db: &PgPool, email: Option<&str>) -> Result<Vec<AdminSummary>> 
     with_timeout(all.bind(email).fetch_all(db)).await
 }
 
-/// Deletes an administrator with their sessions, second factor and link. `None`: they are the last one, and stay.
+/// Deletes an administrator with their sessions, second factor and link. `None`: the last one is not deleted.
 ///
 /// # Errors
 /// When the database cannot answer; [`Error::NotFound`] when there is none with this e-mail.
 pub async fn remove(db: &mut PgConnection, email: &str) -> Result<Option<AdminRow>> {
-    // All of them are locked, so that two concurrent deletions cannot remove the last two.
+    // Locks all administrators, so that two concurrent deletions cannot remove the last two.
     let all = sqlx::query_as("select id, email, created_at, updated_at from admins order by id for update");
     let all: Vec<AdminRow> = with_timeout(all.fetch_all(&mut *db)).await?;
     let others = all.len().saturating_sub(1);

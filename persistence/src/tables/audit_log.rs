@@ -1,5 +1,5 @@
-//! The audit log: what administrators and integrations do to the setup, and who signs in: who, when, from where, what,
-//! and the outcome. An entry is written before its action starts.
+//! The audit log: what administrators and integrations change in the setup, and who signs in. An entry has the actor,
+//! the time, the network address, the action and its outcome; it is written before the action starts.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{FromRow, PgExecutor};
@@ -35,7 +35,7 @@ text_enum! {
 /// Who acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Actor {
-    /// Somebody who signs in.
+    /// A user, or an administrator of the installation.
     Person(PersonId),
     /// An integration.
     Token(TokenId),
@@ -76,7 +76,7 @@ pub struct AuditEntry {
     pub action: String,
     pub target_id: Option<String>,
     pub target_name: Option<String>,
-    /// The response status; `None` while the action is running, and forever if the process died meanwhile.
+    /// The response's HTTP status; `None` while the action is running, and forever if the process died meanwhile.
     pub status: Option<i16>,
 }
 
@@ -145,7 +145,7 @@ async fn insert(
     insert.bind(status.map(|status| i16::try_from(status).unwrap_or(i16::MAX))).fetch_one(db).await
 }
 
-/// Records the outcome of an action.
+/// Records the outcome of an action. `target` is the id, used if the entry has none yet, and the name of the record.
 pub async fn end(
     db: impl PgExecutor<'_>,
     entry: RunningEntry,

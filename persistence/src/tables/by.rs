@@ -1,7 +1,7 @@
 //! Who caused an event.
 //!
-//! A live change carries its author in its rows. A plain change is made while a request, or other work, is served: its
-//! author is known to the task ([`acting`]), so that no statement has to pass it on.
+//! A live change carries its author in its rows. The author of a plain change is the author of the task that makes it
+//! ([`acting`]), so that no statement has to pass it on.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct By {
     pub kind: ByKind,
     #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
     pub id: Option<i64>,
-    /// Their name at that time; for an integration it may be missing: it is its token's name.
+    /// Their name at that time. It may be missing for an integration, whose name is its token's.
     #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
@@ -36,10 +36,10 @@ impl By {
     /// Hotline itself: background work, and what providers report.
     pub const SYSTEM: Self = Self { kind: ByKind::System, id: None, name: None };
 
-    /// The contact whose record it is.
+    /// The contact of the changed record, from which its id and name follow.
     pub const ITS_CONTACT: Self = Self { kind: ByKind::Contact, id: None, name: None };
 
-    /// A user; without an id for an administrator of the installation, who belongs to no company.
+    /// A user. An administrator of the installation, who belongs to no company, has no id.
     pub fn user(id: Option<UserId>, name: Option<String>) -> Self {
         Self { kind: ByKind::User, id: id.map(|id| id.0), name }
     }
@@ -54,8 +54,9 @@ impl By {
         Self { kind: ByKind::Contact, id: Some(id.0), name }
     }
 
-    /// The author of a live change. With a token it is the integration, even if that acts for a user. The author of a
-    /// campaign or a scheduled message is its creator; automatic messages, such as greetings, have none.
+    /// The author of a live change. With a token, the author is the integration, even if it acts for a user. The author
+    /// of a campaign or a scheduled message is its creator; that of an automatic message, such as a greeting, is
+    /// Hotline.
     pub fn author(
         user: (Option<UserId>, Option<&str>),
         integration: Option<TokenId>,
@@ -81,7 +82,7 @@ tokio::task_local! {
     static ACTING: By;
 }
 
-/// The author of what the current task changes.
+/// The author of the current task's changes: [`By::SYSTEM`] outside [`acting`].
 pub fn current() -> By {
     ACTING.try_with(By::clone).unwrap_or_default()
 }

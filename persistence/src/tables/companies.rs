@@ -53,7 +53,7 @@ pub struct CompanyChanges {
     pub name: Option<String>,
     pub active: Option<bool>,
     pub api_enabled: Option<bool>,
-    /// 0: no limit; `None`: the installation's.
+    /// `Some(Some(0))`: no limit; `Some(None)`: the installation's.
     pub rate_per_minute: Option<Option<i32>>,
     pub time_zone: Option<String>,
     /// Normalized.

@@ -65,7 +65,7 @@ text_enum! {
 }
 
 impl PausedReason {
-    /// What the state of a template says, as the provider names it; `None` if campaigns need not stop.
+    /// Why campaigns with a template must pause, from its status as the provider names it; `None` if they need not.
     pub fn of_template(status: &str) -> Option<Self> {
         match status {
             "PAUSED" => Some(Self::TemplatePaused),
@@ -76,13 +76,14 @@ impl PausedReason {
         }
     }
 
-    /// What a provider's refusal of a message says of its template, so that every other recipient would be refused too.
+    /// Why a campaign must pause after its provider has refused a message: with this template, every other recipient
+    /// would be refused too. `None` for other refusals.
     /// <https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes>
     pub fn of_refusal(error: &MessageError) -> Option<Self> {
         match error.code.as_str() {
             "132015" => Some(Self::TemplatePaused),
             "132016" => Some(Self::TemplateDisabled),
-            // It does not exist, or is no longer approved.
+            // The template does not exist, or is no longer approved.
             "132001" => Some(Self::TemplateDeleted),
             _ => None,
         }
@@ -203,7 +204,7 @@ pub async fn update(
     table::update(db, company, id, columns).await
 }
 
-/// Locks a list, so that a deletion comes before or after.
+/// Locks a list against deletion until the transaction ends.
 async fn hold_list(db: &mut PgConnection, company: CompanyId, list: ContactListId) -> Result<()> {
     let select = sqlx::query("select from contact_lists where company_id = $1 and id = $2 for key share");
     let row = with_timeout(select.bind(company).bind(list).fetch_optional(db)).await?;
@@ -253,7 +254,7 @@ async fn write_event(
     events::draft(db, company, &[NewEvent::plain(kind, at, record, Some(previous))]).await
 }
 
-/// Pauses a locked campaign that is being sent; the reason is given unless somebody pauses it.
+/// Pauses a locked campaign that is being sent; `reason` is `None` if a user or an integration pauses it.
 pub async fn pause(
     db: &mut PgConnection,
     company: CompanyId,
@@ -265,8 +266,8 @@ pub async fn pause(
     Ok(campaign)
 }
 
-/// Pauses a campaign that is being sent, because its provider refuses its template. Returns false if no recipient is left,
-/// or it is no longer being sent.
+/// Pauses a campaign that is being sent, because its provider refuses its template. Returns false if no recipient is
+/// pending, or the campaign is no longer being sent.
 pub async fn pause_refused(
     db: &mut PgConnection,
     company: CompanyId,
@@ -310,7 +311,8 @@ pub async fn sending_template(
     with_timeout(select.bind(company).bind(channels).bind(name).bind(language).fetch_all(db)).await
 }
 
-/// Starts a locked campaign: its recipients are the current contacts of its list. It takes one statement, however many.
+/// Starts a locked campaign: its recipients are the current contacts of its list, inserted in one statement, however
+/// many.
 pub async fn start(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
     set_statement_timeout(db, RECIPIENTS_TIME_MAX).await?;
     let insert = sqlx::query(
@@ -325,7 +327,8 @@ pub async fn start(db: &mut PgConnection, company: CompanyId, id: CampaignId) ->
     Ok(campaign)
 }
 
-/// Starts a campaign if it is due and was not started, changed or canceled. The event names its creator.
+/// Starts a campaign if it is still scheduled, and due; returns whether it was started. The event's author is its
+/// creator.
 pub async fn start_due(db: &mut PgConnection, company: CompanyId, id: CampaignId, now: DateTime<Utc>) -> Result<bool> {
     let campaign = match hold(&mut *db, company, id).await {
         Ok(campaign) => campaign,
@@ -356,8 +359,8 @@ async fn creator_of(db: &mut PgConnection, company: CompanyId, id: CampaignId) -
     })
 }
 
-/// Cancels a locked campaign. A first batch of the recipients that were not written to is skipped; [`skip_canceled`]
-/// handles the rest.
+/// Cancels a locked campaign, and skips a first batch of the recipients that were not written to; [`skip_canceled`]
+/// skips the others.
 pub async fn cancel(db: &mut PgConnection, company: CompanyId, id: CampaignId) -> Result<Campaign> {
     let previous = hold(&mut *db, company, id).await?;
     set_status(&mut *db, company, id, CampaignStatus::Canceled, None).await?;
@@ -368,7 +371,7 @@ pub async fn cancel(db: &mut PgConnection, company: CompanyId, id: CampaignId) -
     Ok(campaign)
 }
 
-/// Completes a campaign if every recipient is settled. Returns false if one is not, or it is no longer being sent.
+/// Completes a campaign if every recipient is settled. Returns false if one is not, or the campaign is not being sent.
 pub async fn complete(db: impl Database<'_>, company: CompanyId, id: CampaignId, now: DateTime<Utc>) -> Result<bool> {
     let mut transaction = db.transaction().await?;
     let update = sqlx::query(

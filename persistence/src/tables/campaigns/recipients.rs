@@ -1,8 +1,9 @@
 //! The recipients of campaigns, and their outcomes.
 //!
-//! They are fixed when a campaign starts. After that only the persister writes them: that a recipient was written to or
-//! skipped is in the journal with the message; the message's status is copied in the same transaction that writes it.
-//! Triggers maintain the counts per status on the campaign.
+//! The recipients are fixed when a campaign starts. After that only the persister updates them, except for
+//! [`skip_canceled`]. The journal records, with the message if there is one, that a recipient was written to or
+//! skipped; a message's status is copied in the transaction that writes it. Triggers maintain the counts per status on
+//! the campaign.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -25,15 +26,15 @@ text_enum! {
         Pending = "pending",
         /// The provider has the message.
         Sent = "sent",
-        /// It has reached the contact.
+        /// The message has reached the contact.
         Delivered = "delivered",
-        /// The contact has read it.
+        /// The contact has read the message.
         Read = "read",
-        /// It reaches nobody.
+        /// The message cannot be delivered.
         Failed = "failed",
         /// The contact was not written to.
         Skipped = "skipped",
-        /// Nobody knows whether the message has left. It is not sent again.
+        /// It is not known whether the message was sent. It is not sent again.
         Unknown = "unknown",
     }
 }
@@ -81,8 +82,8 @@ pub(crate) async fn settle(db: &mut PgConnection, rows: &[&RecipientRow]) -> std
     Ok(())
 }
 
-/// Copies the statuses of messages to their recipients: of these messages, and of these contacts. A message that was
-/// not sent because the campaign was canceled, or the contact opted out, counts as skipped.
+/// Copies the statuses of messages to the recipients with one of these messages, or who are one of these contacts. A
+/// message that was not sent because the campaign was canceled, or the contact opted out, counts as skipped.
 pub(crate) async fn update_recipients(
     db: &mut PgConnection,
     messages: &[(CompanyId, MessageId)],
@@ -121,7 +122,7 @@ pub(crate) async fn update_recipients(
     Ok(())
 }
 
-/// Marks the recipients of these messages, of which nobody knows since a time whether they have left.
+/// Sets the recipients of these messages to `unknown`: since the time of each, it is not known whether it was sent.
 pub(crate) async fn mark_unknown(
     db: &mut PgConnection,
     messages: &[(CompanyId, MessageId, DateTime<Utc>)],
@@ -145,18 +146,18 @@ pub(crate) async fn mark_unknown(
     Ok(())
 }
 
-/// A campaign's message of which nobody knows whether it has left.
+/// A campaign's message of which it is not known whether it was sent.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct UnknownMessage {
     pub company_id: CompanyId,
     pub ticket_id: TicketId,
     pub id: MessageId,
-    /// The provider's id of it, if a status has named it meanwhile.
+    /// Its id at the provider, if a status has named the message meanwhile.
     pub provider_message_id: Option<String>,
 }
 
-/// The first `limit` messages of campaigns in doubt that can be settled: a status has named them, or they are in doubt
-/// since before a time. Serves no request.
+/// The first `limit` unknown messages of campaigns that can be settled, because a status has named them, or they have
+/// been unknown since before `before`. Only for background work.
 pub async fn settleable(
     db: impl Database<'_>,
     slots: &OfSlots,
@@ -182,13 +183,13 @@ pub async fn settleable(
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct WaitingRecipient {
     pub contact_id: ContactId,
-    /// Has opted out of campaigns.
+    /// Whether the contact has opted out of campaigns.
     pub is_opted_out: bool,
-    /// A group, to which campaigns do not write.
+    /// Whether the contact is a group, to which campaigns do not write.
     pub is_group: bool,
 }
 
-/// The first recipients after a contact that are still to be written to, in order.
+/// The first `limit` recipients after a contact that are still to be written to, by contact id.
 pub async fn waiting(
     db: impl Database<'_>,
     company: CompanyId,
@@ -231,7 +232,7 @@ pub async fn is_waiting(db: impl Database<'_>, company: CompanyId, id: CampaignI
     .await
 }
 
-/// The messages of a campaign that their provider does not have yet: no more than are under way at once.
+/// The messages of a campaign that the provider has not accepted yet. They are few: sending limits how many there are.
 pub async fn in_transit(db: impl Database<'_>, company: CompanyId, id: CampaignId) -> Result<Vec<MessageId>> {
     with_timeout(
         sqlx::query_scalar(
@@ -302,7 +303,7 @@ pub async fn recipients(
     with_timeout(list.page_of_subquery(db, "r.contact_id", page, listing)).await
 }
 
-/// Deletes a deleted contact's recipients.
+/// Deletes a deleted contact from the recipients of all campaigns.
 pub(crate) async fn remove_of_contact(db: &mut PgConnection, company: CompanyId, contact: ContactId) -> Result<()> {
     let delete = sqlx::query("delete from campaign_recipients where company_id = $1 and contact_id = $2");
     with_timeout(delete.bind(company).bind(contact).execute(db)).await?;

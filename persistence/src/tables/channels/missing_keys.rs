@@ -9,14 +9,14 @@ use crate::error::with_timeout;
 use crate::sealed::{self, KeyError, Keyring};
 use crate::{ChannelId, Result};
 
-/// The last error of such a channel. By it the channel is found once the key is back.
+/// The last error of a channel whose key is missing. By this error the channel is found once the key is back.
 const MISSING: &str = "the key that encrypts its credentials is missing";
 
 /// The last error of a channel that needs its credentials again.
 const ABANDONED: &str = "the key that encrypted its credentials is lost; enter them again";
 
-/// Disconnects the channels that miss a secret, because its key is missing; returns how many there are. A webchat needs
-/// none, so it stays connected.
+/// Disconnects the channels that need a secret whose key is missing; returns how many channels have such a secret. A
+/// webchat needs no secret, so it stays connected.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -31,7 +31,7 @@ pub async fn disconnect_unreadable(db: &PgPool, keys: &Keyring) -> Result<u64> {
             continue;
         }
         unreadable += 1;
-        // Settings of a newer release are not judged.
+        // With settings of a newer release, which this one cannot read, the status stays.
         let is_enough = row.settings().map_or(true, |settings| settings.are_enough(row.kind));
         let status = if is_enough { row.status } else { ChannelStatus::Disconnected };
         if row.last_error.as_deref() != Some(MISSING) || row.status != status {
@@ -42,7 +42,7 @@ pub async fn disconnect_unreadable(db: &PgPool, keys: &Keyring) -> Result<u64> {
     Ok(unreadable)
 }
 
-/// Connects the channels again whose missing key was found.
+/// Reconnects the channels whose missing key was found.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -81,7 +81,7 @@ pub async fn abandon(db: &mut PgConnection, key: &str) -> Result<(Vec<ChannelId>
         secrets += removed as u64;
         let update = sqlx::query("update channels set settings = $3 where company_id = $1 and id = $2");
         with_timeout(update.bind(row.company_id).bind(id).bind(Json(&row.settings)).execute(&mut *db)).await?;
-        // Secrets of other keys stay sealed, and count.
+        // Secrets that other keys seal stay, and count as set.
         let settings = ChannelSettings::read(&sealed::as_if_open(&row.settings));
         let is_enough = settings.map_or(true, |settings| settings.are_enough(row.kind));
         let (status, error) =
@@ -93,11 +93,11 @@ pub async fn abandon(db: &mut PgConnection, key: &str) -> Result<(Vec<ChannelId>
 
 async fn lock(db: &mut PgConnection, id: ChannelId) -> Result<Option<ChannelRow>> {
     let row = sqlx::query("select * from channels where id = $1 for update").bind(id);
-    // A row that cannot be read blocks no other.
+    // An unreadable row counts as missing, so that it does not block the others.
     Ok(document::read_all(with_timeout(row.fetch_optional(db)).await?.as_slice()).pop())
 }
 
-/// Opens the secrets, and leaves out those whose key is missing; returns whether there are any.
+/// Opens the secrets, and leaves out those that cannot be opened; returns whether the key of one is missing.
 fn open(row: &mut ChannelRow, keys: &Keyring) -> bool {
     let id = row.id.to_string();
     let lost = keys.open_json(&location_of(row.company_id, &id), &mut row.settings);

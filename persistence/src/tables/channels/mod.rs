@@ -74,7 +74,7 @@ pub struct ChannelRow {
     pub number: Option<String>,
     pub queue_id: Option<QueueId>,
     pub last_error: Option<String>,
-    // Commands also read the schema of the release before, which lacks this and the next one.
+    // Commands also read the previous release's schema, which lacks `quality` and `messaging_limit`.
     #[sqlx(default)]
     pub quality: Option<ChannelQuality>,
     /// As the provider names it.
@@ -104,8 +104,8 @@ impl fmt::Debug for ChannelRow {
 }
 
 impl ChannelRow {
-    /// Opens its secrets for use. A secret that cannot be opened is logged and left out: the channel then works without
-    /// it, and other channels are not affected.
+    /// Opens the channel's secrets for use. A secret that cannot be opened is logged and left out: the channel then
+    /// works without it, and other channels are not affected.
     pub fn open(&mut self, keys: &Keyring) {
         let row_id = self.id.to_string();
         for secret in keys.open_json(&location_of(self.company_id, &row_id), &mut self.settings) {
@@ -117,7 +117,7 @@ impl ChannelRow {
         }
     }
 
-    /// The settings without secrets, whether these are open or not.
+    /// The settings without secrets, whether these are open or sealed; `None` if this release cannot read the settings.
     pub fn visible_settings(&self) -> Option<ChannelSettings> {
         ChannelSettings::read(&sealed::without_secrets(&self.settings)).ok().map(ChannelSettings::into_visible)
     }
@@ -234,7 +234,7 @@ async fn write_event(db: &mut PgConnection, previous_status: Option<ChannelStatu
     add_event(db, kind, row.updated_at, row, None, previous).await
 }
 
-/// Writes an event of a channel, with more of what its record shows.
+/// Writes an event of a channel. Its record shows the channel, and the changed template if there is one.
 async fn add_event(
     db: &mut PgConnection,
     kind: EventKind,
@@ -340,8 +340,8 @@ async fn lock_and_open(connection: &mut PgConnection, keys: &Keyring, id: Channe
     Ok(Some(row))
 }
 
-/// Records that the provider rejected a channel's token, unless it was replaced meanwhile or the rejection is recorded
-/// already.
+/// Records that the provider rejected a channel's token, unless the token was replaced meanwhile or the rejection is
+/// recorded already.
 pub async fn refuse_token(
     db: impl Database<'_>,
     keys: &Keyring,

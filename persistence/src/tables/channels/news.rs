@@ -35,7 +35,7 @@ pub struct ChangedTemplate {
     pub reason: Option<String>,
 }
 
-/// What a provider has changed of a phone number; `None`: not that.
+/// What a provider has changed about a phone number; `None` for what it has not changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PhoneNews {
     pub quality: Option<ChannelQuality>,
@@ -94,7 +94,7 @@ pub async fn add_alert(db: impl Database<'_>, company: CompanyId, id: ChannelId,
     transaction.commit().await
 }
 
-/// Connects a channel again that has this error.
+/// Reconnects a channel whose last error is this one.
 pub async fn reinstate(db: impl Database<'_>, company: CompanyId, id: ChannelId, error: &str) -> Result<()> {
     let mut transaction = db.transaction().await?;
     let update = sqlx::query(

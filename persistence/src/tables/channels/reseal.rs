@@ -27,8 +27,8 @@ pub enum ResealScope {
     All,
 }
 
-/// Reseals the secrets of channels with the current key; returns how many. It does not count as a change of the
-/// channel.
+/// Reseals the secrets of channels with the current key; returns the number of secrets. The channels' `updated_at`
+/// stays.
 ///
 /// # Errors
 /// When the database cannot answer; [`crate::Error::Key`] when a secret cannot be opened.

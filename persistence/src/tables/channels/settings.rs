@@ -74,7 +74,7 @@ pub struct ChannelSettings {
     /// The first text a visitor sees.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub greeting: Option<String>,
-    /// The side of the page on which it opens.
+    /// The side of the page on which the webchat opens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub position: Option<Position>,
     /// Fields a visitor fills in before the conversation.
