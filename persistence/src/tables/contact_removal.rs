@@ -10,8 +10,9 @@ use crate::error::with_timeout;
 use crate::table::Expected;
 use crate::{CompanyId, ContactId, Database, Db, Error, PgConnection, Result, TicketId};
 
-/// Deletes a contact with its tickets, messages, events and sessions, unless something prevents it, which is returned. It is
-/// removed from cards in steps ([`cascades`]). The caller must ensure that no live row of this contact is in flight.
+/// Deletes a contact with its tickets, messages, events and sessions; returns what prevents the deletion, or `None` if
+/// the contact is deleted. Steps remove it from cards ([`cascades`]). The caller must ensure that no live row of it is
+/// in flight.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such contact; [`Error::Changed`] when it is not in an expected state.
@@ -19,7 +20,7 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Ex
     // It may delete the conversations of years.
     let mut transaction = db.heavy().begin().await?;
     let connection = transaction.connection()?;
-    // Those to which merging with it is suggested change too.
+    // Contacts with a suggestion to merge with this one change too.
     let mut changed = identities::suggested_to(&mut *connection, company, id).await?;
     changed.push(id);
     lock_rows(&mut *connection, company, &changed).await?;
@@ -58,7 +59,8 @@ pub async fn remove(db: Db<'_>, company: CompanyId, id: ContactId, expected: &Ex
     Ok(None)
 }
 
-/// Removes the contact from lists, and its conversations from the cards that were created from them.
+/// Removes the contact from lists, and its tickets from the cards that were created from them. Forgets what was merged
+/// into the contact or these tickets.
 async fn remove_references(db: &mut PgConnection, company: CompanyId, id: ContactId) -> Result<()> {
     let tickets = sqlx::query_scalar("select id from tickets where company_id = $1 and contact_id = $2 order by id");
     let tickets: Vec<TicketId> = with_timeout(tickets.bind(company).bind(id).fetch_all(&mut *db)).await?;

@@ -199,7 +199,7 @@ fn free_key(application: Application, name: &str, existing: &HashSet<String>) ->
     if !existing.contains(&key) {
         return key;
     }
-    // There are more numbers than keys, so one is free.
+    // There are more candidates than existing keys, so one is free.
     let candidates = (2..existing.len() + 3).map(|number| {
         let suffix = format!("_{number}");
         format!("{prefix}{}{suffix}", key_of(name, KEY_CHARACTERS_MAX - suffix.len()))
@@ -216,7 +216,8 @@ fn key_of(name: &str, characters_max: usize) -> String {
     if key.is_empty() { "field".to_owned() } else { key.trim_end_matches('_').to_owned() }
 }
 
-/// Locks a custom field: until the transaction ends, no other one can change it or write values of it.
+/// Locks a custom field: until the transaction ends, no other transaction can change it or write values of it. `None`
+/// if there is no such field.
 pub async fn lock(db: &mut PgConnection, company: CompanyId, id: CustomFieldId) -> Result<Option<CustomField>> {
     with_timeout(
         sqlx::query_as("select * from custom_fields where company_id = $1 and id = $2 for update")

@@ -22,8 +22,9 @@ pub struct ContactTracker {
     changed: EventKind,
 }
 
-/// Reads contacts that are about to be changed, created or deleted, within the transaction of the change. They are locked until
-/// its end, so that the events of a contact are in the order of its changes, and the last one has all of them.
+/// Reads contacts that are about to be changed, created or deleted, within the transaction of the change. They are
+/// locked until its end, so that the events of a contact are in the order of its changes, and the last event shows all
+/// of them.
 pub async fn watch(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<ContactTracker> {
     lock_rows(&mut *db, company, ids).await?;
     let rows = if ids.is_empty() { Vec::new() } else { find_all(db, company, ids).await? };
@@ -34,8 +35,8 @@ pub async fn watch(db: &mut PgConnection, company: CompanyId, ids: &[ContactId])
     })
 }
 
-/// Locks contacts against other changes until the transaction ends. A transaction that changes several locks all of them first:
-/// then no two of them wait for each other.
+/// Locks contacts against other changes until the transaction ends. A transaction that changes several contacts locks
+/// all of them first, so that no two transactions wait for each other.
 pub(crate) async fn lock_rows(db: &mut PgConnection, company: CompanyId, ids: &[ContactId]) -> Result<()> {
     if !ids.is_empty() {
         // One by one, by their key: for many the planner would read all contacts of the company.
@@ -51,8 +52,8 @@ pub async fn record_created(db: &mut PgConnection, company: CompanyId, ids: &[Co
     ContactTracker { company, before: HashMap::new(), changed: EventKind::ContactUpdated }.record(db, ids).await
 }
 
-/// Writes the events of locked contacts from which a deleted record was removed, and dates them. `restore` adds the record
-/// to a contact again.
+/// Sets the `updated_at` of locked contacts from which a deleted record was removed, and writes their events. `restore`
+/// adds the record to a contact again.
 pub(crate) async fn write_removal_events(
     db: &mut PgConnection,
     company: CompanyId,
@@ -90,18 +91,18 @@ pub(crate) async fn record_merged(
 }
 
 impl ContactTracker {
-    /// The change is news of who the contact is, by its provider.
+    /// For a change in which the provider reports who the contact is.
     pub(super) fn identified(self) -> Self {
         Self { changed: EventKind::ContactIdentified, ..self }
     }
 
-    /// Writes the events of these contacts and dates each change. A contact that has not changed gets no event, and keeps its
-    /// `updatedAt`.
+    /// Writes the events of these contacts, and sets the `updatedAt` of those that have changed. A contact that has not
+    /// changed gets no event, and keeps its `updatedAt`.
     pub async fn record(mut self, db: &mut PgConnection, ids: &[ContactId]) -> Result<()> {
         let mut events = Vec::new();
         let mut after = find_all(&mut *db, self.company, ids).await?;
         after.sort_by_key(|row| row.id);
-        self.date(&mut *db, &mut after).await?;
+        self.set_updated_at(&mut *db, &mut after).await?;
         for after in after {
             match self.before.remove(&after.id) {
                 Some(before) => add_change_events(&before, &after, self.changed, &mut events)?,
@@ -117,7 +118,7 @@ impl ContactTracker {
     }
 
     /// Sets the `updatedAt` of changed contacts, unless their change has done so.
-    async fn date(&self, db: &mut PgConnection, rows: &mut [ContactRow]) -> Result<()> {
+    async fn set_updated_at(&self, db: &mut PgConnection, rows: &mut [ContactRow]) -> Result<()> {
         let is_undated = |row: &&mut ContactRow| {
             let before = self.before.get(&row.id).filter(|before| before.updated_at == row.updated_at);
             before.is_some_and(|before| is_changed(before, row))
@@ -142,12 +143,12 @@ impl ContactTracker {
     }
 }
 
-/// Whether a contact has changed visibly. The last channel follows from messages.
+/// Whether a contact has changed visibly, apart from its last channel, which follows from messages.
 fn is_changed(before: &ContactRow, after: &ContactRow) -> bool {
     events::previous(&without_last_channel(before), &without_last_channel(after)).is_some()
 }
 
-/// A contact as its events compare it: its last channel follows from other events.
+/// A contact as its events compare it: without its last channel, which follows from the messages' events.
 pub(crate) fn without_last_channel(row: &ContactRow) -> Value {
     let mut json = serde_json::to_value(row).unwrap_or_default();
     if let Some(fields) = json.as_object_mut() {
@@ -160,7 +161,8 @@ fn event(kind: EventKind, at: DateTime<Utc>, row: &ContactRow, previous: Option<
     Ok(NewEvent::plain(kind, at, Record::Contact(RecordSnapshot::of(row.id, row)?), previous))
 }
 
-/// One event each for changed fields, added tags and removed tags. The last channel follows from the messages' events.
+/// Adds one event each for changed fields, added tags and removed tags; none for the last channel, which follows from
+/// the messages' events.
 fn add_change_events(
     before: &ContactRow,
     after: &ContactRow,

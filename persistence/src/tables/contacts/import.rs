@@ -27,7 +27,7 @@ pub struct Candidate {
 const CONTACTS_PER_STATEMENT: usize = 100;
 
 /// Locks a company against other imports until the transaction ends: two concurrent ones could deadlock on each other's
-/// numbers. Also sets the planner of the transaction, for the statements below.
+/// numbers. Also sets the transaction's planner options for the statements below.
 pub async fn begin_import(db: &mut PgConnection, company: CompanyId) -> Result<()> {
     // An import finds the rows it changes by key. Other join methods would read all contacts of the company first, and
     // only the statistics know whether those are few.
@@ -43,8 +43,8 @@ pub async fn begin_import(db: &mut PgConnection, company: CompanyId) -> Result<(
     Ok(())
 }
 
-/// Locks and returns every contact with one of these numbers (in any spelling), e-mails (in lower case) or codes, by id. No other
-/// transaction can change them until this one ends.
+/// Locks and returns every contact with one of these numbers (in any spelling), e-mails (in lower case) or codes, by
+/// id. No other transaction can change them until this one ends.
 pub async fn lock_candidates(
     db: &mut PgConnection,
     company: CompanyId,
@@ -79,7 +79,7 @@ pub async fn lock_candidates(
     .await
 }
 
-/// The existing ones of these tags, locked against deletion until the transaction ends.
+/// Those of these tags that exist, locked against deletion until the transaction ends.
 pub async fn lock_existing_tags(db: &mut PgConnection, company: CompanyId, tags: &[TagId]) -> Result<Vec<TagId>> {
     with_timeout(
         sqlx::query_scalar(

@@ -47,18 +47,21 @@ pub(crate) async fn set_last_channel(
 /// If a channel has at most this many contacts, they are all found before other conditions apply.
 const FEW_CONTACTS_MAX: i64 = 10_000;
 
-/// How a list of contacts `c` is filtered by the channel they were last talked to on.
+/// How a list of contacts `c` is filtered by their last channel.
 ///
-/// Combined with a search or a time span, PostgreSQL would join all contacts of the channel with all contacts that
-/// match the other conditions, because it expects few of either. So if the channel has few contacts, they are found
-/// first; otherwise each row of the list is checked individually: `offset 0` prevents a join, and keeps a list by time
-/// spans in its natural order.
+/// With a search or a time span, PostgreSQL would join all contacts of the channel with all contacts that match the
+/// other conditions, because it expects few of either. So if the channel has few contacts, they are found first;
+/// otherwise each row of the list is checked individually: `offset 0` prevents a join, and keeps a list by time spans
+/// in its natural order.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LastChannelFilter {
     /// PostgreSQL chooses the join; `None`: all contacts.
     Joined(Option<ChannelId>),
+    /// The channel's few contacts are found first.
     Few(ChannelId),
+    /// Each contact that a search finds is checked.
     EachFound(ChannelId),
+    /// Each contact is checked in list order.
     EachInOrder(ChannelId),
 }
 
@@ -92,7 +95,7 @@ impl LastChannelFilter {
         }
     }
 
-    /// The start of the list.
+    /// The start of the list's statement.
     pub(super) fn start(self) -> &'static str {
         match self {
             Self::EachInOrder(_) => "with page as (select c.id from (select c.id, c.company_id from contacts c",
@@ -100,7 +103,7 @@ impl LastChannelFilter {
         }
     }
 
-    /// Adds the condition to a list with that start and all other conditions.
+    /// Adds the condition to a list that begins with [`Self::start`] and has all other conditions.
     pub(super) fn apply(self, list: Select, page: PageRequest) -> Select {
         const OF_CONTACT: &str = "exists (select from contact_last_channels l
             where l.company_id = c.company_id and l.contact_id = c.id and l.channel_id =";

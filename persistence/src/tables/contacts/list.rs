@@ -30,7 +30,7 @@ pub async fn list(
     with_timeout(channel_filter.apply(list, page).page_of_subquery(db, "c.id", page, &select_page())).await
 }
 
-/// Adds all conditions but the channel.
+/// Adds all conditions except for the channel.
 fn conditions(list: Select, filter: &ContactFilter) -> Select {
     list.contains("c.search", filter.search.as_deref())
         .only_by("c.id = any (", filter.numbered.clone(), ")")
@@ -47,29 +47,29 @@ fn conditions(list: Select, filter: &ContactFilter) -> Select {
         .heavy_if(filter.channel_id.is_some() || filter.origin.is_some() || filter.is_group.is_some())
 }
 
-/// Joins the shown data to the page's ids. The company is the list's first bound value.
+/// Joins the shown data to the page's ids. `$1` is the company: the list's first bound value.
 fn select_page() -> String {
     format!(") {SELECT} join page on page.id = c.id where c.company_id = $1")
 }
 
-/// Maximum number of contacts that are scanned in list order for a deep page: a thousand take half a millisecond, of a
-/// channel one and a half ([`Scan::time`]). Finding all contacts by the index may take as long.
+/// Maximum number of contacts that are scanned in list order for a deep page: a thousand take half a millisecond, those
+/// of a channel one and a half ([`Scan::time`]). Finding all contacts by the index may take as long.
 const SCAN_CONTACTS_MAX: i64 = 200_000;
 
-/// Contacts sampled to estimate how many that will be; for a page that is not deep, no more are scanned.
+/// Contacts sampled to estimate how many a deep page has to scan. For other pages, no more than these are scanned.
 const SAMPLE_CONTACTS: i64 = 2_000;
 
 /// Contacts that can be scanned in list order.
 #[derive(Clone, Copy)]
 enum Scan {
-    /// The company's.
+    /// All contacts of the company.
     All,
-    /// Those of a channel.
+    /// The contacts of a channel.
     OfChannel(ChannelId),
 }
 
 impl Scan {
-    /// The time for so many contacts, in half microseconds. Each of a channel is looked up.
+    /// The time for so many contacts, in half microseconds. Each contact of a channel has to be looked up.
     fn time(self, contacts: i64) -> i64 {
         match self {
             Self::All => contacts,
@@ -86,14 +86,14 @@ enum ScanResult {
     Page,
 }
 
-/// The scans that may fill a page sooner than the indexes: those find all contacts with a word or within a span, and sort
-/// them, to return a page. A word or span that many contacts have occurs often enough among the first ones.
+/// The scans that may fill a page sooner than an index, which finds and sorts all contacts with a word or within a span
+/// to return a page. If many contacts match, enough of them are among the first ones of a scan.
 fn scans(filter: &ContactFilter, channel_filter: LastChannelFilter, page: PageRequest) -> impl Iterator<Item = Scan> {
     let all = filter.search.is_some() && page.is_deep() && !channel_filter.has_few();
-    // An origin and a span have an index of their own.
+    // An origin with a span has an index of its own.
     let of_channel = channel_filter.has_many().filter(|_| filter.search.is_some() || filter.origin.is_none());
     let scans = [all.then_some(Scan::All), of_channel.map(Scan::OfChannel)];
-    // These have few contacts, or an index that returns them in list order.
+    // These conditions match few contacts, or have an index that returns the contacts in list order.
     let has_index = filter.number.is_some()
         || filter.email.is_some()
         || filter.code.is_some()
@@ -102,7 +102,8 @@ fn scans(filter: &ContactFilter, channel_filter: LastChannelFilter, page: PageRe
     scans.into_iter().flatten().filter(move |_| !has_index)
 }
 
-/// The scan that is expected to fill a page soonest, if one is, and the number of contacts to scan.
+/// The scan that is expected to fill a page soonest, and the number of contacts to scan; `None` if every scan is too
+/// long.
 async fn best_scan(
     db: impl Database<'_>,
     company: CompanyId,
@@ -129,7 +130,7 @@ async fn best_scan(
     Ok(best)
 }
 
-/// Starts a list of those of the first `limit` contacts of a scan that match.
+/// Starts a list of the matching contacts among the first `limit` of a scan.
 fn scan_first(
     company: CompanyId,
     filter: &ContactFilter,
@@ -168,8 +169,8 @@ fn scan_channel(company: CompanyId, channel: ChannelId, page: PageRequest, resul
     )
 }
 
-/// Starts a scan of a company's contacts in list order, by blocks of ids: whatever PostgreSQL estimates for a company, it
-/// reads no more of them than asked for.
+/// Starts a scan of a company's contacts in list order, by blocks of ids: whatever PostgreSQL estimates for a company,
+/// it reads no more contacts than asked for.
 fn scan_blocks(company: CompanyId, page: PageRequest, result: ScanResult) -> Select {
     let (order, next) = if page.descending {
         (" desc", format!("id < block << {BLOCK_BITS}"))
@@ -196,11 +197,11 @@ fn scan_blocks(company: CompanyId, page: PageRequest, result: ScanResult) -> Sel
 /// Contacts of a block have ids that differ only in this many low bits.
 const BLOCK_BITS: i32 = 10;
 
-/// Maximum number of blocks of a scan. Ids are of all companies together: where a company has one contact in each block,
-/// a contact takes as long as a block does.
+/// Maximum number of blocks of a scan. All companies share the ids: if a company has only one contact in each block, a
+/// contact takes as long as a block.
 const BLOCKS_MAX: i64 = 400;
 
-/// The columns that a scan filters by, and no others: the contacts of a block are sorted.
+/// The columns that a scan filters by, and no others, because it sorts the contacts of a block.
 const SCAN_COLUMNS: &str =
     "c.id, c.company_id, c.search, c.number, c.email, c.origin, c.is_group, c.created_at, c.updated_at";
 

@@ -149,9 +149,9 @@ impl Table for ContactRef {
 #[derive(Clone, Debug, Default)]
 pub struct ContactFilter {
     pub search: Option<String>,
-    /// In any spelling, also one that the contact had.
+    /// The current or a former number of the contacts, in any spelling.
     pub number: Option<String>,
-    /// The contacts with this number. Set by the list itself.
+    /// The contacts that have or had `number`. Set by the list itself.
     pub numbered: Option<Vec<ContactId>>,
     pub email: Option<String>,
     pub code: Option<String>,
@@ -179,7 +179,7 @@ pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, id: ContactId) ->
     with_timeout(sqlx::query_as(sql).bind(company).bind(id).fetch_optional(db)).await
 }
 
-/// The existing ones of several contacts.
+/// Those of several contacts that exist.
 pub async fn find_all(db: impl PgExecutor<'_>, company: CompanyId, ids: &[ContactId]) -> Result<Vec<ContactRow>> {
     let sql = AssertSqlSafe(format!("{SELECT} where c.company_id = $1 and c.id = any ($2)"));
     let rows = with_timeout(sqlx::query(sql).bind(company).bind(ids).fetch_all(db)).await?;
@@ -202,8 +202,8 @@ pub async fn find_ref(readers: &Readers, company: CompanyId, id: ContactId) -> R
     readers.read(company, move |db| sqlx::query_as(FIND).bind(company).bind(id).fetch_optional(db).boxed()).await
 }
 
-/// As [`find_ref`], for several contacts; returns the existing ones. `settled` waits for changes whose outcome is unknown,
-/// such as a commit on a broken connection.
+/// As [`find_ref`], for several contacts; returns those that exist. With `settled`, it waits for changes whose outcome
+/// is unknown, such as a commit on a broken connection.
 pub async fn find_refs(
     db: impl Database<'_>,
     company: CompanyId,

@@ -1,4 +1,4 @@
-//! What prevents the deletion of a contact, and its sessions.
+//! The sessions of a contact, and what prevents its deletion.
 
 use sqlx::PgExecutor;
 
@@ -14,7 +14,7 @@ pub struct Tie {
     pub sessions: i64,
 }
 
-/// What prevents the deletion of this contact, according to the tables.
+/// What prevents the deletion of this contact, according to the tables; `None` if nothing does.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such contact.

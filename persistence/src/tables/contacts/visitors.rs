@@ -1,6 +1,6 @@
 //! Contacts of webchat visitors. Visitors for whom the company vouches are matched to existing contacts, by what the
-//! company's server says or by a signed identity. Any other visitor gets a new contact without identifying data, by
-//! which it could never be matched.
+//! company's server says or by a signed identity. Any other visitor gets a new contact, without the identifying data
+//! that they claim.
 
 use std::collections::BTreeSet;
 
@@ -100,7 +100,7 @@ pub async fn find_or_create_visitor(
     Ok(contact)
 }
 
-/// The keys by which a visitor is matched or created.
+/// The keys to lock while a visitor's contact is matched or created.
 fn identity_keys(visitor: &Visitor) -> BTreeSet<String> {
     let number = visitor.number.as_deref().map(identities::number_key);
     let email = visitor.email.as_ref().map(|email| format!("email:{}", email.to_lowercase()));
@@ -186,9 +186,9 @@ pub struct Own<'a> {
     pub claimed_name: Option<&'a str>,
 }
 
-/// The contact of a signed identity: the verified contact with its external id; otherwise `session_contact`, which becomes it;
-/// otherwise a new one. Only the external id is matched. An unverified contact with that external id, as earlier
-/// releases may have created, loses it.
+/// The contact of a signed identity: the verified contact with its external id; otherwise `session_contact`, which
+/// becomes it; otherwise a new one. Only the external id is matched. An unverified contact with that external id, as
+/// earlier releases may have created, loses it.
 pub async fn sign_in(
     db: Db<'_>,
     company: CompanyId,

@@ -35,7 +35,8 @@ pub async fn set_tags(
     with_timeout(async {
         sqlx::query(
             // Rows are found by key and deleted by location, independent of the statistics. That is safe because links
-            // are never updated, only inserted and deleted. Links to a deleted tag are removed in its own steps.
+            // are never updated, only inserted and deleted. Links to a deleted tag are removed in the steps of its
+            // deletion.
             "delete from contact_tags where ctid = any (array(
                  select x.place from unnest($2::bigint[]) as held (contact) cross join lateral (
                      select ctid as place, contact_id, tag_id from contact_tags

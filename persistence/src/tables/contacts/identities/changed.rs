@@ -1,4 +1,4 @@
-//! What a provider says of somebody's keys: another number, another id.
+//! Changes of a person's keys that a provider reports: another number, another id.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgConnection;
@@ -8,19 +8,20 @@ use super::{Address, ContactRef, Keys, add_address, lock, lock_rows, suggest, wa
 use crate::error::with_timeout;
 use crate::{CompanyId, ContactId, Database, Result, phone_numbers};
 
-/// A person has other keys from now on.
+/// The old and the new keys of a person.
 #[derive(Clone, Copy, Debug)]
 pub struct IdentityChange<'a> {
     pub old: Keys<'a>,
     pub new: Keys<'a>,
     /// The country of the new number, ISO 3166-1 alpha-2.
     pub country: Option<&'a str>,
-    /// When it happened. A change that arrives after a later one of the same contact changes nothing.
+    /// When the change happened. One that arrives after a later change of the same contact changes nothing.
     pub at: DateTime<Utc>,
 }
 
-/// Applies a change to the contact of its keys, and returns it; `None` when nobody has any of them. If other contacts have some of
-/// them, it does not take these, and merging each of them with it is suggested.
+/// Applies a change to the contact that its keys find, and returns the contact's id; `None` when no contact has any of
+/// the keys. The contact does not take keys that other contacts have; merging it with each of these contacts is
+/// suggested.
 pub async fn change(
     db: impl Database<'_>,
     company: CompanyId,
@@ -33,7 +34,7 @@ pub async fn change(
     keys.extend(new.locks());
     lock(connection, company, keys).await?;
     let (of_old, of_new) = (find(&mut *connection, company, &old).await?, find(&mut *connection, company, &new).await?);
-    // A number that somebody had before the change is free for its next owner.
+    // A contact that had the new number only before the change does not own it: the number is free for its next owner.
     let owner = of_new.by_address.as_ref().or(of_new.by_number.as_ref()).or(of_new.former(at));
     let Some(contact) = of_old.any().or(owner).cloned() else { return Ok(None) };
     let others = of_old.owners(&old, at).chain(of_new.owners(&new, at)).filter(|(id, _)| *id != contact.id);
@@ -50,7 +51,7 @@ pub async fn change(
     Ok(Some(contact.id))
 }
 
-/// Gives a contact the new keys, but for those that another one has. The old keys find it still.
+/// Gives a contact the new keys, except for those that another contact has. The old keys still find the contact.
 async fn apply(
     db: &mut PgConnection,
     company: CompanyId,
@@ -65,14 +66,14 @@ async fn apply(
     if let Some(ended) = ended {
         end_address(&mut *db, company, contact.id, ended, at).await?;
     }
-    // An id that stays is named once.
-    let kept = old.address.filter(|_| new.address.is_none() && of_old.by_address.is_none());
-    let begun = new.address.filter(|_| !is_other(of_new.by_address.as_ref()));
-    for address in kept.into_iter().chain(begun) {
+    // Without a new address the old one stays: it is added if no contact has it yet.
+    let unchanged = old.address.filter(|_| new.address.is_none() && of_old.by_address.is_none());
+    let changed = new.address.filter(|_| !is_other(of_new.by_address.as_ref()));
+    for address in unchanged.into_iter().chain(changed) {
         add_address(&mut *db, company, contact.id, address, at).await?;
     }
     let is_free = !is_other(of_new.by_number.as_ref()) && !is_other(of_new.former(at));
-    // Its own number ends when it has another one.
+    // The contact's current number is ended by `set_number`.
     let is_own = |ended: &str| contact.number.as_deref().is_some_and(|own| phone_numbers::is_same(own, ended));
     let ended = old.number.zip(new.number).filter(|(ended, number)| !phone_numbers::is_same(ended, number));
     if let Some((ended, _)) = ended.filter(|(ended, _)| !is_own(ended) && !is_other(of_old.by_number.as_ref())) {
@@ -84,7 +85,7 @@ async fn apply(
     Ok(())
 }
 
-/// A contact had this id until then. It finds the contact still.
+/// Records that a contact had this address until `at`. The address still finds the contact.
 async fn end_address(
     db: &mut PgConnection,
     company: CompanyId,
@@ -103,7 +104,7 @@ async fn end_address(
     Ok(())
 }
 
-/// A contact had this number until then.
+/// Records that a contact had this number until `at`. The number still finds the contact.
 async fn end_number(
     db: &mut PgConnection,
     company: CompanyId,
@@ -120,8 +121,8 @@ async fn end_number(
     Ok(())
 }
 
-/// A contact writes from a number that a merge has made a former one: they are answered there from now on. The other number is
-/// theirs as well.
+/// Makes a number current that a merge has made a former one, because the contact writes from it: they are answered
+/// there from now on. Their number until now stays theirs as well.
 pub(super) async fn use_merged_number(
     db: &mut PgConnection,
     company: CompanyId,
@@ -136,7 +137,7 @@ pub(super) async fn use_merged_number(
     Ok(())
 }
 
-/// Gives a contact a number that is free, and whose lock is held. Its former number finds it still.
+/// Gives a contact a number that is free, and whose lock is held. The contact's former number still finds it.
 pub(super) async fn set_number(
     db: &mut PgConnection,
     company: CompanyId,
@@ -149,7 +150,7 @@ pub(super) async fn set_number(
         return Ok(());
     }
     let spellings = phone_numbers::spellings(number);
-    // A later change is known: of the contact's current number, or away from this one.
+    // Whether a later change is known: to the contact's current number, or away from the new one.
     let later = sqlx::query_scalar(
         "select exists (select from contact_numbers where company_id = $1 and contact_id = $2
              and (number = any ($3) and until >= $4 or number = $5 and until is null and since > $4))",

@@ -8,7 +8,8 @@ use super::{ContactRef, IdentityKind, Keys};
 use crate::error::with_timeout;
 use crate::{CompanyId, ContactId, Readers, Result, phone_numbers};
 
-/// The contacts of some keys, nearest first: by the address, by the number, by its other spelling, by a number that they had.
+/// Selects the contacts that keys find, nearest first: by the address, the number, its other spelling, or a number that
+/// they had.
 const FIND: &str = "select c.id, c.name, c.number, c.verified, f.nearness, f.until, f.is_merged, f.is_suggested
     from (
         select a.contact_id as id, 0 as nearness, null::timestamptz as until, false as is_merged, exists (
@@ -37,13 +38,13 @@ pub(super) struct Matches {
     pub by_address: Option<ContactRef>,
     /// By the current number, in any spelling.
     pub by_number: Option<ContactRef>,
-    /// By a number that they had, and nobody has now.
+    /// By a number that is no longer theirs: the contact that had it last.
     by_former_number: Option<ContactRef>,
-    /// Until when they had it.
+    /// Until when that contact had the number.
     former_until: Option<DateTime<Utc>>,
-    /// Whether they have another one only because of a merge.
+    /// Whether that contact has another number now only because of a merge.
     is_merged: bool,
-    /// Whether merging the two is suggested.
+    /// Whether merging the contacts with the address and with the number is suggested.
     is_suggested: bool,
 }
 
@@ -79,17 +80,17 @@ impl Matches {
         matches
     }
 
-    /// The contact that the keys are of.
+    /// The nearest of the contacts.
     pub(super) fn any(&self) -> Option<&ContactRef> {
         self.by_address.as_ref().or(self.by_number.as_ref()).or(self.by_former_number.as_ref())
     }
 
-    /// The contact that had the number at this time, and has another one now. Since then it may be somebody else's.
+    /// The contact that had the number at this time, and no longer has it. The number may be another contact's by now.
     pub(super) fn former(&self, at: DateTime<Utc>) -> Option<&ContactRef> {
         self.by_former_number.as_ref().filter(|_| self.former_until.is_some_and(|until| until >= at))
     }
 
-    /// The contacts that the keys were of at this time, each with the key that finds it.
+    /// The contacts that had the keys at this time, each with the key that finds it.
     pub(super) fn owners<'a>(
         &self,
         keys: &Keys<'a>,
@@ -102,25 +103,27 @@ impl Matches {
         owners.map(|(owner, key)| Some((owner?.id, key?))).into_iter().flatten()
     }
 
-    /// Another contact, which has the number.
+    /// The contact with the number, if another contact has the address.
     pub(super) fn conflict(&self) -> Option<&ContactRef> {
         let by_address = self.by_address.as_ref()?;
         self.by_number.as_ref().filter(|by_number| by_number.id != by_address.id)
     }
 
-    /// Whether the contact does not have the number, and never had.
+    /// Whether the contact has never had the number.
     pub(super) fn lacks_number(&self) -> bool {
         let Some(contact) = self.any() else { return true };
         [&self.by_number, &self.by_former_number].into_iter().flatten().all(|found| found.id != contact.id)
     }
 
-    /// Whether the number is one of several that the contact has since a merge, and not the one by which they are answered.
+    /// Whether the number is one of several that the contact has since a merge, and not the one by which they are
+    /// answered.
     pub(super) fn is_merged_number(&self) -> bool {
         let is_theirs = |former: &ContactRef| self.any().is_some_and(|contact| contact.id == former.id);
         self.is_merged && self.by_number.is_none() && self.by_former_number.as_ref().is_some_and(is_theirs)
     }
 
-    /// The contact, if nothing is left to be done: it has all of the keys.
+    /// The contact, if nothing is left to be done: it has all of the keys, or merging it with the number's contact is
+    /// suggested already.
     pub(super) fn settled(&self, keys: &Keys<'_>) -> Option<ContactRef> {
         let is_settled = match (keys.number.is_some(), keys.address.is_some()) {
             (false, false) => false,
@@ -138,7 +141,7 @@ pub(super) async fn by_id(db: impl PgExecutor<'_>, company: CompanyId, id: Conta
     with_timeout(find.bind(company).bind(id).fetch_optional(db)).await
 }
 
-/// The contact with a number, in any spelling, or that had it.
+/// The contact that has a number, in any spelling, or else had it last; `None` if there is none.
 pub async fn by_number(readers: &Readers, company: CompanyId, number: &str) -> Result<Option<ContactRef>> {
     let (number, spellings) = (number.to_owned(), phone_numbers::spellings(number));
     let found: Option<Match> = readers

@@ -1,9 +1,9 @@
-//! Who somebody is: the one place that finds the contact of a number or of a provider's id (page-scoped, account-scoped, in
-//! place of a hidden number, or of a group), and that decides what follows when both are known.
+//! Who a person is: the one place that finds the contact of a number or of a provider's id (page-scoped,
+//! account-scoped, in place of a hidden number, or of a group), and that decides what follows when both are known.
 //!
-//! To create a contact with such a key, or to give one to a contact, takes the key's lock (`lock`) from the look-up until
-//! the transaction ends: however many calls come at once, in whatever spelling, a person gets one contact. All keys of a
-//! transaction are locked together, before any row.
+//! A transaction that creates a contact with such a key, or adds one to a contact, holds the key's lock (`lock`) from
+//! the look-up until its end: however many calls come at once, in whatever spelling, a person gets one contact. All
+//! keys of a transaction are locked together, before any row.
 
 mod changed;
 mod found;
@@ -48,7 +48,7 @@ pub struct Address<'a> {
     pub kind: IdentityKind,
 }
 
-/// By what somebody is known.
+/// The keys by which a person is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Keys<'a> {
     /// Digits, in any spelling.
@@ -56,7 +56,7 @@ pub struct Keys<'a> {
     pub address: Option<Address<'a>>,
 }
 
-/// What is known of somebody besides the keys, for the creation of their contact.
+/// What is known of a person besides the keys, for the creation of their contact.
 #[derive(Clone, Copy, Debug)]
 pub struct Profile<'a> {
     /// The name of a new contact.
@@ -66,7 +66,7 @@ pub struct Profile<'a> {
     pub social_username: Option<&'a str>,
     /// How the contact came: the kind of channel, or the API.
     pub origin: &'a str,
-    /// Since when they are known by the keys: what a provider reports may be older than what is known.
+    /// Since when they have the keys: a provider's report may be older than what is stored.
     pub since: DateTime<Utc>,
 }
 
@@ -78,10 +78,11 @@ pub struct Identified {
     pub is_changed: bool,
 }
 
-/// The locks of a company's keys: each of its transactions holds at most so many, also an import of a thousand numbers.
+/// Number of locks that all keys of a company share, a power of two: a transaction holds at most so many, even an
+/// import of a thousand numbers.
 const LOCKS: i32 = 64;
 
-/// Holds these keys until the transaction ends. Once in a transaction, before any row is locked.
+/// Locks these keys until the transaction ends. To be called once in a transaction, before any row is locked.
 pub(crate) async fn lock(
     db: &mut PgConnection,
     company: CompanyId,
@@ -124,8 +125,8 @@ impl Keys<'_> {
     }
 }
 
-/// Finds the contact of these keys, or creates it. What is new of the keys is added to the contact; if they are those of two
-/// contacts, both get a suggestion to merge them, and the one with the address is returned.
+/// Finds the contact of these keys, or creates it. New keys are added to the contact; if two contacts have the keys,
+/// both get a suggestion to merge them, and the one with the address is returned.
 pub async fn identify(
     db: impl Database<'_>,
     company: CompanyId,
@@ -158,7 +159,7 @@ pub async fn identify(
     Ok(identified)
 }
 
-/// Adds what is new of the keys to an existing contact.
+/// Adds new keys to an existing contact, or suggests to merge it with the contact that has the number.
 async fn add(
     db: &mut PgConnection,
     company: CompanyId,
@@ -249,14 +250,14 @@ async fn suggest(
     (kind, value): (IdentityKind, &str),
 ) -> Result<()> {
     let tracker = watch(&mut *db, company, &contacts).await?;
-    let [one, other] = contacts;
+    let [first, second] = contacts;
     let insert = sqlx::query(
         "insert into contact_merge_suggestions (company_id, contact_id, other_id, kind, value)
          values ($1, $2, $3, $4, $5), ($1, $3, $2, $4, $5) on conflict (company_id, contact_id, other_id) do nothing",
     )
     .bind(company)
-    .bind(one)
-    .bind(other)
+    .bind(first)
+    .bind(second)
     .bind(kind)
     .bind(value);
     with_timeout(insert.execute(&mut *db)).await?;
@@ -290,7 +291,7 @@ pub async fn hold_number(
     }
 }
 
-/// Deletes what only identities have of a contact that is being deleted.
+/// Deletes the former numbers and the merge suggestions of a contact that is being deleted.
 pub(crate) async fn remove_of_contact(db: &mut PgConnection, company: CompanyId, id: ContactId) -> Result<()> {
     let others = suggested_to(&mut *db, company, id).await?;
     let tracker = watch(&mut *db, company, &others).await?;
@@ -328,7 +329,8 @@ pub async fn by_address(
     .await
 }
 
-/// A contact has written from an address. If they have several on the channel, they are answered there from now on.
+/// Records that a contact has written from an address. If they have several on the channel, they are answered at this
+/// one from now on.
 pub async fn record_use(db: impl Database<'_>, company: CompanyId, channel: ChannelId, address: &str) -> Result<()> {
     let update = sqlx::query(
         "update contact_addresses a set used_at = $4 where a.company_id = $1 and a.channel_id = $2 and a.address = $3
@@ -353,8 +355,8 @@ pub async fn name_numbered(db: impl Database<'_>, company: CompanyId, contact: C
     transaction.commit().await
 }
 
-/// A contact's address on a channel, the one that was used last; `None` if they have none. A message that was written to a
-/// contact before it was merged finds the addresses with the one that stayed.
+/// A contact's address on a channel: a current one before a former one, and the one used last; `None` if they have
+/// none. A message that was written to a contact before a merge goes to an address of the contact that took it over.
 pub async fn address_of(
     db: impl Database<'_>,
     company: CompanyId,

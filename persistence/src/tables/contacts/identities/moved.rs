@@ -7,8 +7,8 @@ use super::{external_id_key, lock, number_key};
 use crate::error::with_timeout;
 use crate::{ChannelId, CompanyId, ContactId, Result, phone_numbers};
 
-/// Holds all keys of these contacts until the transaction ends: messages with one of them find the contacts as they were, or
-/// merged.
+/// Locks all keys of these contacts until the transaction ends: a message with one of these keys finds the contacts
+/// either as they were, or merged.
 pub(crate) async fn lock_contacts(db: &mut PgConnection, company: CompanyId, contacts: &[ContactId]) -> Result<()> {
     let numbers = sqlx::query_scalar(
         "select number from contacts where company_id = $1 and id = any ($2) and number is not null
@@ -42,8 +42,8 @@ pub(crate) async fn suggested_to(
     with_timeout(others.bind(company).bind(contact).fetch_all(db)).await
 }
 
-/// What a contact is known by finds another from now on: `adopted` is the number that the other has from now on, and any
-/// other current one becomes a former one.
+/// Moves the identities of a contact to another. `adopted` is the number that the other contact has from now on; any
+/// other current number of the first one becomes a former one.
 pub(crate) async fn move_to(
     db: &mut PgConnection,
     company: CompanyId,
@@ -60,7 +60,7 @@ pub(crate) async fn move_to(
          union all select company_id, other_id, $3::bigint, kind, value, created_at from contact_merge_suggestions
              where company_id = $1 and contact_id = $2 and other_id <> $3::bigint
          on conflict (company_id, contact_id, other_id) do nothing",
-        // Suggestions are pairs: those at the others are found by those of this contact.
+        // Suggestions are in pairs: those of this contact name the contacts that have the opposite ones.
         "delete from contact_merge_suggestions s using contact_merge_suggestions own
          where own.company_id = $1 and own.contact_id = $2 and s.company_id = own.company_id
              and s.contact_id in (own.other_id, $3) and s.other_id = own.contact_id",

@@ -3,7 +3,7 @@
 use crate::error::with_timeout;
 use crate::{CompanyId, ContactId, Database, Result, phone_numbers};
 
-/// The contacts with a number, in any spelling, or that had it.
+/// The contacts that have or had a number, in any spelling.
 pub async fn ids_by_number(db: impl Database<'_>, company: CompanyId, number: &str) -> Result<Vec<ContactId>> {
     let find = sqlx::query_scalar(
         "select id from contacts where company_id = $1 and number = any ($2)

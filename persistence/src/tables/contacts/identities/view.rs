@@ -1,4 +1,4 @@
-//! The identities of a contact, as it shows them.
+//! The identities of a contact, as the API shows them.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize, Serializer};
