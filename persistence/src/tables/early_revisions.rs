@@ -33,20 +33,20 @@ struct Row {
 }
 
 impl EarlyRevision {
-    /// The kind of revision, and which of its kind it is.
+    /// The kind of the revision, and what distinguishes it from others of this kind.
     fn key(&self) -> (&'static str, &str) {
         match &self.revision {
             Revision::Edited { id, .. } => ("edited", id),
             Revision::Deleted { .. } => ("deleted", ""),
             Revision::Reacted(reaction) | Revision::Reacts { reaction, .. } => ("reacted", &reaction.key),
-            // Only of a message that is known.
+            // Never stored here: its message is known.
             Revision::ReactionSent { .. } => ("reacted", ""),
         }
     }
 }
 
-/// Stores a revision, unless a later one of the same kind and key is stored. If the database refuses it, it is stored in
-/// `rejected_changes`: the provider's retries would be refused too.
+/// Stores a revision, unless a later one of the same kind and key is stored. If the database refuses it, it is stored
+/// in `rejected_changes`: the provider's retries would be refused too.
 pub async fn store(db: impl Database<'_>, early: &EarlyRevision) -> Result<()> {
     match insert(db, early).await {
         Err(Error::Database(error)) if is_of_values(&error) => {
@@ -112,7 +112,7 @@ pub async fn of_message(
     Ok(document::read_all::<Row>(&rows).into_iter().filter_map(early).collect())
 }
 
-/// The newest `limit` messages of a channel with stored revisions.
+/// The provider's message ids of the newest `limit` stored revisions of a channel.
 pub async fn of_channel(
     db: impl Database<'_>,
     company: CompanyId,

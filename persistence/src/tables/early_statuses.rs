@@ -27,8 +27,8 @@ pub struct EarlyStatus {
     pub names: Option<MessageId>,
 }
 
-/// Maximum statuses of unknown messages that a channel keeps: as many as are indexed in memory. Another program that sends with the
-/// same account must not fill the table. Further ones are dropped.
+/// Maximum statuses of unknown messages that a channel keeps: as many as are indexed in memory. Another program that
+/// sends with the same account must not fill the table. Further ones are dropped.
 pub const STORED_MAX: i64 = 50_000;
 
 #[derive(FromRow)]
@@ -40,9 +40,9 @@ struct Row {
     names: Option<MessageId>,
 }
 
-/// Stores a status, unless it is stored already. Returns whether there was room for it: if the channel `is_crowded`, those that
-/// it keeps are counted, which takes milliseconds. If the database refuses the status, it is stored in `rejected_changes`: the
-/// provider's retries would be refused too, and its call contains other statuses.
+/// Stores a status, unless it is stored already. Returns whether there was room for it: only if the channel
+/// `is_crowded` are its stored statuses counted, which takes milliseconds. If the database refuses the status, it is
+/// stored in `rejected_changes`: the provider's retries would be refused too, and its call contains other statuses.
 pub async fn store(db: impl Database<'_>, status: &EarlyStatus, is_crowded: bool) -> Result<bool> {
     match insert(db, status, is_crowded).await {
         Err(Error::Database(error)) if is_of_values(&error) => {
@@ -144,7 +144,7 @@ pub async fn naming(
     with_timeout(select.bind(company).bind(channel).bind(message).fetch_optional(db)).await
 }
 
-/// The newest `limit` messages of a channel with stored statuses.
+/// The provider's message ids of the newest `limit` stored statuses of a channel.
 pub async fn of_channel(
     db: impl Database<'_>,
     company: CompanyId,
@@ -164,7 +164,8 @@ pub async fn of_channel(
     .await
 }
 
-/// The channels with stored statuses, or revisions: a kill may have come before these were applied. Serves no request.
+/// The channels with stored statuses or revisions, which a killed process may have left unapplied. Only for background
+/// work.
 pub async fn channels(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<(CompanyId, ChannelId)>> {
     let holds = OfSlots::holds("company_id", 1);
     let channels = format!(
@@ -174,7 +175,7 @@ pub async fn channels(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<(Com
     with_timeout(sqlx::query_as(AssertSqlSafe(channels)).bind(slots.numbers()).fetch_all(db)).await
 }
 
-/// Deletes those of the stored statuses of a message that were applied to it.
+/// Deletes the stored statuses of a message that were applied to it: those with a word in `applied`.
 pub async fn remove(
     db: impl Database<'_>,
     company: CompanyId,

@@ -1,5 +1,5 @@
-//! The copies of a contact's data that outlive the contact: events, the attempts of their deliveries, recorded responses,
-//! and rows that PostgreSQL refused.
+//! The copies of a contact's data that outlive the contact: events, the attempts of their deliveries, recorded
+//! responses, and rows that PostgreSQL refused.
 
 use futures_util::TryStreamExt;
 use serde_json::Value;
@@ -9,14 +9,14 @@ use crate::error::with_timeout;
 use crate::tables::events;
 use crate::{Database, Error, Result};
 
-/// Ids of events whose rows one statement searches: some hundred milliseconds.
+/// Number of event ids that one statement searches: takes some hundred milliseconds.
 const EVENTS_PER_STEP: i64 = 20_000;
 
-/// Ids in a search pattern; with more of them every row is examined.
+/// Maximum ids in a search pattern; with more, every row is examined.
 const PATTERN_IDS_MAX: usize = 500;
 
-/// Takes the contact's data out of the events; returns the number of changed events. To be called when no further event of
-/// the contact can be written.
+/// Removes the contact's data from the events; returns the number of changed events. To be called when no further event
+/// of the contact can be written.
 ///
 /// # Errors
 /// When the database cannot answer; what was changed until then stays changed.
@@ -52,7 +52,7 @@ pub async fn redact_events(db: impl Database<'_>, erasure: &mut Erasure) -> Resu
     Ok(redacted)
 }
 
-/// A pattern that the text of every event of the contact matches; `None`: there are too many of its records.
+/// A pattern that the text of every event of the contact matches; `None` if the contact has too many records.
 fn search_pattern(Erasure { contact_id, traces, .. }: &Erasure) -> Option<String> {
     let numbers = traces.tickets.iter().chain(&traces.schedules).map(ToString::to_string);
     let numbers: Vec<String> = std::iter::once(contact_id.to_string()).chain(numbers).collect();
@@ -68,7 +68,7 @@ fn search_pattern(Erasure { contact_id, traces, .. }: &Erasure) -> Option<String
     })
 }
 
-/// Removes what endpoints answered to deliveries of the contact's events; returns of how many deliveries.
+/// Removes the endpoints' responses to deliveries of the contact's events; returns the number of deliveries.
 ///
 /// # Errors
 /// When the database cannot answer.

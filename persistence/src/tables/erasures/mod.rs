@@ -1,7 +1,7 @@
 //! People whose data is to be erased: what is left to be done, where their data is, and what was removed.
 //!
-//! The contact itself is deleted as any contact is ([`super::contact_removal`]). This removes the copies that stay then:
-//! in events, deliveries, recorded responses and refused rows.
+//! The contact itself is deleted as any contact is ([`super::contact_removal`]). This module removes the copies that
+//! remain in events, deliveries, recorded responses and refused rows.
 
 mod copies;
 mod redaction;
@@ -54,11 +54,12 @@ pub struct Erasure {
     pub company_id: CompanyId,
     pub contact_id: ContactId,
     pub traces: Traces,
-    /// Without numbers if the stored ones are unreadable: nothing depends on them.
+    /// Empty if the stored numbers are unreadable: nothing depends on them.
     pub removed: Removed,
     pub failure: Option<String>,
     pub done_at: Option<DateTime<Utc>>,
-    /// Whether the stored traces can be read. Without them copies would be left behind, so it must not be carried out.
+    /// Whether the stored traces can be read. Without them copies would be left, so the erasure must not be carried
+    /// out.
     pub is_readable: bool,
 }
 
@@ -81,8 +82,8 @@ impl From<ErasureRow> for Erasure {
     }
 }
 
-/// Requests an erasure, also of a contact that was deleted before: its copies may remain. Contacts that were merged into it are
-/// the same person.
+/// Requests an erasure, also of a deleted contact, since copies of its data may remain. The contacts that were merged
+/// into it are erased as well: they are the same person.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such company; other errors when the database cannot answer.
@@ -120,7 +121,7 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, contact: ContactId)
     Ok(row.map(Erasure::from))
 }
 
-/// Erasures that are not done, those that were requested first.
+/// The first erasures that are not done: those without a failure first, then by the time of the request.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -147,7 +148,7 @@ struct Found {
     recipients: i64,
 }
 
-/// Adds what the tables have of the contact to the erasure, and stores it; returns whether the contact exists.
+/// Adds what the tables have of the contact to the erasure, and stores the erasure; returns whether the contact exists.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -194,7 +195,7 @@ pub async fn collect(db: impl Database<'_>, erasure: &mut Erasure) -> Result<boo
     Ok(found.exists)
 }
 
-/// The contact's open tickets and active sessions, which are ended first.
+/// The contact's open tickets and active sessions, which must be ended first.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -212,7 +213,8 @@ pub async fn unfinished(
     Ok((tickets, sessions.into_iter().map(SessionId).collect()))
 }
 
-/// Deletes the contact's scheduled messages, except pending ones if `with_pending` is not set; returns whether any is left.
+/// Deletes the contact's scheduled messages, except pending ones if `with_pending` is not set; returns whether any is
+/// left.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -239,7 +241,7 @@ pub async fn has_files(db: impl Database<'_>, erasure: &Erasure) -> Result<bool>
     with_timeout(left.bind(erasure.company_id).bind(files).fetch_one(db)).await
 }
 
-/// Records the end of an erasure, without the traces.
+/// Records the end of an erasure. Of its traces, only the cards are kept.
 ///
 /// # Errors
 /// When the database cannot answer.

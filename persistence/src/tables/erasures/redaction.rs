@@ -5,17 +5,17 @@ use serde_json::{Map, Value};
 
 use super::Erasure;
 
-/// Fields of an API's contact that say nothing about the person.
+/// Fields of a contact in the API that say nothing about the person.
 const KEPT: [&str; 4] = ["id", "isGroup", "createdAt", "updatedAt"];
 
-/// The events of a row without the contact's data, and the number of changed ones; `None` if none changes. Tickets of the
-/// contact that were not known are added.
+/// The events of a row without the contact's data, and the number of changed ones; `None` if none changes, or the row
+/// is unreadable. Tickets of the contact that are found in the events are added to its traces.
 pub(super) fn of_events(text: &str, erasure: &mut Erasure) -> Option<(String, u64)> {
     let events: Vec<&RawValue> = serde_json::from_str(text).ok()?;
     let mut changed = 0;
     let mut redact = |event: &&RawValue| {
         let mut value: Value = serde_json::from_str(event.get()).ok()?;
-        if !of_event(&mut value, erasure) {
+        if !redact_event(&mut value, erasure) {
             return Some((*event).to_owned());
         }
         changed += 1;
@@ -26,17 +26,17 @@ pub(super) fn of_events(text: &str, erasure: &mut Erasure) -> Option<(String, u6
 }
 
 /// Redacts an event; returns whether that changed it.
-fn of_event(event: &mut Value, erasure: &mut Erasure) -> bool {
+fn redact_event(event: &mut Value, erasure: &mut Erasure) -> bool {
     let before = event.clone();
     let contact = erasure.contact_id.0;
     let is_of_person = match record(event) {
-        Some(("t", record)) => of_ticket(record, erasure),
-        Some(("m", record)) => of_message(record, erasure),
-        Some(("s", record)) => of_row(record, contact, &["page", "utm", "claimed"], &["c"]),
-        Some(("d", record)) => of_schedule(record, contact),
-        Some(("c", record)) => of_contact(record, contact),
+        Some(("t", record)) => redact_ticket(record, erasure),
+        Some(("m", record)) => redact_message(record, erasure),
+        Some(("s", record)) => redact_row(record, contact, &["page", "utm", "claimed"], &["c"]),
+        Some(("d", record)) => redact_schedule(record, contact),
+        Some(("c", record)) => redact_contact(record, contact),
         Some(("k", record)) => {
-            of_card(record.get_mut("s"), contact);
+            redact_card(record.get_mut("s"), contact);
             false
         }
         _ => false,
@@ -45,7 +45,7 @@ fn of_event(event: &mut Value, erasure: &mut Erasure) -> bool {
     if is_of_person {
         event.remove("p");
     } else {
-        of_card(event.get_mut("p"), contact);
+        redact_card(event.get_mut("p"), contact);
     }
     if let Some(by) = event.get_mut("b").and_then(Value::as_object_mut)
         && by.get("t").is_some_and(|kind| kind == "contact")
@@ -64,26 +64,26 @@ fn record(event: &mut Value) -> Option<(&str, &mut Map<String, Value>)> {
 }
 
 /// Whether the row of a record belongs to the contact; then these fields of the row and of the record are removed.
-fn of_row(record: &mut Map<String, Value>, contact: i64, of_row: &[&str], of_record: &[&str]) -> bool {
+fn redact_row(record: &mut Map<String, Value>, contact: i64, row_fields: &[&str], record_fields: &[&str]) -> bool {
     let Some(row) = record.get_mut("r").and_then(Value::as_object_mut) else { return false };
     if row.get("contact_id").and_then(Value::as_i64) != Some(contact) {
         return false;
     }
-    of_row.iter().for_each(|field| drop(row.remove(*field)));
-    of_record.iter().for_each(|field| drop(record.remove(*field)));
+    row_fields.iter().for_each(|field| drop(row.remove(*field)));
+    record_fields.iter().for_each(|field| drop(record.remove(*field)));
     true
 }
 
-fn of_ticket(record: &mut Map<String, Value>, erasure: &mut Erasure) -> bool {
+fn redact_ticket(record: &mut Map<String, Value>, erasure: &mut Erasure) -> bool {
     let id = record.get("r").and_then(|row| row.get("id")).and_then(Value::as_i64);
-    let is_of_person = of_row(record, erasure.contact_id.0, &["wrapup_note"], &["c", "l"]);
+    let is_of_person = redact_row(record, erasure.contact_id.0, &["wrapup_note"], &["c", "l"]);
     if is_of_person {
         erasure.traces.tickets.extend(id);
     }
     is_of_person
 }
 
-fn of_message(record: &mut Map<String, Value>, erasure: &Erasure) -> bool {
+fn redact_message(record: &mut Map<String, Value>, erasure: &Erasure) -> bool {
     let ticket = record.get("t").and_then(Value::as_i64);
     let is_of_person = ticket.is_some_and(|ticket| erasure.traces.tickets.contains(&ticket));
     if is_of_person {
@@ -92,15 +92,15 @@ fn of_message(record: &mut Map<String, Value>, erasure: &Erasure) -> bool {
     is_of_person
 }
 
-fn of_schedule(record: &mut Map<String, Value>, contact: i64) -> bool {
-    let is_of_person = of_row(record, contact, &["error"], &["c"]);
+fn redact_schedule(record: &mut Map<String, Value>, contact: i64) -> bool {
+    let is_of_person = redact_row(record, contact, &["error"], &["c"]);
     if is_of_person && let Some(body) = record.get_mut("r").and_then(|row| row.get_mut("body")) {
         *body = "".into();
     }
     is_of_person
 }
 
-fn of_contact(record: &mut Map<String, Value>, contact: i64) -> bool {
+fn redact_contact(record: &mut Map<String, Value>, contact: i64) -> bool {
     let is_of_person = record.get("i").and_then(Value::as_i64) == Some(contact);
     if is_of_person && let Some(shown) = record.get_mut("s").and_then(Value::as_object_mut) {
         for (field, value) in shown.iter_mut().filter(|(field, _)| !KEPT.contains(&field.as_str())) {
@@ -116,7 +116,7 @@ fn of_contact(record: &mut Map<String, Value>, contact: i64) -> bool {
 }
 
 /// Removes the contact from a card.
-fn of_card(card: Option<&mut Value>, contact: i64) {
+fn redact_card(card: Option<&mut Value>, contact: i64) {
     let contacts = card.and_then(|card| card.get_mut("contacts")).and_then(Value::as_array_mut);
     if let Some(contacts) = contacts {
         contacts.retain(|shown| shown.get("id").and_then(Value::as_i64) != Some(contact));

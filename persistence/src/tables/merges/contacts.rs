@@ -1,4 +1,4 @@
-//! Merges a contact into another: everything that refers to it refers to the other.
+//! Merges a contact into another: everything that refers to the first is made to refer to the second.
 
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgConnection};
@@ -18,11 +18,11 @@ use crate::{CompanyId, ContactId, Error, Result, TicketId};
 #[derive(Clone, Debug)]
 pub struct ContactMerge<'a> {
     pub company: CompanyId,
-    /// The one that stays.
+    /// The contact that stays.
     pub into: ContactId,
-    /// The one that goes.
+    /// The contact that is merged into it, and deleted.
     pub from: ContactId,
-    /// The state in which the one that stays is expected.
+    /// The expected state of the contact that stays.
     pub expected: &'a Expected,
     pub author: MergeAuthor,
     pub at: DateTime<Utc>,
@@ -30,11 +30,12 @@ pub struct ContactMerge<'a> {
     pub ids: &'a IdBlocks,
 }
 
-/// Merges a contact into another. What the other has set stays, and what it lacks is filled. Of two open tickets of a channel,
-/// the older stays. Returns the contact that stays.
+/// Merges a contact into another. The other's own values stay, and its empty fields are filled. Of two open tickets of
+/// a channel, the newer is merged into the older. Returns the contact that stays.
 ///
 /// # Errors
-/// [`Error::NotFound`] when one of them does not exist; [`Error::Changed`] when the one that stays is in another state.
+/// [`Error::NotFound`] when one of the contacts does not exist; [`Error::Changed`] when the one that stays is not in
+/// the expected state.
 pub async fn merge_contacts(db: &mut PgConnection, merge: &ContactMerge<'_>) -> Result<MergeOutcome<ContactRow>> {
     let ContactMerge { company, into, from, .. } = *merge;
     identities::lock_contacts(&mut *db, company, &[into, from]).await?;
@@ -45,7 +46,8 @@ pub async fn merge_contacts(db: &mut PgConnection, merge: &ContactMerge<'_>) -> 
     }
     let pairs = open_pairs(&mut *db, company, into, from).await?;
     let before = Before::read(&mut *db, merge, others, &pairs).await?;
-    // What takes long comes before what locks the zones of tickets, for which the persister would wait.
+    // Moving messages takes long, so it comes before the locks on the zones of tickets, for which the persister would
+    // wait.
     move_messages(&mut *db, company, from, into).await?;
     let mut held = Vec::with_capacity(pairs.len());
     for (stays, goes) in pairs {
@@ -87,7 +89,7 @@ impl Held {
         from.number.as_deref().filter(|_| self.number.is_none())
     }
 
-    /// The website's id of it after it has taken over the other: a verified one comes first.
+    /// Its external id after it has taken over the other: that of a verified contact comes first.
     fn united_external_id(&self, from: &Self) -> Option<String> {
         let is_first = self.verified || !from.verified;
         let (first, second) = if is_first { (self, from) } else { (from, self) };
@@ -95,10 +97,10 @@ impl Held {
     }
 }
 
-/// Locks both contacts and reads them: the one that stays, then the one that goes. Concurrent changes of them, and of what
-/// refers to them, come first or find them merged. Others that change with them are locked too.
+/// Locks both contacts and returns them: the one that stays, then the one that is merged. Concurrent changes of both,
+/// and of what refers to them, come first or find them merged. Also locks `others`, which the merge changes too.
 async fn hold(db: &mut PgConnection, merge: &ContactMerge<'_>, others: &[ContactId]) -> Result<(Held, Held)> {
-    // The others live on meanwhile: rows that refer to them can be written.
+    // This lock is weaker than the next, because the others stay: rows that refer to them can be written meanwhile.
     let all = [&[merge.into, merge.from], others].concat();
     contacts::lock_rows(&mut *db, merge.company, &all).await?;
     let lock = sqlx::query_as(
@@ -125,7 +127,7 @@ async fn find_conflict(
     if has_id(into) && has_id(from) {
         return Ok(Some(MergeConflict::TwoExternalIds));
     }
-    // A group is nobody else: what is written to one must not reach another.
+    // A group is never the same as another contact: what is written to one must not reach the other.
     if into.is_group || from.is_group {
         return Ok(Some(MergeConflict::Group));
     }
@@ -142,14 +144,14 @@ async fn find_conflict(
     if is_erased {
         return Ok(Some(MergeConflict::Erasure));
     }
-    // One recipient has one message, by which its outcome becomes known.
+    // A recipient has one message, from which its outcome follows, so two with unknown outcomes cannot become one.
     if is_written_to {
         return Ok(Some(MergeConflict::Campaign));
     }
     Ok((is_unverified && (into.verified || from.verified)).then_some(MergeConflict::UnverifiedSession))
 }
 
-/// The open tickets of both on the same channel: of each two, the older one stays and the other goes.
+/// The pairs of open tickets of both contacts on one channel: the older, which stays, and the newer, which is merged.
 async fn open_pairs(
     db: &mut PgConnection,
     company: CompanyId,
@@ -169,9 +171,9 @@ async fn open_pairs(
 /// The records that the merge changes, as they are before it.
 struct Before {
     contact: ContactRow,
-    /// The contact that goes.
-    gone: ContactRow,
-    /// Contacts to which merging with the one that goes was suggested.
+    /// The contact that is merged.
+    merged: ContactRow,
+    /// Contacts with a suggestion to merge with the one that is merged.
     others: Vec<ContactId>,
     tracker: ContactTracker,
     cards: CardTracker,
@@ -186,7 +188,7 @@ impl Before {
     ) -> Result<Self> {
         let ContactMerge { company, into, from, .. } = *merge;
         let contact = contacts::find(&mut *db, company, into).await?.ok_or(Error::NotFound("contact"))?;
-        let gone = contacts::find(&mut *db, company, from).await?.ok_or(Error::NotFound("contact"))?;
+        let merged = contacts::find(&mut *db, company, from).await?.ok_or(Error::NotFound("contact"))?;
         others.retain(|other| *other != into);
         let tracker = contacts::watch(&mut *db, company, &others).await?;
         let of_contact =
@@ -198,7 +200,7 @@ impl Before {
         cards.sort_unstable();
         cards.dedup();
         let cards = track(db, company, &cards).await?;
-        Ok(Self { contact, gone, others, tracker, cards })
+        Ok(Self { contact, merged, others, tracker, cards })
     }
 
     /// Writes the event of the contact that stays, then those of other records, and returns the contact.
@@ -209,12 +211,12 @@ impl Before {
         absorbed: Vec<Absorbed>,
     ) -> Result<ContactRow> {
         let company = merge.company;
-        let Self { contact, gone, others, tracker, cards } = self;
-        let contact = contacts::record_merged(&mut *db, company, &contact, gone.id).await?;
+        let Self { contact, merged, others, tracker, cards } = self;
+        let contact = contacts::record_merged(&mut *db, company, &contact, merged.id).await?;
         for absorbed in absorbed {
             absorbed.write_event(&mut *db).await?;
         }
-        move_schedules(&mut *db, company, &gone, &contact, merge.at).await?;
+        move_schedules(&mut *db, company, &merged, &contact, merge.at).await?;
         tracker.record(&mut *db, &others).await?;
         cards.write_events(db).await?;
         Ok(contact)
@@ -234,7 +236,7 @@ async fn move_messages(db: &mut PgConnection, company: CompanyId, from: ContactI
     }
 }
 
-/// Tickets, and sessions.
+/// Moves tickets, sessions, and the last channel.
 async fn move_conversations(db: &mut PgConnection, company: CompanyId, from: ContactId, into: ContactId) -> Result<()> {
     for statement in [
         "update tickets set contact_id = $3 where company_id = $1 and contact_id = $2",
@@ -249,10 +251,10 @@ async fn move_conversations(db: &mut PgConnection, company: CompanyId, from: Con
     Ok(())
 }
 
-/// Tags, values of custom fields, memberships of lists, and cards.
+/// Moves tags, values of custom fields, memberships of lists, and links to cards.
 async fn move_records(db: &mut PgConnection, company: CompanyId, from: ContactId, into: ContactId) -> Result<()> {
     for statement in [
-        // Not those that are being deleted.
+        // Without tags and custom fields that are being deleted.
         "insert into contact_tags (company_id, contact_id, tag_id)
          select x.company_id, $3::bigint, x.tag_id from contact_tags x
          join tags t on t.company_id = x.company_id and t.id = x.tag_id
@@ -281,8 +283,8 @@ async fn move_records(db: &mut PgConnection, company: CompanyId, from: ContactId
     Ok(())
 }
 
-/// Recipients of campaigns. If both are recipients of one, the one that was written to stays; of two, the one whose message
-/// has not ended.
+/// Moves the recipients of campaigns. If both contacts are recipients of a campaign, the one that was written to stays;
+/// if both were, the one whose message has no outcome yet.
 async fn move_recipients(db: &mut PgConnection, company: CompanyId, from: ContactId, into: ContactId) -> Result<()> {
     for statement in [
         "delete from campaign_recipients i using campaign_recipients f
@@ -323,7 +325,7 @@ async fn fill(db: &mut PgConnection, company: CompanyId, into: &Held, from: &Hel
     with_timeout(fill.execute(&mut *db)).await?;
     let delete = sqlx::query("delete from contacts where company_id = $1 and id = $2");
     with_timeout(delete.bind(company).bind(from.id).execute(&mut *db)).await?;
-    // What is unique is free now.
+    // The unique values of the deleted contact are free now.
     let adopted = into.adopted_number(from);
     let unique = sqlx::query(
         "update contacts set external_id = $3, number = coalesce($4, number),

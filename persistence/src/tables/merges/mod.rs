@@ -1,8 +1,8 @@
 //! Contacts and tickets that are merged into others ([decision
 //! 68](../../../../docs/decisions/0068-a-merge-is-one-transaction-behind-marks.md)).
 //!
-//! The caller must ensure that no live row of the contacts is in flight, as for deleting a contact, and that none begins
-//! until the transaction has ended.
+//! The caller must ensure that no live row of the contacts is in flight, as for deleting a contact, and that none
+//! begins until the transaction has ended.
 
 mod contacts;
 mod schedules;
@@ -57,13 +57,13 @@ pub struct MergeAuthor {
     pub source: Source,
 }
 
-/// The id of the record that the one with this id was merged into, or `None`.
+/// The id of the record that this one was merged into; `None` if it was not merged.
 pub async fn successor(db: impl PgExecutor<'_>, company: CompanyId, noun: MergedNoun, id: i64) -> Result<Option<i64>> {
     let find = sqlx::query_scalar("select into_id from merges where company_id = $1 and noun = $2 and id = $3");
     with_timeout(find.bind(company).bind(noun).bind(id).fetch_optional(db)).await
 }
 
-/// The id of the record that one of those with these ids was merged into, or `None` if none was.
+/// The id of the record that one of these was merged into; `None` if none was merged.
 pub async fn any_successor(
     db: impl PgExecutor<'_>,
     company: CompanyId,
@@ -76,7 +76,7 @@ pub async fn any_successor(
     with_timeout(find.bind(company).bind(noun).bind(ids).fetch_optional(db)).await
 }
 
-/// Records that a record was merged into another. What was merged into it before is found there, too.
+/// Records that a record was merged into another. Earlier merges into the first now lead to the second, too.
 async fn record(
     db: &mut PgConnection,
     company: CompanyId,

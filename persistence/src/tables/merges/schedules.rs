@@ -11,7 +11,7 @@ use crate::tables::events::{self, ContactSnapshot, EventKind, NewEvent, Record, 
 use crate::tables::schedules::ScheduleRow;
 use crate::{CompanyId, Result};
 
-/// Moves the scheduled messages, with the events of pending ones.
+/// Moves the scheduled messages, and writes the events of pending ones.
 pub(super) async fn move_schedules(
     db: &mut PgConnection,
     company: CompanyId,

@@ -17,9 +17,9 @@ use crate::{CompanyId, ContactId, Error, Result, TicketId, Timestamp};
 #[derive(Clone, Debug)]
 pub struct TicketMerge<'a> {
     pub company: CompanyId,
-    /// The one that stays.
+    /// The ticket that stays.
     pub into: TicketId,
-    /// The one that goes.
+    /// The ticket that is merged into it, and deleted.
     pub from: TicketId,
     /// The contact that the caller holds.
     pub contact: ContactId,
@@ -29,13 +29,14 @@ pub struct TicketMerge<'a> {
     pub ids: &'a IdBlocks,
 }
 
-/// Merges a ticket into another: its messages and its history go over, and what the other has not set is filled. Returns the one
-/// that stays.
+/// Merges a ticket into another: moves its messages and its history, and fills the other's empty fields. Returns the
+/// ticket that stays.
 ///
 /// # Errors
-/// [`Error::NotFound`] when one of them does not exist; [`Error::Unavailable`] when their contact is not the held one any more.
+/// [`Error::NotFound`] when one of the tickets does not exist; [`Error::Unavailable`] when their contact is no longer
+/// the held one.
 pub async fn merge_tickets(db: &mut PgConnection, merge: &TicketMerge<'_>) -> Result<MergeOutcome<LoadedTicket>> {
-    // Who renews what is in memory waits for this transaction's end at the contact, as after a merge of contacts.
+    // With this lock, a reload of what is in memory waits for the end of this transaction, as for a merge of contacts.
     let contact = sqlx::query("select from contacts where company_id = $1 and id = $2 for no key update");
     with_timeout(contact.bind(merge.company).bind(merge.contact).execute(&mut *db)).await?;
     let (into, from) = hold(&mut *db, merge).await?;
@@ -57,7 +58,7 @@ pub async fn merge_tickets(db: &mut PgConnection, merge: &TicketMerge<'_>) -> Re
     Ok(Ok(loaded))
 }
 
-/// A ticket that has taken over another one, whose event is not written yet.
+/// A ticket that has taken over another one. Its event is not written yet.
 pub(super) struct Absorbed {
     company: CompanyId,
     into: TicketId,
@@ -66,7 +67,7 @@ pub(super) struct Absorbed {
     event: EventRow,
 }
 
-/// Locks both tickets and reads them: the one that stays, then the one that goes.
+/// Locks both tickets and returns them: the one that stays, then the one that is merged.
 pub(super) async fn hold(db: &mut PgConnection, merge: &TicketMerge<'_>) -> Result<(TicketRow, TicketRow)> {
     let lock = sqlx::query_as("select * from tickets where company_id = $1 and id = any ($2) order by id for update");
     let rows: Vec<TicketRow> =
@@ -81,7 +82,7 @@ pub(super) async fn cards_of(db: &mut PgConnection, company: CompanyId, ticket: 
     with_timeout(find.bind(company).bind(ticket).fetch_all(db)).await
 }
 
-/// Gives a ticket what another one has set, and deletes that. Its rows were moved before.
+/// Fills the empty fields of a ticket from another one, and deletes that one. Its rows must have been moved before.
 pub(super) async fn absorb(
     db: &mut PgConnection,
     merge: &TicketMerge<'_>,
@@ -113,7 +114,7 @@ pub(super) async fn absorb(
     Ok(Absorbed { company, into: into_id, from: from_id, before, event })
 }
 
-/// What refers to a ticket refers to the other.
+/// Makes the rows that refer to a ticket refer to another.
 pub(super) async fn move_rows(db: &mut PgConnection, company: CompanyId, from: TicketId, into: TicketId) -> Result<()> {
     for statement in [
         "update messages set ticket_id = $3 where company_id = $1 and id = any (array(
@@ -139,14 +140,14 @@ pub(super) async fn move_rows(db: &mut PgConnection, company: CompanyId, from: T
     Ok(())
 }
 
-/// A ticket after it has taken over another one: what it has set stays.
+/// A ticket after it has taken over another one: its own values stay.
 fn united(into: TicketRow, from: TicketRow, at: DateTime<Utc>) -> TicketRow {
     // A user belongs to the queue, so both are taken, or neither.
     let is_unplaced = into.queue_id.is_none() && into.user_id.is_none();
     let (queue_id, user_id) = if is_unplaced { (from.queue_id, from.user_id) } else { (into.queue_id, into.user_id) };
     let is_open = into.status == TicketStatus::Open;
     let both_open = is_open && from.status == TicketStatus::Open;
-    // What belongs to an opening is taken from one of the same state.
+    // What belongs to an opening is only taken from a ticket of the same status.
     let of_opening = into.status == from.status;
     let waiting_since = into.waiting_since.into_iter().chain(from.waiting_since.filter(|_| both_open)).min();
     TicketRow {
@@ -178,7 +179,7 @@ impl Absorbed {
     }
 }
 
-/// The fields that a merge changes. A queue and a user are only filled, so their names do not matter.
+/// The fields that a merge changes. A queue and a user are only filled, never replaced, so their names are not needed.
 fn shown(LoadedTicket { ticket, .. }: &LoadedTicket) -> Value {
     let optional = |at: Option<DateTime<Utc>>| at.map(Timestamp);
     let mut fields = Map::new();
