@@ -17,7 +17,7 @@ use crate::{CompanyId, Database, Result};
 /// Retention of an answer.
 pub const RETENTION: TimeDelta = TimeDelta::hours(24);
 
-/// A lookup searches five or six partitions.
+/// Partitions of six hours: a lookup searches five or six of them.
 const PARTITIONS: Partitions = Partitions { table: "idempotency_keys", span: TimeDelta::hours(6) };
 
 /// The first of the two numbers of a key's advisory lock: the kind of lock.
@@ -79,7 +79,7 @@ impl Serialize for Digest {
     }
 }
 
-/// Older journals contain the key itself, and a fingerprint of 32 numbers.
+/// Also reads older journals, which contain the key itself, and a fingerprint of 32 numbers.
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
         struct DigestVisitor;
@@ -178,9 +178,9 @@ pub async fn insert(db: &mut PgConnection, row: &AnswerRow, since: DateTime<Utc>
     Ok(inserted.rows_affected() == 1)
 }
 
-/// Replaces the body of an answer that was recorded at this time.
+/// Replaces the body of a recorded answer.
 pub async fn amend(db: impl Database<'_>, row: &AnswerRow) -> Result<()> {
-    // The time finds the partition.
+    // The partition is found by the time.
     let statement = "update idempotency_keys set body = $4 where company_id = $1 and key = $2 and created_at = $3";
     let update = sqlx::query(statement).bind(row.company_id).bind(row.key).bind(row.created_at).bind(&row.body);
     with_timeout(update.execute(db)).await?;
@@ -243,7 +243,7 @@ pub async fn recent_of(
     .await
 }
 
-/// Creates partitions for the answers of now and for upcoming ones.
+/// Creates the current partition and the upcoming ones.
 ///
 /// # Errors
 /// When the database cannot answer, or the table is locked; the next run continues.

@@ -99,7 +99,7 @@ pub struct StoredMedia {
 }
 
 impl StoredMedia {
-    /// Reads a message's `media` column.
+    /// Reads a message's `media` column; `None` if it does not describe a stored file.
     pub fn of(media: &serde_json::Value) -> Option<Self> {
         Self::deserialize(media).ok()
     }
@@ -108,7 +108,8 @@ impl StoredMedia {
 /// The key of a file: its company and its id.
 pub type FileKey = (CompanyId, MediaId);
 
-/// The files among these that no message references.
+/// The files among these without a row: no message references them. Those of a deleted message still have a row
+/// ([`find_orphans`]).
 pub async fn without_message(db: &PgPool, files: &[FileKey]) -> Result<Vec<FileKey>> {
     let (companies, ids) = columns(files);
     with_timeout(

@@ -49,7 +49,7 @@ fn encode_error(error: serde_json::Error) -> sqlx::Error {
 }
 
 /// Appends the events of several companies, ordered by company id, and returns the last id of each. It must be the last
-/// step of its transaction: until the commit, no other one can append events of these companies.
+/// step of its transaction: until the commit, no other transaction can append events of these companies.
 pub(crate) async fn append(
     db: &mut PgConnection,
     events: &[(CompanyId, Vec<NewEvent>)],

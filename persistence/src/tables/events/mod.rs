@@ -35,7 +35,7 @@ const DAYS: Partitions = Partitions { table: "events", span: chrono::TimeDelta::
 /// Maximum events per row, so that a reader that wants few does not have to read thousands.
 const EVENTS_PER_ROW_MAX: usize = 200;
 
-/// Maximum bytes of the events of a row, unless a single one is larger: what a reader must load for the next event.
+/// Maximum bytes of the events of a row, unless a single event is larger: what a reader must load for the next event.
 const BYTES_PER_ROW_MAX: usize = 64 << 10;
 
 /// Rows read with one statement, unless they exceed the requested bytes.
@@ -107,7 +107,7 @@ impl StoredEvent {
         self.record.subject()
     }
 
-    /// The ticket of ticket, message and note events.
+    /// The ticket of a ticket, message or note event; `None` for other events.
     pub fn ticket_id(&self) -> Option<TicketId> {
         match self.subject() {
             Subject::Ticket(id) => Some(id),
@@ -147,13 +147,13 @@ pub async fn remove_old(db: impl PgExecutor<'_>, company: CompanyId, days: i32, 
     Ok(with_timeout(delete.bind(company).bind(days).bind(limit).execute(db)).await?.rows_affected())
 }
 
-/// The first event of a company that is still stored; `None` if there is none.
+/// The id of the first event of a company that is still stored; `None` if there is none.
 pub async fn first_id(db: impl PgExecutor<'_>, company: CompanyId) -> Result<Option<LoggedEventId>> {
     let first = sqlx::query_scalar("select first_id from events where company_id = $1 order by last_id limit 1");
     with_timeout(first.bind(company).fetch_optional(db)).await
 }
 
-/// The last event of a company; 0 if there was none.
+/// The id of the last event of a company; 0 if there was none.
 pub async fn last_id(db: impl PgExecutor<'_>, company: CompanyId) -> Result<LoggedEventId> {
     let last = sqlx::query_scalar("select last_id from event_counters where company_id = $1").bind(company);
     Ok(with_timeout(last.fetch_optional(db)).await?.unwrap_or(LoggedEventId::new(0)))

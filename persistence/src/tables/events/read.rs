@@ -8,8 +8,8 @@ use super::{EventKind, NewEvent, ROWS_PER_QUERY, ROWS_SCANNED_MAX, StoredEvent};
 use crate::error::with_timeout;
 use crate::{CompanyId, Database, LoggedEventId, Result};
 
-/// How much earlier than a row the next one may be dated: transactions are dated at their start. While the clock was
-/// ahead, rows were dated later than those that follow, so no row of the last day is left out.
+/// How much earlier than a row the next row may be dated, because transactions are dated at their start. If the clock
+/// was ahead, a row is dated later than those that follow, so the rows of the last day are never left out.
 const DATE_LAG_MAX: chrono::TimeDelta = chrono::TimeDelta::days(1);
 
 /// The position after which a company's events are read.
@@ -61,8 +61,8 @@ struct Row {
     is_beyond: bool,
 }
 
-/// The next events of a company, of these types, or of all if `kinds` is empty. PostgreSQL adds up the sizes of the rows,
-/// so that rows beyond the limit are not loaded.
+/// The next events of a company, of these types, or of all if `kinds` is empty. PostgreSQL adds up the sizes of the
+/// rows, so that rows beyond the limit are not loaded.
 pub async fn read(
     db: impl Database<'_>,
     company: CompanyId,
@@ -181,7 +181,8 @@ pub async fn find(
     at: DateTime<Utc>,
 ) -> Result<Option<StoredEvent>> {
     let before = After::event(LoggedEventId::new(id.0 - 1));
-    // After the clock was ahead, an event is dated like those before it, which is later than its row.
+    // If the clock was ahead before, the event has the time of the events before it, which may be much later than its
+    // row's.
     for since in [at - DATE_LAG_MAX, DateTime::UNIX_EPOCH] {
         let select = sqlx::query_as(
             "select first_id, last_id, created_at, not_before, told from events

@@ -20,7 +20,7 @@ pub enum Record {
     /// A ticket.
     #[serde(rename = "t")]
     Ticket(Box<TicketSnapshot>),
-    /// A message by id: its row has the rest.
+    /// A message by id: its row has the content.
     #[serde(rename = "m")]
     Message(MessageSnapshot),
     /// A visitor session.

@@ -1,7 +1,7 @@
-//! How often a message was handed to its provider, where its status alone does not tell.
+//! How often a message was handed to its provider, where its status alone does not say so.
 //!
-//! A campaign's message is never sent twice, so each attempt is recorded before its call. Of other messages only those
-//! attempts are recorded whose answer was lost.
+//! A campaign's message is never sent twice, so each attempt is recorded before its call. For other messages, only
+//! attempts whose answer was lost are recorded.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -18,26 +18,27 @@ use crate::{CompanyId, MessageId};
 pub struct Attempts {
     /// How often the provider was given the message and did not refuse it.
     pub count: u32,
-    /// When an attempt began whose end is not recorded.
+    /// When the attempt began whose end is not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub begun_at: Option<DateTime<Utc>>,
-    /// When the attempt began of which nobody knows whether it has succeeded.
+    /// When the attempt began whose outcome is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown_at: Option<DateTime<Utc>>,
-    /// Why nobody knows.
+    /// Why the outcome is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Whether only the message's file was handed over, and its text is sent separately.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_part: bool,
-    /// The provider's id of the message's file, which it has accepted while the text that is sent separately is not accepted
-    /// yet; empty if the id is unknown.
+    /// The provider's id of the message's file, which it has accepted while the text that is sent separately is not
+    /// accepted yet; empty if the id is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
 }
 
 impl Attempts {
-    /// Whether the message may have left. After a restart, that is also so of an attempt that had begun.
+    /// Whether the message may have been sent: an attempt's outcome is unknown, or, after a restart, its end is not
+    /// recorded.
     pub fn is_in_doubt(&self) -> bool {
         self.begun_at.is_some() || self.unknown_at.is_some()
     }
@@ -52,13 +53,13 @@ pub struct AttemptRow {
 }
 
 impl MessageRow {
-    /// The recorded attempts to hand it over; none also if only a newer release can read them.
+    /// The recorded attempts to hand the message over; empty also if only a newer release can read them.
     pub fn attempts(&self) -> Attempts {
         self.attempts.as_ref().and_then(|value| Attempts::deserialize(value).ok()).unwrap_or_default()
     }
 
-    /// How often the provider was given the message and did not refuse it. Where nothing is recorded, a message that was
-    /// sent was handed over once.
+    /// How often the provider was given the message and did not refuse it. Where nothing is recorded, a message that
+    /// was sent was handed over once.
     pub fn attempt_count(&self) -> u32 {
         match &self.attempts {
             Some(_) => self.attempts().count,
@@ -66,12 +67,12 @@ impl MessageRow {
         }
     }
 
-    /// Whether nobody knows whether it has left.
+    /// Whether it is unknown if the message was sent.
     pub fn is_in_doubt(&self) -> bool {
         self.status == MessageStatus::Queued && self.attempts().unknown_at.is_some()
     }
 
-    /// Whether it is one of a campaign that is in doubt: it is not sent again.
+    /// Whether it is a campaign's message in doubt, which is not sent again.
     pub fn is_left_in_doubt(&self) -> bool {
         self.source == Source::Campaign && self.is_in_doubt()
     }

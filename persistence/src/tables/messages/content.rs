@@ -103,7 +103,7 @@ impl MessageContent {
         Self { reply: Some(reply), ..Self::default() }
     }
 
-    /// The column `content`, with the kind by the parts that there are; `None` without any.
+    /// The column `content`, with the kind of the first part that is set; `None` without any part.
     pub fn into_column(mut self) -> Option<Value> {
         self.kind = [
             (self.reply.is_some(), ContentKind::Reply),
@@ -317,14 +317,14 @@ impl MessageApp {
     }
 }
 
-/// The app in which the company wrote a message, or which got a contact's.
+/// The app in which the company wrote a message, or which received a contact's message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageOrigin {
     /// Which kind of app.
     pub kind: Via,
     /// The app.
     pub app: MessageApp,
-    /// Whether it was written before the ticket was opened, so that it answers nothing.
+    /// Whether the message was written before the ticket was opened, so that it answers nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,
 }
@@ -344,12 +344,12 @@ fn add_to_content(part: &str, value: Option<Value>, content: Option<Value>) -> O
 }
 
 impl MessageRow {
-    /// Who of a group wrote it.
+    /// The member of a group who wrote the message; `None` outside groups.
     pub fn author(&self) -> Option<MessageAuthor> {
         MessageAuthor::deserialize(self.content.as_ref()?.get("author")?).ok()
     }
 
-    /// The app by which it went; `None` if it went through Hotline.
+    /// The app that sent or received the message; `None` if that was Hotline.
     pub fn origin(&self) -> Option<MessageOrigin> {
         MessageOrigin::deserialize(self.content.as_ref()?.get("via")?).ok()
     }

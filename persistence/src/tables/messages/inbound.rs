@@ -1,4 +1,4 @@
-//! Inbound messages, as far as receiving further ones needs them.
+//! What receiving messages and statuses needs to know of stored messages.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -12,8 +12,8 @@ use crate::error::with_timeout;
 use crate::tables::zones;
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, TicketId};
 
-/// The file of a message was fetched, or never will be: then `media` is `null` and `error` contains the reason. Or the text
-/// that follows the file of an outbound message has failed.
+/// The file of a message was fetched, or never will be: then `media` is `null` and `error` contains the reason. Or,
+/// with `is_of_text`, the text that follows the file of an outbound message has failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MediaRow {
     pub company_id: CompanyId,
@@ -23,13 +23,13 @@ pub struct MediaRow {
     pub media: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
-    /// Whether `error` is that of the text: the file and the status stay. An earlier release changes nothing then.
+    /// Whether `error` is that of the text: the file and the status stay. An earlier release then changes nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_of_text: bool,
 }
 
-/// Stores files, or what has failed, in their messages and returns those messages; a message that already has its file, or an
-/// error, is skipped.
+/// Stores files, or what has failed, in their messages and returns those messages; a message that already has its file,
+/// or an error, is skipped.
 pub(crate) async fn set_media(
     db: &mut PgConnection,
     rows: &[&MediaRow],
@@ -52,7 +52,7 @@ pub(crate) async fn set_media(
     Ok(ChangedMessage::all(set, ChangeCause::File))
 }
 
-/// The first `limit` messages after one whose file is still to be fetched. Serves no request.
+/// The first `limit` messages after `after` whose files are still to be fetched. Only for background work.
 pub async fn media_wanted(
     db: impl Database<'_>,
     slots: &OfSlots,
@@ -123,9 +123,9 @@ impl From<&MessageRow> for MessageRef {
     }
 }
 
-/// Whether a message to a contact has this text, or, without a text, a file, and may have been sent through Hotline at this
-/// time: it is still queued, or was written in the ten minutes before. Its provider's id may be that of an earlier attempt.
-/// The text has single spaces, and 256 characters at most.
+/// Whether Hotline may have sent a contact a message with this text at this time: one that is still queued, or was
+/// written in the ten minutes before. Without a text, any message with a file or options counts. Ids are not compared,
+/// because the recorded one may be that of an earlier attempt. `text` has single spaces, and at most 256 characters.
 pub async fn was_sent(
     db: impl Database<'_>,
     company: CompanyId,
@@ -154,8 +154,9 @@ pub async fn was_sent(
     .await
 }
 
-/// Messages to a contact up to a provider's time that have not reached `status` yet, newest first. The provider's time of a
-/// message is before `sent_at`, which is that of its answer; one that was sent much later was not there yet.
+/// The messages to a contact, up to a provider's time, that have not reached `status` yet, newest first. The provider
+/// has a message shortly before our `sent_at`, the time of its answer; messages sent much later did not exist at that
+/// time.
 pub async fn sent_until(
     db: impl Database<'_>,
     company: CompanyId,

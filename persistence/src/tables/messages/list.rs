@@ -18,7 +18,7 @@ pub struct MessageFilter {
     pub kind: Option<MessageType>,
     pub status: Option<MessageStatus>,
     pub created: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
-    /// When they changed last.
+    /// When the messages changed last.
     pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
     /// Only messages after this one.
     pub after: Option<MessageId>,
@@ -63,7 +63,7 @@ pub async fn list(
     list.equals("t.ticket_id", filter.ticket_id)
         .equals("t.contact_id", filter.contact_id)
         .equals("t.channel_id", filter.channel_id)
-        // By these types an index finds internal messages.
+        // An index finds internal messages by these types.
         .only(is_internal.then_some("t.type in ('note', 'system')"))
         .equals("t.direction", filter.direction)
         .equals("t.type", filter.kind)

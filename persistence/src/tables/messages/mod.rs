@@ -60,8 +60,8 @@ pub async fn find(db: impl Database<'_>, company: CompanyId, id: MessageId) -> R
     one(with_timeout(found.fetch_optional(db)).await?)
 }
 
-/// The existing ones of several messages, in the given order and with repetitions, up to so many bytes, but at least one.
-/// Their sizes are added up in the database, which keeps the rest. Also returns whether these are all.
+/// Those of several messages that exist, in the given order and with repetitions, up to `bytes_max` bytes, but at least
+/// one; also returns whether these are all. The database adds up their sizes, so that no further ones are loaded.
 pub async fn find_within(
     db: impl Database<'_>,
     company: CompanyId,
@@ -153,7 +153,7 @@ pub struct States {
     pub read_at: Option<DateTime<Utc>>,
 }
 
-/// The progress of messages created since a time.
+/// The progress of a conversation's messages that were created since a time.
 pub async fn states(
     db: impl Database<'_>,
     company: CompanyId,

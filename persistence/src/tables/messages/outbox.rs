@@ -43,12 +43,13 @@ pub enum OutboxEntry {
     Message(Box<AddressedMessage>),
     /// A message that can never be sent: this release cannot read its stored content.
     Unreadable(UnsendableMessage),
-    /// One of a campaign that was canceled before it was sent, or whose contact has opted out, and why it is not sent.
+    /// A campaign's message that is not sent, and why: the campaign was canceled, or the contact has opted out.
     Withdrawn(UnsendableMessage, MessageError),
 }
 
 impl OutboxEntry {
-    /// The entry of a row; `None` for a reaction that this release cannot read. Its message must not fail because of it.
+    /// The entry of a row; `None` for a reaction that this release cannot read. Its message must not fail because of
+    /// it.
     fn of(row: &PgRow) -> sqlx::Result<Option<Self>> {
         if row.try_get("is_reaction")? {
             let reaction = document::read::<AddressedMessage>(row).ok().and_then(AddressedMessage::into_reaction);
@@ -85,7 +86,8 @@ impl OutboxEntry {
     }
 }
 
-/// The channels with queued messages or reactions: read at startup, when the tables contain everything that was accepted.
+/// The channels with queued messages or reactions: read at startup, when the tables contain everything that was
+/// accepted.
 pub async fn outboxes(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<(CompanyId, ChannelId)>> {
     let holds = OfSlots::holds("c.company_id", 1);
     let outboxes = format!(
@@ -98,8 +100,8 @@ pub async fn outboxes(db: impl Database<'_>, slots: &OfSlots) -> Result<Vec<(Com
     Ok(sqlx::query_as(AssertSqlSafe(outboxes)).bind(slots.numbers()).fetch_all(db).await?)
 }
 
-/// The first queued messages and reactions of a channel, except the `excluded` ones and messages that a campaign has left in
-/// doubt; those of a ticket in the order of acceptance.
+/// The first queued messages and reactions of a channel, except the `excluded` ones and messages that a campaign has
+/// left in doubt; those of a ticket in the order of acceptance.
 pub async fn outbox(
     db: impl Database<'_>,
     company: CompanyId,
@@ -115,8 +117,8 @@ pub async fn outbox(
     Ok(entries.into_iter().flatten().collect())
 }
 
-/// Why a queued message of a campaign must not be sent: the campaign was canceled, the contact has opted out, or the message
-/// was deleted. `None`: it may be sent. The table must have the message, if it exists.
+/// Why a queued message of a campaign must not be sent: the campaign was canceled, the contact has opted out, or the
+/// message was deleted. `None`: it may be sent. To be called once the message is in the table.
 pub async fn withdrawn(db: impl Database<'_>, company: CompanyId, message: MessageId) -> Result<Option<MessageError>> {
     let found: Option<(bool, bool)> = with_timeout(
         sqlx::query_as(

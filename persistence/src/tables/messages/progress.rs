@@ -28,7 +28,7 @@ impl MessageError {
     /// Code for a message that was not sent because its contact has opted out of campaigns.
     pub const OPTED_OUT: &'static str = "ERR_MARKETING_OPT_OUT";
 
-    /// Code for a message of which nobody knows whether it has left, and that is not sent again.
+    /// Code for a message of which it is unknown whether it was sent, and which is not sent again.
     pub const OUTCOME_UNKNOWN: &'static str = "ERR_OUTCOME_UNKNOWN";
 
     /// WhatsApp's code for a message that was not delivered because its recipient has stopped the business's marketing
@@ -53,7 +53,7 @@ impl MessageError {
         Self { code: Self::OPTED_OUT.to_owned(), message: "the contact has opted out of campaigns".to_owned() }
     }
 
-    /// Nobody knows whether the message has left, and no status has named it.
+    /// It is unknown whether the message was sent, and no status has named it.
     pub fn outcome_unknown() -> Self {
         Self {
             code: Self::OUTCOME_UNKNOWN.to_owned(),
@@ -121,7 +121,7 @@ pub struct DeliveryStatusRow {
     pub at: DateTime<Utc>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_message_id: Option<String>,
-    /// When Hotline took the report, if `at` is a provider's clock.
+    /// When Hotline received the report, if `at` is by the provider's clock.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "chrono::serde::ts_microseconds_option")]
     pub noted_at: Option<DateTime<Utc>>,
 }
@@ -174,7 +174,8 @@ impl<'a> CombinedReports<'a> {
         }
     }
 
-    /// The row of a queued message after these reports: the same result as `progress.sql`.
+    /// The row of a queued message after these reports: the same result as `progress.sql`. `None` if they do not
+    /// advance it.
     fn advance(&self, row: &MessageRow) -> Option<MessageRow> {
         let is_queued = row.direction == Direction::Outbound && row.status == MessageStatus::Queued;
         if !is_queued || self.failed.is_some() || self.reached == MessageStatus::Queued {
@@ -228,7 +229,7 @@ pub(crate) struct ChangedMessage {
     pub(crate) previous: MessageStatus,
     pub(crate) status: MessageStatus,
     pub(crate) by: ChangeCause,
-    /// When the table says it was changed.
+    /// When it was changed, according to the table.
     pub(crate) updated_at: Option<DateTime<Utc>>,
 }
 
@@ -338,7 +339,7 @@ pub(crate) async fn progress(
     Ok(ChangedMessage::all(changed, ChangeCause::Progress))
 }
 
-/// The messages that have not failed.
+/// Those of these messages that have not failed.
 pub(crate) async fn not_failed(
     db: &mut PgConnection,
     messages: &[(CompanyId, MessageId)],
@@ -368,7 +369,7 @@ pub(crate) struct FailedMessage {
     pub(crate) created_at: DateTime<Utc>,
 }
 
-/// The messages that have failed and have a type this release knows; unreadable rows are skipped.
+/// Those of these messages that have failed; those with a type that this release does not know are skipped.
 pub(crate) async fn failed(
     db: &mut PgConnection,
     messages: &[(CompanyId, MessageId)],

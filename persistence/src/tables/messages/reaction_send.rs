@@ -1,5 +1,5 @@
-//! The company's reactions on their way to a provider. Each is sent like a message, in the order of its conversation, but it
-//! is none: it is stored with the message it belongs to.
+//! The company's reactions on their way to a provider. Each is sent like a message, in the order of its conversation,
+//! but is stored with the message that it belongs to.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::{ChannelId, CompanyId, ContactId, MessageId, TicketId};
 /// A reaction that is to be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReactionSend {
-    /// Its id among the company's messages, by which its outcome finds it.
+    /// Its id among the company's messages, by which its outcome is assigned to it.
     pub id: MessageId,
     /// `None`: the reaction is withdrawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,7 +36,7 @@ impl ReactionTarget {
         format!("{reaction} reaction {}", self.id)
     }
 
-    /// A reaction and its message, of [`Self::callback_data`].
+    /// The ids of a reaction and of its message, from [`Self::callback_data`]; `None` for other data.
     pub fn of_callback_data(data: &str) -> Option<(MessageId, MessageId)> {
         let (reaction, target) = data.split_once(" reaction ")?;
         Some((MessageId::new(reaction.parse().ok()?), MessageId::new(target.parse().ok()?)))

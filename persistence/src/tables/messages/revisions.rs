@@ -29,7 +29,7 @@ pub const EMOJI_CHARACTERS_MAX: usize = 32;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Revisions {
-    /// When it got its present text.
+    /// When an edit gave it its current text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edited_at: Option<DateTime<Utc>>,
     /// Its earlier texts, the oldest first.
@@ -74,7 +74,7 @@ text_enum! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reaction {
-    /// The person, as far as this message is concerned: each has one reaction.
+    /// Identifies the person within this message: each person has one reaction.
     pub key: String,
     pub by: Reactor,
     /// `None`: it was withdrawn.
@@ -89,13 +89,14 @@ pub struct Reaction {
     pub user_name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integration_id: Option<TokenId>,
-    /// Why the provider has not taken it.
+    /// Why the provider has refused it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<MessageError>,
-    /// Of the company: the id with which it was sent.
+    /// For the company's reaction: the id with which it was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_as: Option<MessageId>,
-    /// Of the company: what the contact has seen before, and still sees if the provider does not take it.
+    /// For the company's reaction: the emoji that the contact saw before, and still sees if the provider refuses this
+    /// one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
     pub at: DateTime<Utc>,
@@ -189,18 +190,19 @@ impl Revisable {
         }
     }
 
-    /// A failure is visible, also one that follows the acceptance; success is what everybody expects. A later reaction has
-    /// replaced this one otherwise.
+    /// Ends the sending of the company's reaction with this id. Only a failure is shown, also one after the acceptance,
+    /// and only if no later reaction has replaced this one.
     fn end_sending(&mut self, id: MessageId, error: Option<&MessageError>) -> Option<Value> {
         let is_sending = self.revisions.sending.take_if(|sending| sending.id == id).is_some();
         let failure = error?;
         let previous = self.shown_reactions();
-        let is_it = |reaction: &&mut Reaction| {
+        let is_refused = |reaction: &&mut Reaction| {
             reaction.key == Reaction::OF_COMPANY && (is_sending || reaction.sent_as == Some(id))
         };
-        let reaction = self.revisions.reactions.iter_mut().find(is_it).filter(|reaction| reaction.error.is_none())?;
+        let reaction =
+            self.revisions.reactions.iter_mut().find(is_refused).filter(|reaction| reaction.error.is_none())?;
         reaction.error = Some(failure.clone());
-        // A withdrawal that is refused leaves what was there.
+        // A refused withdrawal leaves the earlier emoji.
         reaction.emoji = reaction.emoji.take().or_else(|| reaction.before.clone());
         Some(previous)
     }
@@ -251,7 +253,7 @@ impl Revisable {
 pub const EDIT_ID: &str = "editId";
 
 impl MessageRow {
-    /// What has happened to it; nothing also if only a newer release can read it.
+    /// What has happened to the message; empty also if only a newer release can read it.
     pub fn revisions(&self) -> Revisions {
         self.revisions.as_ref().and_then(|value| Revisions::deserialize(value).ok()).unwrap_or_default()
     }
@@ -300,7 +302,7 @@ pub(crate) async fn revise(db: &mut PgConnection, rows: &[&RevisionRow]) -> sqlx
     let before = revisables.clone();
     for row in rows {
         if let Some(revisable) = revisables.get_mut(&(row.company_id, row.message_id)) {
-            // Also what changes nothing visible, such as the time of a withdrawn reaction, is stored.
+            // Invisible changes are stored too, such as the time of a withdrawn reaction.
             let _ = revisable.apply(row);
         }
     }

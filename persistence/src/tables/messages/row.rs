@@ -82,7 +82,7 @@ pub struct MessageRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[sqlx(try_from = "Document")]
     pub interactive: Option<Value>,
-    /// Of a contact's: what it holds beside its text ([`super::MessageContent`]).
+    /// What the message contains besides its text ([`super::MessageContent`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[sqlx(try_from = "Document")]
     pub content: Option<Value>,
