@@ -90,8 +90,8 @@ pub async fn administering(db: &mut PgConnection, company: CompanyId) -> Result<
     with_timeout(count.bind(company).fetch_one(db)).await
 }
 
-/// Whether an active user administers a company, ignoring the user `except`. After [`lock`], the answer stays true until
-/// the transaction ends.
+/// Whether an active user administers a company, ignoring the user `except`. After [`lock`], the answer stays true
+/// until the transaction ends.
 pub async fn has_administrator(db: impl PgExecutor<'_>, company: CompanyId, except: Option<UserId>) -> Result<bool> {
     let exists = sqlx::query_scalar(
         "select exists (select from users u join profiles p on p.company_id = u.company_id and p.id = u.profile_id
@@ -100,7 +100,7 @@ pub async fn has_administrator(db: impl PgExecutor<'_>, company: CompanyId, exce
     with_timeout(exists.bind(company).bind(except).fetch_one(db)).await
 }
 
-/// The default profile for users without a profile.
+/// The default profile of users, `Agent`; `None` if the company no longer has one of this name.
 pub async fn agent(db: impl PgExecutor<'_>, company: CompanyId) -> Result<Option<ProfileId>> {
     let agent = sqlx::query_scalar("select id from profiles where company_id = $1 and name = 'Agent'");
     with_timeout(agent.bind(company).fetch_optional(db)).await

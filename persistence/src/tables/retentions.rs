@@ -131,9 +131,9 @@ pub async fn due(
     with_timeout(due.bind(rule.company_id).bind(rule.days).bind(closed_at).bind(id).bind(limit).fetch_all(db)).await
 }
 
-/// Deletes the expired ones of these conversations with everything that belongs to them. Returns `None` if the
+/// Deletes those of these conversations that have expired, with everything that belongs to them. Returns `None` if the
 /// company's retention has changed meanwhile. A conversation stays if it has a queued message or a visitor's active
-/// session, or if its contact is not among `marked`: then its former contact was merged into another.
+/// session, or if its contact is not among `marked`, because its former contact was merged into another.
 ///
 /// # Errors
 /// When the database cannot answer; then the transaction must be rolled back.
@@ -166,8 +166,8 @@ pub async fn remove(
     Ok(Some(RemovedConversations { tickets, messages: messages.messages, files: messages.files, sessions }))
 }
 
-/// Whether this is still the company's rule. It is locked until the commit: once a longer retention was acknowledged,
-/// it is respected.
+/// Whether this is still the company's rule. The rule is locked until the commit, so that a longer retention is
+/// respected once it was acknowledged.
 async fn lock_rule(db: &mut PgConnection, rule: &RetentionRule) -> Result<bool> {
     let days = sqlx::query_scalar("select days from retentions where company_id = $1 for update");
     let days: Option<Option<i32>> = with_timeout(days.bind(rule.company_id).fetch_optional(db)).await?;
@@ -299,7 +299,7 @@ async fn remove_messages(db: &mut PgConnection, company: CompanyId, tickets: &[T
     }
 }
 
-/// Returns the time of the last event that reports count.
+/// Deletes the tickets' events; returns the time of the last one that reports count.
 async fn remove_events(
     db: &mut PgConnection,
     company: CompanyId,

@@ -64,7 +64,7 @@ pub struct ScheduleRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[sqlx(skip)]
     pub by: Option<By>,
-    /// The deleted contact that it failed with, for its event; not stored.
+    /// The deleted contact to whom sending failed, for the event; not stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[sqlx(skip)]
     pub contact_was: Option<ContactWas>,
@@ -98,7 +98,7 @@ impl ScheduleRow {
         }
     }
 
-    /// The row after sending failed, by this author.
+    /// The row after sending failed; `by` is the author of its event.
     #[must_use]
     pub fn failed(&self, error: &MessageError, now: DateTime<Utc>, by: By) -> Self {
         Self {
@@ -110,8 +110,8 @@ impl ScheduleRow {
         }
     }
 
-    /// Who scheduled it: the integration, else the user, who has this name. Hotline itself when that user has left, as of the
-    /// message it becomes.
+    /// Who scheduled it: the integration, or else the user, whose name is `user_name`. Without a name, the user has
+    /// left, and the author is Hotline itself, as for the message that is sent.
     pub fn scheduled_by(&self, user_name: Option<&str>) -> By {
         let user = self.user_id.filter(|_| user_name.is_some());
         By::author((user, user_name), self.integration_id, Source::Schedule, (self.contact_id, None))
@@ -161,7 +161,7 @@ pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&ScheduleRow]) -> std:
     Ok(())
 }
 
-/// The existing ones of several scheduled messages.
+/// Those of several scheduled messages that exist.
 pub(crate) async fn find_all(
     db: &mut PgConnection,
     ids: impl Iterator<Item = (CompanyId, ScheduleId)>,

@@ -83,7 +83,7 @@ pub async fn begin_service(db: &PgPool, keys: &Keyring) -> Result<Vec<String>> {
 #[derive(Default)]
 struct Missing {
     ids: Vec<String>,
-    /// The one among them that seals.
+    /// The one among them that is the sealing key.
     sealing: Option<String>,
 }
 
@@ -95,7 +95,7 @@ async fn find_missing(db: &PgPool, keys: &Keyring, new_file: NewFile) -> Result<
     let recorded = all(db).await?;
     let exists = keys.load()?;
     let available = keys.ids();
-    // Needed are the last recorded key, even if nothing is sealed yet, and every key with sealed values.
+    // The newest recorded key is needed, even if it has sealed nothing yet, and so is every key with sealed values.
     let needed =
         recorded.iter().enumerate().filter(|(index, key)| *index == 0 || key.sealed > 0).map(|(_, key)| &key.id);
     let ids: Vec<String> = needed.filter(|id| !available.contains(id)).cloned().collect();
@@ -163,7 +163,7 @@ pub async fn abandon(
     match (exists, new_file) {
         (false, NewFile::Refused) => return Err(KeyError::NoKey { path: keys.path().to_owned() }.into()),
         (false, NewFile::Made) => keys.load_or_create()?,
-        // Keys that are in the file without having sealed anything belong elsewhere.
+        // A new key, since keys of the file that have sealed nothing here belong elsewhere.
         (true, _) if is_sealing => drop(keys.add_key()?),
         (true, _) => {}
     }
@@ -181,8 +181,9 @@ pub async fn abandon(
     Ok(Abandoned { id, current, channels, channel_secrets, webhooks, second_factors, installation_secrets })
 }
 
-/// Disconnects the channels and disables the webhooks whose secrets cannot be opened, and undoes this for those whose key
-/// was found. Only the process that may write calls it. Returns the number of channels and webhooks without secrets.
+/// Disconnects the channels and disables the webhooks whose secrets cannot be opened, and undoes this for those whose
+/// key was found. To be called only by the process that may write. Returns the number of channels and webhooks without
+/// secrets.
 ///
 /// # Errors
 /// When the database cannot answer.

@@ -52,8 +52,8 @@ pub async fn count_unused_codes(db: impl PgExecutor<'_>, person: PersonId) -> Re
 /// Starts the setup: creates a new secret, which becomes active once it is confirmed by a code. Returns the secret.
 ///
 /// # Errors
-/// [`Error::InUse`] when one is active; [`Error::Key`] when it cannot be sealed; other errors when the database cannot
-/// answer.
+/// [`Error::InUse`] when a factor is active; [`Error::Key`] when the secret cannot be sealed; other errors when the
+/// database cannot answer.
 pub async fn begin(db: impl PgExecutor<'_>, keys: &Keyring, person: PersonId) -> Result<Vec<u8>> {
     let secret = totp::new_secret();
     let sealed = keys.seal(&location_of(person, &person.id().to_string()), &secret)?;
@@ -113,7 +113,7 @@ pub async fn confirm(
     code: &str,
     now: DateTime<Utc>,
 ) -> Result<Option<Vec<String>>> {
-    // A session that begins at the same moment without the second factor is seen, and ended.
+    // With this lock, a session that begins at the same moment without the second factor is seen, and ended.
     super::lock(&mut *db, person).await?;
     if !use_code(&mut *db, keys, person, code, (now, false)).await? {
         return Ok(None);
@@ -153,7 +153,7 @@ fn normalize(code: &str) -> String {
     code.chars().filter(char::is_ascii_alphanumeric).map(|character| character.to_ascii_lowercase()).collect()
 }
 
-/// Checks an unused recovery code; each code works once.
+/// Checks a recovery code and uses it up: each code works once.
 pub async fn recover(db: impl PgExecutor<'_>, person: PersonId, code: &str) -> Result<bool> {
     let update = sqlx::query(
         "update second_factors set recovery_codes = array_remove(recovery_codes, $3)

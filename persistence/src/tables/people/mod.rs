@@ -103,7 +103,7 @@ pub fn are_of_one_company(accounts: &[Account]) -> bool {
 }
 
 /// Every active membership with an e-mail, since signing in does not name a company. `company` restricts them to one
-/// company, or to the installation. Those that a person uses are first: any company can create further ones.
+/// company, or to the installation. Memberships that were signed in to are first: any company can create further ones.
 pub async fn accounts(db: &PgPool, email: &str, company: Option<CompanyId>) -> Result<Vec<Account>> {
     let accounts = sqlx::query_as(
         "(select 0::bigint as company_id, id, null::text as company_name, name, password_hash from admins
@@ -181,8 +181,8 @@ pub async fn shut_out(db: &mut PgConnection, person: PersonId) -> Result<()> {
     links::void(db, person).await
 }
 
-/// Locks a person until the transaction ends. Every change of credentials locks them first, so that no two wait for each other,
-/// and a session that begins meanwhile is seen, or sees the change.
+/// Locks a person until the transaction ends. Every change of credentials locks them first, so that no two wait for
+/// each other, and a session that begins meanwhile is seen, or sees the change.
 pub(super) async fn lock(db: &mut PgConnection, person: PersonId) -> Result<()> {
     let lock = format!("select from {} where {} for no key update", person.table(), person.condition());
     let lock = sqlx::query(sqlx::AssertSqlSafe(lock)).bind(person.company()).bind(person.id());
@@ -190,8 +190,8 @@ pub(super) async fn lock(db: &mut PgConnection, person: PersonId) -> Result<()> 
     Ok(())
 }
 
-/// Whether a person may still sign in with this e-mail and password hash. Locks the person until the transaction ends, so
-/// that a later change of the credentials also ends a session that begins in it.
+/// Whether a person may still sign in with this e-mail and password hash. Locks the person until the transaction ends,
+/// so that a later change of the credentials also ends a session that begins in it.
 pub async fn lets_in(db: &mut PgConnection, person: PersonId, email: &str, hash: Option<&str>) -> Result<bool> {
     let active = if person.is_admin() { "" } else { "and active" };
     let statement = format!(

@@ -22,8 +22,8 @@ pub enum PersonSession {}
 /// Maximum open sessions of one person: a few devices, and some left open. A further session ends the oldest.
 const SESSIONS_MAX: i64 = 20;
 
-/// Maximum sessions of one person that wait for the second factor: as many as ten minutes allow at ten sign-ins a minute.
-/// They never end an open session, since they may come from a person who knows only the password.
+/// Maximum sessions of one person that wait for the second factor: as many as ten minutes allow at ten sign-ins a
+/// minute. They never end an open session, since they may come from a person who knows only the password.
 const UNVERIFIED_SESSIONS_MAX: i64 = 100;
 
 /// Maximum lifetime, maximum idle time, and the time to enter the second factor, each as an `interval`.
@@ -80,7 +80,7 @@ impl SessionKey {
     }
 }
 
-/// A person with a session, and its current data.
+/// A session, with the current data of its person.
 #[derive(Clone, Debug, FromRow)]
 pub struct SignedInPerson {
     pub id: PersonSessionId,
@@ -96,11 +96,11 @@ pub struct SignedInPerson {
     pub sees_all_cards: bool,
     /// Whether the person has a second factor.
     pub has_factor: bool,
-    /// Whether the person must have one.
+    /// Whether the person must have a second factor.
     pub needs_factor: bool,
     /// Whether the stored last use is outdated.
     pub is_stale: bool,
-    /// Seconds until it ends, unless it is used before.
+    /// Seconds until the session ends, unless it is used before.
     pub lives_s: f64,
 }
 
@@ -198,11 +198,11 @@ pub async fn begin(db: &mut PgConnection, person: PersonId, state: SessionState,
     Ok(text)
 }
 
-/// Opens a session after its second factor was verified, with a new key; returns the cookie's text. Ends the oldest open
-/// sessions beyond the limit.
+/// Opens a session after its second factor was verified, with a new key; returns the cookie's text. Ends the oldest
+/// open sessions beyond the limit.
 ///
 /// # Errors
-/// When the database cannot answer; [`crate::Error::NotFound`] when it has ended meanwhile.
+/// When the database cannot answer; [`crate::Error::NotFound`] when the session has ended meanwhile.
 pub async fn open(db: &mut PgConnection, session: &SignedInPerson) -> Result<String> {
     let (text, key_hash) = new_session_key(session.company_id);
     remove_excess(&mut *db, session.person(), SessionState::Open).await?;

@@ -139,7 +139,7 @@ fn key_of(id: Option<i64>) -> String {
 }
 
 impl Counts {
-    /// Splits it into two halves; `None` if there is only one cell.
+    /// Splits the increments into two halves; `None` if there is only one cell.
     pub(crate) fn split(self) -> Option<(Self, Self)> {
         if self.tickets.len() + self.messages.len() + self.wrapups.len() < 2 {
             return None;

@@ -14,7 +14,7 @@ pub struct OpenTickets {
     pub open: i64,
     /// Number of those in which the contact is waiting for the company.
     pub waiting: i64,
-    /// Since when the longest of them has been waiting.
+    /// When the longest of these waits began; `None` if no contact is waiting.
     pub waiting_since: Option<DateTime<Utc>>,
 }
 
@@ -32,7 +32,7 @@ pub async fn open_tickets(db: impl Database<'_>, company: CompanyId) -> Result<V
     .await
 }
 
-/// An open ticket: what it is counted and listed by.
+/// An open ticket, with what it is counted and listed by.
 #[derive(Clone, Copy, Debug, FromRow)]
 pub struct OpenTicket {
     pub id: TicketId,
@@ -44,7 +44,7 @@ pub struct OpenTicket {
     pub last_activity_at: DateTime<Utc>,
 }
 
-/// The first `limit` open tickets of a company after one, by id.
+/// The first `limit` open tickets of a company after `after`, by id.
 pub async fn each_open(
     db: impl Database<'_>,
     company: CompanyId,

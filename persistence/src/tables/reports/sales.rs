@@ -30,8 +30,8 @@ struct Row<K> {
     figures: SalesFigures,
 }
 
-/// The cards of the boards `$4`, or all, that were won or lost from `$2` on and before `$3`. Only columns of the indexes
-/// `cards_won_then` and `cards_lost_then`, so that no card is read.
+/// The cards of the boards `$4`, or all, that were won or lost from `$2` on and before `$3`. Uses only columns of the
+/// indexes `cards_won_then` and `cards_lost_then`, so that no card itself is read.
 const CLOSED_CARDS: &str = "(
     select id, assigned_user_id, origin_id, won_at as at, true as is_won, products_total_e4 as value from cards
     where company_id = $1 and won_at >= $2 and won_at < $3 and ($4::bigint[] is null or board_id = any($4))
@@ -39,8 +39,8 @@ const CLOSED_CARDS: &str = "(
     select id, assigned_user_id, origin_id, lost_at, false, products_total_e4 from cards
     where company_id = $1 and lost_at >= $2 and lost_at < $3 and ($4::bigint[] is null or board_id = any($4))) c";
 
-/// The user of a closed card, also if they were removed since. Of cards without one, this reads the card itself, if the company
-/// has removed any user.
+/// The user of a closed card, also one who was deleted since: if the company has deleted any user, the cards without a
+/// user are read for their former one.
 const USER: &str = "coalesce(c.assigned_user_id,
     case when exists (select from report_labels where company_id = $1 and dimension = 'user') then
         (select f.former_user_id from cards f where f.company_id = $1 and f.id = c.id) end)";
@@ -70,7 +70,7 @@ fn existing(key: &str, noun: &str) -> String {
     )
 }
 
-/// The sales of each day, as [`super::by_day`] has them; of some boards, or of all.
+/// The sales of each day, identified as in [`super::by_day`], of some boards or of all.
 pub async fn by_day(
     db: impl Database<'_>,
     company: CompanyId,
@@ -105,9 +105,9 @@ pub struct SalesOf {
     pub figures: SalesFigures,
 }
 
-/// The sales of each user, origin or product, by id, of some boards or of all; [`by_day`] returns those of days. Sales of
-/// products are the totals of their lines, and a card with two lines of one product counts once. Removed users keep their
-/// sales and name.
+/// The sales of each user, origin or product, by id, of some boards or of all; [`by_day`] returns those of days. Sales
+/// of products are the totals of their lines, and a card with two lines of one product counts once. Removed users keep
+/// their sales and name.
 pub async fn by_key(
     db: impl Database<'_>,
     company: CompanyId,
