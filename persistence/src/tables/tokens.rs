@@ -116,7 +116,7 @@ pub async fn rotate(db: &PgPool, id: TokenId) -> Result<(TokenRow, String)> {
     Ok((row.ok_or(Error::NotFound("token"))?, key))
 }
 
-/// Revokes a token for good; an earlier revocation stays unchanged.
+/// Revokes a token permanently; an earlier revocation stays unchanged.
 ///
 /// # Errors
 /// When the database cannot answer; [`Error::NotFound`] when there is no such token.

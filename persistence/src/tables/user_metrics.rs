@@ -45,8 +45,8 @@ pub async fn list(
     with_timeout(list.page_of_subquery(db.heavy(), "users.id", page, ") users")).await
 }
 
-/// The begin of the list: a subquery finds the users of the page, so that only their tickets are counted. It is left
-/// open for the list's filters.
+/// The start of the list's statement: a subquery finds the users of the page, so that only their tickets are counted.
+/// The subquery is left open for the list's filters.
 fn open_counts(filter: &UserMetricsFilter) -> QueryBuilder<Postgres> {
     let mut query = QueryBuilder::new(
         "select users.id, users.id as user_id, users.name as user_name,

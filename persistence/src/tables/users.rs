@@ -47,7 +47,7 @@ impl Table for User {
     type Id = UserId;
 }
 
-/// Condition for the users who work in a queue; the queue's id follows.
+/// Subquery for `exists (… = <the queue's id>)`: the user works in the queue.
 pub const WORKS_IN_QUEUE: &str =
     "select from queue_users m where m.company_id = users.company_id and m.user_id = users.id and m.queue_id";
 
@@ -63,7 +63,7 @@ pub async fn with_email(db: impl PgExecutor<'_>, company: CompanyId, email: &str
 /// Creates a user without queues; the default profile is Agent.
 ///
 /// # Errors
-/// [`Error::Taken`] when the e-mail is; [`Error::NotFound`] when the company has no such profile.
+/// [`Error::Taken`] when the e-mail is taken; [`Error::NotFound`] when the company has no such profile.
 pub async fn insert(db: &mut PgConnection, company: CompanyId, mut columns: Columns) -> Result<User> {
     if columns.is_none("profileId") {
         columns.set("profileId", profiles::agent(&mut *db, company).await?);
@@ -120,7 +120,7 @@ async fn lock_credentials(db: &mut PgConnection, company: CompanyId, id: UserId)
     with_timeout(select.bind(company).bind(id).fetch_optional(db)).await
 }
 
-/// Ends a membership. Closed tickets assigned to the user keep the name, and so do scheduled messages of theirs.
+/// Ends a membership. The user's name is kept for their closed tickets and scheduled messages.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such user.

@@ -46,7 +46,7 @@ pub struct SessionRow {
     /// Whether the visitor's identity was verified.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verified: bool,
-    /// The unsigned claims of a visitor; `None` of a verified one.
+    /// The unsigned claims of a visitor; `None` for a verified one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[sqlx(try_from = "Document")]
     pub claimed: Option<Value>,
@@ -119,12 +119,12 @@ pub(crate) async fn upsert(db: &mut PgConnection, rows: &[&SessionRow]) -> std::
     Ok(())
 }
 
-/// The statuses of the existing ones of these sessions.
+/// The statuses of those of these sessions that exist.
 pub(crate) async fn statuses(
     db: &mut PgConnection,
     ids: impl Iterator<Item = (CompanyId, SessionId)>,
 ) -> std::result::Result<HashMap<(CompanyId, SessionId), SessionStatus>, sqlx::Error> {
-    // PostgreSQL cannot store such a text, so it is no session's id.
+    // PostgreSQL cannot store a text with this character, so it is no session's id.
     let storable = |id: &SessionId| !id.0.contains('\0');
     let ids = ids.filter(|(_, id)| storable(id));
     let (companies, ids): (Vec<_>, Vec<_>) = ids.map(|(company, id)| (company, id.0)).unzip();

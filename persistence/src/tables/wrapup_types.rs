@@ -39,7 +39,7 @@ impl Table for WrapupType {
     type Id = WrapupTypeId;
 }
 
-/// Condition for the types linked to a queue; the queue's id follows.
+/// Subquery for `exists (… = <the queue's id>)`: the type is linked to the queue.
 pub const LINKED_TO: &str = "select from wrapup_type_queues l where l.company_id = wrapup_types.company_id
     and l.wrapup_type_id = wrapup_types.id and l.queue_id";
 

@@ -1,8 +1,8 @@
 //! Zone maps: the minimum and maximum values in a zone of ids, and the words it contains. A list in id order skips
 //! zones that cannot contain what it is filtered by.
 //!
-//! PostgreSQL's own zone maps (BRIN) are per table page and return rows in no order in which a list could stop early.
-//! Before version 16 they also prevent HOT updates.
+//! PostgreSQL's own zone maps (BRIN) are per table page, and do not return rows in an order in which a list could stop
+//! early. Before version 16 they also prevent HOT updates.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +70,7 @@ impl TimeColumn {
             Self::Created => "z.created_until",
             Self::Opened => "z.opened_until",
             Self::Closed => "z.closed_until",
-            // Zones of messages that `hotline_fill_zones` has added lack it: nothing in them was changed since.
+            // Zones of messages that `hotline_fill_zones` has added lack this time: nothing in them was changed since.
             Self::Updated => "greatest(z.updated_until, z.created_until)",
         }
     }
@@ -108,7 +108,7 @@ fn word_bit(word: &str) -> Option<i64> {
     WORDS.iter().position(|candidate| *candidate == word).map(|index| 1 << index)
 }
 
-/// The bit of an id, shared with other ids: `hotline_bit`.
+/// The bit of an id, shared with other ids; the same as that of the database's function `hotline_bit`.
 fn bit(id: i64) -> i64 {
     // Ids are positive.
     1 << (id % 61).unsigned_abs()
@@ -172,8 +172,8 @@ pub(crate) fn list(
     list.within(key, page, ") t")
 }
 
-/// Extends an update of deliveries to the current time that returns `event_id`s into a statement that also updates the
-/// zone map and returns the row count. `$1` is the company.
+/// Extends an update of deliveries that sets `updated_at` to the current time and returns `event_id`s into a statement
+/// that also updates the zone map and returns the row count. `$1` is the company.
 pub(crate) fn with_updated(update: &str) -> String {
     format!(
         "with again as ({update}),
@@ -277,7 +277,7 @@ const UPDATE_CHANGED_ZONES: &str =
     where z.company_id = x.company_id and z.noun = 'message' and z.zone = x.zone
         and (z.marks & x.marks <> x.marks or z.updated_until is null or z.updated_until < x.until)";
 
-// That statement has the number.
+// That statement contains `BITS` as a number.
 const _: () = assert!(BITS == 10);
 
 /// Updates the zone map for rows written in the same transaction.

@@ -1,4 +1,5 @@
-//! Which app of the provider handles a conversation. A ticket has one pointer for it, because most have none.
+//! Which app of the provider handles a conversation. A ticket has only a pointer to it, because few tickets have such
+//! an app.
 
 use serde::{Deserialize, Serialize};
 use sqlx::postgres::{PgTypeInfo, PgValueRef};
@@ -27,12 +28,12 @@ impl HandledBy {
         self.0.is_none()
     }
 
-    /// The other app, by its id if that is known.
+    /// The id of the other app: `None` without such an app, `Some(None)` if its id is unknown.
     pub fn as_app(&self) -> Option<Option<&str>> {
         self.as_column().map(|id| Some(id).filter(|id| !id.is_empty()))
     }
 
-    /// The column.
+    /// The value of the column: empty for an app whose id is unknown.
     pub(super) fn as_column(&self) -> Option<&str> {
         self.0.as_ref().map(|app| &*app.id)
     }

@@ -74,7 +74,7 @@ const DEEP_SCAN_ROWS_MAX: i64 = 200_000;
 /// have, but none of those with the first tickets, is looked for in list order as long as the index would take.
 const ROWS_PER_CONTACT: i64 = 4;
 
-/// Contacts with the searched word are counted to this number.
+/// Contacts with the searched word are counted up to this number.
 const COUNTED_MAX: i64 = 25_000;
 
 /// Rows sampled to estimate how many to scan for a deep page.
@@ -162,7 +162,7 @@ async fn rows_to_scan(
     Ok(if expected > DEEP_SCAN_ROWS_MAX { SAMPLE_ROWS } else { expected.max(SAMPLE_ROWS) })
 }
 
-/// Whether there are no more tickets, ignoring the search, than were scanned.
+/// Whether a scan of `scanned` tickets has reached the end of the list, ignoring the search.
 async fn are_all(
     db: impl Database<'_>,
     company: CompanyId,
@@ -174,7 +174,7 @@ async fn are_all(
     Ok(list.count(db).await? < scanned)
 }
 
-/// Starts a list of tickets in list order with all conditions but the search; `before` is prepended.
+/// Starts a list of tickets in list order with all conditions except for the search; `before` is prepended.
 fn without_search(before: &str, company: CompanyId, filter: &TicketFilter, page: PageRequest) -> Select {
     let zone_filter = ZoneFilter {
         spans: &[
@@ -187,7 +187,7 @@ fn without_search(before: &str, company: CompanyId, filter: &TicketFilter, page:
         channel: filter.channel_id,
         queue: filter.queue_id,
     };
-    // An index returns these in list order, and so few of them that nothing else is needed.
+    // An index returns such tickets in list order, and so few of them that nothing else is needed.
     let has_index = filter.contact_id.is_some() || filter.status == Some(TicketStatus::Open);
     // A search scans the rows. Only with zones do they come in list order, whatever PostgreSQL estimates for a company.
     let list = if !has_index && (zone_filter.is_any() || filter.search.is_some()) {
@@ -200,7 +200,7 @@ fn without_search(before: &str, company: CompanyId, filter: &TicketFilter, page:
     conditions(list, filter)
 }
 
-/// Adds all conditions but the search.
+/// Adds all conditions except for the search.
 pub(super) fn conditions(list: Select, filter: &TicketFilter) -> Select {
     list.equals("t.status", filter.status)
         .equals("t.queue_id", filter.queue_id)
@@ -222,8 +222,8 @@ pub(super) fn conditions(list: Select, filter: &TicketFilter) -> Select {
 /// Adds the search in contacts `c`: it matches only names and numbers, among the contacts whose indexed text contains
 /// the words.
 pub(super) fn with_search(list: Select, filter: &TicketFilter) -> Select {
-    // The first two lines of the indexed text are of the name and the number, which spares most matches the folding: it
-    // takes longer than finding them. A name of several lines is folded.
+    // The first two lines of the indexed text are the folded name and number. Comparing these spares most matches the
+    // folding, which takes longer than finding them. Only a name of several lines has to be folded.
     let folded = [
         "split_part(c.search, E'\\n', 1)",
         "split_part(c.search, E'\\n', 2)",

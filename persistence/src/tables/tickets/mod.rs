@@ -170,7 +170,7 @@ async fn upsert_rows(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result:
     Ok(())
 }
 
-/// Returns how many of the rows existed.
+/// Updates the rows; returns how many of them existed.
 async fn update_rows(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::Result<u64, sqlx::Error> {
     let result = sqlx::query(include_str!("update.sql"))
         .bind(column!(rows, company_id))
@@ -258,7 +258,7 @@ pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, id: TicketId) -> 
     Ok(found.as_ref().map(document::read).transpose()?)
 }
 
-/// The existing ones of these tickets.
+/// Those of these tickets that exist.
 pub async fn find_all(db: impl Database<'_>, company: CompanyId, ids: &[TicketId]) -> Result<Vec<LoadedTicket>> {
     let sql = AssertSqlSafe(format!(
         "{COLUMNS} from unnest($2::bigint[]) as x (id)
@@ -339,7 +339,7 @@ pub async fn latest(
     .await
 }
 
-/// The first `limit` open tickets of a user after one, optionally of one queue.
+/// The first `limit` open tickets of a user after `after`, by id, optionally of one queue.
 pub async fn open_of_user(
     db: impl Database<'_>,
     company: CompanyId,

@@ -1,4 +1,5 @@
-//! The list of a company's open tickets in the order of a time: of their last activity, or since when the contact waits.
+//! The list of a company's open tickets sorted by a time: that of the last activity, or of the start of the contact's
+//! wait.
 
 use sqlx::postgres::PgRow;
 use sqlx::{Postgres, QueryBuilder, Row};
@@ -19,7 +20,7 @@ text_enum! {
         Id = "id",
         /// By the last activity.
         Activity = "activity",
-        /// By how long the contact has been waiting; tickets in which nobody waits are the last ones.
+        /// By how long the contact has been waiting; tickets without a waiting contact are the last ones.
         Waiting = "waiting",
     }
 }
@@ -35,19 +36,20 @@ pub struct SortedPage {
     pub after: Option<TimePosition>,
 }
 
-/// Tickets of a list that are in one order.
+/// A part of a list, whose tickets are in one order.
 #[derive(Clone, Copy)]
 struct Part {
-    /// The tickets `t`.
+    /// The `from` clause of the tickets `t`.
     tickets: &'static str,
     condition: Option<&'static str>,
-    /// The time by which they are sorted; none: they come last, in the order of their ids.
+    /// The time by which the tickets are sorted; `None`: they come last, in the order of their ids.
     time: Option<&'static str>,
 }
 
 const BY_ID: &[Part] = &[Part { tickets: "tickets t", condition: None, time: None }];
 
-/// The last activity of an open ticket is its opening or its last message. It is looked up once for each.
+/// The last activity of an open ticket is its opening or its last message, whichever is later. It is looked up once for
+/// each ticket.
 const BY_ACTIVITY: &[Part] = &[Part {
     tickets: "tickets t cross join lateral (
         select greatest(t.opened_at, (select created_at from messages
@@ -73,7 +75,8 @@ fn parts(SortedPage { sort, after, .. }: SortedPage) -> impl Iterator<Item = Par
     all.iter().copied().filter(follows)
 }
 
-/// A page of a company's tickets in the order of `request`. The filter is for open ones: they are few, so they are sorted.
+/// A page of a company's tickets in the order of `request`. The filter must be for open tickets, which are few enough
+/// to be sorted.
 pub async fn list_sorted(
     db: impl Database<'_>,
     company: CompanyId,
@@ -111,7 +114,7 @@ pub async fn list_sorted(
 }
 
 impl Part {
-    /// Adds the first tickets of this part, as many as the page and those before it may have.
+    /// Adds the first tickets of this part: as many as the page and the pages before it may have.
     fn add_to(
         self,
         mut query: QueryBuilder<Postgres>,

@@ -18,11 +18,11 @@ use crate::{CompanyId, Database, Error, Result};
 text_enum! {
     /// The status of a delivery.
     DeliveryStatus {
-        /// It is tried, or will be.
+        /// It is being attempted, or will be.
         Pending = "pending",
-        /// The endpoint has taken it.
+        /// The endpoint has accepted it.
         Delivered = "delivered",
-        /// It was tried for the last time.
+        /// Its last attempt has failed.
         Failed = "failed",
     }
 }
@@ -39,7 +39,7 @@ pub const REMOVED_AT_ONCE: i64 = 10_000;
 pub struct Attempt {
     /// RFC 3339.
     pub at: String,
-    /// The response status of the endpoint.
+    /// The HTTP status of the endpoint's response; `None` without a response.
     pub status: Option<u16>,
     /// Why the attempt failed.
     pub error: Option<String>,
@@ -119,8 +119,8 @@ pub struct Standing {
 }
 
 /// Writes the outcomes of events and the webhook's progress in one transaction. `frees`: other deliveries in the table
-/// may be waiting for these, and become due. Returns false if the webhook was deleted, its position was reset or its types
-/// have changed; then delivery continues from the stored position.
+/// may be waiting for these, and become due. Returns false if the webhook was deleted, its position was reset or its
+/// types have changed; then delivery continues from the stored position.
 pub async fn record(
     db: &mut PgConnection,
     endpoint: &Endpoint,
@@ -251,9 +251,9 @@ pub struct WaitingDeliveries {
     pub oldest: Option<DateTime<Utc>>,
 }
 
-/// The waiting deliveries of a webhook up to the event `read_to`: later ones are read again from the log. Those `in_progress`
-/// are not due. Rows may exist beyond `delivered_through`: events that follow a waiting delivery of the same lane are stored as
-/// soon as they are read.
+/// The waiting deliveries of a webhook up to the event `read_to`: later ones are read again from the log. Those
+/// `in_progress` are not due. Rows may exist beyond `delivered_through`: events that follow a waiting delivery of the
+/// same lane are stored as soon as they are read.
 pub async fn waiting(
     db: impl PgExecutor<'_>,
     company: CompanyId,
@@ -299,16 +299,16 @@ pub(super) async fn make_due(db: &mut PgConnection, company: CompanyId, webhook:
     Ok(())
 }
 
-/// Locks a webhook's row, so that no outcome of its deliveries is written meanwhile: the writer would not see that a later
-/// delivery of the lane waits for this one.
+/// Locks a webhook's row, so that no outcome of its deliveries is written meanwhile: the writer would not see that a
+/// later delivery of the lane waits for the replayed one.
 async fn lock(db: &mut PgConnection, company: CompanyId, webhook: WebhookId) -> Result<()> {
     let lock = sqlx::query("select from webhooks where company_id = $1 and id = $2 for update");
     with_timeout(lock.bind(company).bind(webhook).execute(db)).await?;
     Ok(())
 }
 
-/// Schedules one event for delivery again, whatever its outcome, after earlier pending ones of its lane. Returns whether
-/// there is such a delivery.
+/// Schedules one event for delivery again, whatever its outcome, after earlier pending ones of its lane. Returns
+/// whether there is such a delivery.
 pub async fn replay_one(db: &mut PgConnection, company: CompanyId, webhook: WebhookId, event: i64) -> Result<bool> {
     lock(&mut *db, company, webhook).await?;
     let replay = zones::with_updated(
@@ -326,7 +326,8 @@ pub async fn replay_one(db: &mut PgConnection, company: CompanyId, webhook: Webh
     Ok(replayed > 0)
 }
 
-/// Schedules deliveries that failed since a time again, in order per lane. Returns how many there are.
+/// Schedules the deliveries that have failed since a time for delivery again, in order per lane. Returns how many there
+/// are.
 pub async fn replay_failed(
     db: &mut PgConnection,
     company: CompanyId,
@@ -352,8 +353,8 @@ pub async fn replay_failed(
     Ok(replayed.unsigned_abs())
 }
 
-/// Schedules everything after an event for delivery again, up to where the webhook had come. Existing rows stay until
-/// then. Returns the number of events to examine.
+/// Schedules everything after an event for delivery again, up to the webhook's position. Existing rows stay until their
+/// events are delivered again. Returns the number of events to examine.
 ///
 /// # Errors
 /// [`crate::Error::NotFound`] when the webhook was deleted; other errors when the database cannot answer.
@@ -381,13 +382,14 @@ pub async fn wake(db: impl PgExecutor<'_>, company: CompanyId, webhook: WebhookI
 /// The result of deleting deliveries of expired events.
 #[derive(Clone, Copy, Debug)]
 pub struct DropOutcome {
-    /// Whether none is left.
+    /// Whether no delivery of the expired events is left.
     pub are_all: bool,
-    /// Whether other deliveries waited for one of them and are due now.
+    /// Whether other deliveries waited for a deleted one and are due now.
     pub are_due: bool,
 }
 
-/// Deletes the zones of deliveries up to a given event, once no webhook of the company has one.
+/// Deletes the zones of deliveries up to a given event. To be called once no webhook of the company has such a
+/// delivery.
 pub async fn drop_zones_to(db: impl PgExecutor<'_>, company: CompanyId, event: i64) -> Result<()> {
     let delete = sqlx::query("delete from zones where company_id = $1 and noun = 'delivery' and zone < $2 >> 10");
     with_timeout(delete.bind(company).bind(event).execute(db)).await?;

@@ -1,5 +1,5 @@
-//! Webhooks whose secret is encrypted with a missing key: they are disabled until the key is found, or given up. An enabled
-//! webhook continues where it stopped.
+//! Webhooks whose secret is encrypted with a missing key: they are disabled until the key is found, or given up. An
+//! enabled webhook continues where it stopped.
 
 use sqlx::{PgConnection, PgPool};
 
@@ -8,7 +8,7 @@ use crate::error::with_timeout;
 use crate::sealed::{Keyring, Secret, is_sealed_with};
 use crate::{CompanyId, Error, Result};
 
-/// Why such a webhook is disabled. By it the webhook is found once the key is back.
+/// Why a webhook whose key is missing is disabled. By this reason the webhook is found once the key is back.
 const MISSING: &str = "the key that encrypts its secret is missing";
 
 /// Why a webhook with a new secret is disabled: its receiver does not know the secret.
@@ -37,7 +37,7 @@ pub async fn disable_unreadable(db: &PgPool, keys: &Keyring) -> Result<u64> {
     Ok(unreadable)
 }
 
-/// Enables the webhooks again whose missing key was found.
+/// Enables again those webhooks whose missing key was found.
 ///
 /// # Errors
 /// When the database cannot answer.

@@ -146,8 +146,8 @@ fn open_secret(keys: &Keyring, location: &Location<'_>, sealed: &str) -> Result<
     Ok(Secret(String::from_utf8(plain).map_err(|_| KeyError::Damaged)?))
 }
 
-/// Creates a webhook of `maker`, which receives events after `delivered_through`. `None` when the company has the maximum number of
-/// webhooks.
+/// Creates a webhook of `maker`, which receives events after `delivered_through`. `None` when the company has the
+/// maximum number of webhooks.
 ///
 /// # Errors
 /// When the database cannot answer; [`Error::Key`] when the secret cannot be sealed.
@@ -182,11 +182,11 @@ pub async fn insert(
     Ok(Some(with_timeout(insert.fetch_one(db)).await?))
 }
 
-/// The columns of a webhook's setup. Writing one of them, even unchanged, makes the writer its creator.
+/// The columns of a webhook's setup. Writing one of them, even unchanged, makes the writer its maker.
 const SETUP_COLUMNS: [&str; 3] = ["url", "types", "active"];
 
-/// Updates the given columns; a change of its setup makes `by` its maker. Enabling it or changing its URL clears the failure
-/// and makes pending deliveries due.
+/// Updates the given columns; writing its setup makes `by` its maker. Enabling it or changing its URL clears the
+/// failure and makes pending deliveries due.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such webhook; when the database cannot answer.
@@ -215,9 +215,9 @@ pub async fn update(
     table::update::<Webhook>(db, company, id, &columns).await
 }
 
-/// Whether the maker of a webhook may see every card now: events of cards show cards of all users. A user may while they are
-/// active, and their profile administers the company and sees all cards (like `Caller::sees_every_card`). `false` also for a
-/// deleted webhook.
+/// Whether the maker of a webhook may see every card now: events of cards show cards of all users. A user may while
+/// they are active, and their profile administers the company and sees all cards (like `Caller::sees_every_card`).
+/// `false` also for a deleted webhook.
 pub async fn may_include_cards(db: impl PgExecutor<'_>, company: CompanyId, id: WebhookId) -> Result<bool> {
     let may = sqlx::query_scalar(
         "select exists (
@@ -232,7 +232,8 @@ pub async fn may_include_cards(db: impl PgExecutor<'_>, company: CompanyId, id: 
     with_timeout(may.bind(company).bind(id).fetch_one(db)).await
 }
 
-/// Clears the failure of an endpoint that has accepted a request other than a delivery, unless its URL has changed meanwhile.
+/// Clears the failure of an endpoint that has accepted a request other than a delivery, unless its URL has changed
+/// meanwhile.
 pub async fn clear_failure(db: &mut PgConnection, endpoint: &Endpoint) -> Result<()> {
     let update = sqlx::query(
         "update webhooks set failing_since = null
@@ -245,7 +246,7 @@ pub async fn clear_failure(db: &mut PgConnection, endpoint: &Endpoint) -> Result
     Ok(())
 }
 
-/// Replaces a webhook's secret; the old one signs along with it for a while.
+/// Replaces a webhook's secret; the old one signs along with it for [`OLD_SECRET_VALIDITY`].
 ///
 /// # Errors
 /// [`Error::NotFound`] when the webhook does not exist; when the database cannot answer; [`Error::Key`] when a secret
@@ -291,8 +292,9 @@ pub async fn disable(db: impl PgExecutor<'_>, endpoint: &Endpoint, reason: &str)
     Ok(with_timeout(disable.execute(db)).await?.rows_affected() > 0)
 }
 
-/// The time of the last failure is that of the newest failed delivery, or of the pending one that is retried last. Without an
-/// attempt, as of a withheld delivery, the endpoint has not failed: of those, the newest hundred are looked through.
+/// Selects an [`EndpointRow`]. The time of the last failure is that of the newest failed delivery, or of the pending
+/// one that is retried last. A delivery without an attempt, such as a withheld one, is no failure of the endpoint:
+/// only the newest hundred failed ones are searched for one with an attempt.
 const ENDPOINT: &str =
     "select company_id, id, url, types, secret, old_secret, old_secret_until, maker_id, delivered_through,
         failing_since,
@@ -379,7 +381,7 @@ pub async fn company_of(db: &PgPool, id: WebhookId) -> Result<CompanyId> {
     with_timeout(company.fetch_optional(db)).await?.ok_or(Error::NotFound(Webhook::NOUN))
 }
 
-/// Reseals the secrets with the current key; returns how many. It does not count as a change of the webhook.
+/// Reseals the secrets with the current key; returns how many. The webhooks' `updated_at` stays.
 ///
 /// # Errors
 /// When the database cannot answer; [`Error::Key`] when a secret cannot be opened.
