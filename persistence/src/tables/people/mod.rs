@@ -103,7 +103,7 @@ pub fn are_of_one_company(accounts: &[Account]) -> bool {
 }
 
 /// Every active membership with an e-mail, since signing in does not name a company. `company` restricts them to one
-/// company, or to the installation. Memberships that were signed in to are first: any company can create further ones.
+/// company, or to the installation. Memberships with a session are first, because any company can create further ones.
 pub async fn accounts(db: &PgPool, email: &str, company: Option<CompanyId>) -> Result<Vec<Account>> {
     let accounts = sqlx::query_as(
         "(select 0::bigint as company_id, id, null::text as company_name, name, password_hash from admins
