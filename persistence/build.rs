@@ -1,4 +1,5 @@
-//! Cargo compiles this crate again when a migration is added: `sqlx::migrate!` embeds the folder, which no source names.
+//! Cargo compiles this crate again when a migration is added: `sqlx::migrate!` embeds the folder, which no source
+//! names.
 
 fn main() {
     println!("cargo::rerun-if-changed=migrations");

@@ -29,8 +29,8 @@ pub(super) struct Binaries {
 }
 
 impl Binaries {
-    /// Finds suitable binaries: the named ones if given, otherwise the first found; for an existing cluster those of
-    /// the major version that created it.
+    /// Finds suitable binaries: in `configured` or `HOTLINE_PG_BIN` if given, otherwise the first in the usual folders.
+    /// For an existing cluster they must be of the major version that created it.
     pub(super) async fn find(
         configured: Option<&Path>,
         cluster: Option<(&Path, u32)>,
@@ -130,7 +130,8 @@ fn newest_first(parent: &Path, prefix: &str, inner: &str) -> Vec<PathBuf> {
     versions.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Runs as the user of the server, so that a folder that user cannot reach is detected here.
+/// The major version of the binaries. `postgres` runs as the server's user, which detects a folder that user cannot
+/// reach.
 async fn version(directory: &Path, user: &OsUser) -> Result<u32, ClusterError> {
     let bad = |reason: String| ClusterError::BadBinaries { directory: directory.to_owned(), reason };
     let mut command = user.command(&directory.join("postgres"));

@@ -37,7 +37,7 @@ pub struct Cluster {
 /// This process's relation to the cluster.
 #[derive(Debug)]
 enum Access {
-    /// Starts, restarts and stops it. A command waits for its guests before stopping; a service cannot.
+    /// Starts, restarts and stops the cluster. A command waits for its guests before a stop; a service does not.
     Owner { supervisor: Supervisor, role: OwnerRole },
     /// Uses a cluster that another process owns.
     Guest { _lock: GuestLock },
@@ -46,8 +46,8 @@ enum Access {
 }
 
 impl Cluster {
-    /// Starts the cluster, or adopts a running one, and owns it: no other process can until this one stops it, drops it
-    /// or exits. Creates the cluster if needed. Returns when it accepts connections.
+    /// Starts the cluster, or adopts a running one, and owns it until it is stopped or dropped, or this process exits.
+    /// No other process can own it meanwhile. Creates the cluster if needed. Returns when it accepts connections.
     pub async fn start(options: ClusterOptions) -> Result<Self, ClusterError> {
         Self::start_unless(options, never()).await
     }
@@ -55,7 +55,7 @@ impl Cluster {
     /// As [`Cluster::start`], but stops PostgreSQL again once `stop` is true.
     ///
     /// # Errors
-    /// [`ClusterError::Interrupted`] then.
+    /// [`ClusterError::Interrupted`] once `stop` is true.
     pub async fn start_unless(options: ClusterOptions, mut stop: watch::Receiver<bool>) -> Result<Self, ClusterError> {
         let data_dir = data_dir(&options.data_dir)?;
         let lock = tokio::select! {
@@ -105,7 +105,7 @@ impl Cluster {
     pub async fn shared(path: impl AsRef<Path>) -> Result<Self, ClusterError> {
         let options = ClusterOptions::for_tests(path.as_ref());
         let data_dir = data_dir(&options.data_dir)?;
-        // Hundreds of tests find it running and need neither the binaries nor the lock.
+        // Hundreds of tests find the cluster running, and need neither the binaries nor the lock.
         if let Some(home) = Home::locate(&data_dir).filter(|home| pid_file::is_ready(&home.cluster)) {
             return Ok(Self { home, access: Access::Shared });
         }
@@ -176,7 +176,7 @@ impl Cluster {
     }
 
     /// Stops PostgreSQL and releases the cluster if this process owns it; otherwise does nothing. A command that owns
-    /// it first waits for its guests, up to a limit.
+    /// the cluster first waits for its guests, up to a limit.
     pub async fn stop(&self) -> Result<(), ClusterError> {
         let Access::Owner { supervisor, role } = &self.access else {
             return Ok(());
@@ -223,7 +223,7 @@ impl Cluster {
     }
 }
 
-/// A start that nobody interrupts.
+/// For a start that no one interrupts.
 fn never() -> watch::Receiver<bool> {
     watch::channel(false).1
 }

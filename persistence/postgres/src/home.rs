@@ -14,7 +14,7 @@ pub(super) const CLUSTER: &str = "postgres";
 /// Folder for clusters whose data folder PostgreSQL's user cannot reach, such as one below `/root`.
 const EXTERNAL_PARENT: &str = "/var/lib/hotline";
 
-/// Others may traverse the data folder, which PostgreSQL's user must, but not list it.
+/// Mode of the data folder: other users may traverse it, as PostgreSQL's user must, but not list it.
 pub(super) const TRAVERSE_ONLY: u32 = 0o711;
 
 /// The locations of a cluster's parts.
@@ -61,7 +61,7 @@ impl Home {
     }
 
     /// Renames the finished cluster to its final name. For a cluster stored elsewhere the link is created first: it
-    /// marks the unfinished folder as complete, and `from_link` continues from there if the process is killed in between.
+    /// marks the temporary folder as complete, and `from_link` renames that if the process is killed in between.
     pub(super) fn finish(&self, fsync: bool) -> Result<(), ClusterError> {
         if let Some(link) = &self.link {
             symlink(&self.cluster, link).map_err(ClusterError::io("create the link", link))?;
@@ -115,7 +115,7 @@ impl Home {
         let parent = Path::new(EXTERNAL_PARENT);
         create_folders(parent)?;
         let cluster = parent.join(socket::hash(data_dir));
-        // It belongs to a removed data folder of the same name: never reuse or delete it.
+        // This cluster belongs to a removed data folder of the same name: never reuse or delete it.
         if cluster.exists() {
             return Err(ClusterError::Unlinked { link: entry, target: cluster });
         }

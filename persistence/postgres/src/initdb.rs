@@ -15,7 +15,8 @@ use super::{ClusterError, USER};
 /// `initdb` takes a second or two; a slow disk that syncs some 40 MB may take a hundred times as long.
 const INITDB_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// An `initdb` orphaned by a kill keeps writing until its next output fails.
+/// How long the removal of a leftover is retried: an `initdb` orphaned by a kill keeps writing until its next output
+/// fails.
 const LEFTOVER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Pause between two attempts to remove a leftover.
@@ -81,7 +82,7 @@ pub(super) fn adjust_owner(home: &Home) -> Result<(), ClusterError> {
     home.user.change_owner_recursively(&home.cluster)
 }
 
-/// The inner error is the output of `initdb`, which another locale may fix.
+/// Runs `initdb`. The inner error is its output; with another locale it may succeed.
 async fn run(
     home: &Home,
     binaries: &Binaries,

@@ -88,7 +88,7 @@ pub(super) async fn launch(
                 );
                 return Ok(postmaster);
             }
-            // It was shutting down, or exited meanwhile.
+            // An adopted postmaster was shutting down or has exited: start another.
             WaitOutcome::Exited(_) if postmaster.is_adopted() => {}
             WaitOutcome::Exited(status) => {
                 let log_tail = postmaster.log_tail(home);
@@ -151,7 +151,7 @@ async fn wait(postmaster: &mut Postmaster, home: &Home) -> Result<WaitOutcome, C
     }
 }
 
-/// Stops an adopted postmaster that runs without fsync although fsync is required. Returns whether it did.
+/// Stops an adopted postmaster that runs without fsync although fsync is required. Returns whether it was stopped.
 async fn stop_unsafe(
     postmaster: &mut Postmaster,
     mut connection: PgConnection,
@@ -180,7 +180,7 @@ async fn stop_unsafe(
 enum ConnectOutcome {
     Connected(PgConnection),
     NoDatabase,
-    /// It responds, but does not accept connections yet, or no longer.
+    /// The server responds, but does not accept connections yet, or no longer.
     Starting,
     NoResponse,
 }

@@ -103,7 +103,7 @@ impl ClusterOptions {
     }
 }
 
-/// The folder of the cluster that all tests of a user share: in memory if there is enough. Each test has its own
+/// The folder of the cluster that all tests of a user share: in memory if that is large enough. Each test has its own
 /// database of some five hundred files, which takes half a second on disk and a twentieth of that in memory.
 pub fn shared_folder() -> PathBuf {
     in_memory().unwrap_or_else(std::env::temp_dir).join(format!("hotline-test-{}", nix::unistd::getuid()))

@@ -75,7 +75,7 @@ impl OwnerLock {
     }
 }
 
-/// What the holder of the owner lock wrote about itself.
+/// The process id and role that the holder of the owner lock wrote; `None` for what is missing or unreadable.
 pub(super) fn holder(data_dir: &Path) -> (Option<u32>, Option<OwnerRole>) {
     let text = std::fs::read_to_string(data_dir.join(OWNER_FILE)).unwrap_or_default();
     let mut words = text.split_whitespace();

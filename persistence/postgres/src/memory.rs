@@ -42,7 +42,8 @@ fn cgroup_bytes(root: &Path) -> Option<u64> {
 fn lowest(mounted: &Path, path: &str, file: &str) -> Option<u64> {
     let path = PathBuf::from(path.trim_start_matches('/'));
     let groups = path.ancestors().map(|group| mounted.join(group).join(file));
-    // No limit is `max`, or in version 1 a number near the largest; the machine's memory is lower anyway.
+    // Without a limit the file contains `max`, which is skipped, or in version 1 a number far above the machine's
+    // memory.
     groups.filter_map(|file| std::fs::read_to_string(file).ok()?.trim().parse::<u64>().ok()).min()
 }
 

@@ -24,14 +24,14 @@ const ENTER_AS_OWNER: u32 = 0o100;
 const ENTER_AS_GROUP: u32 = 0o010;
 const ENTER_AS_OTHER: u32 = 0o001;
 
-/// Opens a file of a data folder, or creates it. As root, a created file belongs to the folder's user, whose service must
-/// open it as well. An existing file keeps its owner: it may be a link to a file elsewhere.
+/// Opens a file of a data folder, or creates it. As root, a created file belongs to the folder's user, whose service
+/// must open it as well. An existing file keeps its owner: it may be a link to a file elsewhere.
 pub(super) fn open_or_create(options: &OpenOptions, path: &Path) -> std::io::Result<File> {
     match options.open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         file => return file,
     }
-    // Fails for a link, also for one without a target.
+    // Creating fails where a link exists, even one without a target.
     let file = match options.clone().create_new(true).write(true).open(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => return options.open(path),
         file => file?,
@@ -49,7 +49,7 @@ pub(super) struct OsUser {
     uid: u32,
     gid: u32,
     pub(super) name: String,
-    /// Whether it is a different user, which requires root.
+    /// Whether this is not the current user: to run commands as another user requires root.
     is_other_user: bool,
 }
 
@@ -130,7 +130,7 @@ impl OsUser {
         lchown(path, Some(self.uid), Some(self.gid)).map_err(ClusterError::io("change the owner of", path))
     }
 
-    /// The first folder on the way to `path`, inclusive, that this user may not enter.
+    /// The first folder on the way to `path`, inclusive, that this user may not enter; `None` if there is none.
     pub(super) fn first_inaccessible(&self, path: &Path) -> Result<Option<PathBuf>, ClusterError> {
         if !self.is_other_user {
             return Ok(None);

@@ -17,10 +17,10 @@ const STATUS_LINE: usize = 7;
 /// The status of a postmaster that accepts connections.
 const READY: &str = "ready";
 
-/// Process id of the postmaster running on the cluster.
+/// Process id of the postmaster running on the cluster; `None` if none is.
 ///
 /// A file that names an unrelated process is removed: PostgreSQL would mistake that process for a postmaster and refuse
-/// to start. A file whose process is gone stays, because PostgreSQL handles it and reads from it the shared memory that
+/// to start. A file whose process has exited stays, because PostgreSQL handles it: it names the shared memory that
 /// backends of a killed postmaster may still use.
 pub(super) fn running(cluster: &Path) -> Result<Option<u32>, ClusterError> {
     let path = cluster.join(FILE);

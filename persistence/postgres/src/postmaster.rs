@@ -29,7 +29,7 @@ const ADOPTED_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// If the log exceeds this size, it is rotated; one older log is retained.
 const LOG_MAX_BYTES: u64 = 16 << 20;
 
-/// The server plans with one in this many bytes of the usable memory; the rest is Hotline's and the system's.
+/// The usable memory is divided by this: the server plans with a quarter, the rest is Hotline's and the system's.
 const USABLE_SHARE: u64 = 4;
 
 /// Used when the system does not report its memory: 256 MiB of shared buffers.
@@ -38,7 +38,7 @@ const UNKNOWN_MEMORY_BYTES: u64 = 1 << 30;
 /// Default size of the WAL. Batches are written continuously; fewer checkpoints mean fewer full pages in the WAL.
 const WAL_BYTES: u64 = 4 << 30;
 
-/// The smallest maximum of the WAL, in MiB.
+/// The lowest `max_wal_size` that is used, in MiB.
 const WAL_MIB_MIN: u64 = 64;
 
 /// Bytes of the log that are searched for an error message.
@@ -53,7 +53,7 @@ pub(super) struct Postmaster {
     pub(super) pid: u32,
     /// `None` if another process started it.
     child: Option<Child>,
-    /// Where this run's part of the log starts.
+    /// Position in the log file at which this run's lines start, in bytes.
     log_start: u64,
 }
 
@@ -82,7 +82,7 @@ impl Postmaster {
             .spawn()
             .map_err(ClusterError::io("run", &program))?;
         Ok(Self {
-            // It has an id until it was waited for.
+            // A child has an id until it has been waited for.
             pid: child.id().unwrap_or_default(),
             child: Some(child),
             log_start,
@@ -104,7 +104,7 @@ impl Postmaster {
         None
     }
 
-    /// Shuts it down: fast, or immediate if that takes too long.
+    /// Requests a fast shutdown, then an immediate one if that takes too long.
     pub(super) async fn shut_down(&mut self, home: &Home) -> Result<(), ClusterError> {
         let steps = [(Signal::SIGINT, FAST_SHUTDOWN_TIMEOUT), (Signal::SIGQUIT, IMMEDIATE_SHUTDOWN_TIMEOUT)];
         for (signal, limit) in steps {
@@ -179,13 +179,13 @@ fn settings(home: &Home, options: &ClusterOptions) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The settings that depend on the memory. A quarter of it is for shared buffers, so that the indexes for new messages stay
-/// cached; more than 1 GiB is of no use.
+/// The settings that depend on the memory. A quarter of it is for shared buffers, so that the indexes for new messages
+/// stay cached; more than 1 GiB is of no use.
 fn memory_settings(options: &ClusterOptions) -> [(&'static str, String); 2] {
     let memory = options.memory_bytes.or_else(|| memory::usable_bytes().map(|bytes| bytes / USABLE_SHARE));
     let memory_mib = memory.unwrap_or(UNKNOWN_MEMORY_BYTES) >> 20;
     let shared_buffers = (memory_mib / 4).clamp(16, 1024);
-    // PostgreSQL's default is 64 MiB, of which vacuum may use several.
+    // PostgreSQL's default is 64 MiB; each worker of vacuum may use as much.
     let maintenance = (memory_mib / 16).clamp(8, 64);
     [("shared_buffers", format!("{shared_buffers}MB")), ("maintenance_work_mem", format!("{maintenance}MB"))]
 }
@@ -197,7 +197,7 @@ fn wal_settings(options: &ClusterOptions) -> [(&'static str, String); 2] {
     [("max_wal_size", format!("{max_mib}MB")), ("min_wal_size", format!("{min_mib}MB"))]
 }
 
-/// The log, rotated if it is too large, and its size.
+/// Opens the log, after rotating it if it is too large. Returns it with its size in bytes.
 fn open_log(path: &Path) -> Result<(File, u64), ClusterError> {
     let size = path.metadata().map_or(0, |metadata| metadata.len());
     let start = if size > LOG_MAX_BYTES {
@@ -212,8 +212,8 @@ fn open_log(path: &Path) -> Result<(File, u64), ClusterError> {
     Ok((file, start))
 }
 
-/// Rotates the log of a running server, if it is too large: its content is copied and then cut off. The server appends, so it
-/// continues at the beginning; lines that it writes in between may be lost.
+/// Rotates the log of a running server, if it is too large: its content is copied and then cut off. The server appends,
+/// so it continues at the beginning; lines that it writes in between may be lost.
 pub(super) fn bound_log(path: &Path) -> std::io::Result<()> {
     bound_log_to(path, LOG_MAX_BYTES)
 }
@@ -288,7 +288,7 @@ mod tests {
         log.write_all(b"after\n").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"after\n");
         assert_eq!(std::fs::read(folder.path().join("postgres.log.1")).unwrap().len(), 101);
-        // The end is found although this run began further on.
+        // The end is found although the log is now shorter than at the start of this run.
         assert_eq!(read_tail(&path, 101).unwrap(), "after\n");
     }
 }

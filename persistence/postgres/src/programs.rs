@@ -14,8 +14,8 @@ pub struct Program {
     pub major: u32,
 }
 
-/// Finds a client program of this major version, or else of the next newer one: an older `pg_dump` refuses a server, and
-/// a newer one writes settings that an older server does not know.
+/// Finds a client program of major version `least`, or else of the lowest newer one: a `pg_dump` that is older than the
+/// server refuses it, and a newer one writes settings that the server does not know.
 ///
 /// # Errors
 /// [`ClusterError::NoProgram`] when there is none.

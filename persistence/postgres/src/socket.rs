@@ -79,7 +79,7 @@ pub(super) fn prepare(directory: &Path, user: &OsUser) -> Result<(), ClusterErro
             _ => ClusterError::io("open", directory)(error),
         })?;
     let metadata = folder.metadata().map_err(ClusterError::io("read", directory))?;
-    // It may still be owned by us: just created, perhaps by a process that was killed right after.
+    // The folder may still belong to our user: just created, perhaps by a process that was killed right after.
     if metadata.uid() != user.uid() && metadata.uid() != geteuid().as_raw() {
         return Err(refuse("it belongs to another user"));
     }

@@ -159,14 +159,14 @@ impl RestartTask {
     /// Does not wait for readiness: a failed start shows up as another exit.
     fn restart(&self) -> Result<Postmaster, ClusterError> {
         match Postmaster::find(&self.home)? {
-            // It was started manually meanwhile.
+            // An operator has started one meanwhile.
             Some(postmaster) => Ok(postmaster),
             None => Postmaster::spawn(&self.home, &self.binaries, &self.options),
         }
     }
 }
 
-/// Returns when a stop was requested; never if the sender was dropped, which aborts the task instead.
+/// Returns once a stop is requested; never if the sender is dropped, since a dropped supervisor aborts its task.
 pub(super) async fn stop_requested(stop: &mut watch::Receiver<bool>) {
     if stop.wait_for(|is_requested| *is_requested).await.is_err() {
         std::future::pending::<()>().await;

@@ -10,11 +10,11 @@ use std::process::Command;
 use super::home::{CLUSTER, TRAVERSE_ONLY};
 use super::{Cluster, ClusterError, ClusterOptions, shared_folder};
 
-/// Copies the cluster `name` into a data folder without one. The first caller of a version creates it and removes those
-/// of other versions; `prepare` then sets up its database.
+/// Copies the cluster `name` into a data folder without one. The first caller with a version creates this template,
+/// whose database `prepare` sets up, and removes the templates of other versions.
 ///
 /// # Errors
-/// When it cannot be created, started, stopped or copied.
+/// When the template cannot be created, started, stopped or copied.
 pub async fn copy(
     name: &str,
     version: &str,

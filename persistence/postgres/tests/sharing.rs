@@ -1,6 +1,6 @@
 //! Several processes that share one cluster.
 
-#![allow(clippy::unwrap_used)] // A test that meets the unexpected fails loudly.
+#![allow(clippy::unwrap_used)] // A failed expectation fails the test.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -135,7 +135,7 @@ async fn the_postmaster_of_a_killed_service_is_adopted() {
     next.stop().await.unwrap();
 }
 
-/// Starts another process that runs this action on the folder's cluster.
+/// Starts another process that does this on the folder's cluster: `share` or `serve`.
 fn process(folder: &Folder, what: &str) -> Child {
     Command::new(env!("CARGO_BIN_EXE_cluster_process"))
         .arg(what)
