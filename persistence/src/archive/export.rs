@@ -1,5 +1,5 @@
-//! Reads a company as of one moment, while the service runs: rows are streamed, and none is in memory for longer than it takes
-//! to write it.
+//! Reads a company as of one moment, while the service runs: rows are streamed, and none is in memory for longer than
+//! it takes to write it.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::{CompanyId, Error, Result};
 /// How long an export waits for deletions in progress.
 const DELETIONS_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Pause before they are checked again.
+/// Pause before the deletions are checked again.
 const CHECK_EVERY: Duration = Duration::from_millis(250);
 
 /// A company as of one moment.
@@ -30,8 +30,8 @@ impl CompanySnapshot {
     /// Takes the snapshot, once no deletion of the company is in progress.
     ///
     /// # Errors
-    /// [`Error::NotFound`] when there is no such company; [`Error::Unavailable`] when deletions take too long; other errors
-    /// when the database cannot answer.
+    /// [`Error::NotFound`] when there is no such company; [`Error::Unavailable`] when deletions take too long; other
+    /// errors when the database cannot answer.
     pub async fn take(db: &PgPool, company: CompanyId) -> Result<Self> {
         let deadline = tokio::time::Instant::now() + DELETIONS_TIME_MAX;
         loop {
@@ -102,7 +102,7 @@ pub(super) async fn columns(db: &mut PgConnection, table: &ArchivedTable) -> Res
     Ok(columns.into_iter().filter(is_archived).collect())
 }
 
-/// The fields of a noun's lines, for tests and documents.
+/// The names of the fields in a table's lines, for tests and documents.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -111,7 +111,7 @@ pub async fn column_names(db: &PgPool, table: &ArchivedTable) -> Result<Vec<Stri
     Ok(columns(&mut connection, table).await?.iter().map(|column| camel_case(column)).collect())
 }
 
-/// A channel's line with the settings that may be shown.
+/// A channel's line with only those settings that may be shown.
 fn without_secrets(line: &str) -> String {
     let Ok(Value::Object(mut channel)) = serde_json::from_str::<Value>(line) else { return "{}".to_owned() };
     let settings = channel.get("settings").map(sealed::without_secrets).unwrap_or_default();

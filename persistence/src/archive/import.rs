@@ -1,5 +1,5 @@
-//! Writes an archived company as a new one, in one transaction. What a line contains is not trusted: its fields must be columns
-//! of its table, and belong to the new company.
+//! Writes an archived company as a new one, in one transaction. What a line contains is not trusted: its fields must be
+//! columns of its table, and belong to the new company.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -67,16 +67,16 @@ pub struct Import {
     transaction: Transaction<'static, Postgres>,
     keys: Keyring,
     company: CompanyId,
-    /// The ids of the channels here: their own, or another one where the installation has a channel with theirs.
+    /// The new id of each channel by its archived id: the same one, unless the installation has a channel with that id.
     channels: HashMap<i64, i64>,
-    /// These ids here; their rows may not be written yet.
+    /// The new ids of channels, some of whose rows may not be inserted yet.
     channel_ids: HashSet<i64>,
     table: &'static ArchivedTable,
-    /// The columns of the table with their types, by the names of their fields.
+    /// The columns of `table` with their types, by the names of their fields in a line.
     columns: BTreeMap<String, (String, ColumnType)>,
     rows: Vec<Fields>,
     bytes: usize,
-    /// The line of the first of these rows.
+    /// The number of the line from which the first of `rows` was read.
     first_line: u64,
     line: u64,
     new_webhook_secret: fn() -> Secret,
@@ -127,7 +127,7 @@ impl Import {
         Ok(())
     }
 
-    /// The next line of the table.
+    /// Reads the next line of the table.
     ///
     /// # Errors
     /// When it, or one before it, is refused, or the database cannot answer.
@@ -163,7 +163,7 @@ impl Import {
         if rows.is_empty() || self.insert(&rows).await?.is_ok() {
             return Ok(());
         }
-        // One of them is refused: which?
+        // PostgreSQL refuses at least one of the rows: find it.
         for (row, line) in rows.chunks(1).zip(first_line..) {
             if let Err(reason) = self.insert(row).await? {
                 return Err(ImportError::Row { line, error: RowError::Refused(format!("is refused: {reason}")) });
@@ -178,7 +178,7 @@ impl Import {
     /// When the database cannot answer; then nothing was changed.
     pub async fn finish(mut self) -> Result<CompanyId> {
         let db = &mut *self.transaction;
-        // Their messages were not sent, and are not sent from here.
+        // Recipients whose messages `adapt_message` has failed: these were not sent, and are not sent from here.
         let settle = "update campaign_recipients r set status = 'failed', error = m.error from messages m
              where r.company_id = $1 and r.status in ('pending', 'unknown') and m.company_id = r.company_id
                  and m.id = r.message_id and m.status = 'failed'";
@@ -224,7 +224,7 @@ impl Import {
         }
     }
 
-    /// Creates the company with a new id. Its first line must come first.
+    /// Creates the company with a new id. Its line must be read before all others.
     async fn create_company(&mut self, fields: Fields) -> std::result::Result<(), ImportError> {
         if self.company.0 != 0 {
             let error = RowError::Refused("is a second company".to_owned());
@@ -279,7 +279,8 @@ impl Import {
         }
     }
 
-    /// A channel keeps its id and its public key, unless the installation has them. Without credentials it is disconnected.
+    /// A channel keeps its id and its public key, unless the installation has them. Without credentials it is
+    /// disconnected.
     async fn adapt_channel(&mut self, fields: &mut Fields) -> std::result::Result<(), ImportError> {
         let refused = |field: &str, reason: &str| ImportError::Row {
             line: self.line,
@@ -323,7 +324,7 @@ impl Import {
         Ok(())
     }
 
-    /// A webhook has a new secret, and is disabled until that is rotated.
+    /// A webhook gets a new id and a new secret, and is disabled: its secret must be rotated before it is enabled.
     async fn adapt_webhook(&mut self, fields: &mut Fields) -> std::result::Result<(), ImportError> {
         let new = sqlx::query_scalar("select nextval(pg_get_serial_sequence('webhooks', 'id'))");
         let new: i64 = new.fetch_one(&mut *self.transaction).await?;
@@ -337,7 +338,7 @@ impl Import {
         Ok(())
     }
 
-    /// Replaces the id of a channel that has another one here.
+    /// Replaces the id of a channel that has a new one here.
     fn move_to_channel(&self, fields: &mut Fields) {
         if self.channels.is_empty() {
             return;
@@ -357,7 +358,7 @@ impl Import {
 }
 
 fn raw(value: &impl serde::Serialize) -> Box<RawValue> {
-    // Numbers, texts and settings without secrets can be serialized.
+    // All values here can be serialized: numbers, texts, and settings without secrets.
     to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
@@ -382,14 +383,15 @@ fn adapt_campaign(fields: &mut Fields) {
     }
 }
 
-/// Which token wrote a row is not known here: tokens are not archived, and a token of this installation may have its id.
+/// Which token wrote a row is not known here: tokens are not archived, and a token of this installation may have its
+/// id.
 fn forget_integration(fields: &mut Fields) {
     if let Some(integration) = fields.get_mut("integration_id") {
         *integration = RawValue::NULL.to_owned();
     }
 }
 
-/// A visitor's session has ended: its token is a secret, and not archived.
+/// An active session of a visitor ends: its token is a secret, and not archived.
 fn adapt_session(fields: &mut Fields) {
     fields.insert("token_hash".to_owned(), raw(&format!("\\x{}", hex::encode(rand::random::<[u8; 32]>()))));
     if get::<String>(fields, "status").is_some_and(|status| status == "active") {
@@ -409,15 +411,15 @@ async fn column_types(db: &mut sqlx::PgConnection, table: &ArchivedTable) -> Res
     Ok(types.into_iter().map(|(column, kind)| (column, ColumnType::of(&kind))).collect())
 }
 
-/// Why PostgreSQL refuses a row; `None`: the database failed.
+/// Why PostgreSQL refuses a row; `None` if the error has another cause.
 fn refusal(error: &sqlx::Error) -> Option<String> {
     let error = error.as_database_error()?;
-    let class = error.code()?;
-    // Data, constraints, limits, and functions of triggers.
-    ["22", "23", "54", "P0"].iter().any(|known| class.starts_with(known)).then(|| error.message().to_owned())
+    let code = error.code()?;
+    // Classes of SQLSTATE: data, constraints, limits, and errors raised by triggers.
+    ["22", "23", "54", "P0"].iter().any(|class| code.starts_with(class)).then(|| error.message().to_owned())
 }
 
-/// The next id of a table comes after those of the company.
+/// Advances the sequence of a table's ids past the ids of the company.
 async fn advance_sequence(db: &mut sqlx::PgConnection, table: &str, company: CompanyId) -> Result<()> {
     let is_identity = sqlx::query_scalar(
         "select exists (select from pg_attribute where attrelid = to_regclass($1) and attname = 'id' and attidentity <> '')",

@@ -1,8 +1,8 @@
-//! A company as files: each archived table is a noun with a line of JSON for each row, in the API's spelling of its columns.
-//! Secrets are in none of them.
+//! A company as files: each archived table is a noun with a line of JSON for each row, in the API's spelling of its
+//! columns. Secrets are in none of them.
 //!
-//! The order of the tables is that in which rows can be inserted. A test fails on a table of a company that is neither
-//! archived nor named as one that is not.
+//! The order of the tables is that in which rows can be inserted. A test fails on a table of a company that is in
+//! neither [`TABLES`] nor [`OMITTED`].
 
 mod export;
 mod import;
@@ -37,8 +37,8 @@ const fn without(table: ArchivedTable, left_out: &'static [&'static str]) -> Arc
 pub const COMPANY: ArchivedTable =
     ArchivedTable { company: "id", ..without(table("company", "companies", "id"), &["slot"]) };
 
-/// The tables of a company that are archived, in the order of their import. Members of lists and recipients of campaigns come
-/// before these: triggers would count them a second time.
+/// The tables of a company that are archived, in the order of their import. Members of lists come before the lists, and
+/// recipients before their campaigns: otherwise triggers would count them again.
 pub const TABLES: &[ArchivedTable] = &[
     table("retention", "retentions", "company_id"),
     without(table("profiles", "profiles", "id"), &["looks"]),

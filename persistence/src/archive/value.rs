@@ -1,5 +1,5 @@
-//! What a field of an archive may contain. PostgreSQL accepts more than the service can read: times without end, numbers in
-//! texts, `null` in lists, and any text where the service expects a word.
+//! What a field of an archive may contain. PostgreSQL accepts more than the service can read: times without end,
+//! numbers in texts, `null` in lists, and any text where the service expects a word.
 
 use chrono::{DateTime, Datelike};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::tables::messages::MessageType;
 use crate::tables::source::Source;
 use crate::tables::ticket_events::EventType;
 
-/// Largest id: half of what every reader of JSON can represent, so that there are as many for new records.
+/// Largest id: half of what every reader of JSON can represent, so that as many ids are left for new records.
 const ID_MAX: i64 = 1 << 52;
 
 /// Largest other number that every reader of JSON can represent.
@@ -42,7 +42,7 @@ impl ColumnType {
         }
     }
 
-    /// Why a value is none of this type; `None`: it is one. Whether it may be `null`, PostgreSQL decides.
+    /// Why a value is not of this type; `None` if it is. PostgreSQL checks whether it may be `null`.
     fn refusal(self, column: &str, value: &Value) -> Option<&'static str> {
         let is_id = column == "id" || column.ends_with("_id");
         let number = value.as_i64();
@@ -66,7 +66,7 @@ impl ColumnType {
     }
 }
 
-/// Why the service could not read a value in this column; `None`: it can.
+/// Why the service could not read a value in this column; `None` if it can.
 pub(super) fn refusal(table: &str, column: &str, kind: ColumnType, value: &Value) -> Option<&'static str> {
     if let Some(reason) = kind.refusal(column, value) {
         return Some(reason);

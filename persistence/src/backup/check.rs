@@ -70,7 +70,7 @@ pub struct RestorePlace {
 }
 
 impl RestorePlace {
-    /// Reads it.
+    /// Reads the schema and the extensions.
     ///
     /// # Errors
     /// When the database cannot answer.
@@ -104,7 +104,7 @@ pub async fn orphans(db: &mut PgConnection) -> Result<Vec<Orphans>> {
     Ok(sqlx::query_as(orphans).fetch_all(db).await?)
 }
 
-/// A page of the files of messages, after the last one of the page before.
+/// A page of the files of messages. `after` is the last file of the previous page; `None` for the first page.
 ///
 /// # Errors
 /// When the database cannot answer.

@@ -34,7 +34,7 @@ pub struct DatabaseServer {
     pub missing_extensions: Vec<String>,
 }
 
-/// Reads it.
+/// Reads the properties of the server, the role and this session.
 ///
 /// # Errors
 /// When the database cannot answer.

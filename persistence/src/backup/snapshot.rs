@@ -10,7 +10,8 @@ use crate::tables::messages::MESSAGES_WATERMARK_SUFFIX;
 /// Begins a transaction that reads everything as of one moment.
 const BEGIN: &str = "begin isolation level repeatable read, read only";
 
-/// Number of characters of a journal's id. The names of other rows of `journal_watermark` are no such numbers.
+/// Number of characters of a journal's id. The names of other rows of `journal_watermark` are not hexadecimal numbers
+/// of this length.
 const JOURNAL_ID_CHARACTERS: usize = 32;
 
 /// The position of a journal in the tables.
@@ -53,7 +54,7 @@ pub struct State {
 }
 
 impl State {
-    /// Reads it.
+    /// Reads the state of the database.
     ///
     /// # Errors
     /// When the database cannot answer, or has no tables of Hotline.
@@ -78,7 +79,7 @@ impl State {
         u32::try_from(self.server_version / 10_000).unwrap_or(0)
     }
 
-    /// The last entry of this journal that is in the tables.
+    /// The last entry of this journal that is in the tables; `None` if they do not name the journal.
     pub fn watermark(&self, journal: &str) -> Option<Seq> {
         self.watermarks.iter().find(|row| row.journal == journal).map(JournalPosition::seq)
     }
@@ -133,7 +134,7 @@ impl Snapshot {
     /// When the database cannot answer, or has no tables of Hotline.
     pub async fn take(db: &PgPool) -> Result<Self> {
         let mut transaction = db.begin_with(BEGIN).await?;
-        // It waits for another process to read everything; a database or a role may limit that.
+        // This session is idle while another process reads everything. A database or a role may limit that time.
         let unlimited = "select set_config('idle_in_transaction_session_timeout', '0', true)";
         sqlx::query(unlimited).execute(&mut *transaction).await?;
         let id = sqlx::query_scalar("select pg_export_snapshot()").fetch_one(&mut *transaction).await?;
@@ -146,7 +147,7 @@ impl Snapshot {
         &mut self.transaction
     }
 
-    /// Ends it. If the server has lost the session meanwhile, a reader of it has failed as well.
+    /// Ends the snapshot. Fails if the server has lost its session; then its readers have failed as well.
     pub async fn end(self) -> Result<()> {
         Ok(self.transaction.commit().await?)
     }
@@ -194,7 +195,7 @@ mod tests {
             let reason = written.mismatch(other.as_ref()).expect("a reason");
             assert!(reason.contains(word), "{reason}");
         }
-        // Without a journal since.
+        // Since then the service has written without a journal.
         for name in ["direct", "cluster", "life 7"] {
             let direct = state(&[(JOURNAL, 10, 3), (name, 0, 3)]);
             assert_eq!((direct.writing_journal(), direct.mismatch(None)), (None, None), "{name}");
