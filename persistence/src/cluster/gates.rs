@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering, fence};
 use super::{SLOTS, Slot};
 use crate::CompanyId;
 
-/// Looks up the slot of a company in the directory.
+/// Looks up the slot of a company in the directory. `None` is treated as a shut slot.
 pub type SlotOf = Box<dyn Fn(CompanyId) -> Option<Slot> + Send + Sync>;
 
 /// The gates of all slots; initially shut.

@@ -1,7 +1,7 @@
 //! The lease: how long a life may answer from memory.
 //!
 //! A heartbeat that found the row of its life allows answers for [`LEASE_TIME`] from the moment it was *sent*. A
-//! process that deletes the row waits [`SEALED_FOR`] after that commit before another process serves its slots. A
+//! process that deletes the row waits [`SEALED_FOR`] after that commit before another process serves its slots. Every
 //! successful heartbeat was sent before that commit. So the last answer of the old life precedes the first of the new
 //! one, whatever the clocks show: only the rates of two monotonic clocks matter, and those differ little.
 
@@ -58,7 +58,7 @@ impl Lease {
         !self.ends_in().is_zero()
     }
 
-    /// How much longer it may.
+    /// How much longer this life may answer.
     pub fn ends_in(&self) -> Duration {
         self.time_left_at(Moment::now())
     }
@@ -71,7 +71,7 @@ impl Lease {
 
     /// Extends the lease after a successful heartbeat that was sent at this moment. A late reply never shortens it.
     pub fn extend(&self, sent_at: Moment) {
-        // A u64 of nanoseconds lasts five hundred years; 0 means none.
+        // A u64 of nanoseconds lasts five hundred years; 0 means that no heartbeat was sent.
         let nanos = u64::try_from(sent_at.since_first().as_nanos()).unwrap_or(u64::MAX).max(1);
         self.0.sent_at.fetch_max(nanos, Ordering::AcqRel);
     }

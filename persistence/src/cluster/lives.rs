@@ -27,8 +27,8 @@ pub const PROTOCOL_VERSION: i32 = 1;
 /// uses that for members of that version, so that processes can be upgraded one after the other.
 const VERSION_DIFFERENCE_MAX: i32 = 1;
 
-/// How old the last heartbeat of a life may be for it to keep others from joining: older than the 3 s after which a
-/// living member ends it. After an outage of all processes, no process is left to end the earlier lives.
+/// A life whose last heartbeat is older does not keep others from joining: after an outage of all processes, none is
+/// left to end the earlier lives. Longer than the 3 s after which a living member ends a life.
 const FOREIGN_BEAT_AGE_MAX: Duration = Duration::from_secs(5);
 
 /// Maximum difference between a machine's clock and the database's. No decision depends on it, but displayed times do.
@@ -75,7 +75,7 @@ pub struct NewLife {
     pub node: String,
     /// Host and port of its cluster listener, as other members reach it.
     pub address: String,
-    /// Its processors.
+    /// Processors of the machine.
     pub cores: i32,
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn begin_fenced(life: LifeId) -> String {
 /// Refuses to start when the clock is too far from the database's.
 ///
 /// # Errors
-/// [`Error::ClockDifference`]; when the database cannot answer.
+/// [`Error::ClockDifference`] when it is; other errors when the database cannot answer.
 pub async fn check_clock(db: &PgPool) -> Result<()> {
     let before = Utc::now();
     let database_time: DateTime<Utc> =
@@ -138,7 +138,7 @@ pub async fn begin(db: &PgPool, new: &NewLife) -> Result<LifeId> {
             return Ok(Err(Error::IncompatibleMember { node, version, own_version: PROTOCOL_VERSION }));
         }
         let life: LifeId =
-            // It takes no slots before it listens.
+            // The life takes no slots before it listens.
             sqlx::query_scalar(
                 "insert into lives (node, address, speaks, draining) values ($1, $2, $3, true) returning life",
             )
@@ -152,7 +152,7 @@ pub async fn begin(db: &PgPool, new: &NewLife) -> Result<LifeId> {
             .bind(new.cores.max(1))
             .execute(&mut *transaction)
             .await?;
-        // These rows remember the writing epoch after the life's own row is deleted.
+        // The row `cluster` keeps the epoch of the last write after the life's row is deleted.
         let watermarks = "insert into journal_watermark (journal, seq, epoch) values ($1, 0, $3), ($2, 0, $3)
             on conflict (journal) do update set epoch = excluded.epoch";
         sqlx::query(watermarks).bind(journal_of(life)).bind("cluster").bind(epoch).execute(&mut *transaction).await?;
@@ -168,8 +168,8 @@ pub(crate) fn journal_of(life: LifeId) -> String {
     format!("life {life}")
 }
 
-/// Sends a heartbeat. Returns when it was sent: the lease counts from there. `committed` is the newest entry of this life
-/// that the database has committed before the call.
+/// Sends a heartbeat. Returns when it was sent: the lease counts from there. `committed` is the newest entry of this
+/// life that the database has committed before the call.
 ///
 /// # Errors
 /// [`Error::NotOwner`] when this life is over, [`Error::LostCommits`] when the database no longer has that entry;
@@ -212,7 +212,7 @@ pub async fn drain(db: &PgPool, life: LifeId) -> Result<bool> {
     Ok(with_timeout(sqlx::query(drain).bind(life).execute(db)).await?.rows_affected() == 1)
 }
 
-/// Ends this life. It no longer has slots, or leaves them unassigned.
+/// Ends this life. Slots that it still has become unassigned.
 ///
 /// # Errors
 /// When the database cannot answer; other members then seal it like one that died.

@@ -86,7 +86,7 @@ impl Membership {
         let (life, lease) = (self.life, self.lease.clone());
         let heartbeats = tokio::spawn(async move {
             loop {
-                // Nothing is committed before it serves.
+                // This life commits nothing before it serves.
                 match lives::beat(&db, life, 0).await {
                     Ok(sent_at) => lease.extend(sent_at),
                     Err(error) => tracing::debug!(%error, "heartbeat failed during startup; will retry"),
@@ -97,7 +97,7 @@ impl Membership {
         *self.startup_heartbeats.lock() = Some(StartupHeartbeats(heartbeats));
     }
 
-    /// From now on the process sends heartbeats itself.
+    /// Ends the heartbeats of the startup: from now on the running process sends them.
     pub fn has_started(&self) {
         drop(self.startup_heartbeats.lock().take());
     }

@@ -78,7 +78,7 @@ impl Placement {
         self.0.peers.read().contains_key(&life)
     }
 
-    /// Incremented with each change.
+    /// The version of this view, incremented with each change.
     pub fn version(&self) -> u64 {
         *self.0.version.borrow()
     }
@@ -150,6 +150,7 @@ impl Placement {
         }
     }
 
+    /// Returns whether the owner changed.
     fn set(&self, slot: Slot, life: i64) -> bool {
         self.0.owners[slot.index()].swap(life, Ordering::AcqRel) != life
     }

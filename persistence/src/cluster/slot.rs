@@ -8,7 +8,7 @@ use sqlx::Type;
 
 use crate::CompanyId;
 
-/// Number of slots. They hold no data, so having more than processes costs nothing.
+/// Number of slots. A slot holds no data, so having more slots than processes costs nothing.
 pub const SLOTS: u16 = 1024;
 
 /// A part of all companies, served by one life. `companies.slot` stores the slot of a company.
@@ -26,7 +26,7 @@ impl Slot {
         u16::try_from(number).ok().and_then(Self::new)
     }
 
-    /// The slot of a new company: the same as the database's `hotline_slot`.
+    /// The slot of a new company, computed as by the database's `hotline_slot`.
     pub fn of_new(company: CompanyId) -> Self {
         let hash = Sha256::digest(company.0.to_be_bytes());
         Self(u16::from(hash[0] & 3) << 8 | u16::from(hash[1]))

@@ -41,7 +41,7 @@ struct ReportedLife {
 }
 
 impl ReportedLife {
-    /// The report, unless there is none or it cannot be read.
+    /// The life and its report; `None` if there is none or it cannot be read.
     fn into_parts(self) -> (LifeRow, Option<Report>) {
         let report = self.report.into_option();
         if self.has_report && report.is_none() {
@@ -55,7 +55,8 @@ impl ReportedLife {
     }
 }
 
-/// Every life with its last heartbeat and what it last reported. A report that cannot be read is as none.
+/// Every life with its last heartbeat and what it last reported. A report is `None` if there is none or it cannot be
+/// read.
 pub async fn reports(db: &PgPool) -> Result<Vec<(LifeRow, Option<Report>)>> {
     let all = "select l.life, l.node, l.address, l.speaks, l.draining, l.began_at, b.at as beat_at, b.cores,
             (extract(epoch from clock_timestamp() - b.at) * 1000)::bigint as beat_age_ms, b.report,

@@ -17,9 +17,9 @@ pub struct SlotRow {
     /// The slot.
     #[sqlx(try_from = "i16")]
     pub slot: Slot,
-    /// The life that serves it.
+    /// The life that serves it; `None` if it is unassigned.
     pub life: Option<LifeId>,
-    /// The life it is to move to.
+    /// The life it is to move to; `None` if it stays.
     pub next: Option<LifeId>,
 }
 
