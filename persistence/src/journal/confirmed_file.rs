@@ -106,7 +106,7 @@ fn encode(id: &JournalId, seq: Seq) -> [u8; RECORD_BYTES] {
     record
 }
 
-/// The larger sequence among the valid slots, with its slot.
+/// The larger sequence of the valid slots, with its slot; `None` if neither is valid.
 fn find(bytes: &[u8], id: &JournalId) -> Option<(Seq, usize)> {
     let whole = |slot: usize| {
         let record = bytes.get(slot * SLOT_BYTES..)?.get(..RECORD_BYTES)?;
@@ -121,7 +121,7 @@ fn checksum(id: &JournalId, seq: Seq) -> u32 {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)] // A test that meets the unexpected fails loudly.
+#[allow(clippy::unwrap_used)] // A failed expectation fails the test.
 mod tests {
     use super::*;
 

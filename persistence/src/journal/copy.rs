@@ -1,9 +1,9 @@
-//! Reads a journal that another process may be writing: to examine it, or to copy it. Nothing in its directory is changed,
-//! and it is not locked.
+//! Reads a journal that another process may be writing: to examine it, or to copy it. Nothing in its directory is
+//! changed, and it is not locked.
 //!
 //! A segment is read up to its last whole group, so everything that was acknowledged before the read began is in it. A
 //! running journal releases and recycles segments meanwhile, always the oldest first; what was released is in the
-//! database. The read then begins again with those that are left.
+//! database. The read then begins again with the segments that are left.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind, Write};
@@ -32,7 +32,7 @@ pub struct Contents {
     pub last: Option<Seq>,
     /// Number of segments.
     pub segments: usize,
-    /// Bytes of all entries.
+    /// Bytes of all segments, each up to its last whole group.
     pub bytes: u64,
 }
 
@@ -53,8 +53,8 @@ pub fn copy(dir: &Path, to: &Path) -> Result<Option<Contents>, JournalError> {
     read(dir, Some(to))
 }
 
-/// Records in a copy that the database of the same backup contains everything up to `watermark`, so that a start refuses
-/// any older database.
+/// Records in a copy that the database of the same backup contains everything up to `watermark`, so that a start
+/// refuses any older database.
 ///
 /// # Errors
 /// When the copy cannot be written.
@@ -77,7 +77,8 @@ fn read(dir: &Path, to: Option<&Path>) -> Result<Option<Contents>, JournalError>
             Err(error) => error,
         };
         match &error {
-            // A file that was written or recycled during the read looks damaged once, at this place.
+            // A file that is written or recycled during the read may look damaged once at this place; damage is found
+            // there again.
             JournalError::Damaged { file, offset, .. } if damage.as_ref() != Some(&(file.clone(), *offset)) => {
                 damage = Some((file.clone(), *offset));
             }

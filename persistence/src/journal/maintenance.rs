@@ -1,6 +1,6 @@
-//! The helper thread, which runs slow file operations off the writer's path. It recycles released segments into spare files,
-//! so that steady state creates no new files; it unlinks segments beyond the spare limit and preallocates a spare when
-//! none is left.
+//! The helper thread, which runs slow file operations off the writer's path. It recycles released segments into spare
+//! files, so that a steady load creates no files; it unlinks segments beyond the spare limit and preallocates a spare
+//! when none is left.
 //!
 //! A recycled spare needs no zero-filling. At 256 records per sync that saves a third of the bytes written, a fifth of
 //! the CPU time, and nine tenths of the 99th percentile latency (docs/performance.md).
@@ -47,8 +47,9 @@ struct Helper<'a, T> {
 }
 
 impl<T> Helper<'_, T> {
-    /// A segment that cannot be removed now is retried at the next chore. Until then the later ones stay too: removing
-    /// them would leave a hole, which the next open could not distinguish from damage.
+    /// Disposes of released segments, oldest first. One that cannot be removed is retried at the next chore. Until then
+    /// the later ones stay too: removing them would leave a hole, which the next open could not distinguish from
+    /// damage.
     fn dispose_released(&mut self) {
         while let Some(oldest) = self.released.pop_front() {
             if let Err(error) = self.dispose(&oldest) {
@@ -84,7 +85,7 @@ impl<T> Helper<'_, T> {
             && self.state.fits_with_spares(spares + 1)
     }
 
-    /// A record larger than a segment may have used the disk space reserved for a spare.
+    /// Removes spares that no longer fit: a record larger than a segment may have used their disk space.
     fn drop_excess_spares(&self) {
         let mut spares = self.state.spares.lock();
         while !self.state.fits_with_spares(spares.len()) {

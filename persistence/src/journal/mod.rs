@@ -61,9 +61,9 @@ pub struct Options {
     pub max_bytes: u64,
     /// Encoded bytes of queued records; default 64 MiB. Bounds memory when the disk is slow.
     pub queue_bytes_max: usize,
-    /// Queued records plus outstanding reservations; default 65 536. Bounds the latency of the last one.
+    /// Queued records plus outstanding reservations; default 65 536. Bounds how long a record waits.
     pub queue_records_max: usize,
-    /// Bytes written per sync; default 4 MiB. A larger group delays the sync by more than it saves in syncs.
+    /// Bytes written per sync; default 4 MiB. A larger group would delay its sync by more than fewer syncs save.
     pub group_bytes_max: usize,
 }
 
@@ -101,7 +101,7 @@ impl Options {
 pub struct Stats {
     /// Records accepted but not yet synced.
     pub queued_records: u64,
-    /// Their encoded bytes.
+    /// Encoded bytes of these records.
     pub queued_bytes: usize,
     /// Size of all live segment files.
     pub live_bytes: u64,
@@ -166,13 +166,13 @@ impl<T: Send + 'static> Journal<T> {
         Ok(Self { handle: Arc::new(Handle { state, threads }) })
     }
 
-    /// Reserves room in the queue before a command decides. Dropping the reservation returns it.
+    /// Reserves room in the queue before a command decides. Dropping the reservation frees the room.
     pub fn reserve(&self) -> Result<JournalReservation<T>, Refused> {
         self.handle.state.reserve()?;
         Ok(JournalReservation { state: Some(Arc::clone(&self.handle.state)) })
     }
 
-    /// The highest sequence for which all records up to it are on disk.
+    /// All records up to this sequence are on disk.
     pub fn synced(&self) -> Seq {
         self.handle.state.synced.load(Ordering::Acquire)
     }

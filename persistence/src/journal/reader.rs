@@ -23,6 +23,7 @@ pub struct Records {
     seed: u32,
     /// One group with its frame; the buffer is reused.
     group: Vec<u8>,
+    /// Offset in `group` of the next record.
     at: usize,
     next: Seq,
     from: Seq,

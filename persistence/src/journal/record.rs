@@ -150,8 +150,8 @@ impl Frame {
         FRAME_BYTES + self.length
     }
 
-    /// Whether this can be a group of the segment that expects record `next`, located `distance` bytes after the
-    /// expected offset: every record between them needs space. A stale group cannot satisfy this.
+    /// Whether this can be a group of the segment that expects record `next`, `distance` bytes after the offset
+    /// expected for that record: every record in between needs space. A stale group cannot satisfy this.
     pub fn may_follow(&self, next: Seq, distance: usize) -> bool {
         let between = self.first.saturating_sub(next);
         between > 0 && between <= (distance / RECORD_PREFIX_BYTES) as u64
@@ -170,7 +170,7 @@ pub(super) fn find_group_magic(bytes: &[u8]) -> Option<usize> {
     bytes.windows(GROUP_MAGIC.len()).position(|window| window == GROUP_MAGIC)
 }
 
-/// The range of the record at `at` in a body, and the offset of the next record.
+/// The range of the record at `at` in a body, and the offset of the next record; `None` if the body ends before.
 pub(super) fn record_at(body: &[u8], at: usize) -> Option<(Range<usize>, usize)> {
     let start = at.checked_add(RECORD_PREFIX_BYTES)?;
     if start > body.len() {

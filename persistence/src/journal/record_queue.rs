@@ -76,8 +76,8 @@ impl<T> RecordQueue<T> {
         }
     }
 
-    /// Takes records for a group of at most `bytes_max` with its frame, but at least one if there is any; `items` gets
-    /// theirs. The first one has the sequence `first`.
+    /// Takes records for a group of at most `bytes_max` bytes with its frame, but at least one record if there is any.
+    /// Their items are appended to `items`. The first record has the sequence `first`.
     pub fn take(&mut self, first: Seq, bytes_max: usize, items: &mut Vec<(Seq, T)>) -> Group {
         let start = self.first_offset - FRAME_BYTES;
         let mut group = Group { start, end: self.first_offset, first, records: 0 };
@@ -95,7 +95,7 @@ impl<T> RecordQueue<T> {
         group
     }
 
-    /// The bytes of the group that was taken last, with its frame.
+    /// Fills in the frame of the group that was taken last. Returns the bytes of frame and body.
     pub fn seal(&mut self, group: &Group, seed: u32) -> &[u8] {
         let bytes = &mut self.bytes[group.start..group.end];
         seal_group(bytes, group.first, group.records, seed);

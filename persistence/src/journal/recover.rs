@@ -124,13 +124,13 @@ impl RecoveredJournal {
         &self.id_text
     }
 
-    /// The first sequence found.
+    /// The first sequence found; `None` if there are no records.
     pub fn first(&self) -> Option<Seq> {
         let first = self.segments.first()?.first;
         (Some(first) != self.next).then_some(first)
     }
 
-    /// The last sequence found.
+    /// The last sequence found; `None` if there are no records.
     pub fn last(&self) -> Option<Seq> {
         self.first().and(self.next).map(|next| next - 1)
     }
@@ -146,7 +146,7 @@ impl RecoveredJournal {
         Records::new(sources, from, self.last().unwrap_or(0), self.open_journal.id)
     }
 
-    /// Records, and syncs, that the database has everything up to `watermark`.
+    /// Records durably that the database has everything up to `watermark`.
     pub fn confirm(&mut self, watermark: Seq) -> Result<(), JournalError> {
         let confirmed_file = &mut self.open_journal.confirmed_file;
         confirmed_file
@@ -158,7 +158,7 @@ impl RecoveredJournal {
     /// Starts accepting records, always in a new segment.
     ///
     /// `watermark`: all records up to it are in the database. The writer's thread calls `on_synced` after each sync
-    /// with the items that became durable, in order; it takes the items out, or leaves them to be dropped.
+    /// with the items that became durable, in order; `on_synced` takes the items out, or leaves them to be dropped.
     /// `on_poisoned` is called once when a write fails; nothing queued is released after that.
     pub fn start<T: Send + 'static>(
         mut self,
@@ -263,8 +263,8 @@ fn has_no_header(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// `next_first`: the first sequence of an unfinished segment after the last one. A segment is only created once everything
-/// before it is synced, so in that case the last one must not be torn either.
+/// `next_first`: the first sequence of an unfinished segment after the last one. A segment is only created once
+/// everything before it is synced, so in that case the last one must not be torn either.
 fn verify_all(
     files: &[(Seq, PathBuf)],
     id: &JournalId,

@@ -38,7 +38,7 @@ pub(super) const DIR_MODE: u32 = 0o700;
 /// The permission bits of a file mode.
 const PERMISSION_BITS: u32 = 0o7777;
 
-/// The journal's directory, kept open: syncing it then needs no descriptor, and none may be available.
+/// The journal's directory, kept open: syncing it then needs no new file descriptor, of which none may be left.
 #[derive(Debug)]
 pub(super) struct Dir {
     path: PathBuf,
@@ -70,7 +70,7 @@ pub(super) fn private() -> OpenOptions {
     options
 }
 
-/// Removes other users' permissions from the directory and its files: those of a restored backup may have some.
+/// Removes other users' permissions from the directory and its files: files of a restored backup may grant some.
 pub(super) fn make_private(dir: &Path) -> Result<(), JournalError> {
     set_mode(dir, DIR_MODE)?;
     for entry in fs::read_dir(dir).map_err(JournalError::io("list", dir))? {
@@ -97,12 +97,12 @@ fn is_journal_file(name: &str) -> bool {
     parse_name(name).is_some() || is_leftover(name) || is_permanent(name)
 }
 
-/// Whether it is neither a segment nor temporary.
+/// Whether a file of this name is neither a segment nor temporary.
 fn is_permanent(name: &str) -> bool {
     [ID_FILE, LOCK_FILE, CONFIRMED_FILE].contains(&name)
 }
 
-/// Whether it was made ahead of time for a later segment: each run leaves some.
+/// Whether the file was made ahead of time for a later segment: each run leaves some.
 pub(super) fn is_prepared(path: &Path) -> bool {
     path.file_name().and_then(|name| name.to_str()).is_some_and(|name| is_spare(name) || name == RESERVE_FILE)
 }
@@ -115,7 +115,7 @@ pub(super) fn segment_path(dir: &Path, first: Seq) -> PathBuf {
     dir.join(format!("{first:020}{SUFFIX}"))
 }
 
-/// A file that is a segment, or will become one and has a name that no open takes for a segment.
+/// The file of a segment, or one that will become a segment and does not have the name of one yet.
 #[derive(Debug)]
 pub(super) struct SegmentFile {
     pub file: File,
@@ -201,7 +201,7 @@ pub fn exists(dir: &Path) -> bool {
     dir.join(ID_FILE).exists()
 }
 
-/// The journal's id, if it has one.
+/// The journal's id; `None` if the directory has no id file.
 pub(super) fn read_id(dir: &Path) -> Result<Option<JournalId>, JournalError> {
     let path = dir.join(ID_FILE);
     match fs::read_to_string(&path) {
@@ -302,7 +302,7 @@ pub(super) fn create_reserve(dir: &Dir) -> io::Result<SegmentFile> {
     Ok(SegmentFile { file, path, stale_end: 0 })
 }
 
-/// Turns the reserve into a segment; returns the reserve if that fails.
+/// Turns the reserve into a segment. On an error, also returns the reserve if it can be used again.
 pub(super) fn use_reserve(
     dir: &Dir,
     reserve: SegmentFile,
@@ -345,7 +345,7 @@ fn create_zeroed(path: PathBuf, bytes: u64) -> io::Result<SegmentFile> {
     }
 }
 
-/// The file must be empty.
+/// Fills an empty file with this many zeros.
 fn write_zeros(mut file: &File, bytes: u64) -> io::Result<()> {
     let zeros = vec![0; ZEROS_BYTES.min(usize::try_from(bytes).unwrap_or(ZEROS_BYTES))];
     let mut written = 0;

@@ -67,8 +67,8 @@ impl Segments {
 
 pub(super) struct WriteQueue<T> {
     pub records: RecordQueue<T>,
-    /// Items whose records were not released when the writer stopped. They live as long as the journal: dropping an item
-    /// could look like an answer to its waiter.
+    /// Items whose records were not released when the writer stopped. They live as long as the journal: dropping an
+    /// item could look like an answer to its waiter.
     pub abandoned_items: Vec<T>,
     /// The sequence of the next record appended.
     pub next: Seq,
@@ -286,7 +286,8 @@ impl<T> JournalState<T> {
         }
     }
 
-    /// Moves released segments from the list to the helper thread, and updates the free bytes.
+    /// Moves released segments from the list to the helper thread, and updates the free bytes. Returns whether there
+    /// were any.
     pub fn remove_released(&self, segments: &mut Segments) -> bool {
         let mut removed = false;
         while segments.sealed.front().is_some_and(|oldest| oldest.last <= segments.watermark) {
@@ -330,8 +331,8 @@ impl<T> JournalState<T> {
     /// Unlocks the queue, and notifies the writer if it sleeps; a wake-up costs a system call.
     pub fn wake_writer(&self, mut queue: MutexGuard<'_, WriteQueue<T>>) {
         let is_sleeping = std::mem::take(&mut queue.is_sleeping);
-        // Unlock first: a thread woken under the lock may be handed the lock, and every caller would then wait until that
-        // thread gets a processor.
+        // Unlock first: a thread woken under the lock may be handed the lock, and every caller would then wait until
+        // that thread gets a processor.
         drop(queue);
         if is_sleeping {
             self.wake.notify_all();
@@ -349,7 +350,7 @@ impl<T> JournalState<T> {
         self.segments.lock().live_bytes().saturating_add(spares) <= self.options.max_bytes
     }
 
-    /// Returns whether this changed the state.
+    /// Sets or clears the phase of a full disk. Returns whether that changed the phase.
     pub fn set_disk_full(&self, is_full: bool) -> bool {
         let (from, to) = if is_full { (OPEN, DISK_FULL) } else { (DISK_FULL, OPEN) };
         // The closed and poisoned phases take precedence.
@@ -375,7 +376,7 @@ impl<T> JournalState<T> {
     }
 }
 
-/// The reservations and the records.
+/// The number of reservations, and of records.
 fn split_counts(counts: u64) -> (u64, u64) {
     (counts % ONE_RECORD, counts / ONE_RECORD)
 }

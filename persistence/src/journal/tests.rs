@@ -57,7 +57,7 @@ fn group(header: &Header, first: Seq, records: &[Vec<u8>]) -> Vec<u8> {
     let mut record_queue = RecordQueue::new();
     records.iter().for_each(|record| record_queue.push(record, ()));
     let mut group = record_queue.take(0, usize::MAX, &mut Vec::new());
-    // Whatever a damaged file says.
+    // A damaged file may contain any sequence.
     group.first = first;
     record_queue.seal(&group, header.seed()).to_vec()
 }
@@ -206,7 +206,7 @@ fn a_full_journal_refuses_until_it_is_released() {
         let mut last = 0;
         for _ in 0..20 {
             let before = last;
-            // What is written takes less room than was reserved for it, so the next one may be accepted again.
+            // A written record takes less room than was reserved for it, so another reservation may be accepted.
             let refused = loop {
                 match journal.reserve() {
                     Ok(reservation) => last = reservation.append(&[7; 20], 0).unwrap(),
@@ -366,7 +366,7 @@ fn only_the_owner_can_read_the_files_even_if_others_could_before() {
         }
         assert_eq!(mode(&journal), 0o700);
         open_journal.close().unwrap();
-        // As a restored backup may be.
+        // A restored backup may have such permissions.
         for file in fs::read_dir(&journal).unwrap().map(|entry| entry.unwrap().path()) {
             fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
         }

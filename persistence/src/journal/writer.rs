@@ -138,8 +138,8 @@ impl<T, F: FnMut(&mut Vec<(Seq, T)>)> JournalWriter<T, F> {
         {
             let mut segments = state.segments.lock();
             segments.current.used += group.len() as u64;
-            // IMPORTANT: reduce the free bytes before the queue's counters; otherwise a reservation in between would count
-            // the same bytes twice.
+            // IMPORTANT: reduce the free bytes before the queue's counters; otherwise a reservation in between would
+            // not count these bytes at all.
             state.update_free_bytes(&segments);
         }
         state.subtract_written(group.records, group.len() - FRAME_BYTES);

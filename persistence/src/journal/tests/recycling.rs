@@ -9,7 +9,7 @@ use super::damage::{assert_damaged, restore, snapshot};
 use super::*;
 
 const SEGMENT: usize = 512;
-/// The unit a disk writes atomically; real ones are not smaller than a segment of these tests.
+/// The unit a disk writes atomically. A real one is at least as large as a segment of these tests.
 const SECTOR: usize = 64;
 const GROUP_BYTES_MAX: u32 = 1 << 20;
 
@@ -77,9 +77,9 @@ fn spares_in(dir: &Path) -> usize {
     files_in(dir).iter().filter(|(name, _)| name.ends_with(".tmp")).count()
 }
 
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+fn wait_until(what: &str, is_met: impl Fn() -> bool) {
     let start = Instant::now();
-    while !is_so() {
+    while !is_met() {
         assert!(start.elapsed() < Duration::from_secs(60), "{what}");
         std::thread::yield_now();
     }
