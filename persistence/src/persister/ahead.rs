@@ -24,8 +24,8 @@ pub(crate) struct MessagesAhead {
 }
 
 impl MessagesAhead {
-    /// Starts, or resumes, after `watermark`. `token` is the writer's; `fed_epoch` is the epoch in which its journal fed
-    /// the database.
+    /// Starts, or resumes, after `watermark`. `token` is the writer's; `fed_epoch` is the epoch in which its journal
+    /// fed the database.
     pub(crate) async fn begin(db: PgPool, token: &FencingToken, watermark: Seq, fed_epoch: i64) -> Result<Self> {
         let token =
             FencingToken { claim: token.claim, journal: format!("{}{MESSAGES_WATERMARK_SUFFIX}", token.journal) };

@@ -134,8 +134,7 @@ impl<'a> Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// The attempts that the status of their message does not tell: those of a message that has left at once need no row,
-    /// and most do.
+    /// The attempts that need a row. Most do not: the status of a message that has left at the first attempt is enough.
     fn unsettled_attempts(&self, rows: impl Iterator<Item = &'a AttemptRow>) -> Vec<&'a AttemptRow> {
         let mut rows: Vec<_> = rows.collect();
         if rows.is_empty() {
@@ -151,7 +150,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Inserts a receipt unless a later message's is there: receipts arrive in any order, and never move back.
+/// Inserts a receipt, unless that of a later message is there: receipts arrive in any order, and never move back.
 fn insert_furthest<'a>(receipts: &mut HashMap<TicketId, &'a DeliveryReceipt>, receipt: &'a DeliveryReceipt) {
     let furthest = receipts.entry(receipt.ticket_id).or_insert(receipt);
     if receipt.up_to > furthest.up_to {

@@ -24,7 +24,7 @@ pub(crate) struct SourceRow {
 }
 
 impl SourceRow {
-    /// A message.
+    /// The row of a message.
     pub(super) fn of_message(row: &MessageRow) -> Self {
         Self { kind: MessageRow::NAME, company: row.company_id, id: row.id.0 }
     }
@@ -161,8 +161,8 @@ impl Facts {
         self.facts.push((SourceRow::of_message(message), Fact::Message(cell, counts)));
     }
 
-    /// Counts the first answer of a ticket that a contact opened, for the queue and user before the entry: `next` is the
-    /// event that transferred the ticket in the same entry.
+    /// Counts the first answer of a ticket that a contact opened, for the queue and user before the entry: `next` is
+    /// the event that transferred the ticket in the same entry.
     fn add_answer(&mut self, source_row: SourceRow, ticket: &TicketRow, next: Option<&EventRow>) {
         let Some(at) = ticket.first_response_at else { return };
         let answer_ms = milliseconds(ticket.opened_at, at);
@@ -219,7 +219,7 @@ fn transfers(entry: &[Change], ticket: TicketId) -> impl Iterator<Item = &EventR
     })
 }
 
-/// The id that `from` or `to` of an event contains.
+/// The id in a field of `from` or `to` of an event; `None` if it has none.
 fn id_in(side: Option<&Value>, field: &str) -> Option<i64> {
     side?.get(field)?.get("id")?.as_i64()
 }

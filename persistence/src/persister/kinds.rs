@@ -226,7 +226,7 @@ impl Kind for MediaRow {
 impl Kind for RevisionRow {
     type Row = Self;
     const NAME: &'static str = "revision";
-    /// A body of up to 64 KiB each, and what is left of the message's earlier ones.
+    /// A body of up to 64 KiB each, and what is left of the message's earlier bodies.
     const ROWS_MAX: usize = 200;
     fn company(row: &Self) -> CompanyId {
         row.company_id
@@ -297,7 +297,7 @@ impl Kind for ScheduleRow {
     fn id(row: &Self) -> Option<i64> {
         Some(row.id.0)
     }
-    /// A finished one must not be sent again after the next start, even if part of it is refused.
+    /// A finished scheduled message must not be sent again after the next start, even if part of the row is refused.
     fn reduced(row: &Self) -> Option<Self> {
         (row.status != ScheduleStatus::Pending).then(|| Self { body: String::new(), error: None, ..row.clone() })
     }
@@ -382,7 +382,7 @@ macro_rules! marks {
 marks! {
     /// The last company message delivered to a visitor.
     DeliveredReceipts "delivered" messages::deliver;
-    /// The last one the visitor has read.
+    /// The last company message the visitor has read.
     SeenReceipts "seen" messages::see;
     /// The last contact message the company has read.
     ReadReceipts "read" messages::read;

@@ -44,8 +44,8 @@ const RETRY_PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Starts the persister. It ends once the queue is closed and empty. Entries that did not fit into the queue are read
 /// back from the journal; flushed entries are released there.
 ///
-/// `on_failure` is called when nothing more can be flushed: another process has taken over as the database's writer, the
-/// database has lost commits, or the journal cannot be read back.
+/// `on_failure` is called when nothing more can be flushed: another process has taken over as the database's writer,
+/// the database has lost commits, or the journal cannot be read back.
 pub fn start<T: Send + 'static>(
     queue: Arc<FlushQueue>,
     journal: Option<Journal<T>>,
@@ -53,7 +53,7 @@ pub fn start<T: Send + 'static>(
     on_failure: impl FnOnce(Error) + Send + 'static,
 ) -> JoinHandle<()> {
     tokio::spawn(async move {
-        // One task, so that it ends when it is aborted.
+        // One task, so that aborting it ends all its work.
         let run = AssertUnwindSafe(async move { Persister { queue, journal, writer }.run().await });
         let result = run.catch_unwind().await;
         let result = result.unwrap_or_else(|_| Err(Error::Unavailable("the persister panicked".to_owned())));

@@ -9,12 +9,12 @@ pub(super) fn parts_of<'r, 'a, R: Serialize>(rows: &'r [&'a R], rows_max: usize,
     let mut parts = Vec::new();
     let (mut from, mut bytes) = (0, 0);
     for (at, row) in rows.iter().enumerate() {
-        let more = bytes_of(row);
-        if at > from && (bytes + more > bytes_max || at - from >= rows_max) {
+        let row_bytes = bytes_of(row);
+        if at > from && (bytes + row_bytes > bytes_max || at - from >= rows_max) {
             parts.push(&rows[from..at]);
             (from, bytes) = (at, 0);
         }
-        bytes += more;
+        bytes += row_bytes;
     }
     if from < rows.len() {
         parts.push(&rows[from..]);

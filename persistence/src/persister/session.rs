@@ -1,8 +1,8 @@
-//! The persister's session in PostgreSQL, and the end of a wait for one that is no longer there.
+//! The persister's session in PostgreSQL, and how a wait on a lost session ends.
 //!
-//! A flush has no time limit: a large one takes as long as it takes. But a connection that the network has forgotten never
-//! answers, and the operating system notices only after a quarter of an hour. So while a flush takes long, another session
-//! looks whether the server still works on it.
+//! A flush has no time limit: a large one takes as long as it takes. But a connection that the network has dropped
+//! never answers, and the operating system notices only after a quarter of an hour. So while a flush takes long,
+//! another session checks whether the server still works on it.
 
 use std::time::Duration;
 
@@ -15,18 +15,18 @@ use crate::pool::WriterClaim;
 use crate::unanswered;
 use crate::{Error, Result};
 
-/// How often a flush in progress is looked after.
+/// How often a flush in progress is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(4);
 
-/// How long a look may take, from the connection on.
+/// How long a look may take, with its connection.
 const LOOK_TIME_MAX: Duration = Duration::from_secs(4);
 
-/// So many looks in a row without progress end the wait, after at most 24 s. Between two statements the server waits for a
-/// process that has just been stopped, or computes.
+/// This many looks in a row without progress end the wait, after at most 24 s. One is not enough: between two
+/// statements the server also waits while this process computes, or was stopped for a moment.
 const LOOKS_MAX: u32 = 3;
 
-/// A connection of the persister. If its user is dropped before the end, so is the connection: the server may never answer
-/// on it.
+/// A connection of the persister. Dropped without [`WriterSession::put_back`], it closes the connection: the server may
+/// never answer on it.
 pub(super) struct WriterSession(Option<PoolConnection<Postgres>>);
 
 impl WriterSession {
@@ -54,7 +54,7 @@ impl Drop for WriterSession {
     }
 }
 
-/// What another session sees of the persister's.
+/// What another session sees of the persister's session.
 #[derive(Debug, PartialEq, Eq)]
 enum Look {
     /// The server works on a statement of it, or cannot be asked at the moment.
@@ -74,7 +74,8 @@ struct Progress {
     copied_bytes: Option<i64>,
 }
 
-/// Waits for `work`, which runs on the session of this claim, until the server has stopped working on it without an answer.
+/// Waits for `work`, which runs on the session of this claim, until the server has stopped working on it without an
+/// answer.
 ///
 /// # Errors
 /// [`Error::Unavailable`] when the connection is lost; otherwise those of `work`.
@@ -98,7 +99,7 @@ async fn lost(db: &PgPool, claim: &WriterClaim) {
         let seen = look(db, pid).await;
         in_a_row = match &seen {
             Look::Working => 0,
-            // A session that is waiting for something else has made progress in between.
+            // What the session waits for has changed, so it has made progress since the last look.
             Look::Waiting(_) if before != Some((pid, seen.progress())) => 1,
             Look::Waiting(_) | Look::Unreachable => in_a_row + 1,
         };
@@ -122,7 +123,8 @@ async fn look(db: &PgPool, pid: i32) -> Look {
     let options = db.connect_options().as_ref().clone().application_name("hotline");
     let looked = timeout(LOOK_TIME_MAX, async {
         let mut connection = options.connect().await?;
-        // A statement of which only a part has arrived, and a `COPY` between two parts of its data, are active and wait.
+        // A statement of which only a part has arrived, and a `COPY` between two parts of its data, are active and
+        // wait.
         let state =
             "select state like 'idle%' or coalesce(wait_event_type, '') = 'Client', state_change, bytes_processed
              from pg_stat_activity left join pg_stat_progress_copy using (pid) where pid = $1";

@@ -34,8 +34,8 @@ use crate::{CompanyId, Error, LoggedEventId, Result};
 /// replay has many more rows than that.
 const PART_BYTES_MAX: usize = 64 << 20;
 
-/// Used as the journal's id when there is no journal. Its watermark restarts at each start, and prevents a transaction
-/// whose commit reply was lost from being applied twice.
+/// Used as the journal's id when there is no journal. Its watermark begins at 0 at each start, and prevents a
+/// transaction whose commit reply was lost from being applied twice.
 pub(crate) const DIRECT: &str = "direct";
 
 /// The condition under which a process may write.
@@ -84,13 +84,14 @@ impl Writer {
     /// Writes the batch and moves the watermark to `last` in one transaction. Idempotent.
     ///
     /// # Errors
-    /// [`Error::NotOwner`] when another process has taken over; [`Error::LostCommits`] when the database has gone back;
-    /// any other error can be retried.
+    /// [`Error::NotOwner`] when another process has taken over; [`Error::LostCommits`] when the database has lost
+    /// commits; any other error can be retried.
     pub(crate) async fn write(&self, batch: &Batch<'_>, last: Seq) -> Result<()> {
         self.write_after(batch, last, None).await
     }
 
-    /// Like `write`, after [`MessagesAhead`](super::MessagesAhead) has written the messages except those in `refusals_ahead`.
+    /// Like `write`, after [`MessagesAhead`](super::MessagesAhead) has written the messages except those in
+    /// `refusals_ahead`.
     ///
     /// # Errors
     /// As [`Self::write`].
@@ -164,8 +165,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Refuses a watermark below what was committed: the database has lost commits. A process with a journal finds out at
-    /// its next start ([`Error::Older`]); a member cannot write them again, and others may serve its companies.
+    /// Refuses a watermark below what was committed: the database has lost commits. A process with a journal finds out
+    /// at its next start ([`Error::Older`]); a member cannot write them again, and others may serve its companies.
     fn refuse_lost(&self, watermark: Seq) -> Result<()> {
         let committed = self.committed.load(Ordering::Acquire);
         if watermark < committed && matches!(self.token.claim, Claim::Life(_)) {
@@ -175,7 +176,7 @@ impl Writer {
     }
 }
 
-/// Moves the watermark, and returns where it was before; `None` when it is already there.
+/// Moves the watermark to `last`, and returns its previous value; `None` if it is there already.
 ///
 /// # Errors
 /// [`Error::NotOwner`] when another process has taken over; other errors when the database cannot answer.
@@ -412,6 +413,8 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// Stores a refused row, and writes its reduced version. Fails as in an outage if no row of its kind can be
+    /// written.
     async fn reject<K: Kind>(&mut self, row: &K::Row, error: &sqlx::Error) -> Result<()> {
         if !is_of_values(error)
             && let Some(fault) = self.try_write::<K>(&[]).await?

@@ -1,5 +1,5 @@
-//! Derives the events of live rows from entries. Each entry is evaluated as a whole, as for the report figures. What only
-//! the tables know is queried: whether a status advanced, whether a session is new.
+//! Derives the events of live rows from entries. Each entry is evaluated as a whole, as for the report figures. What
+//! only the tables know is queried: whether a status advanced, whether a session is new.
 
 mod embedded_contacts;
 mod revision_events;
@@ -63,7 +63,7 @@ pub(super) struct EventCollector<'a> {
     status_reports: Vec<StatusReport>,
     /// Tickets whose messages were marked as delivered to or read by the contact.
     receipts: HashMap<(CompanyId, TicketId), (BatchIndex, DateTime<Utc>)>,
-    /// Files of messages, and whether there is none.
+    /// Messages whose file was stored or is lost, and whether it is lost.
     files: HashMap<(CompanyId, MessageId), (BatchIndex, bool)>,
     /// Revisions of messages, in the order of the log.
     revisions: Vec<(BatchIndex, &'a RevisionRow)>,
@@ -85,9 +85,9 @@ pub(super) struct PreviousRows {
 /// The outcome of writing the rows.
 #[derive(Clone, Copy)]
 pub(super) struct FlushOutcome<'a> {
-    /// Whether some may have been refused.
+    /// Whether rows were written in parts, so that some may have been refused.
     pub(super) in_parts: bool,
-    /// The refused ones.
+    /// The refused rows.
     pub(super) refusals: &'a HashSet<SourceRow>,
     /// The messages whose status advanced.
     pub(super) changed_messages: &'a [ChangedMessage],
@@ -103,7 +103,7 @@ impl<'a> EventCollector<'a> {
                 // A separate event change covers it; its last message and unread count follow from the messages.
                 Change::Ticket(_) => {}
                 Change::Event(event) => {
-                    // A note's text is in its message.
+                    // The event of a note is that of its message.
                     let ticket = entry.iter().rev().find_map(|change| match change {
                         Change::Ticket(row) if row.id == event.ticket_id => Some(row),
                         _ => None,
@@ -150,11 +150,11 @@ impl<'a> EventCollector<'a> {
                 Change::Referral(row) => drop(self.contacts.insert((row.company_id, row.contact_id), (index, row.at))),
                 Change::OptOut(row) => drop(self.contacts.insert((row.company_id, row.contact_id), (index, row.at))),
                 Change::Schedule(row) => self.schedules.push((index, row)),
-                // The message stays as it is; its job tells the attempts.
+                // The message does not change; its job shows the attempts.
                 Change::Attempt(_) => {}
                 // The recipient's status follows from the message; the campaign has its own event on completion.
                 Change::Recipient(_) => {}
-                // It is a recorded answer; the other changes of the entry have the events.
+                // A recorded answer: the other changes of the entry have the events.
                 Change::Answer(_) => {}
             }
         }
@@ -186,7 +186,7 @@ impl<'a> EventCollector<'a> {
             let ids = self.schedules.iter().map(|(_, row)| (row.company_id, row.id));
             previous.schedules = schedules::find_all(db, ids).await?;
         }
-        // Other changes of them come before, or after what is written here.
+        // With these locks, other changes of the contacts come either before or after what is written here.
         for (company, ids) in by_company(self.contacts.keys().copied()) {
             contacts::lock_rows(&mut *db, company, &ids).await.map_err(as_sqlx)?;
         }

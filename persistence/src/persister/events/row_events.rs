@@ -99,7 +99,7 @@ fn inbound_snapshot(ticket: Option<&TicketRow>, contact: Option<&str>) -> Inboun
     }
 }
 
-/// The kind of log event for a ticket event.
+/// The kind of log event for a ticket event; `None` if it has none.
 fn kind_of(event: &EventRow) -> Option<EventKind> {
     Some(match event.kind {
         EventType::Opened => EventKind::TicketOpened,
@@ -117,12 +117,12 @@ fn kind_of(event: &EventRow) -> Option<EventKind> {
     })
 }
 
-/// The fields in `from` of a ticket event that have changed; entries of earlier releases have no more.
+/// The fields in `from` of a ticket event that have changed: all that entries of earlier releases have.
 fn changed_fields(event: &EventRow) -> Option<Value> {
     let Some(Value::Object(from)) = &event.from else { return None };
     let after = |field: &String| event.to.as_ref().and_then(|to| to.get(field));
-    let changed: Map<_, _> =
-        from.iter().filter(|(field, was)| after(field) != Some(was)).map(|(f, w)| (f.clone(), w.clone())).collect();
+    let changed = from.iter().filter(|(field, was)| after(field) != Some(was));
+    let changed: Map<_, _> = changed.map(|(field, was)| (field.clone(), was.clone())).collect();
     (!changed.is_empty()).then_some(Value::Object(changed))
 }
 

@@ -36,7 +36,7 @@ impl EventCollector<'_> {
         for (index, row) in &self.schedules {
             let key = (row.company_id, row.id);
             let source_row = SourceRow { kind: ScheduleRow::NAME, company: row.company_id, id: row.id.0 };
-            // A finished one is written even if part of it is refused.
+            // A finished scheduled message is written even if part of it is refused.
             if row.status == ScheduleStatus::Pending && refusals.contains(&source_row) {
                 continue;
             }
@@ -56,7 +56,7 @@ impl EventCollector<'_> {
                 (_, ScheduleStatus::Sent) => EventKind::ScheduleSent,
                 (_, ScheduleStatus::Failed) => EventKind::ScheduleFailed,
                 (_, ScheduleStatus::Canceled) => EventKind::ScheduleCanceled,
-                // A finished one never becomes pending again.
+                // A finished scheduled message never becomes pending again.
                 (Some(_), ScheduleStatus::Pending) => continue,
             };
             latest.insert(key, row);

@@ -17,11 +17,11 @@ impl EventCollector<'_> {
         &self,
         db: &mut PgConnection,
         previous_rows: &PreviousRows,
-        careful: bool,
+        in_parts: bool,
         events: &mut Vec<(CompanyId, BatchIndex, NewEvent)>,
     ) -> sqlx::Result<()> {
         let mut sessions = self.sessions.clone();
-        if careful && !sessions.is_empty() {
+        if in_parts && !sessions.is_empty() {
             let ids = sessions.iter().map(|(_, row)| (row.company_id, row.id.clone()));
             let written = webchat_sessions::statuses(&mut *db, ids).await?;
             sessions.retain(|(_, row)| written.contains_key(&(row.company_id, row.id.clone())));

@@ -10,7 +10,8 @@ use crate::tables::events::{By, EventKind, MessageSnapshot, NewEvent, Record};
 use crate::tables::messages::{ChangeCause, ChangedMessage, MessageStatus};
 use crate::{CompanyId, MessageId};
 
-/// The previous values of the fields that a new status changes: the status, and the times it had not reached.
+/// The previous values of the fields that a new status changes: the status, and the times of the steps that it had not
+/// reached.
 fn previous_fields(from: MessageStatus, to: MessageStatus) -> Value {
     let mut previous = json!({"status": from});
     if to == MessageStatus::Failed {

@@ -26,7 +26,7 @@ pub const BATCH_CHANGES_MAX: usize = 10_000;
 /// list requested meanwhile has to wait.
 const SHORT_BATCH_CHANGES_MAX: usize = 2_000;
 
-/// Changes retained in memory, about 200 MiB. With a journal, the rest is read back from disk later; without one,
+/// Maximum changes in memory, about 200 MiB. With a journal, the rest is read back from disk later; without one,
 /// further entries are refused.
 const CHANGES_MAX: usize = 300_000;
 
@@ -80,7 +80,7 @@ struct Buffer {
     newest: Seq,
     /// Entries after `loaded_to` are only on disk.
     is_spilling: bool,
-    /// When the first of them arrived.
+    /// When the first entry that is only on disk arrived.
     spilled_since: Option<Instant>,
     loaded_to: Seq,
     oldest_since: Option<Instant>,
@@ -93,8 +93,8 @@ pub(super) enum NextEntries {
 }
 
 impl FlushQueue {
-    /// A queue for a log whose entries up to `flushed` are in the tables. `can_spill`: whether there is a journal to read
-    /// back from.
+    /// A queue for a log whose entries up to `flushed` are in the tables. `can_spill`: whether there is a journal to
+    /// read back from.
     pub fn new(flushed: Seq, can_spill: bool) -> Self {
         Self::with_capacity(flushed, can_spill, CHANGES_MAX)
     }
@@ -124,7 +124,7 @@ impl FlushQueue {
         let _ = self.listener.set(listener);
     }
 
-    /// Entries of a company with listeners are written as soon as possible.
+    /// Sets the listeners of events. Entries of companies with listeners are written as soon as possible.
     pub(crate) fn set_news(&self, news: Arc<EventNews>) {
         let _ = self.news.set(news);
     }
@@ -185,7 +185,7 @@ impl FlushQueue {
         }
     }
 
-    /// Whether a log without a journal accepts more decisions.
+    /// Checks that a log without a journal accepts another decision.
     pub(crate) fn has_room(&self) -> Result<()> {
         if self.is_closed.load(Ordering::Acquire) {
             return Err(Error::Unavailable("the log is closing".to_owned()));
@@ -383,7 +383,8 @@ impl Buffer {
         self.entries.front().map(|(since, _)| *since).into_iter().chain(spilled_since).min()
     }
 
-    /// Enqueues an entry that arrived at `now`, unless it is also on disk and memory is full.
+    /// Enqueues an entry that arrived at `now`, unless memory is full. `capacity`: the maximum of changes in memory;
+    /// `None` for entries that are not on disk, which are always enqueued.
     fn push(&mut self, entry: Entry, now: Instant, capacity: Option<usize>) {
         self.newest = entry.seq;
         if entry.seq <= self.loaded_to {

@@ -1,3 +1,5 @@
+//! Which entries a transaction takes, and when the persister is woken.
+
 use chrono::Utc;
 use futures_util::FutureExt;
 
