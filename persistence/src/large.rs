@@ -1,9 +1,9 @@
 //! Large results of the database: few are in memory at a time, as rows and as responses.
 //!
-//! A page of long texts is several MiB as rows, as much again once they are read, and again as a response. The rest of
-//! a result waits in its connection for a permit. A request holds the permit until its response is built
-//! ([`until_built`]). Requests that wait for it have a permit for a connection each, so the one that holds it needs
-//! none: it would wait for them.
+//! A page of long texts is several MiB as rows, as much again once they are read, and again as a response. So a large
+//! result waits for a permit before its remaining rows are read. A request holds this permit until its response is
+//! built ([`until_built`]). Each waiting request also holds a permit for a connection, so the request with the permit
+//! of large results uses connections without one: otherwise it would wait for those that wait for it.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
@@ -39,13 +39,13 @@ tokio::task_local! {
 
 #[derive(Default)]
 struct RequestPermit {
-    /// Whether one of its results waits for it or has it: others that are read at the same time would wait for their own
-    /// request.
+    /// Whether a result of the request waits for the permit or has it. Its other results need none: they would wait for
+    /// their own request.
     is_requested: Cell<bool>,
     permit: Cell<Option<KeyedPermit<CompanyId>>>,
 }
 
-/// Runs a request until its response is built. It holds the permit of a large result until then.
+/// Runs a request until its response is built. If it has a large result, it holds the permit until then.
 pub async fn until_built<F: Future>(request: F) -> F::Output {
     REQUEST_PERMIT.scope(RequestPermit::default(), request).await
 }
@@ -61,7 +61,7 @@ pub(crate) fn has_permit() -> bool {
     REQUEST_PERMIT.try_with(has_permit).unwrap_or_default()
 }
 
-/// Whether a result must wait for a permit: without a request, each result needs its own.
+/// Whether a result must wait for a permit: outside a request, each result needs its own.
 fn must_wait() -> bool {
     REQUEST_PERMIT.try_with(|request| !request.is_requested.replace(true)).unwrap_or(true)
 }
@@ -89,7 +89,7 @@ pub(crate) async fn collect<T>(
     Ok(all)
 }
 
-/// A row is a result itself.
+/// For results that are rows.
 pub(crate) fn as_row(row: &PgRow) -> Option<&PgRow> {
     Some(row)
 }
@@ -112,7 +112,7 @@ fn bytes_of(row: &PgRow) -> usize {
 }
 
 #[cfg(test)]
-#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+#[allow(clippy::expect_used)] // A failed expectation fails the test.
 mod tests {
     use futures_util::FutureExt;
 
@@ -120,7 +120,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_request_holds_one_permit_until_its_response_is_built() {
-        // No other test of this process has these.
+        // No other test uses these companies.
         let (one, other) = (CompanyId::new(-1), CompanyId::new(-2));
         let acquire = |company| PERMITS.acquire(company);
         until_built(async {

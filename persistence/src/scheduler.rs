@@ -178,7 +178,7 @@ impl Drop for Permit {
     }
 }
 
-/// Counts a waiting piece of work while it lives.
+/// Counts a waiting piece of work until it is dropped.
 struct WaitGuard<'a> {
     company: &'a CompanyShare,
     weight: Weight,
@@ -191,7 +191,7 @@ impl<'a> WaitGuard<'a> {
         let heavy_before = guard.heavy().fetch_add(usize::from(weight == Weight::Heavy), Ordering::Relaxed);
         let is_full = before >= shares.company_waiting
             || (weight == Weight::Heavy && heavy_before >= shares.company_heavy_waiting);
-        // Dropping `guard` uncounts it.
+        // If it is refused, dropping `guard` subtracts it again.
         if is_full { Err(Denied::TooMany) } else { Ok(guard) }
     }
 
@@ -208,7 +208,7 @@ impl Drop for WaitGuard<'_> {
 }
 
 #[cfg(test)]
-#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+#[allow(clippy::expect_used)] // A failed expectation fails the test.
 mod tests {
     use futures_util::FutureExt;
 

@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 pub struct BudgetLimits {
     /// In total.
     pub all: usize,
-    /// On top of that, for keys with small usage: they do not wait for the others.
+    /// Additional bytes for keys with small usage, so that these do not wait for other keys.
     pub reserved: usize,
     /// The maximum of a small usage.
     pub small: usize,
@@ -28,9 +28,11 @@ impl BudgetLimits {
     }
 }
 
-/// Bytes by key. A reservation may count for several keys, such as an address and a company. Clones share the same state.
+/// Bytes by key. A reservation may count for several keys, such as an address and a company. Clones share the same
+/// state.
 ///
-/// More bytes than a share fit when nothing else of it is in use: what cannot be made smaller is served alone.
+/// A reservation larger than a share fits when nothing else of the share is in use: what cannot be made smaller is
+/// served alone.
 pub struct KeyedBudget<K>(Arc<Inner<K>>);
 
 struct Inner<K> {
@@ -42,7 +44,7 @@ struct Inner<K> {
 
 struct Usage<K> {
     all: usize,
-    /// Of keys that use any.
+    /// The bytes of each key that uses any.
     by_key: HashMap<K, usize>,
 }
 
@@ -66,18 +68,18 @@ impl<K: Eq + Hash + Clone> KeyedBudget<K> {
         Self(Arc::new(Inner { limits, share: Box::new(share), usage, released: Notify::new() }))
     }
 
-    /// A reservation of no bytes, to grow.
+    /// A reservation of no bytes, which can grow.
     pub fn start(&self, keys: Vec<K>) -> ReservedBytes<K> {
         ReservedBytes { owner: self.clone(), keys, bytes: 0 }
     }
 
-    /// Reserves bytes, if they are available now.
+    /// Reserves bytes; `None` if they are not available now.
     pub fn try_reserve(&self, keys: Vec<K>, bytes: usize) -> Option<ReservedBytes<K>> {
         let mut reservation = self.start(keys);
         reservation.try_grow(bytes).then_some(reservation)
     }
 
-    /// Waits for bytes, for so long at most.
+    /// Reserves bytes, and waits at most `wait` for them; `None` if they are not available by then.
     pub async fn reserve(&self, keys: Vec<K>, bytes: usize, wait: Duration) -> Option<ReservedBytes<K>> {
         let deadline = Instant::now() + wait;
         let mut reservation = self.start(keys);
@@ -91,7 +93,7 @@ impl<K: Eq + Hash + Clone> KeyedBudget<K> {
         }
     }
 
-    /// Notified when bytes are released. It must be created before bytes are requested.
+    /// Completes at the next release of bytes. Create it before you request bytes.
     pub fn released(&self) -> Notified<'_> {
         self.0.released.notified()
     }
@@ -132,7 +134,7 @@ impl<K: Eq + Hash> ReservedBytes<K> {
         self.bytes
     }
 
-    /// Reserves this many more, if they are available now.
+    /// Reserves this many more bytes. Returns false, and reserves nothing, if they are not available now.
     pub fn try_grow(&mut self, bytes: usize) -> bool
     where
         K: Clone,
@@ -152,7 +154,7 @@ impl<K: Eq + Hash> ReservedBytes<K> {
         true
     }
 
-    /// Releases all but this many.
+    /// Releases all but this many bytes.
     pub fn shrink(&mut self, bytes: usize) {
         let spare = self.bytes.saturating_sub(bytes);
         if spare == 0 {
@@ -181,7 +183,7 @@ impl<K: Eq + Hash> Drop for ReservedBytes<K> {
 }
 
 #[cfg(test)]
-#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+#[allow(clippy::expect_used)] // A failed expectation fails the test.
 mod tests {
     use proptest::prelude::*;
 

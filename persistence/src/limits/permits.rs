@@ -23,24 +23,24 @@ pub struct PermitLimits {
 }
 
 impl PermitLimits {
-    /// So many permits in total, and so many of one key.
+    /// At most `all` permits in total, and `of_key` of each key.
     pub fn new(all: usize, of_key: usize) -> Self {
         let [all, of_key] = [all, of_key].map(|permits| permits.min(Semaphore::MAX_PERMITS));
         Self { all, of_key, reserved: 0, waiting: 0, wait: Duration::ZERO }
     }
 
-    /// So many permits of one key, without a total.
+    /// At most this many permits of each key, without a total.
     pub fn of_key(of_key: usize) -> Self {
         Self::new(usize::MAX, of_key)
     }
 
-    /// The last permits of the total are for keys that have none. This concerns [`KeyedPermits::try_acquire`] only: those
-    /// who wait take turns by key.
+    /// Reserves the last permits of the total for keys that have none. This affects only [`KeyedPermits::try_acquire`]:
+    /// those who wait take turns by key.
     pub fn reserve(self, reserved: usize) -> Self {
         Self { reserved, ..self }
     }
 
-    /// So many may wait for a permit of one key, for so long.
+    /// At most `waiting` callers may wait for a permit of one key, each for at most `wait`.
     pub fn wait(self, waiting: usize, wait: Duration) -> Self {
         Self { waiting, wait, ..self }
     }
@@ -62,7 +62,7 @@ struct Inner<K> {
 #[derive(Debug)]
 struct KeyShare {
     permits: Arc<Semaphore>,
-    /// Those who have a permit, and those who wait for one.
+    /// Number of those who have a permit or wait for one.
     users: usize,
     waiting: usize,
 }
@@ -70,7 +70,8 @@ struct KeyShare {
 /// A permit; released when dropped.
 #[derive(Debug)]
 pub struct KeyedPermit<K: Eq + Hash> {
-    /// Of the total, then of the key: released in the reverse order of acquisition. `None` while it waits.
+    /// The permit of the total, then that of the key: released in the reverse order of acquisition. `None` while it
+    /// waits.
     permits: Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>,
     owner: KeyedPermits<K>,
     key: K,
@@ -83,13 +84,13 @@ impl<K: Eq + Hash> Clone for KeyedPermits<K> {
 }
 
 impl<K: Eq + Hash + Clone> KeyedPermits<K> {
-    /// Creates them; all are free.
+    /// Creates the permits, all of them free.
     pub fn new(limits: PermitLimits) -> Self {
         let all = Arc::new(Semaphore::new(limits.all));
         Self(Arc::new(Inner { limits, all, keys: Mutex::default(), released: Notify::new() }))
     }
 
-    /// A permit of a key, if one is free now.
+    /// A permit of a key; `None` if none is free now.
     pub fn try_acquire(&self, key: K) -> Option<KeyedPermit<K>> {
         let Inner { limits, all, keys, .. } = &*self.0;
         // Locked throughout: two keys that have none could otherwise find the same last permit.
@@ -133,7 +134,7 @@ impl<K: Eq + Hash + Clone> KeyedPermits<K> {
         Ok((share.permits.clone(), KeyedPermit { permits: None, owner: self.clone(), key }))
     }
 
-    /// Notified when a permit is released. It must be created before [`KeyedPermits::try_acquire`] is called.
+    /// Completes at the next release of a permit. Create it before you call [`KeyedPermits::try_acquire`].
     pub fn released(&self) -> Notified<'_> {
         self.0.released.notified()
     }
@@ -194,7 +195,7 @@ impl<K: Eq + Hash> Drop for KeyedPermit<K> {
 }
 
 #[cfg(test)]
-#[allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
+#[allow(clippy::expect_used)] // A failed expectation fails the test.
 mod tests {
     use futures_util::FutureExt;
     use proptest::prelude::*;
