@@ -1,8 +1,8 @@
-//! What the database must be like, checked by every start and every command before anything is written. All that is wrong is
-//! reported at once, each with what corrects it.
+//! What the database must be like, checked by every start and every command before anything is written. All problems
+//! are reported at once, each with its remedy.
 //!
-//! The check also finds how later sessions must connect: with TLS or without, and with which `search_path`. They are given
-//! the answer as options, so what an administrator changes for the role meanwhile does not split the tables over two schemas.
+//! The check also finds how later sessions must connect: with TLS or without, and with which `search_path`. They get
+//! both as options, so that a later change of the role's settings does not split the tables over two schemas.
 
 use std::time::Duration;
 
@@ -15,16 +15,16 @@ use crate::session::{MARK, with_defaults};
 use crate::unsuitable::{Problem, Unsuitable};
 use crate::{Error, Result};
 
-/// The oldest PostgreSQL that Hotline works with, and its number for programs.
+/// The oldest major version of PostgreSQL that Hotline works with, and its `server_version_num`.
 const VERSION_MIN: i32 = 15;
 const VERSION_NUMBER_MIN: i32 = VERSION_MIN * 10_000;
 
-/// How long a start waits for its first connection: no request waits for it, and a server that is busy may need longer than a
-/// request may take.
+/// How long a start waits for its first connection: no request waits for it, and a server that is busy may need longer
+/// than a request may take.
 const REACH_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// How long it waits for a server that replies and is starting, or has too many connections: as long as the server takes to
-/// end those of a machine that died.
+/// How long a start waits for a server that is starting or has too many connections: until the server has ended the
+/// connections of a machine that died.
 const ADMIT_TIME_MAX: Duration = Duration::from_secs(45);
 
 /// Pause between attempts to reach a server that is starting.
@@ -38,9 +38,9 @@ pub enum Purpose {
         /// The most connections that are open at a time.
         connections: u32,
     },
-    /// For a start that waits for it: it must accept changes; everything else is checked when it is opened.
+    /// For a start that waits for the database: it must accept changes; the store checks everything else when it opens.
     Start,
-    /// For a command: it uses few connections, and may only read.
+    /// For a command, which uses few connections and perhaps only reads.
     Command,
 }
 
@@ -90,8 +90,8 @@ struct Version {
     text: String,
 }
 
-/// Reads the version, and refuses a connection pooler: it shares sessions, and drops the settings that they
-/// depend on. All poolers understand the simple protocol.
+/// Reads the version, and refuses a connection pooler: a pooler shares sessions, and drops their settings. The
+/// statement uses the simple protocol, which all poolers understand.
 async fn version(connection: &mut PgConnection, options: &PgConnectOptions) -> Result<Version> {
     let read = "select current_setting('server_version_num'), current_setting('server_version'),
         coalesce(current_setting('hotline.session', true), '')";
@@ -151,7 +151,7 @@ impl DatabaseFacts {
         with_timeout(facts.fetch_one(connection)).await
     }
 
-    /// Whether anything can be created at all.
+    /// Whether the database accepts changes.
     fn is_writable(&self) -> bool {
         !self.is_standby && !self.is_read_only
     }
@@ -191,7 +191,7 @@ impl DatabaseFacts {
         problems
     }
 
-    /// Why it accepts no changes. It may pass: a failover promotes a standby.
+    /// Why the database accepts no changes; `None` if it does. The problem may pass: a failover promotes a standby.
     fn refusal_of_changes(&self) -> Option<Problem> {
         let (what, remedy) = if self.is_standby {
             ("the server is a standby", "name the primary server in --database-url".to_owned())
@@ -293,7 +293,7 @@ pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Connects, with or without TLS as `sslmode` allows, and returns how.
+/// Connects, with or without TLS as `sslmode` allows. Returns the connection, and the options with which it succeeded.
 async fn reach(options: &PgConnectOptions) -> Result<(PgConnection, PgConnectOptions)> {
     let started_at = Instant::now();
     let mut is_logged = false;
@@ -321,8 +321,8 @@ async fn reach(options: &PgConnectOptions) -> Result<(PgConnection, PgConnectOpt
     }
 }
 
-/// Connects once. If the mode allows both TLS and plain text and the server refuses the first, the second is tried here: the
-/// library does not.
+/// Connects once. If the mode allows both TLS and plain text and the server refuses the first, the second is tried
+/// here: the library does not.
 async fn connect(options: &PgConnectOptions) -> sqlx::Result<(PgConnection, PgConnectOptions)> {
     let error = match with_defaults(options.clone()).connect().await {
         Ok(connection) => return Ok((connection, options.clone())),
@@ -338,12 +338,12 @@ async fn connect(options: &PgConnectOptions) -> sqlx::Result<(PgConnection, PgCo
     let options = options.clone().ssl_mode(other);
     match with_defaults(options.clone()).connect().await {
         Ok(connection) => Ok((connection, options)),
-        // The first attempt is the requested one.
+        // The error of the first attempt is reported: that is the requested one.
         Err(_) => Err(error),
     }
 }
 
-/// Whether others could read what is sent, although the mode does not ask for that.
+/// Whether others could read what is sent: the host is another machine, and the mode does not decide about TLS.
 fn is_open_to_others(options: &PgConnectOptions) -> bool {
     let host = options.get_host();
     let is_local = options.get_socket().is_some()

@@ -26,9 +26,9 @@ const BASELINE: i64 = 1;
 /// The schema that the baseline was written for.
 const PUBLIC: &str = "public";
 
-/// The migration as this database needs it. The baseline names the schema `public` where a function must find the extension
-/// `unaccent` under any `search_path`; where the tables or the extension are in another schema, it names that one. Its checksum
-/// stays that of the file, which never changes.
+/// The migration as this database needs it. The baseline names the schema `public` where a function must find the
+/// extension `unaccent` under any `search_path`. If the tables or the extension are in another schema, that name is put
+/// in its place; the checksum stays that of the file, which never changes.
 pub(crate) async fn place<'a>(connection: &mut PgConnection, migration: &'a Migration) -> Result<Cow<'a, Migration>> {
     if migration.version != BASELINE {
         return Ok(Cow::Borrowed(migration));
@@ -39,7 +39,7 @@ pub(crate) async fn place<'a>(connection: &mut PgConnection, migration: &'a Migr
     let (own, unaccent): (Option<String>, Option<String>) =
         with_timeout(sqlx::query_as(schemas).fetch_one(connection)).await?;
     let own = own.unwrap_or_else(|| PUBLIC.to_owned());
-    // The baseline creates it in the first schema if it is nowhere.
+    // If the extension is not installed, the baseline creates it in the first schema.
     let unaccent = unaccent.unwrap_or_else(|| own.clone());
     if own == PUBLIC && unaccent == PUBLIC {
         return Ok(Cow::Borrowed(migration));
@@ -80,7 +80,7 @@ pub fn all() -> Vec<Migration> {
     embedded().iter().cloned().collect()
 }
 
-/// Those that this process applies: those of the release, and in tests those of a folder.
+/// The migrations that this process applies: those of the release, and in tests also those of a folder.
 ///
 /// # Errors
 /// When the folder cannot be read.
@@ -103,7 +103,7 @@ fn extra_folder() -> Option<PathBuf> {
     None
 }
 
-/// The number of the last one.
+/// The number of the last of these migrations; 0 if there are none.
 pub(crate) fn newest(migrations: &[Migration]) -> i64 {
     migrations.iter().map(|migration| migration.version).max().unwrap_or_default()
 }
@@ -122,15 +122,16 @@ pub(crate) struct SchemaState {
 }
 
 impl SchemaState {
-    /// Reads it, and changes nothing.
+    /// Reads the state, and changes nothing.
     ///
     /// # Errors
-    /// [`Error::Newer`] when a newer release made changes this one cannot serve, [`Error::Migrate`] when a migration was
-    /// another one or is incomplete; other errors when the database cannot answer.
+    /// [`Error::Newer`] when a newer release made changes this one cannot serve, [`Error::Migrate`] when an applied
+    /// migration is incomplete or differs from this release's; other errors when the database cannot answer.
     pub(crate) async fn read(connection: &mut PgConnection, migrations: &[Migration]) -> Result<Self> {
         let exists: (bool, bool) = with_timeout(
             sqlx::query_as(
-                // Further schemas of the path have extensions, and perhaps the tables of another Hotline.
+                // Only the first schema of the path: further ones have extensions, and perhaps the tables of another
+                // Hotline.
                 "select to_regclass(own || '._sqlx_migrations') is not null, to_regclass(own || '.schema_needs') is not null
                  from quote_ident(current_schema()) own",
             )
@@ -159,7 +160,8 @@ impl SchemaState {
     }
 }
 
-/// The release that migrated the database last; refuses one that this release cannot serve.
+/// The release that migrated the database last; `None` if it is not recorded. Refuses a database that this release
+/// cannot serve.
 async fn find_release(connection: &mut PgConnection, known: i64) -> Result<Option<String>> {
     let needs = sqlx::query_as("select least, release from schema_needs").fetch_optional(connection);
     let needs: Option<(i64, String)> = with_timeout(needs).await?;

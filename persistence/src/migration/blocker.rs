@@ -9,7 +9,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, FromRow, PgConnection};
 use tokio::time::{sleep, timeout};
 
-/// How often it looks: several times while a migration waits for a lock.
+/// How often the watcher looks: several times while a migration waits for a lock.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Maximum time for a look.
@@ -22,7 +22,7 @@ pub struct Blocker {
     pub pid: i32,
     /// The name that its program gave.
     pub application: String,
-    /// The start of its transaction, if this user may see it.
+    /// The start of its transaction, or else of the session; `None` if this user may not see it.
     pub since: Option<DateTime<Utc>>,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for Blocker {
     }
 }
 
-/// Of the sessions that block another one, that with the oldest transaction.
+/// Finds the session with the oldest transaction among those that block another session.
 const FIND: &str = "select blocking.pid, coalesce(activity.application_name, '') as application,
         coalesce(activity.xact_start, activity.backend_start) as since
     from unnest(pg_blocking_pids($1)) as blocking (pid) left join pg_stat_activity activity on activity.pid = blocking.pid
@@ -62,7 +62,7 @@ impl Watcher {
         Self { options, connection: None, pid, seen: None }
     }
 
-    /// Does `work`, and reports each further session that blocks it.
+    /// Does `work`, and reports each new session that blocks it.
     pub(super) async fn watch<T>(&mut self, work: impl Future<Output = T>, mut report: impl FnMut(&Blocker)) -> T {
         tokio::pin!(work);
         loop {
@@ -82,7 +82,7 @@ impl Watcher {
                 self.seen = Some(blocker);
             }
             Ok(Ok(None)) => {}
-            // Without it the migration itself continues.
+            // The look failed; the migration itself continues.
             _ => self.connection = None,
         }
     }

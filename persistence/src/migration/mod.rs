@@ -1,7 +1,7 @@
 //! Applies migrations beside a release that serves.
 //!
-//! A migration waits for a lock only for a moment: everyone who wants to read the table waits behind it. Then it gives up
-//! its place, lets the others through and tries again, and names the session that holds the lock
+//! A migration waits for a lock only for a moment: everyone who wants to read the table waits behind it. Then it gives
+//! up its place, lets the others through and tries again, and names the session that holds the lock
 //! ([decision 54](../../../docs/decisions/0054-a-migration-waits-for-a-lock-in-moments.md)).
 
 mod blocker;
@@ -24,8 +24,8 @@ use crate::error::{STATEMENT_TIME_MAX, with_timeout};
 use crate::schema::{self, APPLIED, RELEASE, SchemaState};
 use crate::{Error, Result};
 
-/// How long a migration waits for a lock in one attempt: longer than `deadlock_timeout` (1 s), after which an autovacuum
-/// gives way, and shorter than a request waits for its statement.
+/// How long a migration waits for a lock in one attempt: longer than `deadlock_timeout` (1 s), after which an
+/// autovacuum gives way, and shorter than a request waits for its statement.
 pub const LOCK_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Pause between two attempts: what has waited behind the first one is executed meanwhile.
@@ -236,13 +236,13 @@ pub async fn run(
     let pid = with_timeout(sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut connection)).await?;
     let mut migration = MigrationRun { connection, watcher: Watcher::new(options, pid), wait, progress };
     let applied = migration.apply_all(migrations).await;
-    // It holds the lock on migrations until its session ends.
+    // The session holds the lock on migrations until it ends.
     let _ = migration.connection.close().await;
     applied
 }
 
-/// The settings of a session that migrates, whatever those of the role are. If this process is killed, PostgreSQL ends the
-/// statement, and with it the locks, instead of completing it.
+/// The settings of a session that migrates, whatever those of the role are. If this process is killed, PostgreSQL ends
+/// the statement, and with it the locks, instead of completing it.
 const SESSION: &str = "select set_config(name, $1, false) from pg_settings
     where name = 'client_connection_check_interval' and version() ~ 'linux'";
 
@@ -276,7 +276,7 @@ async fn record_release(connection: &mut PgConnection, migrations: &[Migration])
 enum MigrationStep<'a> {
     /// Takes the lock of all migrations, so that no other process applies them meanwhile.
     Begin,
-    /// Applies one.
+    /// Applies this migration.
     Apply(&'a Migration),
 }
 
@@ -295,8 +295,9 @@ impl MigrationStep<'_> {
         }
     }
 
-    /// Whether other sessions held its locks: `lock_timeout` has ended an attempt, or PostgreSQL has ended a deadlock with
-    /// a session that holds one table and waits for another. Without a transaction, the latter leaves something behind.
+    /// Whether other sessions held its locks: `lock_timeout` has ended an attempt, or PostgreSQL has ended a deadlock
+    /// with a session that holds one table and waits for another. A deadlock without a transaction does not count: it
+    /// leaves something behind.
     fn is_blocked(self, error: &MigrateError) -> bool {
         let (MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) = error else { return false };
         let is_transaction = !matches!(self, Self::Apply(migration) if migration.no_tx);
@@ -318,7 +319,7 @@ struct MigrationRun<'a> {
 
 impl MigrationRun<'_> {
     async fn apply_all(&mut self, migrations: &[Migration]) -> Result<Vec<AppliedMigration>> {
-        // Its key is that of earlier releases.
+        // The lock has the same key as in earlier releases.
         self.until_unlocked(MigrationStep::Begin).await?;
         self.connection.ensure_migrations_table(APPLIED).await?;
         // Another process may have applied them meanwhile.
@@ -354,8 +355,8 @@ impl MigrationRun<'_> {
         Ok(AppliedMigration { number: migration.version, name: migration.description.to_string(), duration_ms })
     }
 
-    /// An index that is created concurrently waits for all older transactions, and nobody waits behind it. If the last
-    /// attempt failed, its invalid index is still there.
+    /// Lets a migration without a transaction wait longer: the creation of an index concurrently waits for all older
+    /// transactions, and nothing waits behind it. Drops the invalid index of a failed attempt.
     async fn begin_without_transaction(&mut self, migration: &Migration) -> Result<()> {
         // 0 would wait without limit.
         set(&mut self.connection, "lock_timeout", self.wait.max(Duration::from_millis(1))).await?;
@@ -371,7 +372,7 @@ impl MigrationRun<'_> {
         Ok(())
     }
 
-    /// Repeats a step until no other session holds its locks; returns the time of the last attempt.
+    /// Repeats a step until no other session holds its locks; returns the duration of the last attempt.
     async fn until_unlocked(&mut self, step: MigrationStep<'_>) -> Result<Duration> {
         let (task, began) = (step.name(), Instant::now());
         self.watcher.seen = None;

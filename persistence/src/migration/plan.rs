@@ -32,13 +32,14 @@ impl PlannedMigration {
     }
 }
 
-/// What a migration's file says that it locks.
+/// What a migration's file says that it locks; `None` if it does not say.
 pub fn locks(sql: &str) -> Option<&str> {
     let comments = sql.lines().take_while(|line| line.starts_with("--"));
     comments.filter_map(|line| line.strip_prefix(LOCKS)).map(str::trim).find(|locks| !locks.is_empty())
 }
 
-/// The name of the index that a statement creates concurrently. If the statement fails, an invalid index stays.
+/// The name of the index that a statement creates concurrently; `None` if it creates none. If the statement fails, an
+/// invalid index stays.
 pub(super) fn concurrent_index(sql: &str) -> Option<String> {
     let statement: Vec<&str> = sql.lines().filter(|line| !line.starts_with("--")).collect();
     let statement = statement.join(" ").to_lowercase();
