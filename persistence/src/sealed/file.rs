@@ -61,7 +61,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<Key>>, KeyError> {
     Ok(Some(keys))
 }
 
-/// Whether root runs a command for the user of the folder, whose file this is.
+/// Whether `user` is root, and the file belongs to the owner of its folder, for whom root runs a command.
 fn is_managed_by(user: u32, path: &Path, file: &Metadata) -> bool {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     user == 0 && std::fs::metadata(folder).is_ok_and(|folder| folder.uid() == file.uid())
@@ -97,7 +97,7 @@ pub(super) fn write<'a>(path: &Path, keys: impl IntoIterator<Item = &'a Key>) ->
     sync_folder(&path)
 }
 
-/// Writes these keys to a new file in the same folder.
+/// Writes these keys to a new file in the same folder, and returns its path.
 fn write_new<'a>(
     path: &Path,
     keys: impl IntoIterator<Item = &'a Key>,

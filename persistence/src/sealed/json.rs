@@ -157,7 +157,7 @@ pub(crate) fn as_if_open(value: &Value) -> Value {
     }
 }
 
-/// The text of an object whose only key is this one.
+/// The text in an object whose only key is this one; `None` for any other object.
 fn only_text<'a>(object: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
     object.get(key).filter(|_| object.len() == 1)?.as_str()
 }

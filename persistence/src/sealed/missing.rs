@@ -12,7 +12,7 @@ use super::{Key, KeyError, Keyring, Location, encrypt};
 pub(super) struct MissingKeys {
     /// The ids of all missing keys.
     ids: Vec<String>,
-    /// The one that seals, if it is missing.
+    /// The key that seals, if it is missing.
     sealing: Option<MissingSealingKey>,
 }
 
@@ -62,14 +62,14 @@ impl Keyring {
         if is_replaced || keys.iter().any(|key| key.id == *id) { Ok(()) } else { Err(self.lacks(id)) }
     }
 
-    /// The key in memory that stands in for the one that seals.
+    /// The key in memory that replaces the missing key that seals; `None` if that was not missing at the start.
     pub(super) fn stand_in(&self) -> Option<Arc<Key>> {
         self.inner.missing.read().sealing.as_ref().map(|missing| missing.stand_in.clone())
     }
 }
 
 impl KeyError {
-    /// The id of the key that is missing.
+    /// The id of the missing key; `None` for errors of another kind.
     pub fn missing_key(&self) -> Option<&str> {
         match self {
             Self::NoFile { id, .. } | Self::OtherKey { id, .. } => Some(id),

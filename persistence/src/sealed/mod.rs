@@ -99,7 +99,7 @@ pub struct Keyring {
 #[derive(Default)]
 struct KeyringState {
     path: PathBuf,
-    /// The first one seals.
+    /// The first key seals.
     keys: RwLock<Arc<[Key]>>,
     missing: RwLock<MissingKeys>,
 }
@@ -160,8 +160,8 @@ impl Keyring {
         Ok(true)
     }
 
-    /// As [`Keyring::load`], for a service that runs with the key that seals. A file without it belongs to another installation
-    /// or is incomplete: what another key sealed could not be opened after the next start.
+    /// As [`Keyring::load`], for a service that runs with the key that seals. A file without it belongs to another
+    /// installation or is incomplete: what another key sealed could not be opened after the next start.
     ///
     /// # Errors
     /// As [`Keyring::load`], and [`KeyError::OtherKey`] for such a file. The previous keys stay.
@@ -230,7 +230,7 @@ impl Keyring {
     /// Opens a value that was sealed for this location.
     ///
     /// # Errors
-    /// When its key is missing, or it is not such a value.
+    /// When its key is missing, or the text was not sealed for this location.
     pub fn open(&self, location: &Location<'_>, sealed: &str) -> Result<Vec<u8>, KeyError> {
         self.open_field(location, "", sealed)
     }
@@ -297,7 +297,7 @@ pub(crate) fn is_sealed_with(sealed: &str, id: &str) -> bool {
     parts(sealed).is_some_and(|(key, _)| key == id)
 }
 
-/// The key's id and the rest of a sealed value.
+/// The key's id, and the nonce and ciphertext, of a sealed value; `None` if the text is not one.
 fn parts(sealed: &str) -> Option<(&str, &str)> {
     sealed.strip_prefix(SCHEME)?.strip_prefix('.')?.split_once('.')
 }
