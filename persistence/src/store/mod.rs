@@ -73,7 +73,7 @@ pub struct Store {
     persister: Mutex<Option<JoinHandle<()>>>,
     refiller: JoinHandle<()>,
     membership: Option<Arc<Membership>>,
-    /// What the transactions of a cluster member begin with.
+    /// What the transactions of a cluster member begin with; `None` for a process alone.
     fence: Option<Fence>,
 }
 
@@ -117,8 +117,8 @@ impl Store {
         self.membership.as_ref()
     }
 
-    /// Returns whether this process may start an effect outside, such as a call of a provider: it is alone, or its lease
-    /// holds. Otherwise another process may have taken over, and would start the same.
+    /// Returns whether this process may start an effect outside, such as a call of a provider: it is alone, or its
+    /// lease holds. Otherwise another process may have taken over, and would start the same effect.
     pub fn may_act(&self) -> bool {
         self.membership.as_ref().is_none_or(|membership| membership.lease.holds())
     }
@@ -187,7 +187,7 @@ impl Store {
             let result = tokio::task::spawn_blocking(move || journal.sync_confirmed()).await;
             result.map_err(|error| Error::Unavailable(error.to_string()))?;
         }
-        // What is not returned is a gap in the ids, which imply nothing.
+        // Ids that are not returned leave a gap, which has no meaning.
         if is_flushed && let Err(error) = self.leave().await {
             tracing::debug!(%error, "the database did not record the end of this process");
         }
@@ -209,7 +209,7 @@ impl Store {
         while tokio::time::timeout(STALL_TIME_MAX, &mut persister).await.is_err() {
             let before = std::mem::replace(&mut flushed, self.log.flushed());
             if before == flushed || Instant::now() >= deadline {
-                // It would take the lock of the next process.
+                // It could take the lock that the next process needs.
                 persister.abort();
                 return false;
             }

@@ -33,9 +33,9 @@ const REFILL_EVERY: Duration = Duration::from_secs(20);
 impl Store {
     /// Migrates and recovers, then starts the journal and the persister.
     ///
-    /// `on_failure` is called when changes can no longer be made durable: the journal's disk failed, another process took
-    /// over as the database's writer, or the database of a cluster has lost commits. Memory is then ahead of the disk, so
-    /// the process must stop.
+    /// `on_failure` is called when changes can no longer be made durable: the journal's disk failed, another process
+    /// took over as the database's writer, or the database of a cluster has lost commits. Memory is then ahead of the
+    /// disk, so the process must stop.
     ///
     /// # Errors
     /// When the database or the journal cannot be opened, or they do not belong together.
@@ -106,7 +106,7 @@ impl Store {
 /// What every role needs before it claims the tables.
 struct Preparation {
     housekeeping: PgPool,
-    /// Of the journal's folder; `None` in a cluster.
+    /// The lock of the journal's folder; `None` in a cluster.
     lock: Option<DirLock>,
     claim: Arc<WriterClaim>,
     events: Option<Arc<EventNews>>,
@@ -147,7 +147,8 @@ impl Preparation {
         }
     }
 
-    /// From now on only reads, unless a statement begins with the fence of this life.
+    /// For a cluster member: from now on connections only read, unless a transaction begins with the fence of this
+    /// life.
     async fn reconnect_fenced(&mut self, options: &StoreOptions, life: Option<LifeId>) {
         if life.is_some() {
             self.housekeeping.close().await;
@@ -193,8 +194,8 @@ async fn settle_secrets(db: &PgPool, keys: &Keyring, missing: &[String]) -> Resu
     Ok(())
 }
 
-/// Creates the current partitions before anything is written: PostgreSQL refuses a row whose partition is attached while
-/// its statement runs.
+/// Creates the current partitions before anything is written: PostgreSQL refuses a row whose partition is attached
+/// while its statement runs.
 async fn create_partitions(db: &PgPool, with_events: bool) -> Result<()> {
     let now = clock::now();
     if with_events {
@@ -213,7 +214,7 @@ async fn open_alone(
 ) -> Result<RoleParts> {
     let writes = pool::connect_writer(options.database.clone(), claim.clone());
     let epoch = recovery::take_ownership(&writes).await?;
-    // Regardless of the current setting: entries left in the journal were acknowledged.
+    // With either durability: entries left in the journal were acknowledged.
     let messages = pool::connect_replay(options.database.clone());
     let connections = recovery::ReplayConnections { writes: &writes, messages: &messages, claim };
     let recovered = recovery::replay(connections, &mut journal, epoch, events.clone()).await?;
@@ -279,7 +280,7 @@ fn data_folder(dir: &Path) -> Result<DataFolder> {
     DataFolder::of(dir).map_err(|error| Error::Unavailable(format!("read {}: {error}", dir.display())))
 }
 
-/// The journal contains conversations, so only its owner may read it.
+/// Creates the journal's directory. It contains conversations, so only its owner may read it.
 fn create_private(dir: &Path) -> Result<()> {
     if dir.exists() {
         return Ok(());
@@ -288,7 +289,7 @@ fn create_private(dir: &Path) -> Result<()> {
     Ok(result.map_err(|source| JournalError::Io { action: "create", path: dir.to_owned(), source })?)
 }
 
-/// Opens and verifies the journal; `lock`: of its directory, if this process has it already.
+/// Opens and verifies the journal. `lock`: that of its directory, if this process holds it already.
 async fn recover(dir: &Path, options: journal::Options, lock: Option<DirLock>) -> Result<RecoveredJournal> {
     let dir = dir.to_owned();
     let open = move || {

@@ -11,10 +11,10 @@ use crate::{CompanyId, Error, Result};
 /// change moves that by at least a millisecond (the trigger `hotline_moves_on`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Expected {
-    /// Any.
+    /// Any state.
     #[default]
     Any,
-    /// One of these.
+    /// One of these states.
     OneOf(Vec<String>),
 }
 

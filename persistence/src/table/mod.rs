@@ -128,8 +128,8 @@ pub async fn insert<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, colum
     Ok(document::read(&inserted)?)
 }
 
-/// The time of a change: always later than that of the previous change, so that no two states of a record have the same
-/// `updated_at`.
+/// SQL of the time of a change: always later than that of the previous change, so that no two states of a record have
+/// the same `updated_at`.
 pub(crate) const CHANGED_AT: &str = "greatest(now(), updated_at + interval '1 millisecond')";
 
 /// Updates the given columns. If they have these values already, nothing changes, not even `updated_at`.
@@ -164,7 +164,7 @@ pub async fn touch<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, id: T:
     Ok(())
 }
 
-/// Whether a company has at least so many rows.
+/// Whether a company has at least this many rows.
 pub async fn has_count<T: Table>(db: impl PgExecutor<'_>, company: CompanyId, count: i64) -> Result<bool> {
     let exists = format!("select exists (select from {} where company_id = $1 offset $2 - 1)", T::NAME);
     with_timeout(sqlx::query_scalar(AssertSqlSafe(exists)).bind(company).bind(count).fetch_one(db)).await

@@ -23,7 +23,7 @@ pub async fn all_of<T: Ordered>(db: impl PgExecutor<'_>, company: CompanyId, par
 /// As [`all_of`], for callers that will refer to the rows: until the transaction ends, none of them can be deleted or
 /// change its key.
 pub async fn lock_all_of<T: Ordered>(db: &mut PgConnection, company: CompanyId, parent: T::Parent) -> Result<Vec<T>> {
-    // The lock that a new reference takes anyway; changes of the row wait for it.
+    // The lock that a new reference takes anyway; changes of other columns do not wait for it.
     ordered(db, company, parent, " for key share").await
 }
 
