@@ -80,9 +80,9 @@ impl Amount {
         // The position of the decimal point relative to the first significant digit. An exponent that does not fit i64
         // means a number that is far too large or too fine.
         let leading_zeros = all.len() - all.trim_start_matches('0').len();
-        let is_fine = exponent.starts_with('-');
+        let is_power_negative = exponent.starts_with('-');
         let power: i64 = power.parse().unwrap_or(i64::MAX / 2).min(i64::MAX / 2);
-        let point = whole.len() as i64 - leading_zeros as i64 + if is_fine { -power } else { power };
+        let point = whole.len() as i64 - leading_zeros as i64 + if is_power_negative { -power } else { power };
         let decimals = significant.len() as i64 - point;
         if decimals > i64::from(DECIMALS_MAX) {
             return Err(Malformed::TooFine);
@@ -96,11 +96,11 @@ impl Amount {
         Ok(Self(Decimal::new(if is_negative { -units } else { units }, DECIMALS_MAX).normalize()))
     }
 
-    /// The price of this quantity, rounded to four decimals, half away from zero, like PostgreSQL's `round`. `None` if
+    /// This price times a quantity, rounded to four decimals, half away from zero, like PostgreSQL's `round`. `None` if
     /// it is not below [`LIMIT`].
     pub fn times(self, quantity: Self) -> Option<Self> {
-        // Two 18-digit factors give 36 digits, and a `Decimal` holds 28. It rounds only products that are far above the
-        // limit.
+        // Two 18-digit factors give 36 digits, and a `Decimal` holds 28. So only products far above the limit are
+        // inexact.
         let exact = self.0.checked_mul(quantity.0)?;
         Self(exact.round_dp_with_strategy(DECIMALS_MAX, RoundingStrategy::MidpointAwayFromZero)).within_limit()
     }

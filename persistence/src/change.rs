@@ -27,7 +27,7 @@ pub enum Change {
     Message(Box<MessageRow>),
     /// A message has reached a status.
     Progress(Box<DeliveryStatusRow>),
-    /// A message is about to be handed to its provider, or nobody knows whether it has left.
+    /// A message is about to be handed to its provider, or it is unknown whether it has left.
     Attempt(Box<AttemptRow>),
     /// The file of a message was stored or is lost.
     Media(Box<MediaRow>),

@@ -53,7 +53,7 @@ struct LogState {
 
 enum Backend {
     Journal(Journal<PendingEntry>),
-    /// Entries are durable once they are in the tables; the newest assigned sequence.
+    /// Entries are durable once they are in the tables. The number is the newest assigned sequence.
     Database(Arc<AtomicU64>),
 }
 
@@ -234,7 +234,8 @@ impl ChangeLog {
             }
             BackendReservation::Database(appended) => {
                 let (signal, durable) = Durable::pending();
-                // The sequence is assigned under the queue's lock: the persister must receive entries in sequence order.
+                // The sequence is assigned under the queue's lock: the persister must receive entries in sequence
+                // order.
                 (self.inner.queue.push_numbered(&appended, changes, signal), durable)
             }
         };
@@ -249,7 +250,7 @@ impl ChangeLog {
     }
 }
 
-/// Reserved room in the log. Dropping it returns it.
+/// Reserved room in the log. Dropping the reservation frees the room.
 pub struct Reservation {
     log: ChangeLog,
     company: CompanyId,
@@ -258,7 +259,7 @@ pub struct Reservation {
 
 enum BackendReservation {
     Journal(journal::JournalReservation<PendingEntry>),
-    /// As [`Backend::Database`].
+    /// The newest assigned sequence, shared with [`Backend::Database`].
     Database(Arc<AtomicU64>),
 }
 

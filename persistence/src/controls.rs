@@ -1,11 +1,11 @@
 //! Control characters that no text may contain: U+0000 to U+001F, except tab, line feed and carriage return.
 //!
-//! PostgreSQL cannot store U+0000; the others are invisible, and each takes six bytes in JSON. Requests with one are
-//! refused; texts of providers and visitors lose them, so that no message is lost because of one.
+//! PostgreSQL cannot store U+0000; the others are invisible, and each takes six bytes in JSON. Requests with such a
+//! character are refused; texts of providers and visitors lose it, so that no message is lost.
 
 use serde_json::Value;
 
-/// The reason why a text with one of them is refused.
+/// Why a text with such a character is refused.
 pub const REFUSED: &str = "must not contain control characters except tab, line feed and carriage return";
 
 /// Whether no text may contain the character.
@@ -13,12 +13,12 @@ pub fn is_refused(character: char) -> bool {
     character < ' ' && !matches!(character, '\t' | '\n' | '\r')
 }
 
-/// Whether a text contains one of them.
+/// Whether a text contains such a character.
 pub fn has_refused(text: &str) -> bool {
     text.contains(is_refused)
 }
 
-/// Whether a value contains one of them in any of its texts, or in the name of a field.
+/// Whether a value contains such a character in any of its texts, or in the name of a field.
 pub fn value_has_refused(value: &Value) -> bool {
     match value {
         Value::String(text) => has_refused(text),
@@ -28,14 +28,14 @@ pub fn value_has_refused(value: &Value) -> bool {
     }
 }
 
-/// Removes them from a text.
+/// Removes these characters from a text.
 pub fn leave_out(text: &mut String) {
     if has_refused(text) {
         text.retain(|character| !is_refused(character));
     }
 }
 
-/// Removes them from every text of a value. The names of its fields stay: readers look them up.
+/// Removes these characters from every text of a value. The names of its fields stay: readers look them up.
 pub fn leave_out_of(value: &mut Value) {
     match value {
         Value::String(text) => leave_out(text),
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn only_tab_line_feed_and_carriage_return_are_allowed() {
-        let refused: Vec<u32> = ('\0'..='\u{ff}').filter(|one| is_refused(*one)).map(u32::from).collect();
+        let refused: Vec<u32> = ('\0'..='\u{ff}').filter(|character| is_refused(*character)).map(u32::from).collect();
         let expected: Vec<u32> = (0..0x20).filter(|code| ![9, 10, 13].contains(code)).collect();
         assert_eq!(refused, expected);
     }

@@ -26,7 +26,7 @@ const CHUNK_BYTES: usize = 256 * 1024;
 
 /// A field that can be copied.
 pub(crate) trait Field {
-    /// Appends the bytes; returns false for null.
+    /// Appends the value's bytes; returns false for null.
     fn write(&self, to: &mut Vec<u8>) -> bool;
 }
 

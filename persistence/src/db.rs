@@ -27,7 +27,7 @@ use crate::{CompanyId, Result, unanswered};
 /// Runs one statement after another: on a company's share of the connections, or on a separate pool (the command line,
 /// tests).
 pub trait Database<'c>: PgExecutor<'c> + Copy {
-    /// This access for heavy statements.
+    /// The same access, for heavy statements.
     #[must_use]
     fn heavy(self) -> Self;
 
@@ -53,7 +53,7 @@ impl<'c> Database<'c> for &'c PgPool {
 /// ([`STATEMENT_TIME_MAX`]).
 const COMMIT_TIME_MAX: Duration = Duration::from_millis(STATEMENT_TIME_MAX.as_millis() as u64 - 250);
 
-/// How long a statement without a caller may still take on its connection: longer than the server lets it run.
+/// How long a statement whose caller was dropped may keep its connection: longer than the server lets it run.
 const FINISH_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// A company's share of the connections.
@@ -128,7 +128,7 @@ impl<'a> Db<'a> {
     }
 }
 
-/// Begins a transaction, fenced for a cluster member; `guard` is kept until it has begun.
+/// Begins a transaction, fenced for a cluster member. `guard` is held until it has begun, and returned with it.
 async fn begin_transaction<T: Send + 'static>(
     pool: &PgPool,
     fence: Option<&Fence>,
@@ -152,7 +152,7 @@ impl<'a> Housekeeper<'a> {
         Self { pool, fence }
     }
 
-    /// None: the service's own results are small.
+    /// `None`: results wait for no turn, since the service's own are small.
     fn turn_company(self) -> Option<CompanyId> {
         None
     }
@@ -196,7 +196,7 @@ struct Checkout {
     /// Whether a statement was started and not awaited to its end.
     is_busy: bool,
     /// Whether the server may be in a transaction that the library does not know of, because its start was not awaited.
-    /// It would never be ended.
+    /// Such a transaction would never be ended.
     may_be_in_transaction: bool,
 }
 
@@ -262,8 +262,8 @@ macro_rules! run {
 }
 
 /// As `run!`, for a request's statement. In a cluster, a statement that may write runs in its own transaction, which
-/// begins with the fence. It runs once more if PostgreSQL has undone it because of a migration: the session had prepared it
-/// before the migration, or the two were in a deadlock.
+/// begins with the fence. It runs once more if PostgreSQL has undone it because of a migration: the session had
+/// prepared it before the migration, or both were in a deadlock.
 macro_rules! run_fenced {
     ($db:ident, $query:ident, $connection:ident, $statement:ident => $run:expr) => {
         async move {
@@ -310,7 +310,7 @@ macro_rules! run_fenced {
     };
 }
 
-/// Runs a statement that is put together from its parts.
+/// Rebuilds a statement from its parts, and runs it.
 macro_rules! run_rebuilt {
     ($sql:ident, $arguments:ident, $is_persistent:ident, $statement:ident => $run:expr) => {
         match $arguments.clone() {

@@ -41,8 +41,8 @@ impl News {
     }
 }
 
-/// After so much silence the server is asked for a sign of life: on a connection that the network has forgotten, the listener
-/// would wait without end.
+/// After this time without data the server is asked to reply: on a connection that the network has dropped, the
+/// listener would wait without end.
 const SILENCE_MAX: Duration = Duration::from_secs(15);
 
 /// How long the server may take to reply.
@@ -69,7 +69,7 @@ impl DirectoryEvents {
         Ok(Self { listener, received_at: Instant::now() })
     }
 
-    /// The next notification. `None`: the connection broke, and some may have been missed.
+    /// The next notification. `None`: the connection broke, and notifications may have been missed.
     ///
     /// # Errors
     /// When the database cannot be reached.

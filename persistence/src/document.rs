@@ -117,8 +117,8 @@ pub(crate) fn read_all<T: for<'r> FromRow<'r, PgRow>>(rows: &[PgRow]) -> Vec<T> 
 /// fields take tens of milliseconds, and a thread serves hundreds of requests.
 const BLOCKING_TIME_MAX: Duration = Duration::from_millis(1);
 
-/// Reads the rows of a page like [`read_all`], and lets the thread do other work in between. Each row is dropped once it is
-/// read: a page of long texts would be in memory twice.
+/// Reads the rows of a page like [`read_all`], and lets the thread do other work in between. Each row is dropped once
+/// it is read: otherwise a page of long texts would be in memory twice.
 pub(crate) async fn read_yielding<T: for<'r> FromRow<'r, PgRow>>(rows: Vec<PgRow>) -> Vec<T> {
     read_each(rows).await.into_iter().flatten().collect()
 }

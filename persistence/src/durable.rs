@@ -9,10 +9,11 @@ use crate::{Error, Result};
 
 /// Waits for one entry.
 ///
-/// It is called on the thread that makes entries durable, which serves all companies: it must be quick and must not
-/// panic.
+/// [`Waiter::wake`] runs on the thread that makes entries durable, which serves all companies: it must be quick and
+/// must not panic.
 pub trait Waiter: Send {
-    /// `is_durable`: the entry is durable. Otherwise the log has stopped, and whether the entry was stored is unknown.
+    /// `is_durable`: whether the entry is durable. If not, the log has stopped, and it is unknown whether the entry was
+    /// stored.
     fn wake(self: Box<Self>, is_durable: bool);
 }
 
@@ -26,12 +27,12 @@ type SharedLatch = Arc<Mutex<Latch>>;
 /// A future for the durability of an entry.
 pub struct Durable(SharedLatch);
 
-/// The other side, which reports that the entry is durable. Dropped without [`SyncSignal::complete`], it reports that the
-/// log stopped.
+/// The other side of [`Durable`], which reports that the entry is durable. Dropped without [`SyncSignal::complete`], it
+/// reports that the log has stopped.
 pub(crate) struct SyncSignal(SharedLatch);
 
 impl Durable {
-    /// For an entry that is not durable yet.
+    /// The signal and the future of an entry that is not durable yet.
     pub(crate) fn pending() -> (SyncSignal, Self) {
         let latch = Arc::new(Mutex::new(Latch::Pending(None)));
         (SyncSignal(latch.clone()), Self(latch))

@@ -42,7 +42,7 @@ pub enum Error {
         place: String,
         /// The cause.
         reason: String,
-        /// Whether it may change without the operator.
+        /// Whether this may end without the operator.
         reach: Reach,
     },
     /// The database is not what Hotline needs.
@@ -85,7 +85,7 @@ pub enum Error {
     /// Another process is the writer of this database.
     #[error("another Hotline process serves this database")]
     NotOwner,
-    /// Another session has been the writer of this database for longer than that of a dead process would.
+    /// Another session has been the writer of this database for longer than the session of a dead process would be.
     #[error(
         "another Hotline process serves this database: {}. Stop that process. If its machine no longer exists, end its session with `select pg_terminate_backend({})`", .0, .0.pid
     )]
@@ -169,14 +169,14 @@ pub enum Error {
 pub enum Reach {
     /// No server answers, or it accepts no connections now: it may come back.
     Away,
-    /// It refuses this user or password.
+    /// The server refuses this user or password.
     Denied,
-    /// It has no such database, or the connection's settings are wrong.
+    /// The server has no such database, or the connection's settings are wrong.
     Misconfigured,
 }
 
 impl Reach {
-    /// By the error of an attempt to connect.
+    /// Classifies the error of an attempt to connect.
     pub(crate) fn of(error: &sqlx::Error) -> Self {
         let code = error.as_database_error().and_then(|error| error.code());
         let is_of = |class: &str| code.as_ref().is_some_and(|code| code.starts_with(class));
@@ -280,7 +280,7 @@ impl From<sqlx::Error> for Error {
 }
 
 impl Error {
-    /// Maps a violated constraint to an error by its name; other errors are passed on.
+    /// Maps a violated constraint, by its name, to an error; other errors are passed on.
     pub(crate) fn of_constraint(error: sqlx::Error, known: impl IntoIterator<Item = (&'static str, Self)>) -> Self {
         let violated = error.as_database_error().and_then(|error| error.constraint());
         match known.into_iter().find(|(name, _)| Some(*name) == violated) {
@@ -311,8 +311,8 @@ pub(crate) fn unconfirmed_commit(reason: String) -> sqlx::Error {
 /// deadlock), 53 resources (disk full), 55 object not in the required state, 57 operator intervention (shutdown,
 /// cancelled, starting up), 58 system, 72 snapshot too old, F0 configuration file.
 ///
-/// IMPORTANT: this is the positive list; every other code is a refusal. An unforeseen code then sets one row aside,
-/// which a person can fix, instead of blocking every company.
+/// IMPORTANT: only these codes count as outages; every other code is a refusal. So an unforeseen code sets one row
+/// aside, which a person can fix, instead of blocking every company.
 const OUTAGES: [&str; 11] = ["08", "25", "28", "3D", "40", "53", "55", "57", "58", "72", "F0"];
 
 /// SQLSTATE classes that concern only the given values: 22 data, 23 constraint, 54 program limit (an index entry or
@@ -337,7 +337,8 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Whether the session has prepared the statement before a migration changed its tables. Another session can execute it.
+/// Whether the session has prepared the statement before a migration changed its tables. Another session can execute
+/// it.
 pub(crate) fn is_outdated(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(|error| {
         let is_not_supported = error.code().is_some_and(|code| code == "0A000");
@@ -345,7 +346,7 @@ pub(crate) fn is_outdated(error: &sqlx::Error) -> bool {
     })
 }
 
-/// Whether PostgreSQL has ended a deadlock by this statement, and undone its transaction.
+/// Whether PostgreSQL has aborted this statement to end a deadlock, and undone its transaction.
 pub(crate) fn is_deadlock(error: &sqlx::Error) -> bool {
     error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "40P01")
 }
@@ -438,7 +439,7 @@ pub(crate) fn with_timeout_of<T>(
     time_max: Duration,
     statement: impl Future<Output = std::result::Result<T, sqlx::Error>>,
 ) -> impl Future<Output = Result<T>> {
-    // No `async fn`: it would have room for the statement twice, as its argument and as what it awaits.
+    // Not an `async fn`: its future would hold the statement twice, as its argument and as what it awaits.
     tokio::time::timeout(time_max, statement).map(move |result| match result {
         Ok(result) => Ok(result?),
         Err(_) => {

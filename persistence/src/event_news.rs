@@ -58,7 +58,7 @@ impl EventNews {
         }
     }
 
-    /// News may have been missed: all listeners must check again.
+    /// Makes all listeners check again: notifications may have been missed.
     pub fn publish_all(&self) {
         self.companies.iter().for_each(|sender| sender.send_modify(|state| state.version += 1));
     }
@@ -74,7 +74,7 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// Waits for a notification since the last call, or since listening began.
+    /// Waits until there has been a notification since the last call, or since listening began.
     pub async fn changed(&mut self) {
         match &mut self.receiver {
             // The sender exists as long as there are listeners.

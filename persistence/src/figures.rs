@@ -16,7 +16,7 @@ pub struct Histogram {
 pub struct Spread {
     /// Upper bound of each bucket except the last.
     pub bounds: &'static [u64],
-    /// Values per bucket; one more than there are bounds.
+    /// Number of values per bucket; there is one bucket more than there are bounds.
     pub counts: Vec<u64>,
     /// Sum of all values, in their unit.
     pub sum: u64,
@@ -31,8 +31,8 @@ impl Histogram {
 
     /// Adds a value.
     pub fn add(&self, value: u64) {
-        let part = self.bounds.partition_point(|bound| *bound < value);
-        self.counts[part].fetch_add(1, Ordering::Relaxed);
+        let bucket = self.bounds.partition_point(|bound| *bound < value);
+        self.counts[bucket].fetch_add(1, Ordering::Relaxed);
         self.sum.fetch_add(value, Ordering::Relaxed);
     }
 

@@ -8,8 +8,9 @@ use sqlx::PgPool;
 use crate::error::with_timeout;
 use crate::{Database, Error, EventId, MessageId, Result, ScheduleId, TicketId};
 
-/// Ids per block: an hour without the database at the highest rate measured on two cores, rounded up. Even if every
-/// restart loses a block, ids stay below 2^53, which every JSON reader can represent, for a hundred million restarts.
+/// Ids per block: enough for an hour without the database, at the highest rate measured on two cores, rounded up. Even
+/// if every restart loses a block, ids stay below 2^53, which every JSON reader can represent, for a hundred million
+/// restarts.
 const BLOCK_IDS: i64 = 50_000_000;
 
 /// The blocks of every kind of live row. Cheap to clone.
@@ -40,8 +41,8 @@ struct Block {
 impl IdBlocks {
     /// Reserves a block of each kind.
     ///
-    /// Only the database's single writer may call this, under its `epoch` and after recovery. Of an earlier process that was
-    /// killed, the rest of its blocks stays unused.
+    /// Only the database's single writer may call this, under its `epoch` and after recovery. Ids that an earlier
+    /// process had left when it was killed stay unused.
     pub async fn reserve(db: &PgPool, epoch: i64) -> Result<Self> {
         let mut blocks = Vec::new();
         for (kind, highest) in [
@@ -57,7 +58,7 @@ impl IdBlocks {
                     "select max(x.id) from companies c, lateral (select id from messages where company_id = c.id order by id desc limit 1) x",
                 ),
             ),
-            // Finding the highest would read all events.
+            // Finding the highest id would read all events.
             ("event", None),
             (
                 "schedule",
@@ -79,8 +80,8 @@ impl IdBlocks {
                 None => None,
             };
             let next: i64 = sqlx::query_scalar(
-                // Never lower: the newest records may have been deleted, and events, jobs and clients still
-                // name them by their ids.
+                // Never below `next`: the newest records may have been deleted, and events, jobs and clients still name
+                // them by their ids.
                 "update id_blocks set next = greatest($2::bigint + 1, next) + $3 where kind = $1 returning next",
             )
             .bind(kind)
@@ -193,7 +194,7 @@ impl IdBlocks {
         let BlockOwner::Alone(epoch) = self.owner else { return Ok(()) };
         for block in self.inner.iter() {
             with_timeout(
-                // A later owner has its own blocks.
+                // Changes nothing once a later owner, with its own blocks, has taken a new epoch.
                 sqlx::query("update id_blocks set next = $2 from ownership where kind = $1 and epoch = $3")
                     .bind(block.kind)
                     .bind(block.next.load(Ordering::Acquire))
@@ -238,7 +239,7 @@ impl Block {
         Ok(())
     }
 
-    /// Switches to another block. In between there are no ids, rather than ids of others.
+    /// Switches to another block. While it does, there are no ids, rather than ids of other processes.
     fn begin_at(&self, next: i64, end: i64) {
         self.renewals.fetch_add(1, Ordering::AcqRel);
         self.next.fetch_max(next, Ordering::AcqRel);

@@ -1,4 +1,4 @@
-//! Hotline's durable half: journal, persister and tables.
+//! Hotline's storage: journal, persister and tables.
 //!
 //! The path of a change to a live row: an actor takes a [`Reservation`] in the log, decides, and appends the decided
 //! changes as one entry. The journal writes and syncs the entry; only then is the caller answered. The persister writes

@@ -8,7 +8,7 @@ use sqlx::FromRow;
 /// The session that holds the writer's lock.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct LockHolder {
-    /// PostgreSQL's process.
+    /// Id of its process on the database server.
     pub pid: i32,
     /// The session's name.
     pub name: Option<String>,

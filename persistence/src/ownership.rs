@@ -55,7 +55,7 @@ const SHUT: usize = 1 << (usize::BITS - 3);
 const FLAGS: usize = CLOSING | CLOSED | SHUT;
 
 impl CompanyGate {
-    /// Counts one more piece of work, unless a flag of `unless` is set.
+    /// Counts one more piece of work, unless a flag of `unless` is set. Returns whether it did.
     fn enter(&self, unless: usize) -> bool {
         let increment = |state: usize| (state & unless == 0).then_some(state + 1);
         self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, increment).is_ok()
@@ -205,7 +205,7 @@ impl Ownership {
             return None;
         }
         let presence = Presence(gate);
-        // More than this presence.
+        // Work other than this presence.
         let has_other_work = presence.0.state.load(Ordering::Acquire) & !FLAGS > 1;
         (has_other_work || self.is_placed_here(company)).then_some(presence)
     }

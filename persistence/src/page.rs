@@ -10,17 +10,17 @@ pub struct PageRequest {
     pub place: Place,
     /// Rows per page.
     pub size: i64,
-    /// Newest first.
+    /// Whether the newest rows come first.
     pub descending: bool,
 }
 
 /// Where a page begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// After the pages before it, of which there are one fewer than this number.
+    /// The page with this number, from 1.
     Number(i64),
-    /// After the row at this position in the list's order by id; `None`: at the first row. Rows that are added or deleted
-    /// meanwhile shift no other row, unlike with numbers.
+    /// After the row at this position in the list's order by id; `None`: at the first row. Rows that are added or
+    /// deleted meanwhile shift no other row, unlike with numbers.
     Cursor(Option<i64>),
 }
 
@@ -38,13 +38,13 @@ impl PageRequest {
         }
     }
 
-    /// Whether it begins at a cursor. Such a list is in the order of its ids, also where pages by number have another, unless
-    /// it is sorted.
+    /// Whether it begins at a cursor. Such a list is in the order of its ids, even where pages by number have another
+    /// order, unless it is sorted.
     pub const fn is_by_cursor(&self) -> bool {
         matches!(self.place, Place::Cursor(_))
     }
 
-    /// The position after which it begins.
+    /// The position after which it begins; `None` at the first row, and for a page by number.
     pub const fn after(&self) -> Option<i64> {
         match self.place {
             Place::Number(_) => None,

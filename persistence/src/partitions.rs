@@ -105,7 +105,8 @@ impl Partitions {
         // Attached rather than created in place, so that writers of other partitions are not blocked.
         let (from, to) = (begin.to_rfc3339(), (begin + self.span).to_rfc3339());
         let statements = [
-            // Its rows are inserted once and dropped with it: a visit of autovacuum after inserts would find nothing to do.
+            // Its rows are inserted once and dropped with it: a visit of autovacuum after inserts would find nothing to
+            // do.
             format!("create table {name} (like {table} including all) with (autovacuum_vacuum_insert_threshold = -1)"),
             format!("alter table {name} alter column company_id set statistics 0"),
             // Rows written before this partition existed.

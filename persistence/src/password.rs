@@ -23,39 +23,41 @@ const GENERATED_CHARACTERS: usize = 20;
 /// Bytes of the salt, as RFC 9106 recommends.
 const SALT_BYTES: usize = 16;
 
-/// The long enough ones among the 20,000 most common passwords, in lower case. From the list shipped with Django 5.2
+/// Those of the 20,000 most common passwords that are long enough, in lower case. From the list shipped with Django 5.2
 /// (`django/contrib/auth/common-passwords.txt.gz`), which Royce Williams compiled from leaked passwords.
 static COMMON_PASSWORDS: LazyLock<HashSet<&str>> =
     LazyLock::new(|| include_str!("common_passwords.txt").lines().collect());
 
-/// Characters of a part of an e-mail or a name that count as such: shorter ones are in any word.
+/// Minimum characters of a part of an e-mail or a name: shorter parts occur in any word.
 const PART_CHARACTERS_MIN: usize = 3;
 
-/// Letters and digits that a password must have besides its owner's e-mail and name: a year and a mark are tried first.
+/// Letters and digits that a password must have besides its owner's e-mail and name: an attacker tries a year and a
+/// mark first.
 const OWN_CHARACTERS_MIN: usize = 6;
 
 /// Well-known sequences; the last character of each is followed by its first.
 const SEQUENCES: [&str; 5] =
     ["0123456789", "abcdefghijklmnopqrstuvwxyz", "qwertyuiop", "asdfghjkl", "qwertyuiopasdfghjklzxcvbnm"];
 
-/// Characters of a sequence, on average, from which on a password consists of sequences: of `abcd1234dcba`, but not of words.
+/// Average length of its sequences at which a password is refused: `abcd1234dcba` reaches it, words do not.
 const SEQUENCE_CHARACTERS: usize = 4;
 
-/// Whether a text is a shorter one several times over, the last time perhaps in part.
+/// Whether a text is a shorter text repeated, the last time perhaps in part.
 fn repeats(text: &str) -> bool {
     let characters: Vec<char> = text.chars().collect();
     (1..=characters.len() / 2).any(|period| {
-        characters.iter().zip(characters.iter().skip(period)).all(|(one, after_period)| one == after_period)
+        characters.iter().zip(characters.iter().skip(period)).all(|(character, after_period)| character == after_period)
     })
 }
 
-/// How one character follows another: in one of the orders, forwards or backwards, or as the same one again.
+/// The ways in which one character follows another: the index of a sequence, and whether forwards; for the same
+/// character again, the number of sequences as the index.
 fn steps(from: char, to: char) -> impl Iterator<Item = (usize, bool)> {
     let same = (from == to).then_some((SEQUENCES.len(), true));
     let in_orders = SEQUENCES.iter().enumerate().flat_map(move |(index, order)| {
         let (from, to) = (order.find(from), order.find(to));
         let (from, to) = from.zip(to).unwrap_or((0, 0));
-        let is_next = |one: usize, other: usize| one != other && (one + 1) % order.len() == other;
+        let is_next = |before: usize, after: usize| before != after && (before + 1) % order.len() == after;
         [is_next(from, to).then_some((index, true)), is_next(to, from).then_some((index, false))].into_iter().flatten()
     });
     same.into_iter().chain(in_orders)
@@ -129,7 +131,7 @@ impl Password {
         let words = email.split(|character: char| !character.is_alphanumeric()).chain(name.split_whitespace());
         let mut parts: Vec<&str> = words.filter(|part| part.chars().count() >= PART_CHARACTERS_MIN).collect();
         parts.push(&email);
-        // The longest first: what contains another goes as a whole.
+        // The longest first, so that a part that contains another is removed as a whole.
         parts.sort_by_key(|part| std::cmp::Reverse(part.len()));
         let mut rest = self.0.to_lowercase();
         for part in parts.into_iter().filter(|part| !part.is_empty()) {

@@ -7,6 +7,6 @@ use chrono::{DateTime, Utc};
 pub struct Period {
     /// The first moment.
     pub from: DateTime<Utc>,
-    /// The first moment after it.
+    /// The first moment after the range.
     pub to: DateTime<Utc>,
 }

@@ -11,7 +11,7 @@ pub fn other_spelling(digits: &str) -> Option<String> {
     match (digits.get(..2)?, digits.len()) {
         // 55, two digits of the area code, eight or nine of the number.
         ("55", 12) if matches!(digits.as_bytes()[4], b'6'..=b'9') => Some(format!("{}9{}", &digits[..4], &digits[4..])),
-        // With the digit removed it is a mobile number, too: only those have a ninth digit.
+        // Without the ninth digit it must be a mobile number, too: only those have one.
         ("55", 13) if digits.as_bytes()[4] == b'9' && matches!(digits.as_bytes()[5], b'6'..=b'9') => {
             Some(format!("{}{}", &digits[..4], &digits[5..]))
         }

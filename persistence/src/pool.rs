@@ -20,7 +20,7 @@ use crate::{Result, unanswered};
 /// inside PostgreSQL.
 pub const CONNECTIONS_MAX: u32 = POOL_MAX + READERS_MAX;
 
-/// The most connections of a process alone: those above, the persister's, and that of [`crate::probe`].
+/// The most connections of a process alone: [`CONNECTIONS_MAX`], the persister's, and that of [`crate::probe`].
 pub const ALONE_MAX: u32 = CONNECTIONS_MAX + 2;
 
 /// The most connections of a process of a cluster.
@@ -51,13 +51,13 @@ const HEAVY_MAX: usize = 4;
 /// Maximum queued requests of one company, some 10 KiB each without their bodies.
 const COMPANY_WAITING_MAX: usize = 512;
 
-/// The heavy ones among them: an import holds up to 16 MiB.
+/// Maximum number of heavy ones among them: an import holds up to 16 MiB.
 const COMPANY_HEAVY_WAITING_MAX: usize = 32;
 
 /// How the request connections are shared among companies.
 ///
-/// Heavy statements are also limited by the cores, and for one company by half of them: its statement keeps one core
-/// busy while its neighbours are served on the other.
+/// Heavy statements are also limited to the number of cores, and those of one company to half of it: while its
+/// statement keeps one core busy, other companies are served on the other.
 pub fn request_shares() -> Shares {
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     Shares {
@@ -134,9 +134,9 @@ fn pool(connections: u32, options: PgConnectOptions) -> PgPool {
         .max_connections(connections)
         .acquire_timeout(ACQUIRE_TIME_MAX)
         .test_before_acquire(false)
-        .before_acquire(|connection, of| {
-            // Instead of the library's own test, which has no limit.
-            let used_at = Instant::now().checked_sub(of.idle_for).unwrap_or_else(Instant::now);
+        .before_acquire(|connection, metadata| {
+            // Instead of the library's own test, which has no time limit.
+            let used_at = Instant::now().checked_sub(metadata.idle_for).unwrap_or_else(Instant::now);
             async move { Ok(unanswered::is_usable(connection, used_at).await) }.boxed()
         })
         .after_release(|connection, _| async { Ok(unanswered::may_stay(connection).await) }.boxed())
@@ -213,7 +213,7 @@ where
 }
 
 /// The persister writes rows by key, many per statement. Other join methods would read a whole table first, and only
-/// the statistics know whether that is large.
+/// the statistics show whether that table is large.
 const INDEX_SCANS_ONLY: [(&str, &str); 3] =
     [("enable_hashjoin", "off"), ("enable_mergejoin", "off"), ("enable_seqscan", "off")];
 

@@ -1,5 +1,5 @@
-//! Checks repeatedly whether the database responds, on a connection of its own: a pool that is used up and a database that
-//! is down look the same to those who wait for a connection.
+//! Checks repeatedly whether the database responds, on a connection of its own: a pool that is used up and a database
+//! that is down look the same to those who wait for a connection.
 
 use std::time::Duration;
 
@@ -21,11 +21,11 @@ pub struct Probe {
 /// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// It responds.
+    /// The database responds.
     Responds,
-    /// It runs, and grants no further connection.
+    /// The database runs, but accepts no further connection.
     TooManyConnections(String),
-    /// It does not respond.
+    /// The database does not respond.
     Fails(String),
 }
 

@@ -1,10 +1,10 @@
 //! Connections for frequent reads, each owned by the thread that serves.
 //!
-//! These statements have a single good plan for all values. PostgreSQL plans them once per connection, whereas a list
-//! planned for its values spends most of its time on planning. They only read, so they can be retried. Therefore
-//! connections are not tested before use or on return, which saves two of a pool's three round trips. If a connection
-//! has died, the statement notices and is retried on a new one. Only after a statement without a reply they are tested for
-//! some time.
+//! The statements of these reads have a single good plan for all values. PostgreSQL plans them once per connection,
+//! whereas a list planned for its values spends most of its time on planning. They only read, so they can be retried.
+//! Therefore connections are not tested before use or on return, which saves two of a pool's three round trips. If a
+//! connection has died, the statement notices and is retried on a new one. After a statement without a reply,
+//! connections are tested for some time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,7 +30,7 @@ pub trait Statement<T>: for<'c> Fn(&'c mut PgConnection) -> BoxFuture<'c, sqlx::
 
 impl<T, F: for<'c> Fn(&'c mut PgConnection) -> BoxFuture<'c, sqlx::Result<T>> + Send + Sync> Statement<T> for F {}
 
-/// The connections of this process for such reads, opened on demand.
+/// The connections of this process for frequent reads, opened on demand.
 #[derive(Debug)]
 pub struct Readers {
     options: PgConnectOptions,
@@ -67,7 +67,7 @@ impl Readers {
     }
 
     async fn attempt<T>(&self, company: CompanyId, statement: impl Statement<T>) -> sqlx::Result<T> {
-        // A connection is driven by the thread that opened it: used from another, each answer wakes both.
+        // A connection is driven by the thread that opened it: used from another thread, each answer would wake both.
         let pool = &self.pools[number_of_this_thread() % self.pools.len()];
         let _permit = pool.scheduler.permit(company, Weight::Light).await?;
         // A connection on which a statement failed or was cancelled is closed by being dropped.
@@ -90,7 +90,7 @@ impl Readers {
         Ok(result)
     }
 
-    /// Checks of the same database.
+    /// A probe of the same database.
     pub(crate) fn probe(&self) -> Probe {
         Probe::new(self.options.clone())
     }
@@ -105,7 +105,7 @@ impl Readers {
 }
 
 impl ReaderPool {
-    /// The most recently used one, which is the warmest.
+    /// The most recently used connection, whose caches are the warmest; `None` if none is idle.
     fn take(&self) -> Option<(PgConnection, Instant)> {
         self.idle.lock().pop()
     }

@@ -25,7 +25,7 @@ pub struct RecoveryReport {
 /// Refuses a database that is older than the journal has confirmed. Called before the database is migrated or claimed.
 ///
 /// # Errors
-/// [`Error::Older`] when it is older; other errors when one of them cannot be read.
+/// [`Error::Older`] when it is older; other errors when the journal or the database cannot be read.
 pub async fn compare(db: &PgPool, dir: &Path) -> Result<()> {
     let journal_dir = dir.to_owned();
     // IMPORTANT: read the journal first. If another process still writes to the database from it, the watermark only
@@ -49,7 +49,7 @@ pub async fn compare(db: &PgPool, dir: &Path) -> Result<()> {
     Err(Error::Older { dir: dir.to_owned(), journal: id, watermark, confirmed })
 }
 
-/// Claims the database for this process: every later flush of an earlier owner fails.
+/// Claims the database for this process, and returns its epoch: every later flush of an earlier owner fails.
 ///
 /// # Errors
 /// [`Error::NotOwner`] when another process is the writer and alive; other errors when the database cannot answer.
@@ -146,8 +146,8 @@ fn read_ahead(records: Records) -> mpsc::Receiver<Result<Chunk>> {
         let mut records = records.peekable();
         while records.peek().is_some() {
             let chunk = next_chunk(&mut records);
-            let is_last = chunk.is_err();
-            if sender.blocking_send(chunk).is_err() || is_last {
+            let has_failed = chunk.is_err();
+            if sender.blocking_send(chunk).is_err() || has_failed {
                 break;
             }
         }
@@ -177,7 +177,7 @@ fn next_chunk(records: &mut impl Iterator<Item = std::result::Result<(Seq, Vec<u
 /// has no journal, and acknowledged changes must not be left behind.
 ///
 /// # Errors
-/// [`Error::UnreplayedJournal`] when it does; other errors when one of them cannot be read.
+/// [`Error::UnreplayedJournal`] when there are such entries; other errors when the database cannot be read.
 pub async fn refuse_unreplayed(db: &PgPool, dir: &Path, journal: &RecoveredJournal) -> Result<()> {
     let seq = "select seq from journal_watermark where journal = $1";
     let watermark: Option<i64> = sqlx::query_scalar(seq).bind(journal.id()).fetch_optional(db).await?;

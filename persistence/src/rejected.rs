@@ -65,7 +65,7 @@ pub(crate) async fn store(db: &mut PgConnection, rejected: RejectedRow, error: &
     Err(Error::Unavailable("could not write to rejected_changes".to_owned()))
 }
 
-/// The company and id of refused rows of a kind, if they have an id.
+/// The company and id of each refused row of a kind that has an id.
 pub(crate) async fn ids(db: impl PgExecutor<'_>, kind: &str) -> Result<Vec<(CompanyId, i64)>> {
     let ids = "select company_id, row_id from rejected_changes where kind = $1 and row_id is not null";
     Ok(sqlx::query_as(ids).bind(kind).fetch_all(db).await?)
@@ -107,12 +107,12 @@ fn log(rejected: &RejectedRow, error: &sqlx::Error) {
     REJECTED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A text has neither nesting nor numbers, the only things `jsonb` could still refuse.
+/// The row as one text: it has neither nesting nor numbers, the only things `jsonb` could still refuse.
 fn text_of(row: &Value) -> Value {
     Value::String(row.to_string())
 }
 
-/// `jsonb` cannot store U+0000.
+/// Replaces U+0000, which `jsonb` cannot store.
 fn storable(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(storable_text(&text)),

@@ -16,7 +16,7 @@ fn words(text: &str) -> Vec<Vec<String>> {
     let mut words: Vec<Vec<String>> = Vec::new();
     for word in text.split_whitespace() {
         let digits: String = word.chars().filter(char::is_ascii_digit).collect();
-        let is_number = word.chars().all(|one| one.is_ascii_digit() || "+()-.".contains(one));
+        let is_number = word.chars().all(|character| character.is_ascii_digit() || "+()-.".contains(character));
         let mut spellings = vec![word.to_owned()];
         if is_number && !digits.is_empty() && digits != word {
             spellings.push(digits);
@@ -31,7 +31,7 @@ fn words(text: &str) -> Vec<Vec<String>> {
 /// A list being built. Pushed text is always a literal; values are always bound.
 pub struct Select {
     query: QueryBuilder<Postgres>,
-    /// Whether it may read many rows to return a few.
+    /// Whether the list may read many rows to return a few.
     is_heavy: bool,
     /// Whether the rows are found in the list's order.
     is_in_order: bool,
@@ -206,7 +206,7 @@ impl Select {
         self.only_by(&format!("exists ({query} ="), value, ")")
     }
 
-    /// Adds a condition on other tables that contains a value.
+    /// Adds a condition on other tables, if the value is set: `before`, the value, then `after`.
     #[must_use]
     pub fn only_by<'a, V>(mut self, before: &str, value: Option<V>, after: &str) -> Self
     where
@@ -307,7 +307,7 @@ impl Select {
         self.rows(db, key, page).await
     }
 
-    /// Leaves out the rows up to the position at which the page begins; none for a page by number.
+    /// Leaves out the rows up to the position after which the page begins. A page by number leaves out none here.
     fn begin(&mut self, key: &str, page: PageRequest) {
         self.compare(key, if page.descending { "<" } else { ">" }, page.after());
     }

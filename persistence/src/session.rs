@@ -1,10 +1,10 @@
-//! The settings of every session. Statements depend on them, so each session sets them itself: what an administrator sets
-//! for a role or a database for other programs changes nothing here.
+//! The settings of every session. Statements depend on them, so each session sets them itself: what an administrator
+//! sets for a role or a database for other programs changes nothing here.
 
 use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnectOptions;
 
-/// What Hotline depends on. The limits on time are those of PostgreSQL's own defaults; the pools set lower ones.
+/// What Hotline depends on. Time limits are off, which is PostgreSQL's default; the pools set some of them.
 const DEPENDED_ON: [(&str, &str); 9] = [
     ("default_transaction_isolation", "read committed"),
     ("statement_timeout", "0"),
@@ -13,10 +13,11 @@ const DEPENDED_ON: [(&str, &str); 9] = [
     ("idle_session_timeout", "0"),
     ("standard_conforming_strings", "on"),
     ("transform_null_equals", "off"),
-    // Any other value leaves results of a search out.
+    // Any other value would omit results of a search.
     ("gin_fuzzy_search_limit", "0"),
-    // Our statements are too short to benefit from it. And with only index scans allowed, as the persister has them, reading
-    // a one-row table without an index is estimated so expensive that it would be compiled each time, for 30 ms and more.
+    // Our statements are too short to benefit from it. And where only index scans are allowed, as for the persister, a
+    // read of a one-row table without an index has such a high estimated cost that it would be compiled each time, for
+    // 30 ms or more.
     ("jit", "off"),
 ];
 
@@ -25,9 +26,9 @@ const DEPENDED_ON: [(&str, &str); 9] = [
 /// whole table, although the key already has the order (1,000,000 deliveries: 510 ms, against 2 ms by the key).
 const FAST_RANDOM_READS: (&str, &str) = ("random_page_cost", "1.1");
 
-/// After 10 + 3 × 5 s without a reply, or 25 s with unacknowledged data, PostgreSQL ends the session of a machine that died
-/// or that the network no longer reaches. By its defaults it would keep the session, and its locks, for more than two hours.
-/// Without effect on a unix socket, whose other end cannot disappear unnoticed.
+/// After 10 + 3 × 5 s without a reply, or 25 s with unacknowledged data, PostgreSQL ends the session of a machine that
+/// died or that the network no longer reaches. By its defaults it would keep the session, and its locks, for more than
+/// two hours. Without effect on a unix socket, whose other end cannot disappear unnoticed.
 const KEEPALIVES: [(&str, &str); 4] = [
     ("tcp_keepalives_idle", "10"),
     ("tcp_keepalives_interval", "5"),

@@ -1,5 +1,5 @@
-//! A start waits for a database that is away or accepts no changes yet, since a service manager that restarts the process in
-//! its place soon gives up.
+//! A start waits for a database that is away or accepts no changes yet, since a service manager, which would otherwise
+//! restart the process, soon gives up.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// progress.
 ///
 /// # Errors
-/// [`Error::Unreachable`] when it is still away, or when waiting does not help; [`Error::Unsuitable`] when it still accepts
-/// no changes.
+/// [`Error::Unreachable`] when it is still away, or when waiting does not help; [`Error::Unsuitable`] when it still
+/// accepts no changes.
 pub async fn wait_until_reachable(database: &PgConnectOptions, time_max: Duration) -> Result<()> {
     let began = Instant::now();
     let mut is_waiting = false;
@@ -26,7 +26,7 @@ pub async fn wait_until_reachable(database: &PgConnectOptions, time_max: Duratio
         let error = match prepare(database, Purpose::Start).await.map(drop) {
             Err(error @ Error::Unreachable { reach: Reach::Away, .. }) => error,
             Err(Error::Unsuitable(unsuitable)) if unsuitable.is_passing() => Error::Unsuitable(unsuitable),
-            // It can be reached; opening it finds all that is wrong for a service.
+            // The database can be reached; opening it reports everything that is wrong for a service.
             Err(Error::Unsuitable(_)) => return Ok(()),
             result => {
                 if is_waiting && result.is_ok() {

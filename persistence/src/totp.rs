@@ -11,7 +11,7 @@ const SECRET_BYTES: usize = 20;
 /// Validity period of a code in seconds.
 const PERIOD_S: i64 = 30;
 
-/// A code is six digits.
+/// Digits of a code, and the number of codes.
 const DIGITS: usize = 6;
 const CODES: u32 = 1_000_000;
 
@@ -64,7 +64,8 @@ fn escape(uri: &mut String, text: &str) {
     }
 }
 
-/// The period for which the code is valid, if it is close to now and later than `after`, the last one used.
+/// The number of the period for which the code is valid; `None` unless it is near `now` and later than `after`, the
+/// period of the last code used.
 pub fn step_of(secret: &[u8], code: &str, now: DateTime<Utc>, after: i64) -> Option<i64> {
     let code = code.trim();
     let entered =

@@ -1,8 +1,8 @@
-//! Connections whose other end may have disappeared without notice: a machine that died, a firewall that forgot them.
+//! Connections whose other end may have disappeared without notice: a machine that died, a firewall that dropped them.
 //!
-//! The operating system reports such a connection only after a quarter of an hour. Pools ask an idle connection for a sign of
-//! life, but wait for it without limit. So these questions have a limit here, and one connection that is lost is the end of
-//! all that have been idle since before: each of them would cost a request its time.
+//! The operating system reports such a connection only after a quarter of an hour. Pools test an idle connection before
+//! its use, but wait for the reply without limit. So the test has a time limit here, and once a connection is lost, all
+//! that were last used before that moment are closed without a test, which would delay a request each time.
 
 use std::time::{Duration, Instant};
 
@@ -11,11 +11,11 @@ use sqlx::pool::PoolConnection;
 use sqlx::{Connection, PgConnection, Postgres};
 use tokio::time::timeout;
 
-/// How long an idle session may take to reply to nothing: less than a request waits for a connection, so that there is time
-/// for another one.
+/// How long an idle session may take to reply to a ping: less than a request waits for a connection, so that there is
+/// time for another one.
 const IDLE_REPLY_TIME_MAX: Duration = Duration::from_millis(1500);
 
-/// How long a session may take to end what its user has left.
+/// How long a session may take to end what its last user left unfinished.
 const REPLY_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// How long after a statement without a reply each connection is tested before its use.
@@ -27,18 +27,19 @@ static SUSPECTED: Mutex<Option<Instant>> = parking_lot::const_mutex(None);
 /// When a connection was last found to be lost.
 static LOST: Mutex<Option<Instant>> = parking_lot::const_mutex(None);
 
-/// How long after a session was found to be outdated each one is closed after its use: the others are in use by then.
+/// How long, after a session was found to be outdated, connections are closed on their return: those that were in use
+/// at that moment may be outdated too.
 const OUTDATED_TIME: Duration = Duration::from_secs(2);
 
 /// When a session was last found to have prepared its statements before a migration.
 static OUTDATED: Mutex<Option<Instant>> = parking_lot::const_mutex(None);
 
-/// Records that a migration has changed tables: all sessions have prepared statements of before.
+/// Records that a migration has changed tables: all sessions may have statements that were prepared before.
 pub(crate) fn outdate() {
     *OUTDATED.lock() = Some(Instant::now());
 }
 
-/// Whether the statements of a session, last used then, are of before a migration.
+/// Whether a session that was last used at this time may have statements from before a migration.
 fn is_outdated_since(used_at: Instant) -> bool {
     OUTDATED.lock().is_some_and(|at| at > used_at)
 }
@@ -59,12 +60,12 @@ pub(crate) fn lose() {
     *LOST.lock() = Some(Instant::now());
 }
 
-/// Whether a connection was lost since another one was used.
+/// Whether any connection was lost after this one was last used.
 fn is_lost_since(used_at: Instant) -> bool {
     LOST.lock().is_some_and(|at| at > used_at)
 }
 
-/// Whether an idle connection can be used; `used_at`: when it was last.
+/// Whether an idle connection can be used. `used_at`: when it was last used.
 pub(crate) async fn is_usable(connection: &mut PgConnection, used_at: Instant) -> bool {
     if is_lost_since(used_at) || is_outdated_since(used_at) {
         return false;
@@ -88,7 +89,7 @@ pub(crate) async fn may_stay(connection: &mut PgConnection) -> bool {
 
 /// Returns a connection to its pool, or closes it if the other end does not reply.
 pub(crate) async fn put_back(mut connection: PoolConnection<Postgres>) {
-    // Given up, it is dropped: the connection is closed, and the pool may open another one.
+    // On a timeout the connection is dropped, which closes it, and the pool may open another one.
     if timeout(REPLY_TIME_MAX, connection.return_to_pool()).await.is_err() {
         lose();
     }

@@ -12,7 +12,7 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// One that only an operator corrects.
+    /// A problem that only an operator corrects.
     pub(crate) fn lasting(what: String, remedy: String) -> Self {
         Self { what, remedy, is_passing: false }
     }

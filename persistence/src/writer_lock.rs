@@ -1,9 +1,9 @@
 //! The lock of a schema's one writer, and the end of a session that holds it for a process that no longer exists.
 //!
-//! PostgreSQL keeps a session until it notices the end of its client, and the session keeps the lock. A connection that a
-//! firewall has forgotten, or a machine that has died, would keep the next writer out. So the session's name says which data
-//! folder it writes for. A process that holds the lock of that folder knows that no other process writes for it, and ends the
-//! session. The session of any other folder is never ended: the server does so once its keepalives fail
+//! PostgreSQL keeps a session until it notices the end of its client, and the session keeps the lock. A connection that
+//! a firewall has dropped, or a machine that has died, would keep the next writer out. So the session's name says which
+//! data folder it writes for. A process that holds the lock of that folder knows that no other process writes for it,
+//! and ends the session. The session of any other folder is never ended: the server does so once its keepalives fail
 //! (`session.rs`).
 
 use std::os::unix::fs::MetadataExt;
@@ -18,11 +18,12 @@ use crate::error::with_timeout;
 use crate::lock_holder::LockHolder;
 use crate::{Error, Result};
 
-/// The advisory lock of the one writer of the schema `public`: "hotline" in ASCII. The first release takes it in any schema.
+/// The advisory lock of the one writer of the schema `public`: "hotline" in ASCII. The first release takes it in any
+/// schema.
 const PUBLIC_WRITER_LOCK: i64 = 0x68_6f_74_6c_69_6e_65;
 
-/// How long a start waits for the end of another's session: longer than PostgreSQL takes to end that of a machine that died
-/// (30 s), and short enough that a replacement serves within a minute.
+/// How long a start waits for the end of another process's session: longer than PostgreSQL takes to end that of a
+/// machine that died (30 s), and short enough that a replacement serves within a minute.
 const PREDECESSOR_TIME_MAX: Duration = Duration::from_secs(45);
 
 /// Pause between attempts to take the lock.
@@ -39,9 +40,9 @@ const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 /// Changes with every start of the machine (Linux).
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// A data folder on this machine since it was started. While this process holds the folder's lock, a writer's session of
-/// the same folder belongs to this process, or to one that has ended. A copy of the folder is another one, and so is the same
-/// folder after the machine was started again.
+/// Identifies a data folder on this machine until the machine restarts. While this process holds the folder's lock, a
+/// writer's session of the same folder belongs to this process, or to one that has ended. A copy of the folder is
+/// another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataFolder(String);
 
@@ -52,7 +53,7 @@ impl DataFolder {
     /// When the folder or the machine's boot id cannot be read.
     pub(crate) fn of(dir: &Path) -> std::io::Result<Self> {
         let metadata = std::fs::metadata(dir)?;
-        // Without one, folders of two machines could be confused, so no session is recognized.
+        // Without this id, the folders of two machines could be confused.
         let boot = std::fs::read(BOOT_ID)?;
         let mut hasher = Sha256::new();
         hasher.update(boot);
@@ -91,7 +92,7 @@ pub struct WriterClaim {
     /// The epoch taken at startup; 0 before.
     epoch: AtomicI64,
     is_superseded: AtomicBool,
-    /// PostgreSQL's process of the writing session; 0 before the first.
+    /// Process id of the writing session on the database server; 0 before the first.
     session: AtomicI32,
     /// The holder that was last logged.
     logged: AtomicI32,
@@ -120,13 +121,13 @@ impl WriterClaim {
         self.is_superseded.load(Ordering::Acquire)
     }
 
-    /// PostgreSQL's process of the writing session, if there was one.
+    /// Process id of the writing session on the database server; `None` before the first.
     pub(crate) fn session(&self) -> Option<i32> {
         Some(self.session.load(Ordering::Acquire)).filter(|pid| *pid != 0)
     }
 
-    /// Takes the lock for a new session, and ends an earlier one of the same folder. While another process has the lock it
-    /// tries until the caller, the pool, gives up: an error would be logged by the pool at each try.
+    /// Takes the lock for a new session, and ends an earlier one of the same folder. While another process has the
+    /// lock, it retries until the caller, the pool, gives up: the pool would log an error for each attempt.
     pub(crate) async fn lock(&self, connection: &mut PgConnection) -> sqlx::Result<()> {
         let key = lock_key(&mut *connection).await?;
         loop {
@@ -158,7 +159,7 @@ impl WriterClaim {
         }
     }
 
-    /// Whether an attempt has locked, and in which session.
+    /// Records the session of an attempt that has locked. Returns whether it has.
     fn record(&self, (is_locked, session): (bool, i32)) -> bool {
         if is_locked {
             self.session.store(session, Ordering::Release);
@@ -167,8 +168,8 @@ impl WriterClaim {
         is_locked
     }
 
-    /// Whether another process took over while this one was disconnected. It must not be ended, even if it wrote for this
-    /// folder.
+    /// Whether another process took over while this one was disconnected. That process must not be ended, even if it
+    /// writes for this folder.
     async fn is_epoch_taken(&self, connection: &mut PgConnection) -> sqlx::Result<bool> {
         let claimed = self.epoch.load(Ordering::Acquire);
         if claimed == 0 {
@@ -196,7 +197,7 @@ impl WriterClaim {
     }
 }
 
-/// The key of the lock: of the first schema of the session's path, which has the tables.
+/// The key of the lock of the first schema of the session's path, which has the tables.
 async fn lock_key<'c>(db: impl PgExecutor<'c>) -> sqlx::Result<i64> {
     let key = "select case current_schema() when 'public' then $1
         else hashtextextended('writer of ' || current_schema(), $1) end";
@@ -227,9 +228,9 @@ async fn end_session(connection: &mut PgConnection, holder: &LockHolder) -> sqlx
     Ok(())
 }
 
-/// Waits until no other process is the database's writer, and ends a session that wrote for this folder. The claim itself is
-/// made by [`crate::pool::connect_writer`]; this only fails early with a clear error. `folder`: `None` for cluster members,
-/// which share the lock.
+/// Waits until no other process is the database's writer, and ends a session that wrote for this folder. The claim
+/// itself is made by [`crate::pool::connect_writer`]; this only fails early with a clear error. `folder`: `None` for
+/// cluster members, which share the lock.
 ///
 /// # Errors
 /// [`Error::Held`] when another process stays the writer.
