@@ -64,13 +64,13 @@ impl Filter for Filters {
     }
 }
 
-/// `DELETE /contact-lists/{contactListId}`: the contacts remain. Refused while an unfinished campaign uses it.
+/// `DELETE /contact-lists/{contactListId}`: the contacts remain. Refused while an unfinished campaign uses the list.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<ContactListId>) -> ApiResult<NoContent> {
     let mut transaction = app.db(caller.company).begin().await?;
-    let using = contact_lists::remove(transaction.connection()?, caller.company, id.0).await?;
-    if using > 0 {
+    let campaigns = contact_lists::remove(transaction.connection()?, caller.company, id.0).await?;
+    if campaigns > 0 {
         let state = "unfinished campaigns use the list";
-        return Err(Refusal::Conflict(Conflict::used_by(state, "in_use", [("campaign", using)])).into());
+        return Err(Refusal::Conflict(Conflict::used_by(state, "in_use", [("campaign", campaigns)])).into());
     }
     transaction.commit().await?;
     Ok(NoContent)

@@ -159,12 +159,12 @@ async fn visible_cards(db: &mut PgConnection, caller: &Caller) -> ApiResult<Visi
     Ok(VisibleCards { assigned_to: Some(user), boards })
 }
 
-/// The counts include only what the caller may see. Values they may not see prevent the change as well.
-fn refuse_used(state: &'static str, reason: &'static str, by: Vec<BlockingRecords>) -> ApiResult<()> {
-    if by.iter().all(|records| !records.exist) {
+/// Refuses the change if a record prevents it, visible to the caller or not. The counts include only visible records.
+fn refuse_used(state: &'static str, reason: &'static str, blocking: Vec<BlockingRecords>) -> ApiResult<()> {
+    if blocking.iter().all(|records| !records.exist) {
         return Ok(());
     }
-    let counts = by.into_iter().map(|records| (records.noun, records.visible));
+    let counts = blocking.into_iter().map(|records| (records.noun, records.visible));
     Err(Refusal::Conflict(Conflict::used_by(state, reason, counts)).into())
 }
 

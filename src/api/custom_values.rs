@@ -23,23 +23,23 @@ const NUMBER_CHARACTERS_MAX: usize = 30;
 /// One value of a body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CustomValueInput {
-    /// Where it is in the body.
+    /// Where the value is in the body: a prefix of its fields, like `customFields[0].`.
     path: String,
     /// The field's key.
     key: String,
-    /// The new value: `Some(None)` clears it, `None` was refused when it was read.
+    /// The new value: `Some(None)` clears it; `None`: the value was refused when it was read.
     value: Option<Option<String>>,
 }
 
 /// A body with values of custom fields.
 pub trait HasCustomValues: Input {
-    /// What the fields belong to.
+    /// What the custom fields belong to.
     const APPLICATION: Application;
-    /// Whether it creates a record, which needs the values of all required fields.
+    /// Whether the body creates a record, which needs the values of all required fields.
     const IS_NEW: bool;
 }
 
-/// A body whose fields may be wrong: its values are then validated too, so that the response has every error.
+/// A body. If some of its fields are wrong, its custom values are validated too, so that the response has every error.
 pub struct BodyWithValues<T>(Result<T, RefusedBody>);
 
 struct RefusedBody {
@@ -91,7 +91,7 @@ impl<T: HasCustomValues> BodyWithValues<T> {
             Ok(body) => return Ok(body),
             Err(refused) => refused,
         };
-        // If the custom fields cannot be read, the other errors are an answer all the same.
+        // If the custom fields cannot be read, the response has only the errors of the body.
         if let Ok(known) = table::all_of::<CustomField>(db, company, T::APPLICATION).await
             && let Err(others) = check_all(&known, &values, T::IS_NEW)
         {
@@ -275,8 +275,8 @@ fn parse_options(options: &[String], text: &str) -> Result<String, String> {
     serde_json::to_string(&chosen).map_err(|_| expected())
 }
 
-/// The option that equals the value; without one, an option that looks the same. Earlier releases accepted options that look
-/// alike.
+/// The option that equals the value; without one, an option that looks the same. Equality comes first because earlier
+/// releases accepted options that look alike.
 fn find_option(options: &[String], value: &str) -> Option<String> {
     let value = letters::normalize(value);
     let (equal, looks) = (options.iter().find(|option| **option == value), letters::appearance(&value));

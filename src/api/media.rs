@@ -131,7 +131,7 @@ enum RangeRequest {
 
 /// Parses the range. One range is served; several, or units other than bytes, get the whole file, as RFC 9110 allows.
 fn requested_range(request: &HttpRequest, tag: &EntityTag, size: u64) -> RangeRequest {
-    // A part of another version is useless, and no other version exists.
+    // A client with a part of another version needs the whole file.
     let is_same_version = match request.headers().contains_key(IF_RANGE).then(|| IfRange::parse(request)) {
         Some(Ok(IfRange::EntityTag(known))) => known.strong_eq(tag),
         Some(Ok(IfRange::Date(_)) | Err(_)) => false,

@@ -1,5 +1,5 @@
-//! What merges of contacts and of tickets have in common: their author, why they are refused, and that an id that has gone
-//! names the one that stays.
+//! What merges of contacts and of tickets have in common: their author, the reasons for a refusal, and that an error
+//! about a merged record names the record it was merged into.
 
 use hotline_persistence::tables::merges::{MergeAuthor, MergeConflict, MergedNoun, any_successor};
 use hotline_persistence::{CompanyId, ContactId, TicketId};
@@ -24,8 +24,8 @@ pub fn author(caller: &Caller) -> MergeAuthor {
     MergeAuthor { user: author.user, integration: author.integration, source: author.source }
 }
 
-/// The outcome of a request about a record. If the record is not there because it was merged into another, the error has that
-/// one's id: `details.mergedInto`.
+/// The outcome of a request about a record. If the record no longer exists because it was merged into another, the
+/// error has the other's id: `details.mergedInto`.
 pub async fn named<T, E: Into<ApiError>>(
     caller: &Caller,
     app: &App,
@@ -38,7 +38,8 @@ pub async fn named<T, E: Into<ApiError>>(
     }
 }
 
-/// The outcome of a merge of two records. Another merge may have come first: then the error has the id of the record that stays.
+/// The outcome of a merge of two records. If an earlier merge has removed one of them, the error has the id of the
+/// record it was merged into.
 pub async fn merged<T>(caller: &Caller, app: &App, records: [Mergeable; 2], outcome: ApiResult<T>) -> ApiResult<T> {
     let mut outcome = outcome;
     for record in records {
@@ -60,15 +61,15 @@ async fn with_successor(caller: &Caller, app: &App, record: Mergeable, error: Ap
         }
         Mergeable::Ticket(id) => app.engine.tickets.successor(company, id).await.map(|found| found.map(|id| json!(id))),
     };
-    // Even if that cannot be looked up, the record is not there.
+    // If the successor cannot be looked up, it remains an error that the record does not exist.
     match found {
         Ok(Some(id)) => merged_into(error, &id),
         _ => error,
     }
 }
 
-/// The error of a request that names records of which one is not there. If one was merged into another, the error has
-/// that one's id, as in [`named`].
+/// The error of a request that names several records, one of which does not exist. If it was merged into another, the
+/// error has the other's id, as in [`named`].
 pub async fn missing(db: impl PgExecutor<'_>, company: CompanyId, noun: MergedNoun, ids: &[i64]) -> ApiError {
     match any_successor(db, company, noun, ids).await {
         Ok(Some(id)) => merged_into(ApiError::not_found(), &json!(id)),
@@ -80,7 +81,7 @@ fn merged_into(error: ApiError, id: &Value) -> ApiError {
     ApiError { details: Some(Box::new(json!({"mergedInto": id}))), ..error }
 }
 
-/// Why two records are not merged.
+/// The error of a refused merge. `field` of the body names the record that was to be merged into another, by its `id`.
 pub fn refused(conflict: MergeConflict, field: &str, id: &Value) -> ApiError {
     let (state, reason) = match conflict {
         MergeConflict::TwoExternalIds => {

@@ -71,7 +71,7 @@ impl Input for NewBoard {
     }
 }
 
-/// One of the queues whose members see a board.
+/// Reads one of the queues whose members see the board.
 fn read_queue(fields: &mut Fields<'_>) -> Option<QueueId> {
     fields.required("queueId")
 }
@@ -131,7 +131,7 @@ pub async fn update(
 const CARDS: DeletionBlocker =
     DeletionBlocker { state: "the board has cards", noun: "card", column: ("cards", "board_id") };
 
-/// `DELETE /crm/boards/{boardId}`: also deletes its stages; refused while it has cards.
+/// `DELETE /crm/boards/{boardId}`: also deletes the board's stages; refused while the board has cards.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<BoardId>) -> ApiResult<NoContent> {
     let db = app.db(caller.company);
     let removed = table::remove::<Board>(db, caller.company, id.0).await;

@@ -16,7 +16,7 @@ use crate::web::{ApiError, ApiResult, Caller, Json, PathId};
 /// Maximum number of cards in the response: as many as ten pages of a list.
 const CARDS_MAX: i64 = 1000;
 
-/// Maximum number of contacts of those cards: as many as one page of a list has when every card has the maximum.
+/// Maximum number of contacts of these cards: as many as one page of 100 cards with 100 contacts each.
 const CONTACTS_MAX: usize = 10_000;
 
 /// A board with its stages and cards.
@@ -52,14 +52,14 @@ pub async fn show(
     let (company, id) = (caller.company, id.0);
     let db = app.db(company);
     let board: Board = table::find(db, company, id).await?.ok_or_else(ApiError::not_found)?;
-    let own = caller.cards_limited_to();
+    let own_user = caller.cards_limited_to();
     let stages: Vec<Stage> = table::all_of(db, company, id).await?;
-    let counts = boards::counts(db.heavy(), company, id, own).await?;
+    let counts = boards::counts(db.heavy(), company, id, own_user).await?;
     let limits = FirstCards {
         of_stage: PER_PAGE.min(per_page_max.0),
         of_board: CARDS_MAX,
         contacts: CONTACTS_MAX,
-        of_user: own,
+        of_user: own_user,
     };
     // A page per stage is more than any other endpoint reads in one statement.
     let mut first = cards::first_of_stages(db.heavy(), company, id, stages.len(), limits).await?;

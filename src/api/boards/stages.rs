@@ -45,7 +45,7 @@ fn too_many() -> ApiError {
     Refusal::Conflict(Conflict::used_by(state, "too_many", [("crmBoardList", count)])).into()
 }
 
-/// `PUT /crm/boards/{boardId}/lists/{listId}`. While it contains won cards, it stays the board's `doneList`.
+/// `PUT /crm/boards/{boardId}/lists/{listId}`. A stage with won cards stays the board's `doneList`.
 pub async fn update(
     caller: Caller,
     app: Data<App>,
@@ -70,7 +70,7 @@ pub async fn update(
 const CARDS: DeletionBlocker =
     DeletionBlocker { state: "the stage has cards", noun: "card", column: ("cards", "list_id") };
 
-/// `DELETE /crm/boards/{boardId}/lists/{listId}`: refused while it has cards.
+/// `DELETE /crm/boards/{boardId}/lists/{listId}`: refused while the stage has cards.
 pub async fn remove(caller: Caller, app: Data<App>, ids: PathId<(BoardId, BoardListId)>) -> ApiResult<NoContent> {
     let (board, stage) = ids.0;
     let db = app.db(caller.company);

@@ -21,10 +21,10 @@ pub async fn list(caller: Caller, app: Data<App>, query: Query<PlainFilter<Board
     Ok(Page::of(query.page, rows, |row| row))
 }
 
-/// Checks that the caller sees the board.
+/// Checks that the board is visible to the caller.
 ///
 /// # Errors
-/// `404 ERR_API_NOT_FOUND` when they do not.
+/// `404 ERR_API_NOT_FOUND` if it is not.
 pub async fn check_board(caller: &Caller, app: &App, id: BoardId) -> ApiResult<()> {
     let Some(user) = caller.boards_limited_to() else { return Ok(()) };
     let with_unassigned = caller.cards_limited_to().is_none();
@@ -32,12 +32,12 @@ pub async fn check_board(caller: &Caller, app: &App, id: BoardId) -> ApiResult<(
     if is_visible { Ok(()) } else { Err(ApiError::not_found()) }
 }
 
-/// The boards whose figures the caller may see, of `board` or of all boards; `None`: every board. Figures cover all
-/// cards, so a person who sees only their own cards may see none.
+/// The boards whose figures the caller may see: `board` if one is given, else all that are visible to them; `None`:
+/// every board. Figures cover all cards, so a person who sees only their own cards may see no figures.
 ///
 /// # Errors
-/// `403 ERR_API_FORBIDDEN_SCOPE` when they do not see the cards of others; `404 ERR_API_NOT_FOUND` when they do not see
-/// `board`.
+/// `403 ERR_API_FORBIDDEN_SCOPE` if the caller does not see the cards of others; `404 ERR_API_NOT_FOUND` if `board` is
+/// not visible to them.
 pub async fn visible_boards(caller: &Caller, app: &App, board: Option<BoardId>) -> ApiResult<Option<Vec<BoardId>>> {
     if caller.cards_limited_to().is_some() {
         return Err(ApiError::hidden_cards());

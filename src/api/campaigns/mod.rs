@@ -81,7 +81,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<CampaignId>) -> A
     Ok(NoContent)
 }
 
-/// The campaign's state does not allow the request.
+/// The error of a request that the campaign's status does not allow.
 fn conflict(campaign: &Campaign) -> ApiError {
     let state = match campaign.status {
         CampaignStatus::Scheduled => "the campaign has not started",

@@ -1,5 +1,5 @@
-//! The verbs of a campaign: start, pause, resume, cancel. Each is answered once no message can leave on the basis of
-//! the previous state.
+//! The verbs of a campaign: start, pause, resume, cancel. The response to each is sent once no message can leave
+//! under the previous status.
 
 use std::future::{Ready, ready};
 
@@ -17,7 +17,7 @@ use crate::openapi::{Operation, OperationPart};
 use crate::web::response::schema::Schemas;
 use crate::web::{ApiError, ApiResult, Caller, Idempotency, Json, PathId};
 
-/// Part of a verb that checks the campaign's template: `422` when its channel's provider would refuse it.
+/// Documents that a verb checks the campaign's template: `422` if the channel's provider would refuse it.
 pub struct TemplateCheck;
 
 impl FromRequest for TemplateCheck {
@@ -74,7 +74,7 @@ async fn change_status(
     let pause_guard = app.engine.campaigns.hold(company, id).await?;
     let mut db = app.db(company);
     if matches!(verb, Verb::Start | Verb::Cancel) {
-        // A list may have a million contacts.
+        // Both write recipients, and a list may have a million contacts.
         db = db.heavy();
     }
     let changed = once.transaction(db, async |db| {
@@ -83,8 +83,8 @@ async fn change_status(
             return Err(conflict(&campaign));
         }
         if let Some(built) = built {
-            let was = checked.as_ref().map(|checked| (checked.channel_id, &checked.template));
-            if was != Some((campaign.channel_id, &campaign.template)) {
+            let built_from = checked.as_ref().map(|checked| (checked.channel_id, &checked.template));
+            if built_from != Some((campaign.channel_id, &campaign.template)) {
                 // Another request has changed the values that the template was built from.
                 return Err(ApiError::unavailable());
             }
@@ -98,7 +98,7 @@ async fn change_status(
         }))
     });
     let changed = changed.await;
-    // Before the answer: from now on no message of a canceled campaign leaves.
+    // Released before the response: from here on no message of a canceled campaign leaves.
     drop(pause_guard);
     changed
 }

@@ -44,15 +44,16 @@ impl From<Rate> for Value {
     }
 }
 
-/// The fields that both bodies share.
+/// The fields that the bodies of `POST` and `PUT` share.
 struct CampaignInput {
     columns: Columns,
     list: Option<ContactListId>,
     channel: Option<ChannelId>,
     message: Option<MessageBody>,
     template: Option<TemplateRequest>,
-    /// What is `null` in the body.
+    /// Whether `message` is `null` in the body.
     clears_message: bool,
+    /// Whether `template` is `null` in the body.
     clears_template: bool,
 }
 
@@ -164,9 +165,9 @@ impl Input for StoredTemplate {
     }
 }
 
-/// Builds the template of a campaign as its channel has it now: the provider may have changed, paused or deleted it since the
-/// campaign was written. `None` for a text, for a channel that is gone, whose campaigns fail for every recipient, and while the
-/// channel's templates are unknown: what was built stays.
+/// Builds a campaign's template from the channel's current templates: the provider may have changed, paused or deleted
+/// the template since the campaign was written. `None`: what is stored stays, because the campaign has a text, its
+/// channel no longer exists (then every recipient fails), or the channel's templates are unknown.
 ///
 /// # Errors
 /// `422` with every field that does not match the channel's templates.
@@ -197,7 +198,7 @@ pub async fn create(
     if let Some((user, _)) = author.user {
         columns.set("userId", user);
     }
-    // Signals the actor in every case: the campaign may have been created even if this fails.
+    // Signals the actor even if the request fails: the campaign may have been created all the same.
     let start_guard = app.engine.campaigns.start_guard(company);
     let created = once.transaction(app.db(company), async |db| {
         Ok(Created::of(campaigns::insert(db, company, list, &columns).await?))
@@ -222,14 +223,14 @@ pub async fn update(
     let current = current.ok_or_else(ApiError::not_found)?;
     check_scheduled(&current)?;
     input.check_sends(&current)?;
-    // Another channel has its own template, even under the same name, so it is built again.
+    // Another channel has its own template, even under the same name, so the template is built again.
     if let Some(stored) = current.template.as_ref().filter(|_| channel.is_some() && input.message.is_none())
         && input.template.is_none()
     {
         input.template = Some(body::parse::<StoredTemplate>(stored.to_string().as_bytes())?.0);
     }
-    let is_of_template = input.template.is_some();
-    if input.message.is_some() || is_of_template {
+    let has_new_template = input.template.is_some();
+    if input.message.is_some() || has_new_template {
         let channel = match channel {
             Some(channel) => channel,
             None => check_channel(&caller, current.channel_id)?,
@@ -238,10 +239,10 @@ pub async fn update(
     }
     let CampaignInput { columns, list, .. } = input;
     once.transaction(app.db(company), async |db| {
-        let now = campaigns::hold(db, company, id).await?;
-        check_scheduled(&now)?;
-        if (is_of_template || channel.is_some())
-            && (now.channel_id, &now.template) != (current.channel_id, &current.template)
+        let locked = campaigns::hold(db, company, id).await?;
+        check_scheduled(&locked)?;
+        if (has_new_template || channel.is_some())
+            && (locked.channel_id, &locked.template) != (current.channel_id, &current.template)
         {
             // Another request has changed the values that this content was built from.
             return Err(ApiError::unavailable());

@@ -54,7 +54,7 @@ impl TrackedCard {
         let json_of = |card: &LoadedCard| serde_json::to_value(Card::from(card.clone())).unwrap_or_default();
         let previous = events::previous(&json_of(&before), &json_of(&after));
         if previous.is_some() && after.card.updated_at == before.card.updated_at {
-            // Only linked rows have changed.
+            // Only linked rows have changed, so the card's own row must still get the time of the change.
             table::touch::<CardRef>(&mut *db, company, before.card.id).await?;
             after = find_card(&mut *db, company, before.card.id).await?;
         }

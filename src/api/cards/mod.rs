@@ -31,7 +31,7 @@ use crate::web::request::values::Search;
 use crate::web::response::reply::Tagged;
 use crate::web::{ApiError, ApiResult, Caller, Filter, Json, NoContent, Page, PathId, Query};
 
-/// The filters that both lists share, without the board: `search` matches name and description.
+/// The filters that both lists share, with the given board: `search` matches name and description.
 fn read_filter(query: &mut Params, board_id: Option<BoardId>) -> CardFilter {
     CardFilter {
         board_id,

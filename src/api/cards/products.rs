@@ -20,7 +20,7 @@ use crate::web::{
 /// Maximum number of products on a card: more than an offer has, and a card fits on one page.
 pub const PRODUCTS_MAX: usize = 100;
 
-/// A line in a request. Omitted fields are taken from the product it names, or keep their values.
+/// A line in a request. Omitted fields are taken from the product that the line names, or keep their values.
 #[derive(Clone, Debug)]
 pub struct LineInput {
     product: Patch<ProductId>,
@@ -50,7 +50,7 @@ impl LineInput {
         Some(line)
     }
 
-    /// The product it names.
+    /// The product that the line names.
     pub fn product(&self) -> Option<ProductId> {
         match self.product {
             Patch::Value(id) => Some(id),
@@ -107,7 +107,7 @@ pub async fn resolve(db: &mut PgConnection, company: CompanyId, inputs: &[LineIn
     Ok(lines)
 }
 
-/// The total of a card after adding a line.
+/// The total of a card after adding a line. `path` is the line's place in the body, for errors.
 fn with_line(total: Amount, line: &Line, path: &str) -> ApiResult<Amount> {
     let cost = line.unit_price.times(line.quantity).ok_or_else(|| too_large(path, "totalPrice"))?;
     total.plus(cost).ok_or_else(|| too_large(path, "productsTotal"))
@@ -140,7 +140,7 @@ pub async fn add(
 ) -> ApiResult<Created<CardProduct>> {
     let (company, id, NewLine(input)) = (caller.company, id.0, body.0);
     once.transaction(app.db(company), async |db| {
-        // Locked before the card: deleting a product waits for its lines.
+        // The product is locked before the card: deleting a product waits for its lines.
         let catalogue = catalogue_of(db, company, &input).await?;
         let card = cards::lock(db, company, id).await?.ok_or_else(ApiError::not_found)?;
         if cards::count_lines(db, company, id).await? >= PRODUCTS_MAX as i64 {

@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 
 use crate::web::{ApiError, ApiResult};
 
-/// Locks the stage that a body names. `404` when it is not the company's, `422` when it belongs to another board.
+/// Locks the stage that a body names. `404` when the company has no such stage, `422` when it is of another board.
 pub(super) async fn stage_of(
     db: &mut PgConnection,
     company: CompanyId,
@@ -36,7 +36,7 @@ pub(super) async fn first_stage(db: &mut PgConnection, company: CompanyId, board
     Err(Refusal::invalid("boardId", "must be a board with at least one stage").into())
 }
 
-/// A won card must stay in the board's `doneList`.
+/// Checks that a won card stays in the board's `doneList`.
 pub(super) fn check_stays_won(state: &State, stage: LockedStage) -> ApiResult<()> {
     if !state.won || stage.done_list || stage.id == state.list_id {
         return Ok(());
@@ -44,7 +44,7 @@ pub(super) fn check_stays_won(state: &State, stage: LockedStage) -> ApiResult<()
     Err(conflict("the card is won and cannot leave the stage for won cards; reopen it first", "won", state.id))
 }
 
-/// The card's state does not allow the change.
+/// The error of a change that the card's state does not allow.
 pub(super) fn conflict(state: &'static str, reason: &'static str, id: CardId) -> ApiError {
     Refusal::Conflict(Conflict::of(state, reason, "cardId", id)).into()
 }

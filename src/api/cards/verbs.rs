@@ -18,10 +18,10 @@ use crate::app::App;
 use crate::web::request::values::{FromField, NonBlankText, Text};
 use crate::web::{ApiError, ApiResult, Body, Caller, Fields, Idempotency, Input, Json, PathId};
 
-/// Ranks from here on mean the bottom of the stage, without counting the cards above: no board shows that many.
+/// From this rank on, a card goes to the bottom of the stage, without counting the cards: no board shows that many.
 const RANK_MAX: i64 = 1_000_000;
 
-/// The number of cards above the target position. A number beyond the end means the bottom.
+/// The number of cards above the target position; `None`, like a number beyond the end, means the bottom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rank(Option<i64>);
 

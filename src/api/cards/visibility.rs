@@ -1,4 +1,5 @@
-//! Which cards are visible to a person: those assigned to them and, if their profile sees all cards, those of visible boards.
+//! Which cards are visible to a person: those assigned to them and, if their profile sees all cards, those of visible
+//! boards.
 
 use hotline_persistence::BoardId;
 use hotline_persistence::tables::cards::{self, CardId};
@@ -7,11 +8,11 @@ use crate::api::boards::check_board;
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller};
 
-/// Checks that the caller sees the board and the card that a path of `/crm` names. This runs before the handler of
-/// every such path.
+/// Checks that the board or the card that a path of `/crm` names is visible to the caller. This runs before the handler
+/// of every such path.
 ///
 /// # Errors
-/// `404 ERR_API_NOT_FOUND` when they do not.
+/// `404 ERR_API_NOT_FOUND` if it is not.
 pub async fn check_path(caller: &Caller, app: &App, path: &str) -> ApiResult<()> {
     if caller.sees_every_card() {
         return Ok(());

@@ -167,7 +167,7 @@ pub async fn create(
 
 /// The body of `PUT /crm/cards/{cardId}`.
 pub struct ChangedCard {
-    /// Fixed: it may be repeated as it is.
+    /// The board cannot change: only its current id is accepted.
     board: Option<BoardId>,
     list: Option<BoardListId>,
     input: CardInput,
@@ -237,7 +237,7 @@ pub async fn update(
     .await
 }
 
-/// The database; with a ticket, once the tables contain the ticket.
+/// The database; if the body names a ticket, only once the tables contain it.
 async fn tables<'a>(app: &'a App, company: CompanyId, input: &CardInput) -> ApiResult<Db<'a>> {
     Ok(if input.ticket.is_some() { app.engine.reads().tables(company).await? } else { app.db(company) })
 }
@@ -254,7 +254,7 @@ async fn lock_references(
     input: &CardInput,
     is_new: bool,
 ) -> ApiResult<LockedReferences> {
-    // Locked before the card: deleting one of these waits for the records linked to it.
+    // These records are locked before the card: deleting one of them waits for the records linked to it.
     if let Some(contacts) = &input.contacts
         && !contacts::hold(db, company, contacts).await?
     {

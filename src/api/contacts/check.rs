@@ -7,12 +7,12 @@ use crate::api::merges::{self, Mergeable};
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller};
 
-/// The channel, if it belongs to the company.
+/// The company's channel with this id; `404` if there is none.
 pub fn check_channel(caller: &Caller, id: ChannelId) -> ApiResult<&ChannelRow> {
     caller.organization.channels.get(&id).ok_or_else(ApiError::not_found)
 }
 
-/// Checks that the contact of a filter belongs to the company.
+/// Checks that the contact of a filter, if it has one, belongs to the company.
 pub async fn check_contact(caller: &Caller, app: &App, id: Option<ContactId>) -> ApiResult<()> {
     let Some(id) = id else { return Ok(()) };
     let found = app.engine.contacts.get(caller.company, id).await?.ok_or_else(ApiError::not_found);

@@ -66,7 +66,7 @@ pub struct Import {
     on_conflict: OnConflict,
 }
 
-/// A row, and its wrong fields. The others are validated all the same, so that the response has every error.
+/// A row, with the errors found so far. Its other fields are still validated, so that the response has every error.
 #[derive(Clone)]
 struct ImportRow {
     input: ContactInput,
@@ -103,8 +103,8 @@ pub async fn import(
     let report = once
         .transaction(db, async |db| {
             rows::begin_import(db, company).await?;
-            // Each further attempt means that another request has created the contact of one row, which is found from then
-            // on.
+            // An attempt fails only if another request has created the contact of a row. The next attempts find that
+            // contact, so each row causes at most one of them.
             for _ in 0..=import.rows.len() {
                 let mut attempt = hotline_persistence::error::with_timeout(db.begin()).await?;
                 let mut plan = plan(&mut attempt, company, &import).await?;
@@ -132,10 +132,10 @@ pub async fn import(
 /// The contacts to store, and the response.
 struct ImportPlan {
     contacts: Vec<PlannedContact>,
-    /// The contacts that rows have matched without a change.
+    /// The contacts that rows have matched but not changed, by position.
     unchanged: HashMap<usize, ContactId>,
     report: ImportReport,
-    /// The index of each row, the position of its contact, and the result.
+    /// Of each successful row: its index, the position of its contact, and the result.
     rows: Vec<(usize, usize, ImportResult)>,
 }
 
@@ -177,12 +177,12 @@ async fn plan(db: &mut PgConnection, company: CompanyId, import: &Arc<Import>) -
     let fields = table::lock_all_of::<CustomField>(db, company, Application::Contact).await?;
     let mut planner = Planner { known: ContactIndex::of(candidates), tags, fields, on_conflict: import.on_conflict };
     // Thousands of values are checked by the rules of their fields, so this must not run on a serving thread. The limit
-    // on heavy statements also limits how many run at the same time.
+    // on heavy statements also limits how many imports run at the same time.
     let import = import.clone();
     spawn_blocking(move || planner.plan(&import.rows)).await.map_err(ApiError::internal)
 }
 
-/// The contacts that rows may match, in their state after the rows so far.
+/// The contacts that rows may match, in their state after the rows that were already applied.
 #[derive(Default)]
 struct ContactIndex {
     contacts: Vec<PlannedContact>,
@@ -310,7 +310,7 @@ impl Planner {
             let reason = "is required without number".to_owned();
             errors.push(FieldError { field: "name".to_owned(), reason });
         }
-        // Tags that are no ids were left out.
+        // `row.tags` lacks items that are not ids, so their indexes are skipped.
         let indexes = (0..).filter(|index: &usize| !is_wrong(&errors, &format!("tagIds[{index}]")));
         let tags = row.tags.iter().flatten().zip(indexes).filter(|(tag, _)| !self.tags.contains(*tag));
         let unknown_tags = tags.map(|(_, index)| {

@@ -29,8 +29,8 @@ impl Input for ContactMergeBody {
     }
 }
 
-/// `POST /contacts/{contactId}/merge`: the contact of the path stays. Messages to and from either contact that come meanwhile
-/// are in the conversation that stays.
+/// `POST /contacts/{contactId}/merge`: the contact of the path stays. Messages to and from either contact during the
+/// merge belong to the conversation that stays.
 pub async fn merge(
     caller: Caller,
     app: Data<App>,
@@ -45,7 +45,7 @@ pub async fn merge(
         return Err(ApiError::validation(&[FieldError { field: "fromContactId".to_owned(), reason }]));
     }
     for contact in [into, from] {
-        // A contact that is not there must not make others wait.
+        // Checked before the hold: a request for a contact that does not exist must not make others wait.
         let found = app.engine.contacts.get(company, contact).await?.ok_or_else(ApiError::not_found);
         merges::named(&caller, &app, Mergeable::Contact(contact), found).await?;
     }

@@ -47,7 +47,7 @@ macro_rules! texts {
 }
 
 impl ContactInput {
-    /// Reads every field except those that cannot be cleared; creations and changes read those differently.
+    /// Reads all fields except tags and `unclearable`, which creations and changes read differently.
     fn read(fields: &mut Fields<'_>, unclearable: UnclearableFields, is_new: bool) -> Self {
         let mut columns = Columns::default();
         if let Some(name) = unclearable.name {
@@ -97,7 +97,7 @@ impl ContactInput {
         true
     }
 
-    /// Reads a row of an import: fields that stay unchanged may also be `null`.
+    /// Reads a new contact or a row of an import: also in fields that cannot be cleared, `null` counts as absent.
     pub(super) fn read_row(fields: &mut Fields<'_>) -> Self {
         let unclearable = UnclearableFields {
             name: fields.optional("name"),
@@ -178,8 +178,8 @@ impl HasCustomValues for ChangedContact {
     const IS_NEW: bool = false;
 }
 
-/// `PUT /contacts/{contactId}`. A contact always has a name, so its number may be cleared. Before the response,
-/// conversations show the changed contact.
+/// `PUT /contacts/{contactId}`. A contact always has a name, so its number may be cleared. The response is
+/// sent once conversations show the changed contact.
 pub async fn update(
     caller: Caller,
     app: Data<App>,

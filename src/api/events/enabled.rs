@@ -20,8 +20,8 @@ impl FromRequest for EventsEnabled {
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let app = request.app_data::<Data<App>>();
-        let are_kept = app.is_some_and(|app| app.engine.store().events.is_some());
-        ready(if are_kept { Ok(Self) } else { Err(ApiError::not_found()) })
+        let are_stored = app.is_some_and(|app| app.engine.store().events.is_some());
+        ready(if are_stored { Ok(Self) } else { Err(ApiError::not_found()) })
     }
 }
 

@@ -34,11 +34,11 @@ use crate::web::{ApiError, ApiResult, Caller, Filter, Params};
 /// Default number of events in a response.
 const LIMIT: i64 = 100;
 
-/// Maximum number of events in a response; large ones are fewer ([`BYTES_MAX`]).
+/// Maximum number of events in a response; fewer if they are large ([`BYTES_MAX`]).
 pub const LIMIT_MAX: i64 = 1000;
 
-/// Maximum size of a response's events, unless the first alone is larger: this bounds the memory of a response, however large
-/// a company's messages are.
+/// Maximum size of a response's events in bytes, unless the first alone is larger: this bounds the memory of a
+/// response, however large a company's messages are.
 pub const BYTES_MAX: usize = 1 << 20;
 
 /// Maximum wait for an event, in seconds: proxies time out after a minute.
@@ -70,7 +70,7 @@ impl Filter for EventQuery {
 enum Start {
     /// After the last event the caller has.
     After(LoggedEventId),
-    /// At the end: empty, or with `wait` the next events.
+    /// At the end of the log: the response is empty or, with `wait`, has the next events.
     Latest,
 }
 
@@ -138,8 +138,8 @@ impl FromField for Types {
     }
 }
 
-/// The types that the caller may see of the requested ones; empty: all types. Events of cards are visible only to callers who
-/// see every card, because an event shows its card as it was, regardless of its current assignee.
+/// The requested types, or all that the caller may see; empty: all types. Events of cards are visible only to callers
+/// who see every card, because an event shows its card as it was, regardless of its current assignee.
 ///
 /// # Errors
 /// `403 ERR_API_FORBIDDEN_SCOPE` when they ask for events of cards and do not see every card.
@@ -190,7 +190,7 @@ pub struct Events {
     meta: EventMeta,
 }
 
-/// Maximum size of a page besides its events.
+/// Maximum size of a page besides its events, in bytes.
 const META_BYTES: usize = 256;
 
 #[derive(Serialize)]
@@ -203,7 +203,7 @@ impl Reply for Events {
     const STATUS: u16 = 200;
 
     fn body(&self) -> ApiResult<Vec<u8>> {
-        // A growing body is copied, and a page of events may be long.
+        // Allocated at its final size: a growing body would be copied, and a page of events may be long.
         let bytes = self.data.iter().map(|event| event.json.get().len() + 1).sum::<usize>();
         let mut body = Vec::with_capacity(bytes + META_BYTES);
         let body_view = EventsBody { data: &self.data, meta: &self.meta };
@@ -305,7 +305,7 @@ pub async fn list(
             has_timed_out
         };
         if is_over {
-            // The events may be of queues and users that are newer than the request.
+            // The events may name queues and users that are newer than the request.
             let context = ViewContext::of(&caller, &app, &request).refreshed(directory);
             let EventPage { events, next, has_more } =
                 serialize_page(db, caller.company, batch, &context, BYTES_MAX).await?;

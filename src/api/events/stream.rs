@@ -40,8 +40,8 @@ const RETRY_MS: u64 = 3000;
 /// Pause after a failed read of the database.
 const OUTAGE_PAUSE: Duration = Duration::from_secs(1);
 
-/// Events read at once, which a stream holds while its reader is slow: some 12 MiB for all streams of a company. A larger event
-/// is a batch of its own.
+/// Events read at once, which a stream holds while its reader is slow: some 12 MiB for all streams of a company. An
+/// event that is larger than this is a batch of its own.
 const BATCH: Portion = Portion { events: 100, bytes: 64 << 10 };
 
 /// Events of a company that its streams share: enough for those slightly behind the others.
@@ -156,7 +156,7 @@ impl SharedStreams {
         permit.ok_or_else(|| ApiError::too_many_open("event streams", RETRY_AFTER_S))
     }
 
-    /// What the streams of a company with this base URL share; `None` if there are too many others.
+    /// What the streams of a company with this base URL share; `None` if they share for too many other base URLs.
     fn of(&self, company: CompanyId, site: &str) -> Option<Arc<SharedStream>> {
         let mut sites = self.companies.entry(company).or_default();
         if !sites.contains_key(site) && sites.len() >= SITES_MAX {
@@ -174,13 +174,13 @@ impl SharedStreams {
         self.companies.remove_if(&company, |_, sites| sites.is_empty());
     }
 
-    /// Drops the shared state of a company, and wakes its streams and waiting requests. They end if the company has moved
-    /// to another process; otherwise they continue with what they have.
+    /// Drops the shared state of a company, and wakes its streams and waiting requests. They end if the company has
+    /// moved to another process; otherwise they continue with what they have.
     pub fn forget(&self, company: CompanyId, news: Option<&EventNews>) {
         // A permit belongs to its stream, and is released with it.
         let Self { companies, readers: _ } = self;
         companies.remove(&company);
-        // There is no new event; every listener checks again.
+        // Not a new event: this only makes every listener check again.
         news.iter().for_each(|news| news.publish(company, LoggedEventId::new(0)));
     }
 }
@@ -402,8 +402,8 @@ impl StreamState {
 }
 
 impl EventWindow {
-    /// Reads up to the position of a stream, and what is newer. A stream that begins at the end of the log may be far ahead of
-    /// the window.
+    /// Reads events up to the position of a stream, and newer ones. A stream that begins at the end of the log may be
+    /// far ahead of the window.
     async fn advance_to(&mut self, stream: &StreamState, version: u64) -> ApiResult<()> {
         let position = |window: &Self| window.next.map_or(0, |next| next.id.0);
         let gap = usize::try_from(stream.after.id.0 - position(self)).unwrap_or_default();

@@ -89,8 +89,8 @@ pub struct EventMeta {
 }
 
 impl EventMeta {
-    /// The `meta` for a caller who has read the events up to `after`, or named none. To be called after the events were
-    /// read: then no gap is missed, though events that expire in between may count as one.
+    /// The `meta` for a caller who has read the events up to `after`; `None`: the caller named no event. To be called
+    /// after the events were read: then no gap is missed, though events that expire in between may count as a gap.
     pub async fn of(
         db: Db<'_>,
         company: CompanyId,
@@ -100,7 +100,7 @@ impl EventMeta {
     ) -> ApiResult<Self> {
         let oldest_id = events::first_id(db, company).await?;
         let Some(after) = after else { return Ok(Self { last_id, has_more, oldest_id, gap: false }) };
-        // If nothing later was read, all may have expired, or the log ends before it.
+        // If nothing later was read, all later events may have expired, or the log ends before `after`.
         let end = if last_id > after { last_id } else { events::last_id(db, company).await? };
         let first_available = oldest_id.map_or(end.0 + 1, |oldest| oldest.0);
         let gap = after > end || after.0 < first_available.saturating_sub(1);
@@ -132,7 +132,7 @@ pub struct EventPage {
     pub events: Vec<SerializedEvent>,
     /// The position up to which all events were read.
     pub next: After,
-    /// Whether there is more.
+    /// Whether there are more events.
     pub has_more: bool,
 }
 
@@ -180,7 +180,7 @@ pub async fn serialize_events(
     let last_loaded = events.iter().rposition(is_loaded);
     let (mut serialized_events, mut bytes) = (Vec::new(), 0);
     for (index, event) in events.into_iter().enumerate() {
-        // After the last loaded message, a missing one is deleted or was beyond `bytes_max`: the next page tries again.
+        // A missing message after the last loaded one was deleted or is beyond `bytes_max`: the next page tries again.
         let may_be_beyond = !is_complete && last_loaded < Some(index) && message_id(&event).is_some();
         if !serialized_events.is_empty() && (bytes >= bytes_max || may_be_beyond) {
             break;
@@ -193,11 +193,11 @@ pub async fn serialize_events(
     Ok(serialized_events)
 }
 
-/// What is left of the messages of events.
+/// The messages of events that still exist.
 struct PresentMessages {
-    /// Those that events are about.
+    /// The messages that events are about.
     rows: HashMap<MessageId, MessageRow>,
-    /// Those among the last messages of tickets that were not deleted.
+    /// Of the last messages of tickets, those that were not deleted.
     undeleted: HashSet<MessageId>,
 }
 
@@ -261,7 +261,7 @@ fn embedded_message_id(event: &StoredEvent) -> Option<MessageId> {
     }
 }
 
-/// The previous values of an event. That of an edit has the earlier text only as long as its message has it.
+/// The previous values of an event. Those of an edit include the earlier text only as long as the message has it.
 fn previous_values(event: &StoredEvent, messages: &HashMap<MessageId, MessageRow>) -> Option<Value> {
     let mut previous = event.previous.clone()?;
     if let Some(edit) = previous.as_object_mut().and_then(|previous| previous.remove(EDIT_ID)) {
@@ -279,8 +279,8 @@ fn restore_schedule(snapshot: ScheduleSnapshot, organization: &Organization) -> 
     Schedule::listed(schedule, organization)
 }
 
-/// A message with its text at the time of an event, and the reaction that the event is about. What was deleted since stays
-/// deleted.
+/// A message with its text at the time of an event, and the reaction that the event is about. What was deleted later
+/// stays deleted.
 fn row_at(row: &MessageRow, kind: EventKind, at: DateTime<Utc>, reaction: Option<&ReactionSnapshot>) -> MessageRow {
     let mut row = row.clone();
     let mut revisions = row.revisions();
@@ -307,12 +307,12 @@ fn row_at(row: &MessageRow, kind: EventKind, at: DateTime<Utc>, reaction: Option
     row
 }
 
-/// Whether it is the first event of a message: whatever happened to the message was later.
+/// Whether this is the first event of a message: all changes of the message were later.
 fn is_first(kind: EventKind) -> bool {
     matches!(kind, EventKind::MessageReceived | EventKind::MessageCreated | EventKind::NoteAdded)
 }
 
-/// A message; a contact's also has the ticket and the contact.
+/// The data of a message's event; for a received message, with the ticket and the contact.
 fn message_data(row: MessageRow, kind: EventKind, snapshot: MessageSnapshot, context: &ViewContext) -> EventData {
     let contact_id = row.contact_id;
     let received = snapshot.received.clone();
@@ -333,12 +333,12 @@ fn message_data(row: MessageRow, kind: EventKind, snapshot: MessageSnapshot, con
     EventData::Message(Box::new(EventMessage { message, ticket: Some(ticket), contact: Some(contact), reply }))
 }
 
-/// The ticket at the time of the event. Of its last message, what was deleted since stays deleted.
+/// The ticket at the time of the event, without the text of its last message if that was deleted later.
 fn restore_ticket(snapshot: TicketSnapshot, undeleted: &HashSet<MessageId>) -> tickets::Ticket {
     let TicketSnapshot { row, contact, last_message, merged_from: _ } = snapshot;
-    let is_left = row.last_message_id.is_some_and(|id| undeleted.contains(&id));
+    let is_undeleted = row.last_message_id.is_some_and(|id| undeleted.contains(&id));
     let last_message = last_message.map(|message| {
-        let body = message.body.filter(|_| is_left);
+        let body = message.body.filter(|_| is_undeleted);
         Arc::new(LastMessage { body, direction: message.direction, created_at: message.created_at })
     });
     let contact = contact.map_or_else(

@@ -19,9 +19,9 @@ pub struct NewMessage {
     pub(super) content: ContentInput,
     pub(super) reopen_ticket: bool,
     pub(super) after: AfterSend,
-    /// The user in whose name it is sent.
+    /// The user in whose name the message is sent.
     pub(super) user_id: Option<UserId>,
-    /// Kept even without a closing, because an id that does not exist must be refused in any case.
+    /// Set even if the ticket is not closed, because an id that does not exist must be refused in any case.
     pub(super) wrapup_type_id: Option<WrapupTypeId>,
 }
 
@@ -37,7 +37,7 @@ pub(super) enum RecipientInput {
 #[derive(Clone, Debug)]
 pub(super) enum ContentInput {
     Text(MessageBody),
-    /// The files are outside the fields.
+    /// The files are not fields, but parts of the form.
     Media {
         caption: Option<MessageBody>,
         is_voice: bool,

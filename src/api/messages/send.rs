@@ -79,7 +79,7 @@ async fn send_to(
     let execute = |attached| {
         let send = async || {
             let message = app.engine.sending.send(&target, Execute { command, attached, only_if: None }).await?;
-            // Users are recorded by the panel.
+            // Signed-in users are recorded by the panel.
             if caller.signed().is_none() {
                 app.engine.attendance.record_answer(caller.company, target.channel());
             }
@@ -117,8 +117,8 @@ async fn resolve(caller: &Caller, app: &App, new: &NewMessage) -> ApiResult<Targ
     Ok(target)
 }
 
-/// Checks the records named for after the send. This runs before a number creates a contact, so that a refused request
-/// leaves nothing behind.
+/// Checks the queue and the wrap-up type for the ticket after the send. This runs before a number creates a contact, so
+/// that a refused request leaves nothing behind.
 fn check_follow_up(caller: &Caller, new: &NewMessage) -> ApiResult<()> {
     let organization = &caller.organization;
     let is_known = new.after.queue_id.is_none_or(|id| organization.queues.contains_key(&id))
@@ -178,7 +178,7 @@ async fn build_content(
             let files = files.iter().map(|file| StoredMedia { voice: is_voice, ..file.clone() }).collect();
             Ok(Content::Media { files, caption: caption.map(|caption| caption.0) })
         }
-        // Boxed: a large future, which every other message would carry and copy.
+        // Boxed: otherwise every other message would carry and copy this large future.
         ContentInput::Template(request) => {
             Box::pin(build_template_content(caller, app, channel, target, &request)).await
         }

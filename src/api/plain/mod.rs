@@ -146,8 +146,8 @@ pub async fn remove<T: Plain>(caller: Caller, app: Data<App>, id: PathId<T::Id>)
     settle::<T, _>(&app, &caller, remove).await
 }
 
-/// Deletes a record that others show, and removes it from the kinds of records of which a company has few. `Cascades::begin`
-/// removes it from all others, after the response unless they are few as well.
+/// Deletes a record that others show, and removes it from the kinds of records of which a company has few.
+/// `Cascades::begin` removes it from all others, after the response unless they are few as well.
 ///
 /// # Errors
 /// `404` when there is no such record, or the error of `remove`; nothing has changed then.

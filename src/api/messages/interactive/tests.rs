@@ -1,4 +1,4 @@
-//! Each rule of the table, at its boundary and beyond it.
+//! Each rule, at its limit and beyond it.
 
 #![allow(clippy::expect_used)] // A test that meets the unexpected fails loudly.
 
