@@ -39,13 +39,13 @@ pub fn queue(organization: &Organization, id: Option<QueueId>) -> Option<NamedRe
     Some(NamedRef { id: queue.row.id, name: &queue.row.name })
 }
 
-/// The reference to a user, including removed ones.
+/// The reference to a user, also to a removed one; `None` when the directory has no such user.
 pub fn user(organization: &Organization, id: Option<UserId>) -> Option<NamedRef<'_, UserId>> {
     let id = id?;
     Some(NamedRef { id, name: organization.user_name(id)? })
 }
 
-/// The reference to an integration's token.
+/// The reference to an integration's token; `None` when the directory has no such token.
 pub fn integration(organization: &Organization, id: Option<TokenId>) -> Option<Named<TokenId>> {
     let id = id?;
     let token = organization.tokens.iter().find(|token| token.id == id)?;
@@ -58,7 +58,7 @@ pub fn wrapup_type(organization: &Organization, id: Option<WrapupTypeId>) -> Opt
     Some(NamedRef { id, name: &organization.wrapup_types.get(&id)?.name })
 }
 
-/// The reference to a channel.
+/// The reference to a channel; `None` when it was deleted.
 pub fn channel(organization: &Organization, id: ChannelId) -> Option<NamedChannel<'_>> {
     let channel = organization.channels.get(&id)?;
     Some(NamedChannel { id, name: &channel.name, kind: channel.kind })

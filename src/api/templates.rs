@@ -15,7 +15,7 @@ use crate::web::{ApiError, ApiResult, Caller, Filter, Page, Params, PathId, Quer
 
 /// Filters of the list.
 pub struct Filters {
-    /// Whether templates are listed that may not be sent.
+    /// Whether templates that may not be sent are listed as well.
     all: bool,
 }
 
@@ -25,7 +25,7 @@ impl Filter for Filters {
     }
 }
 
-/// `GET /channels/{channelId}/templates`: the templates that may be sent, by name and language.
+/// `GET /channels/{channelId}/templates`: the templates that may be sent, ordered by name and language.
 pub async fn list(
     caller: Caller,
     app: Data<App>,

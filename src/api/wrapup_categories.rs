@@ -21,7 +21,7 @@ const TYPES: DeletionBlocker = DeletionBlocker {
     column: ("wrapup_types", "category_id"),
 };
 
-/// `DELETE /wrapup-categories/{categoryId}`: refused while it has types.
+/// `DELETE /wrapup-categories/{categoryId}`: refused while the category has types.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<WrapupCategoryId>) -> ApiResult<NoContent> {
     let db = app.db(caller.company);
     let removed = table::remove::<WrapupCategory>(db, caller.company, id.0).await;

@@ -116,7 +116,7 @@ async fn find(db: &mut PgConnection, company: CompanyId, id: WrapupTypeId) -> Ap
     table::find(db, company, id).await?.ok_or_else(ApiError::not_found)
 }
 
-/// `DELETE /wrapup-types/{wrapupTypeId}`: refused when a ticket was closed with it.
+/// `DELETE /wrapup-types/{wrapupTypeId}`: refused when a ticket was closed with the type.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<WrapupTypeId>) -> ApiResult<NoContent> {
     let company = caller.company;
     if !table::exists::<WrapupType>(app.db(company), company, id.0).await? {

@@ -157,7 +157,8 @@ pub struct File {
 }
 
 impl File {
-    /// The file of a message with a fresh URL; `None` until it was downloaded from the provider.
+    /// The file of a message with a fresh URL; `None` if it has none, or none that was downloaded from the provider
+    /// yet.
     pub(crate) fn of(row: &MessageRow, links: &Links) -> Option<Self> {
         let media = row.media.as_ref().and_then(StoredMedia::of)?;
         let url = links.url(row.company_id, &media, clock::now());
@@ -180,7 +181,7 @@ impl Message {
     /// A message; its file gets a fresh URL.
     pub fn of(row: MessageRow, context: &ViewContext) -> Self {
         let media = File::of(&row, &context.links);
-        let [sent_at, delivered_at, read_at] = forward(&row);
+        let [sent_at, delivered_at, read_at] = times_in_order(&row);
         let (content, author) = (row.content(), row.author());
         let (via, app) = row.origin().map(|origin| (origin.kind, origin.app)).unzip();
         let Revisions { edited_at, edits, deleted_at, reactions, sending: _ } = row.revisions();
@@ -219,9 +220,9 @@ impl Message {
     }
 }
 
-/// The times when it was sent, delivered and read. They are never before its creation, whatever a provider's clock
-/// says. The table keeps the provider's time of a contact's message, which tells its real age.
-fn forward(row: &MessageRow) -> [Option<DateTime<Utc>>; 3] {
+/// The times when a message was sent, delivered and read, none before the previous one or the message's creation:
+/// clocks of providers may be wrong. The table keeps the provider's time of a contact's message, which is its real age.
+fn times_in_order(row: &MessageRow) -> [Option<DateTime<Utc>>; 3] {
     let mut latest = row.created_at;
     [row.sent_at, row.delivered_at, row.read_at].map(|at| {
         at.map(|at| {

@@ -13,12 +13,12 @@ pub struct DeletionBlocker {
     pub state: &'static str,
     /// The name of the referring records.
     pub noun: &'static str,
-    /// Their table, and the column that refers to the record.
+    /// The table of the referring records, and its column that refers to the record.
     pub column: (&'static str, &'static str),
 }
 
 impl DeletionBlocker {
-    /// The response to a `DELETE`. A refusal states how many records refer to it.
+    /// The response to a `DELETE`. A refusal states how many records refer to the record.
     ///
     /// # Errors
     /// When the record was not deleted.
@@ -35,7 +35,7 @@ impl DeletionBlocker {
         }
     }
 
-    /// The same where cards refer to it: only those that the caller sees are counted.
+    /// Like `respond`, for a record that cards refer to: only cards that the caller sees are counted.
     ///
     /// # Errors
     /// When the record was not deleted.

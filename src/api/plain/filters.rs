@@ -36,7 +36,7 @@ impl Filters<'_> {
         }
     }
 
-    /// The same with a default value.
+    /// Like `equals`, with a default value.
     pub fn equals_or<V: FromField + Into<Value> + Clone>(&mut self, field: &'static str, default: V) {
         let value = self.params.filter_or(field, default);
         self.filter.equals(field, value);

@@ -28,17 +28,17 @@ use crate::web::{ApiError, ApiResult, Body, Caller, Created, Idempotency, Json, 
 
 /// A noun of the API that is a row of a table. The row is also the response.
 pub trait Plain: Table<Id: PathValue> + Serialize + ToSchema + 'static {
-    /// Whether the directory contains it: then the response to a change waits until the directory has it.
+    /// Whether the directory contains the records: then the response to a change waits until the directory has it.
     const IS_IN_DIRECTORY: bool = false;
 
-    /// Maximum records of a company that the directory contains: it is in memory, and read whole after each change.
+    /// Maximum number of a company's records in the directory, which is in memory and read whole after each change.
     const IN_DIRECTORY_MAX: i64 = 1_000;
 
     /// The fields of both bodies; errors are reported in this order. Empty for a noun that is read-only or reads its
     /// bodies itself.
     fn fields(_: &mut BodyColumns<'_, '_>) {}
 
-    /// The other records that show it: they change when it is deleted.
+    /// The cascade of a deletion, if other records show the deleted one: they change too.
     fn cascade(_: Self::Id) -> Option<Cascade> {
         None
     }
@@ -47,7 +47,7 @@ pub trait Plain: Table<Id: PathValue> + Serialize + ToSchema + 'static {
     fn filters(_: &mut Filters<'_>) {}
 }
 
-/// The noun with its article: `article` is one `A` or `a`.
+/// The noun with its article: `article` is `A` or `a`.
 pub fn with_article(article: &str, noun: &str) -> String {
     let n = if noun.starts_with(['a', 'e', 'i', 'o']) { "n" } else { "" };
     format!("{article}{n} {noun}")
@@ -108,10 +108,10 @@ pub async fn update<T: Plain>(
     settle::<T, _>(&app, &caller, update).await
 }
 
-/// Checks that a change repeats the record's values of fixed fields, if it names any.
+/// Checks that the fixed fields in a change, if any, have the record's current values.
 ///
 /// # Errors
-/// `422` naming each that differs; `404` when there is no such record.
+/// `422` naming each field that differs; `404` when there is no such record.
 pub async fn check_fixed<T: Plain>(
     db: &mut PgConnection,
     company: CompanyId,
@@ -159,9 +159,10 @@ pub async fn remove_referenced(
 ) -> ApiResult<()> {
     let mut transaction = db.begin().await?;
     let connection = transaction.connection()?;
-    // Locked in the same order as by a change that makes others show the record: they first.
+    // Locked in the same order as by a change that makes other records show this one: the others first.
     cascades::take_at_once(&mut *connection, company, cascade).await?;
     let records = cascades::hold(&mut *connection, company, cascade).await?.ok_or_else(ApiError::not_found)?;
+    // Again, for others that have begun to show the record before it was locked.
     cascades::take_at_once(&mut *connection, company, cascade).await?;
     remove(&mut *connection).await?;
     cascades::record_deletion(connection, company, cascade, &records).await?;

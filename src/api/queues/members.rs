@@ -75,8 +75,8 @@ pub async fn add_user(
     refresh_after(&app, caller.company, add).await
 }
 
-/// `DELETE /queues/{queueId}/users/{userId}`: removing someone who is not an agent of the queue is not an error. Their
-/// open tickets stay in the queue, unassigned.
+/// `DELETE /queues/{queueId}/users/{userId}`: removing someone who is not an agent of the queue is not an error. The
+/// agent's open tickets stay in the queue, unassigned.
 pub async fn remove_user(caller: Caller, app: Data<App>, ids: PathId<(QueueId, UserId)>) -> ApiResult<NoContent> {
     let (queue, user) = ids.0;
     let (engine, author) = (&app.engine, caller.author());

@@ -34,8 +34,8 @@ impl Plain for Queue {
     }
 }
 
-/// `DELETE /queues/{queueId}`: refused while it has open tickets or a channel refers to it. Closed tickets then show no
-/// queue.
+/// `DELETE /queues/{queueId}`: refused while the queue has open tickets or a channel uses it. Its closed tickets then
+/// show no queue.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<QueueId>) -> ApiResult<NoContent> {
     check(&app, caller.company, id.0).await?;
     // Checked early, so that most refusals do not block the queue for others.

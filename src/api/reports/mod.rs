@@ -1,5 +1,5 @@
-//! Reports over a period, and dashboards of the current state. The persister counts the figures of conversations when
-//! things happen; sales figures are computed from the cards.
+//! Reports over a period, and dashboards of the current state. The persister counts the figures of conversations as
+//! they happen; sales figures are computed from the cards.
 
 mod dashboards;
 mod messages;
@@ -86,7 +86,7 @@ fn ids<F>(figures: Vec<(String, F)>) -> Vec<(Option<i64>, F)> {
 }
 
 /// An average in seconds, to the millisecond; `None` when the count is 0.
-#[allow(clippy::cast_precision_loss)] // A sum of milliseconds that is too large for a float would be of 285,000 years.
+#[allow(clippy::cast_precision_loss)] // A float is exact for sums of up to 285,000 years.
 fn average_seconds(total_ms: i64, count: i64) -> Option<f64> {
     (count > 0).then(|| ((total_ms + count / 2) / count) as f64 / 1000.0)
 }

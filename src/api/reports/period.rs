@@ -26,7 +26,7 @@ pub(super) struct PeriodQuery {
 pub(super) struct Period {
     /// The quarter hours it covers.
     pub(super) quarters: hotline_persistence::Period,
-    /// Its days, with the time each begins.
+    /// The days of the period, with the time each begins.
     days: Vec<(NaiveDate, DateTime<Utc>)>,
 }
 
@@ -35,7 +35,7 @@ impl PeriodQuery {
         Self { from: query.filter("from"), to: query.filter("to"), zone: query.filter("timeZone") }
     }
 
-    /// Resolves the period; missing values default to now.
+    /// Resolves the period. `to` defaults to now, or to `from` if that is later; `from` to [`DAYS`] days before `to`.
     pub(super) fn resolve(self, caller: &Caller, now: DateTime<Utc>) -> ApiResult<Period> {
         let to = self.to.unwrap_or_else(|| now.max(self.from.unwrap_or(now)));
         let from = self.from.unwrap_or(to - TimeDelta::days(DAYS));

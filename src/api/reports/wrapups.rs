@@ -63,7 +63,7 @@ pub async fn report(
     Ok(rows.into_iter().map(|row| with_share(row, total)).collect::<Vec<_>>().into())
 }
 
-#[allow(clippy::cast_precision_loss)] // A float counts more tickets than a company closes.
+#[allow(clippy::cast_precision_loss)] // A float is exact for more tickets than a company closes.
 fn with_share(row: WrapupFigures, total: i64) -> WrapupReportRow {
     let WrapupFigures { wrapup_type_id, category_id, name, count } = row;
     let share = (count as f64 / total as f64 * 10_000.0).round() / 10_000.0;

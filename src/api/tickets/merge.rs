@@ -35,7 +35,7 @@ async fn find(caller: &Caller, app: &App, id: TicketId) -> ApiResult<Arc<live::T
     merges::named(caller, app, Mergeable::Ticket(id), found).await
 }
 
-/// `POST /tickets/{ticketId}/merge`: the ticket of the path stays. Messages that come meanwhile are in the one that stays.
+/// `POST /tickets/{ticketId}/merge`: the ticket of the path stays, with the messages that come meanwhile.
 pub async fn merge(
     caller: Caller,
     app: Data<App>,
@@ -48,11 +48,11 @@ pub async fn merge(
         let reason = "must be another ticket".to_owned();
         return Err(ApiError::validation(&[FieldError { field: "fromTicketId".to_owned(), reason }]));
     }
-    let (stays, goes) = (find(&caller, &app, into).await?, find(&caller, &app, from).await?);
-    if stays.row.contact_id != goes.row.contact_id {
+    let (into_ticket, from_ticket) = (find(&caller, &app, into).await?, find(&caller, &app, from).await?);
+    if into_ticket.row.contact_id != from_ticket.row.contact_id {
         return Err(merges::refused(MergeConflict::OtherConversation, "fromTicketId", &json!(from)));
     }
-    let contact = stays.row.contact_id;
+    let contact = into_ticket.row.contact_id;
     let hold = app.engine.merging.hold(company, [contact]).await?;
     let organization = &caller.organization;
     let merged = once

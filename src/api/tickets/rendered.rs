@@ -1,6 +1,6 @@
-//! The JSON of tickets as last shown, for reads and lists of those that have not changed since.
+//! The JSON of tickets as last rendered, for reads and lists of tickets that have not changed since.
 //!
-//! An inbox shows the same tickets every few seconds, of which few have changed.
+//! An inbox requests the same tickets every few seconds, few of which have changed.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -12,17 +12,18 @@ use quick_cache::sync::Cache;
 use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
-/// Bytes of rendered tickets of all companies: 40,000 with texts of the usual length.
+/// Maximum bytes of the rendered tickets of all companies: enough for 40,000 with texts of the usual length.
 const RENDERED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// Tickets that the cache expects to have.
+/// Number of tickets that the cache expects.
 const RENDERED_EXPECTED: usize = 40_000;
 
-/// Bytes of an entry besides its JSON: the memory of the ticket's state, which is freed only with the entry, the key, and the
-/// cache's own.
+/// Bytes of an entry besides its JSON: the ticket's state, whose memory is freed only with the entry, the key, and what
+/// the cache itself needs.
 const ENTRY_BYTES: usize = size_of::<tickets::Ticket>() + 128;
 
-/// How often tickets that have changed, were deleted or are no longer hot are dropped: their texts must not stay in memory.
+/// How often the entries of tickets that have changed, were deleted or are no longer hot are dropped: their texts must
+/// not stay in memory.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The rendered tickets of all companies, within a limit of bytes.
@@ -31,9 +32,10 @@ pub struct RenderedTickets(Cache<(CompanyId, TicketId), Arc<RenderedTicket>, ByB
 /// A ticket as JSON.
 #[derive(Debug)]
 pub struct RenderedTicket {
-    /// The state it was rendered from. While this exists, its address is not reused, so a later state is never taken for it.
+    /// The state that the JSON was rendered from. While this reference exists, the state's address is not reused, so a
+    /// later state is never taken for it.
     ticket: Weak<tickets::Ticket>,
-    /// The version of the directory whose names are in it.
+    /// The version of the directory whose names are in the JSON.
     version: u64,
     json: Box<RawValue>,
 }
@@ -54,7 +56,8 @@ impl Default for RenderedTickets {
 }
 
 impl RenderedTickets {
-    /// The JSON of a ticket, if it can be rendered: as it was, if neither the ticket nor the directory has changed since.
+    /// The JSON of a ticket, from the cache if neither the ticket nor the directory has changed since; `None` if it
+    /// cannot be rendered.
     pub(super) fn render<T: Serialize>(
         &self,
         organization: &Organization,
@@ -72,7 +75,7 @@ impl RenderedTickets {
         Some(rendered)
     }
 
-    /// Drops what is of no ticket any more, for as long as the process lives.
+    /// Drops entries whose state is no longer in use, for as long as the process runs.
     pub async fn run_sweep(&self) {
         let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
         loop {

@@ -18,29 +18,29 @@ use utoipa::{PartialSchema, ToSchema};
 use super::rendered::{RenderedTicket, RenderedTickets};
 use crate::api::references::{self, NamedChannel, NamedRef};
 
-/// A conversation with one contact on one channel. It is serialized directly from memory, without a copy: most
-/// responses are one ticket, or a hundred.
+/// A conversation with one contact on one channel. It is serialized directly from memory, without a copy, because most
+/// responses are a ticket or a hundred tickets.
 #[derive(Clone, Debug)]
 pub enum Ticket {
     /// To be serialized with the names of the company's directory.
     Live(Arc<Organization>, Arc<tickets::Ticket>),
-    /// Serialized before.
+    /// Already serialized.
     Rendered(Arc<RenderedTicket>),
 }
 
 impl Ticket {
-    /// Uses the names of the company's directory.
+    /// A ticket with the names of the company's directory.
     pub fn of(organization: &Arc<Organization>, ticket: Arc<tickets::Ticket>) -> Self {
         Self::Live(organization.clone(), ticket)
     }
 
-    /// The same, from or for the cache.
+    /// Like `of`. The JSON of a hot ticket is taken from the cache, or rendered for it.
     pub(super) fn cached(
         cache: &RenderedTickets,
         organization: &Arc<Organization>,
         ticket: Arc<tickets::Ticket>,
     ) -> Self {
-        // A ticket that was read from the tables has no other owner, and is a new one at each read.
+        // A ticket that was read from the tables has no other owner. Each read makes a new one, which no entry matches.
         let is_hot = Arc::strong_count(&ticket) > 1;
         let view = || View::of(organization, &ticket);
         let rendered = if is_hot { cache.render(organization, &ticket, view) } else { None };
@@ -208,7 +208,7 @@ pub struct EventUser {
 }
 
 impl TicketEvent {
-    /// Uses the names of the company's directory.
+    /// An event with the names of the company's directory.
     pub fn of(row: EventRow, organization: &Organization) -> Self {
         Self {
             id: row.id,

@@ -9,7 +9,8 @@ use sqlx::PgExecutor;
 
 use crate::web::{ApiError, ApiResult, Caller};
 
-/// Whether the caller could remove the last administrator and must not. Others cannot change administrators anyway.
+/// Whether the caller must not remove the last administrator: as an administrator of the company. An administrator of
+/// the installation may; all others cannot change administrators anyway.
 pub(super) fn must_keep_last(caller: &Caller) -> bool {
     caller.signed().is_some_and(is_company_administrator)
 }
@@ -19,8 +20,8 @@ pub fn is_company_administrator(signed: &SignedInPerson) -> bool {
     signed.administers && !signed.person().is_admin()
 }
 
-/// Refuses the changes of this transaction, which has locked the company's profiles, if they leave the company without an
-/// active administrator; `without` counts as removed.
+/// Refuses the changes of this transaction, which has locked the company's profiles, if they leave the company without
+/// an active administrator; the user `without` counts as removed.
 ///
 /// # Errors
 /// `409 ERR_API_CONFLICT`.

@@ -20,11 +20,12 @@ use crate::api::plain::remove_referenced;
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller, NoContent, PathId};
 
-/// `DELETE /users/{userId}`: ends the membership. Open tickets lose their assignee; closed ones and history keep the name.
+/// `DELETE /users/{userId}`: ends the membership. Open tickets lose their assignee; closed ones and history keep the
+/// name.
 ///
-/// References in tickets are removed before the row, those in cards after it. If this is interrupted, even by a crash, the
-/// user can be deleted again, and no ticket is assigned to a missing user. A person of the company cannot remove its last
-/// administrator, and an integration cannot remove any administrator.
+/// References in tickets are removed before the row, those in cards after it. If the deletion is interrupted, even by a
+/// crash, the user can be deleted again, and no ticket is assigned to a missing user. A person of the company cannot
+/// remove its last administrator, and an integration cannot remove any administrator.
 pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> ApiResult<NoContent> {
     let (company, engine) = (caller.company, &app.engine);
     if !table::exists::<User>(engine.store().db(company), company, id.0).await? {
@@ -38,7 +39,7 @@ pub async fn remove(caller: Caller, app: Data<App>, id: PathId<UserId>) -> ApiRe
     }
     let must_keep_administrator = administrators::must_keep_last(&caller);
     if must_keep_administrator {
-        // Checked early, before tickets are released. The check with the deletion decides.
+        // Checked early, before tickets are released. The check in the transaction of the deletion decides.
         administrators::check_remaining(app.db(company), company, Some(id.0)).await?;
     }
     let cascade = Cascade::User(id.0);

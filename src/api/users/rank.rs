@@ -15,8 +15,8 @@ use crate::web::{ApiError, ApiResult, Caller};
 /// Checks that a person may change or remove this user; an integration is checked by [`check_integration`].
 ///
 /// # Errors
-/// `403 ERR_API_FORBIDDEN_SCOPE` when the user has more rights. A missing user is not an error here; other code reports
-/// it.
+/// `403 ERR_API_FORBIDDEN_SCOPE` when the user has more rights than the caller. A missing user is not an error here;
+/// other code reports it.
 pub(super) async fn check(caller: &Caller, app: &App, id: UserId) -> ApiResult<()> {
     if is_unrestricted(caller) {
         return Ok(());
@@ -28,11 +28,11 @@ pub(super) async fn check(caller: &Caller, app: &App, id: UserId) -> ApiResult<(
     }
 }
 
-/// Checks that the caller may assign the profile in the body. A new user without one, and any user with `null`, gets the
-/// agent's. What an integration changes of an existing user is checked by [`check_integration`].
+/// Checks that the caller may assign the profile in the body. A new user without a profile in the body, and any user
+/// with `null`, gets the agent profile. An integration's change of a user is checked by [`check_integration`].
 ///
 /// # Errors
-/// As of [`check`].
+/// As [`check`].
 pub(super) async fn check_assigned_profile(
     caller: &Caller,
     app: &App,
@@ -64,12 +64,12 @@ async fn check_profile(caller: &Caller, app: &App, id: ProfileId) -> ApiResult<(
         return if row.administers { Err(ApiError::administrators_protected()) } else { Ok(()) };
     };
     let own_permissions = &signed.permissions.0;
-    let is_more = row.administers
+    let has_more_rights = row.administers
         || row.sees_all_cards && !signed.sees_all_cards
         || !row.permissions.0.iter().all(|(module, methods)| {
             methods.is_empty() || own_permissions.get(module).is_some_and(|permitted| permitted.is_superset(methods))
         });
-    if is_more { Err(ApiError::administrators_only()) } else { Ok(()) }
+    if has_more_rights { Err(ApiError::administrators_only()) } else { Ok(()) }
 }
 
 /// A change of a user by an integration.
@@ -80,9 +80,9 @@ pub(super) enum UserChange<'a> {
     Update(&'a Columns),
 }
 
-/// Checks that an integration neither changes an administrator nor makes a user one. Of an administrator it may change only
-/// what affects neither their sign-in nor their permissions: password, e-mail, profile and `active` are protected. The
-/// administrators stay the same until the end of the transaction.
+/// Checks that an integration neither changes an administrator nor makes a user one. Of an administrator it may change
+/// only what affects neither their sign-in nor their permissions: password, e-mail, profile and `active` are protected.
+/// The administrators stay the same until the end of the transaction.
 ///
 /// # Errors
 /// `403 ERR_API_FORBIDDEN_SCOPE`. A missing user is not an error here; other code reports it.
@@ -107,9 +107,10 @@ pub(super) async fn check_integration(
     let is_protected_change = match change {
         UserChange::Removal => true,
         UserChange::Update(columns) => {
-            let email = columns.text("email").is_some_and(|email| email.to_lowercase() != user.email.to_lowercase());
-            let active = columns.has("active") && columns.is_false("active") == user.active;
-            columns.has("passwordHash") || email || active || new_profile != current_profile
+            let changes_email =
+                columns.text("email").is_some_and(|email| email.to_lowercase() != user.email.to_lowercase());
+            let changes_active = columns.has("active") && columns.is_false("active") == user.active;
+            columns.has("passwordHash") || changes_email || changes_active || new_profile != current_profile
         }
     };
     let is_refused = is_protected_change && administers(&mut *db, company, current_profile).await?

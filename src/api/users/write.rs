@@ -68,7 +68,7 @@ impl UserInput {
     }
 }
 
-/// The change of the stored hash.
+/// The change of the stored hash: `None` leaves it, `Some(None)` removes it.
 async fn hash_of(company: CompanyId, password: Patch<Password>) -> ApiResult<Option<Option<String>>> {
     let password = match password {
         Patch::Absent => return Ok(None),
@@ -126,8 +126,9 @@ impl Input for ChangedUser {
     }
 }
 
-/// `PUT /users/{userId}`. Without a password the user cannot sign in until they set one with a link. A changed password or e-mail, or `active: false`, ends
-/// all of their sessions. Their open tickets in queues they leave stay there, without an assignee.
+/// `PUT /users/{userId}`. A user whose password is removed cannot sign in until they set one with a link. A changed
+/// password or e-mail, or `active: false`, ends all sessions of the user. Their open tickets in queues they leave stay
+/// there, without an assignee.
 pub async fn update(
     caller: Caller,
     app: Data<App>,
@@ -170,7 +171,7 @@ pub async fn update(
             check_links(&mut *db, company, &users::QUEUES).await?;
             table::touch::<User>(&mut *db, company, id.0).await?;
         }
-        // Released after the last possible refusal; a failure here leaves the user in the queues as before.
+        // Tickets are released after the last possible refusal; a failure here leaves the user in the queues as before.
         for queue in &leaving_queues {
             app.engine.tickets.release(company, id.0, Some(*queue), author.clone()).await?;
         }
@@ -183,8 +184,8 @@ pub async fn update(
     app.engine.assignment.leave_all(company, removals, async |_| update.await).await
 }
 
-/// Refuses changes of the caller's own sign-in. They are made in the account settings, which require the current password, or
-/// by another person: an unlocked screen must not be enough to take over the account.
+/// Refuses changes of the caller's own sign-in: an unlocked screen must not be enough to take over the account. Such
+/// changes are made in the account settings, which require the current password, or by another person.
 fn check_own(caller: &Caller, id: UserId, input: &UserInput) -> ApiResult<()> {
     let own_account = caller.signed().filter(|signed| signed.person() == PersonId::User(caller.company, id));
     let Some(own_account) = own_account else { return Ok(()) };

@@ -65,7 +65,7 @@ pub(crate) struct VisitorContent {
 }
 
 impl VisitorMessage {
-    /// Resolves a choice to the title of the chosen option.
+    /// The content of the message; the text of a reply is the title of the chosen option.
     pub(crate) async fn resolve(self, app: &App, company: CompanyId, id: &SessionId) -> ApiResult<VisitorContent> {
         let client_id = self.client_id.map(|id| id.0);
         let (body, content, quoted) = match self.content {
@@ -110,7 +110,7 @@ async fn chosen_option(
 ) -> ApiResult<(String, String)> {
     let quoted = app.engine.reads().message(session.company_id, message).await?;
     let quoted = quoted.filter(|message| is_visible(session, message)).ok_or_else(ApiError::not_found)?;
-    // Two ids may differ in their blanks only, so an exact one wins. Around any other, blanks do not count.
+    // Two ids may differ in their blanks only, so an exact match wins. Otherwise, blanks around the id do not count.
     let offered = [option, option.trim()].into_iter().find_map(|id| {
         let title = option_title(quoted.interactive.as_ref()?, id)?;
         Some((id.to_owned(), title))
@@ -130,7 +130,7 @@ pub(crate) fn is_visible(session: &SessionRow, message: &MessageRow) -> bool {
         && message.created_at >= session.visible_since()
 }
 
-/// Filters of the list: `after` selects the messages after that one.
+/// Filters of the list: `after` selects the messages after the given one.
 pub struct Filters {
     pub(crate) after: Option<MessageId>,
     pub(crate) created: Span,
@@ -181,7 +181,7 @@ pub(crate) fn visible_messages(session: &SessionRow, after: Option<MessageId>, (
     }
 }
 
-/// The messages of a page, as ids if they are not known to be delivered.
+/// For each message of a page, its ids if it is not known to be delivered.
 pub(crate) struct UndeliveredMessages(Vec<Option<(TicketId, MessageId)>>);
 
 impl UndeliveredMessages {
@@ -198,7 +198,7 @@ impl UndeliveredMessages {
         self
     }
 
-    /// The last one of each ticket.
+    /// The last undelivered message of each ticket.
     fn last(self) -> HashMap<TicketId, MessageId> {
         let mut last: HashMap<TicketId, MessageId> = HashMap::new();
         for (ticket, message) in self.0.into_iter().flatten() {

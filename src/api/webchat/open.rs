@@ -24,7 +24,7 @@ use crate::web::request::values::{Email, ExternalId, Name, Number, TruncatedText
 use crate::web::response::reply::{Confidential, Reply};
 use crate::web::{ApiError, ApiResult, Body, Caller, Created, Fields, Idempotency, Input};
 
-/// How often the visitor's contact is looked up again because it was deleted meanwhile.
+/// Maximum number of attempts to find the visitor's contact, which may be deleted meanwhile.
 const ATTEMPTS_MAX: usize = 8;
 
 /// The prefix of a visitor's token.
@@ -89,7 +89,7 @@ impl Input for Arrival {
 }
 
 impl Arrival {
-    /// The visitor with this arrival's source.
+    /// This identity, with the page and the campaign of the arrival.
     fn with_source(&self, identity: &Visitor) -> Visitor {
         let Visitor { source_url, utm_source, utm_medium, utm_campaign, utm_id, .. } = self.visitor.clone();
         Visitor { source_url, utm_source, utm_medium, utm_campaign, utm_id, ..identity.clone() }
@@ -143,8 +143,8 @@ pub(crate) enum VisitorIdentity {
     Described,
     /// The company has signed the visitor's identity.
     Identified(Identified),
-    /// Only the browser describes the visitor, which is a claim: they get a contact of their own. The holder of the
-    /// token of an earlier anonymous session is the same unknown person.
+    /// Only the browser describes the visitor, which is a claim: they get a contact of their own, or the one of an
+    /// earlier anonymous session whose token they hold.
     Unknown {
         /// The earlier session.
         earlier: Option<SessionRow>,
@@ -164,7 +164,7 @@ pub(crate) struct SessionOpening<'a> {
 /// The contact of a session.
 struct SessionContact {
     contact: ContactRow,
-    /// Whether they may have had a session before.
+    /// Whether the contact may have had a session before.
     is_returning: bool,
     /// Locked until a session of an unknown visitor has begun.
     lock: Option<VisitorLock>,
@@ -176,9 +176,9 @@ impl SessionOpening<'_> {
         &self,
         show: impl Fn(&SessionRow, &ContactRow, &str) -> T + Clone + Send + Sync + 'static,
     ) -> ApiResult<T> {
-        // If the contact is looked up or created, it may be deleted at this very moment; then the look-up is repeated
-        // and finds another one. A contact that is named, or was created in a step of a request with a key, stays
-        // missing.
+        // A contact that was looked up or created may be deleted at this very moment; then the look-up is repeated and
+        // finds another one. A contact that the company names, or that a step under an idempotency key has created,
+        // stays missing.
         let may_be_missing = match &self.identity {
             VisitorIdentity::Contact(_) => false,
             VisitorIdentity::Described => !self.arrival.visitor.is_anonymous(),
@@ -201,7 +201,7 @@ impl SessionOpening<'_> {
         let SessionContact { contact, is_returning, lock } = self.find().await?;
         let engine = &self.app.engine;
         let is_signed_in = matches!(self.identity, VisitorIdentity::Identified(_));
-        // Two openings at once continue in one session.
+        // Two concurrent openings of a signed-in visitor continue in one session.
         let lock = match lock {
             None if is_signed_in => Some(engine.sessions.lock_visitor(self.company, contact.id).await),
             lock => lock,
@@ -247,7 +247,7 @@ impl SessionOpening<'_> {
         response
     }
 
-    /// The claim of an unknown visitor.
+    /// The claim of an unknown visitor; `None` for any other visitor.
     fn claimed(&self) -> Option<Value> {
         let Visitor { name, email, number, external_id, .. } = &self.arrival.visitor;
         let is_unknown = matches!(self.identity, VisitorIdentity::Unknown { .. });

@@ -16,7 +16,7 @@ use crate::api::tickets::Ticket;
 use crate::api::webchat::Session;
 use crate::web::response::schema::{self, Schemas};
 
-/// The requests by type of event, including the test's.
+/// The requests by type of event, including that of a test.
 pub fn webhook_operations(schemas: &mut Schemas) -> Map<String, Value> {
     let mut operations = Map::new();
     let by = schema::of::<EventAuthor>(schemas);

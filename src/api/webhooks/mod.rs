@@ -1,6 +1,6 @@
 //! Webhooks: endpoints that receive a company's events. Plain; the dispatcher delivers to them (`src/deliveries/`).
-//! Where no events are stored, nothing would ever be delivered, so webhooks do not exist there, whatever the table
-//! contains.
+//! A service that stores no events has no webhooks, whatever the table contains, because it would never deliver to
+//! them.
 
 mod deliveries;
 pub mod document;
@@ -46,7 +46,7 @@ impl HasSecrets for WebhookWithSecret {
     const SECRETS: &'static [&'static str] = &["secret"];
 }
 
-/// Reads the event types of a webhook, without duplicates; none means all.
+/// Reads the event types of a webhook, without duplicates; an empty list means all.
 fn types(fields: &mut Fields<'_>, is_new: bool) -> Option<Vec<&'static str>> {
     // At most as many as exist.
     let count_max = EventKind::ALL.len();
@@ -155,7 +155,7 @@ pub async fn create(
     let keys = &app.engine.store().keys;
     once.transaction(app.db(caller.company), async |db| {
         let secret = new_secret();
-        // Events before this id are not delivered.
+        // Only events after this id are delivered.
         let last = events::last_id(&mut *db, caller.company).await?;
         let webhook = webhooks::insert(db, keys, caller.company, columns, &secret, (owner(&caller), last.0)).await?;
         let webhook = webhook.ok_or_else(too_many)?;

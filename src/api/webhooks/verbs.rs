@@ -96,7 +96,7 @@ pub async fn test(
     let (company, keys) = (caller.company, &app.engine.store().keys);
     let endpoint = webhooks::endpoint(app.db(company), keys, company, id.0).await?;
     let endpoint = endpoint.ok_or_else(ApiError::not_found)?;
-    // Each test occupies its request for as long as the endpoint takes.
+    // One test at a time: a test occupies its request until the endpoint has responded.
     let Some(_permit) = app.webhooks.begin_test(company, id.0) else {
         let state = "a test of this webhook is already running";
         return Err(Refusal::Conflict(Conflict::of(state, "test_running", "webhookId", id.0.0)).into());
@@ -104,7 +104,7 @@ pub async fn test(
     let json = Bytes::from(test_event(id.0, clock::now()).to_string());
     let secrets = endpoint.secrets_at(clock::now());
     let attempt = app.webhooks.deliver(&endpoint.url, secrets, &new_key("test_"), json).await;
-    // The effect is external, so it is recorded once it is known.
+    // The delivery is not part of a transaction, so its result is recorded once it is known.
     once.transaction(app.db(company), async |db| {
         if attempt.error.is_none() {
             webhooks::clear_failure(db, &endpoint).await?;
@@ -114,7 +114,7 @@ pub async fn test(
     .await
 }
 
-/// The position after an event; 0: before all of them.
+/// The position after an event; 0: before all events.
 struct EventPosition(LoggedEventId);
 
 impl FromField for EventPosition {

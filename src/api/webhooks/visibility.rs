@@ -1,5 +1,5 @@
-//! Who may manage which webhooks. An event shows its card as it was, regardless of its current assignee. So webhooks that
-//! receive events of cards are only for callers who see every card, as those events are in the log.
+//! Who may manage which webhooks. An event shows its card as it was, regardless of its current assignee. So webhooks
+//! that receive events of cards are only for callers who see every card, like the events of cards in the log.
 
 use hotline_persistence::tables::events::EventKind;
 

@@ -80,11 +80,11 @@ pub async fn admit<B: MessageBody + 'static>(
     Ok(response)
 }
 
-/// A company whose presence was acquired before its request reached the handler: by the edge of a cluster, which must
+/// The presence of a company, acquired before its request reached the handler: by the edge of a cluster, which must
 /// know that the company can no longer move.
 pub struct AcquiredPresence {
     company: CompanyId,
-    /// None once [`register_presence`] has moved it to the request's extensions.
+    /// `None` once [`register_presence`] has moved it to the request's extensions.
     presence: Option<Presence>,
 }
 

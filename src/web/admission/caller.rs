@@ -1,4 +1,5 @@
-//! Who calls: an integration with its company's token, or a person who has signed in to the panel, and what either may do.
+//! Who calls, and what they may do: an integration with its company's token, or a person who has signed in to the
+//! panel.
 
 use std::future::{Ready, ready};
 use std::net::IpAddr;
@@ -22,7 +23,7 @@ use crate::web::response::error::{ApiError, ApiResult};
 /// Pause before a failed look-up of a session is repeated.
 const RECHECK_AFTER: Duration = Duration::from_secs(1);
 
-/// The company a request acts for, and what its token may do.
+/// The company that a request acts for, and who acts.
 #[derive(Clone)]
 pub struct Caller {
     /// The tenant.
@@ -42,7 +43,7 @@ enum Identity {
 /// What the validity of a token depends on besides its row.
 #[derive(Clone, Copy)]
 pub(super) struct TokenContext {
-    /// Where it came from.
+    /// The address that the token was used from; `None`: unknown.
     pub(super) origin: Option<IpAddr>,
     /// Whether the company's plan must have the API.
     pub(super) needs_plan: bool,
@@ -78,9 +79,9 @@ impl Caller {
         if permitted { Ok(()) } else { Err(refused(method, module)) }
     }
 
-    /// Checks that a new request of the caller would be admitted, and would show no fewer cards; long-lived streams repeat
-    /// this check. While the database is unavailable, sessions count as valid. Returns how long the result is valid if
-    /// nothing changes; `None`: indefinitely.
+    /// Checks that a new request of the caller would be admitted, and would show no fewer cards; long-lived streams
+    /// repeat this check. While the database is unavailable, sessions count as valid. Returns how long the result is
+    /// valid if nothing changes; `None`: indefinitely.
     ///
     /// # Errors
     /// The error that such a request would get.
@@ -115,9 +116,10 @@ impl Caller {
         if matches!(identity, Identity::Token(_, context) if context.needs_plan && !organization.company.api_enabled) {
             return Err(ApiError::not_enabled());
         }
-        let now = Self { company: self.company, organization, identity };
-        now.may(method, module)?;
-        if self.sees_every_card() && !now.sees_every_card() { Err(ApiError::hidden_cards()) } else { Ok(valid_for) }
+        let current_caller = Self { company: self.company, organization, identity };
+        current_caller.may(method, module)?;
+        let sees_fewer_cards = self.sees_every_card() && !current_caller.sees_every_card();
+        if sees_fewer_cards { Err(ApiError::hidden_cards()) } else { Ok(valid_for) }
     }
 
     /// Whether a change of the directory may affect the caller: one of this company, or, for an administrator of the
@@ -167,8 +169,9 @@ impl Caller {
         self.cards_limited_to().is_none() && self.boards_limited_to().is_none()
     }
 
-    fn user_if(&self, is: impl FnOnce(&SignedInPerson) -> bool) -> Option<UserId> {
-        match self.signed().filter(|signed| is(signed))?.person() {
+    /// The caller's user, if it is limited.
+    fn user_if(&self, is_limited: impl FnOnce(&SignedInPerson) -> bool) -> Option<UserId> {
+        match self.signed().filter(|signed| is_limited(signed))?.person() {
             PersonId::User(_, id) => Some(id),
             PersonId::Admin(_) => None,
         }
@@ -182,7 +185,7 @@ impl Caller {
         }
     }
 
-    /// The author when the body may name an agent to act for. A person may name only themselves.
+    /// The author of a change whose body may name an agent to act for. A person may name only themselves.
     ///
     /// # Errors
     /// `404 ERR_API_NOT_FOUND` when the company has no such user; `403 ERR_API_FORBIDDEN_SCOPE` when a person names

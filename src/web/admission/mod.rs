@@ -1,4 +1,4 @@
-//! Which requests are admitted: the token, the rate, the permission, the idempotency key; and the middleware around every
+//! Which requests are admitted, by token, rate, permission and idempotency key; and the middleware around every
 //! handler.
 
 pub mod auth;

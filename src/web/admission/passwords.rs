@@ -14,8 +14,8 @@ use tokio::sync::oneshot;
 use crate::web::response::error::{ApiError, ApiResult};
 
 /// Passwords that are hashed at the same time: each takes 19 MiB and a core for tens of milliseconds. At most half of
-/// the cores, and at least one, so that signing in leaves the others to conversations. Companies and sign-ins take turns:
-/// no company's new passwords delay anybody else for long.
+/// the cores, and at least one, so that signing in leaves the others to conversations. Companies and sign-ins take
+/// turns: the new passwords of a company do not delay others for long.
 static HASHING: LazyLock<KeyedPermits<HashedFor>> = LazyLock::new(|| {
     let at_once = at_once(thread::available_parallelism().ok());
     KeyedPermits::new(PermitLimits::new(at_once, at_once).wait(WAITING_MAX, PERMIT_WAIT_MAX))
@@ -37,15 +37,15 @@ fn at_once(cores: Option<NonZeroUsize>) -> usize {
     (cores.map_or(1, usize::from) / 2).max(1)
 }
 
-/// The `nice` value of these threads: where both compete for a core, they get about a tenth of it.
+/// The `nice` value of these threads: if they compete with others for a core, they get about a tenth of it.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 10;
 
-/// How long a password waits for a permit. Later ones are refused, so that a flood builds no queue.
+/// How long a password waits for a permit; then it is refused, so that a flood builds no queue.
 const PERMIT_WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// Runs work at low priority once there is a permit. It starts a thread per call: that takes a thousandth of the time
-/// of the work, and a thread cannot raise its priority again.
+/// Runs work at low priority once there is a permit. Each call starts a thread, because a thread cannot raise its
+/// priority again; this takes a thousandth of the time of the work.
 async fn run_low_priority<T: Send + 'static>(
     hashed_for: HashedFor,
     work: impl FnOnce() -> T + Send + 'static,

@@ -41,8 +41,8 @@ pub struct RateLimits {
     people: DashMap<CompanyId, Arc<Limit>>,
 }
 
-/// Minimum requests per minute of a company's people, however few its tokens have: for two who work at full speed, or twenty
-/// who open six pages a minute each.
+/// Minimum requests per minute of a company's people, even if its tokens have fewer: enough for two people who work at
+/// full speed, or twenty who open six pages a minute each.
 const PEOPLE_PER_MINUTE_MIN: u32 = 1_200;
 
 /// The limit of one caller.
@@ -104,17 +104,17 @@ impl RateLimits {
     /// Takes one request from a company's allowance; `per_minute` is the company's own limit, if it has one.
     ///
     /// # Errors
-    /// When none is left.
+    /// When no request is left.
     pub fn take(&self, company: CompanyId, per_minute: Option<i32>) -> Result<Allowance, RateExceeded> {
         let Some(rate) = self.rate_of(per_minute) else { return Ok(full(0)) };
         of(&self.companies, company, rate).take()
     }
 
-    /// Takes one request from the allowance of a company's people: that of its tokens, but a minimum at least. It is separate,
-    /// so that integrations and people do not block each other.
+    /// Takes one request from the allowance of a company's people: as much as its tokens have, but at least a
+    /// minimum. It is separate, so that integrations and people do not block each other.
     ///
     /// # Errors
-    /// When none is left.
+    /// When no request is left.
     pub fn take_for_people(&self, company: CompanyId, per_minute: Option<i32>) -> Result<Allowance, RateExceeded> {
         let Some(rate) = self.rate_of(per_minute) else { return Ok(full(0)) };
         let least = NonZeroU32::new(PEOPLE_PER_MINUTE_MIN).unwrap_or(rate);
@@ -142,7 +142,7 @@ fn of(limits: &DashMap<CompanyId, Arc<Limit>>, company: CompanyId, rate: NonZero
 }
 
 impl Limit {
-    /// A changed limit starts with a full minute, as for a new company.
+    /// A limit of which nothing is used, for a new company or a changed rate.
     pub(crate) fn new(rate: NonZeroU32) -> Arc<Self> {
         let limiter = RateLimiter::direct_with_clock(Quota::per_minute(rate), LimitClock).with_middleware();
         Arc::new(Self { per_minute: rate.get(), limiter })

@@ -15,8 +15,8 @@ pub const WRONG_TOKENS_PER_MINUTE: u32 = 60;
 /// The time in which refusals are counted.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// How long an address that guesses waits for each further answer, before its connection is closed: a guess then costs a
-/// second and a connection. The limits on connections bound how many wait.
+/// How long an address that guesses waits for each further answer, before its connection is closed: a guess then costs
+/// a second and a connection. The limits on connections bound how many wait.
 pub const GUESS_DELAY: Duration = Duration::from_secs(1);
 
 /// Maximum number of counted addresses, some 100 bytes each; beyond that the least active are evicted.
@@ -29,7 +29,7 @@ pub struct WrongTokens {
 }
 
 impl WrongTokens {
-    /// Starts with no refusals; 0: no limit.
+    /// Starts without refusals. `per_minute` 0 means no limit.
     pub fn new(per_minute: u32) -> Self {
         Self { per_minute, refusals: TtlCache::new(ADDRESSES_MAX, MINUTE) }
     }

@@ -22,7 +22,7 @@ use crate::web::response::reply::Reply;
 pub(super) struct KeyedRequest {
     pub(super) lock: KeyLock,
     pub(super) fingerprint: Digest,
-    /// The response that was recorded with the effect, or may have been.
+    /// The response that was, or may have been, recorded with the effect.
     recorded: Mutex<Option<AnswerRow>>,
 }
 
@@ -53,8 +53,8 @@ impl KeyedRequest {
         Digest::of(&[key.as_bytes(), b" ", name.as_bytes(), fingerprint.as_bytes()])
     }
 
-    /// From here on the record may be durable, whatever happens to this request: the key counts as used, and the next
-    /// request looks it up.
+    /// Notes that the record may be durable from here on, whatever happens to this request: the key counts as used, and
+    /// the next request with it looks the record up.
     fn recorded(&self, answer: AnswerRow) {
         self.lock.mark_used(self.lock.key());
         *self.recorded.lock() = Some(answer);
@@ -98,7 +98,7 @@ impl Idempotency {
         Ok(show(&reply))
     }
 
-    /// The record that becomes durable with a live change.
+    /// The record that becomes durable with a live change; `None` without a key.
     fn attached<R, T: Reply>(&self, show: impl Fn(&R) -> T + Send + Sync + 'static) -> Option<AttachedChanges<R>> {
         let running = self.0.clone()?;
         Some(Arc::new(move |reply: &R| match running.answer_of(&show(reply)) {
@@ -142,8 +142,8 @@ impl Idempotency {
         Ok(reply)
     }
 
-    /// Replaces the recorded response of a change whose result depends on something outside of the database. Without this, as
-    /// after a crash, retries receive the first record.
+    /// Replaces the recorded response of a change whose result depends on something outside of the database. If
+    /// this does not happen, as after a crash, retries receive the first record.
     pub async fn amend<T: Reply>(&self, db: Db<'_>, reply: &T) {
         let Some(running) = &self.0 else { return };
         let first = running.recorded.lock().clone();
@@ -161,8 +161,8 @@ impl Idempotency {
         }
     }
 
-    /// A plain step that precedes a live change: a retry finds its result, even if the change itself failed. Its record
-    /// is separate from the request's own.
+    /// A plain step that precedes a live change: a retry finds the step's result, even if the change itself failed. The
+    /// record of the step is separate from the request's own.
     ///
     /// # Errors
     /// Any error of `make`; the transaction is rolled back.

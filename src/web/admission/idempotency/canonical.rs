@@ -4,22 +4,23 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-/// Levels of a body that are parsed: more than any field has. Each is parsed with everything below it, so the cost
-/// grows with their number. Deeper values are equal if their bytes are.
+/// Number of levels of a body that are parsed: more than any field has. Each is parsed with everything below it, so the
+/// cost grows with the number. Deeper values are equal if their bytes are.
 const DEPTH_MAX: usize = 16;
 
-/// Feeds a canonical form of a body to `emit`. Invalid JSON, values that are deeper than any field, and objects with a key
-/// that is not valid text (half of a surrogate pair) are fed unchanged: they are equal if their bytes are.
+/// Feeds a canonical form of a body to `emit`. Invalid JSON, values that are deeper than any field, and objects with a
+/// key that is not valid text (half of a surrogate pair) are fed unchanged: they are equal if their bytes are.
 pub(super) fn feed(body: &[u8], emit: &mut impl FnMut(&[u8])) {
     match serde_json::from_slice::<&RawValue>(body) {
         Ok(value) => write(value.get().trim(), DEPTH_MAX, emit),
-        // Many calls need no body.
+        // An empty body feeds nothing: many calls need no body.
         Err(_) if body.is_empty() => {}
         Err(_) => write_raw(body, emit),
     }
 }
 
-/// Marked and prefixed with its length, so that it differs from every canonical form and its parts.
+/// Feeds bytes unchanged, marked and prefixed with their length, so that they differ from every canonical form and its
+/// parts.
 fn write_raw(bytes: &[u8], emit: &mut impl FnMut(&[u8])) {
     emit(format!("!{}:", bytes.len()).as_bytes());
     emit(bytes);
@@ -140,7 +141,7 @@ mod tests {
             "1e99999999999999999999",
             "not json",
             "{\"a\":1",
-            // No JSON, but what the form of `{"a":1}` looks like.
+            // Not JSON, but identical to the canonical form of `{"a":1}`.
             "{\"1:a1e0}",
             "!2:{}",
             "",

@@ -1,5 +1,5 @@
-//! Which idempotency keys were used recently. Most keys are new, and memory alone can prove that: they need no database
-//! look-up, even while the database is unavailable.
+//! Which idempotency keys were used recently. Most keys are new, which memory alone can prove: such keys need no
+//! look-up in the database, and work while it is unavailable.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -19,13 +19,13 @@ use parking_lot::Mutex;
 /// is looked up.
 const KEYS_MAX: usize = 2_000_000;
 
-/// Size of the cache of recorded responses, for retries right after a failure, and its capacity in responses of usual
-/// size.
+/// Size of the cache of recorded responses, for retries right after a failure, in bytes, and its capacity in responses
+/// of usual size.
 const RECENT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 const RECENT_EXPECTED: usize = 16 * 1024;
 
 /// Companies whose keys are loaded with one statement: a takeover brings thousands. Few enough that the keys of busy
-/// ones, tens of thousands each, are read within a statement's timeout.
+/// companies, tens of thousands each, are read within a statement's timeout.
 const LOADED_AT_ONCE: usize = 32;
 
 /// How often expired responses are deleted.
@@ -74,8 +74,8 @@ impl UsedKeys {
     }
 }
 
-/// The lock of one request on its key. It is released when nothing can execute the request any more: neither its task, nor
-/// the actor that the task has sent a command.
+/// The lock of one request on its key. It is released when nothing can execute the request any more: neither its task,
+/// nor the actor that has received the task's command.
 pub(super) struct KeyLock {
     keys: Keys,
     guard: KeyedGuard<RequestKey>,
@@ -105,8 +105,8 @@ impl Keys {
     /// Loads the unexpired keys from the table.
     pub async fn load(db: impl Database<'_>) -> hotline_persistence::Result<Self> {
         let keys = Self::default();
-        // Swept before the first response is recorded, because this also creates the partition it belongs to; without
-        // one, it could only be stored among expired rows.
+        // Swept before the first response is recorded, because the sweep also creates the partition of that response;
+        // without one, it could only be stored among expired rows.
         keys.sweep(db).await;
         // One more than the capacity, to detect that there are more.
         let limit = i64::try_from(KEYS_MAX + 1).unwrap_or(i64::MAX);
@@ -117,13 +117,13 @@ impl Keys {
         Ok(keys)
     }
 
-    /// Drops everything known of a company's keys; no request of the company is running. Until its keys are loaded
-    /// again, each key is looked up.
+    /// Drops everything known of a company's keys, while no request of the company is running. Until its keys are
+    /// loaded again, each key is looked up.
     pub fn forget(&self, company: CompanyId) {
         self.forget_all(&HashSet::from([company]));
     }
 
-    /// Drops everything known of these companies' keys, as [`Keys::forget`] does of one.
+    /// Drops everything known of these companies' keys, as [`Keys::forget`] does for one company.
     pub fn forget_all(&self, companies: &HashSet<CompanyId>) {
         // Locks exist only while a request is served or waits.
         let Inner { locks: _, recent, used: _ } = &*self.0;
@@ -151,9 +151,9 @@ impl Keys {
             let used = self.0.used.lock();
             used.unloaded.iter().map(|company| (*company, used.dropped.get(company).copied())).collect()
         };
-        for some in unloaded.chunks(LOADED_AT_ONCE) {
-            if let Err(error) = self.load_companies(db, some).await {
-                tracing::debug!(%error, companies = some.len(), "loading idempotency keys will be retried");
+        for chunk in unloaded.chunks(LOADED_AT_ONCE) {
+            if let Err(error) = self.load_companies(db, chunk).await {
+                tracing::debug!(%error, companies = chunk.len(), "loading idempotency keys will be retried");
             }
         }
     }
@@ -192,7 +192,7 @@ impl Keys {
         self.0.locks.in_use()
     }
 
-    /// A response that was recorded recently.
+    /// A response that was recorded recently; `None` if the cache has none that is valid.
     pub(super) fn recent(&self, company: CompanyId, key: Digest) -> Option<Arc<AnswerRow>> {
         self.0.recent.get(&(company, key)).filter(|answer| answer.created_at > expiry_cutoff())
     }
@@ -218,9 +218,9 @@ impl Keys {
 
     /// Deletes expired entries, in memory and in the table, for as long as the process runs.
     pub async fn run_sweep(&self, db: impl Database<'_>) {
-        let mut clock = tokio::time::interval(SWEEP_EVERY);
+        let mut ticks = tokio::time::interval(SWEEP_EVERY);
         loop {
-            clock.tick().await;
+            ticks.tick().await;
             self.sweep(db).await;
             self.load_missing(db).await;
         }

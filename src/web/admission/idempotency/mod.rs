@@ -51,8 +51,8 @@ pub const IDEMPOTENT_REPLAY: HeaderName = HeaderName::from_static("idempotent-re
 /// Maximum length of a key, in characters.
 pub const KEY_CHARACTERS_MAX: usize = 200;
 
-/// Refusals that are not recorded. Those of a permission or a rate may be decided otherwise later, and a record would lose the
-/// `Allow` header of 405.
+/// Refusals that are not recorded. A retry may have the permission or be within the rate, and a record would lose the
+/// `Allow` header of a 405.
 const UNRECORDED: [u16; 3] = [403, 405, 429];
 
 /// Detects retries and replays their responses.
@@ -65,7 +65,7 @@ pub struct Retries {
     pub media: Media,
     /// Counts replays.
     pub figures: Data<Metrics>,
-    /// The maximum body size at a path: the body is read here, before its handler reads it.
+    /// The maximum body size at a path, in bytes: the body is read here, before its handler reads it.
     pub body_bytes_max: fn(&str) -> usize,
 }
 
@@ -150,7 +150,7 @@ fn refuse(request: ServiceRequest, refused: &ApiError) -> ServiceResponse<BoxBod
     request.into_response(refused.error_response())
 }
 
-/// Reads the request and locks its key: retries wait here, and then find the first one's response.
+/// Reads the request and locks its key: retries wait here, and then find the response to the first attempt.
 async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResult<(Data<Retries>, Arc<KeyedRequest>)> {
     let key = header.to_str().ok().filter(|key| is_valid(key)).ok_or_else(|| {
         ApiError::bad_request(format!("Idempotency-Key must be 1 to {KEY_CHARACTERS_MAX} visible ASCII characters"))
@@ -170,7 +170,7 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResul
     let payload = decompress(request.headers(), payload)?;
     request.headers_mut().remove(CONTENT_ENCODING);
     let payload = if form::is_form(request.request()) {
-        // Boxed: a large future, which every other body would carry and copy.
+        // Boxed: otherwise every other body would carry and copy this large future.
         Box::pin(form::spool(company, payload, &retries.media, |chunk| hash.update(chunk))).await?
     } else {
         let mut payload = payload;
@@ -191,8 +191,8 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResul
     Ok((retries, Arc::new(KeyedRequest::new(lock, fingerprint))))
 }
 
-/// A key as it is recorded. All tokens of a company share its keys, so that an integration may retry with another token;
-/// each person has their own, so that none receives another's response.
+/// A key as it is recorded. All tokens of a company share its keys, so that an integration may retry with another
+/// token; each person has their own, so that none receives another's response.
 fn key_digest(caller: &Caller, key: &str) -> Digest {
     match caller.signed().map(SignedInPerson::person) {
         None => Digest::of(&[key.as_bytes()]),
@@ -217,7 +217,7 @@ async fn look_up(retries: &Retries, running: &KeyedRequest) -> ApiResult<Option<
     if !retries.keys.may_be_used(company, key) {
         return Ok(None);
     }
-    // Boxed: a large future, which a new key does not need.
+    // Boxed: this large future is not needed for a new key.
     let find = async {
         let db = retries.engine.reads().tables(company).await?;
         ApiResult::Ok(idempotency_keys::find(db, company, key, keys::expiry_cutoff()).await?)
@@ -239,7 +239,7 @@ async fn record(
 ) -> ServiceResponse<BoxBody> {
     let status = response.status().as_u16();
     match running.take_recorded() {
-        // Otherwise the effect may be durable although this response failed: the next request looks it up.
+        // With another status, the effect may be durable although this response failed: the next request looks it up.
         Some(answer) if u16::try_from(answer.status) == Ok(status) => retries.keys.remember(answer),
         Some(_) => {}
         None if status >= 500 || UNRECORDED.contains(&status) => {}
@@ -249,9 +249,9 @@ async fn record(
     response
 }
 
-/// Records a response without an effect. A success must not be sent without its record: the same request may have an effect
-/// when it is retried later, as a transfer to the ticket's own queue may after another transfer. A refusal may: its caller
-/// knows that nothing happened.
+/// Records a response without an effect. A success must not be sent without its record: the same request may have an
+/// effect when it is retried later, as a transfer to the ticket's own queue may after another transfer. A refusal may
+/// be sent without: its caller knows that nothing happened.
 async fn record_alone(
     retries: &Retries,
     running: &KeyedRequest,
@@ -279,7 +279,7 @@ async fn store_alone(retries: &Retries, running: &KeyedRequest, answer: AnswerRo
     hotline_persistence::fail_point!("once_alone_lost", |_| Err(ApiError::unavailable()));
     let reservation = retries.engine.store().log.reserve(answer.company_id)?;
     let (_, durable) = reservation.append(vec![Change::Answer(Box::new(answer.clone()))])?;
-    // From here on it may be durable, even if the wait fails.
+    // From here on the record may be durable, even if the wait fails.
     running.lock.mark_used(answer.key);
     durable.reached().await?;
     retries.keys.remember(answer);

@@ -10,14 +10,15 @@ use futures_util::future::LocalBoxFuture;
 use super::SMALL_BYTES;
 use super::ledger::{Ledger, Reader, Reservation};
 
-/// A body whose pieces are counted, each until it is sent. A piece that finds no memory in time ends the connection: the
-/// reader of a file requests the rest of it, and the reader of a stream continues where it ended.
+/// A body whose pieces are counted, each until it is sent. A piece that finds no memory in time ends the connection: a
+/// client then requests the rest of a file, or continues a stream where it ended.
 pub(super) struct CountedStream {
     body: BoxBody,
     ledger: Ledger,
     reader: Reader,
-    /// For the piece that the connection has.
+    /// The reservation of the piece that the connection is sending.
     reservation: Option<Reservation>,
+    /// The next piece, while it waits for memory.
     pending: Option<LocalBoxFuture<'static, Option<(Bytes, Reservation)>>>,
 }
 

@@ -50,7 +50,7 @@ pub(super) struct Reader {
     pub(super) address: Option<Address>,
     /// `None`: the response belongs to no company.
     pub(super) company: Option<CompanyId>,
-    /// Whether it is a visitor of the company's website.
+    /// Whether the reader is a visitor of the company's website.
     pub(super) is_visitor: bool,
 }
 
@@ -92,18 +92,19 @@ impl Ledger {
         Self { memory, waiting: KeyedBudget::new(BudgetLimits::new(waiting), move |()| waiting), wait }
     }
 
-    /// Reserves bytes, if they are available now. A response above a limit fits when its reader has nothing else in memory:
-    /// a page by number cannot be shorter.
+    /// Reserves bytes, if they are available now. A response above a limit fits when its reader has nothing else in
+    /// memory: a page by number cannot be shorter.
     pub(super) fn try_reserve(&self, reader: Reader, bytes: usize) -> Option<Reservation> {
         self.memory.try_reserve(reader.holders(), bytes)
     }
 
-    /// Waits for bytes for a response that is not built yet.
+    /// Waits for bytes for a response that is not built yet; `None` if none become free in time.
     pub(super) async fn reserve(&self, reader: Reader, bytes: usize) -> Option<Reservation> {
         self.memory.reserve(reader.holders(), bytes, self.wait).await
     }
 
-    /// Waits for bytes for a response that is already in memory. Few may wait like this.
+    /// Waits for bytes for a response that is already in memory; `None` if too many such responses wait, or no bytes
+    /// become free in time.
     pub(super) async fn reserve_in_memory(&self, reader: Reader, bytes: usize) -> Option<Reservation> {
         if let Some(reservation) = self.try_reserve(reader, bytes) {
             return Some(reservation);

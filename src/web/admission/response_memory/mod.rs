@@ -1,9 +1,10 @@
 //! Limits the memory of responses until they are sent
 //! ([decision 49](../../../../docs/decisions/0049-unread-responses-are-limited-by-bytes.md)).
 //!
-//! A connection sends a response in pieces (`connections`). The rest of it stays in memory, and is counted by the reader's address,
-//! by company, and in total. Where a limit is reached, a response waits for a moment and is then replaced by `503`. Bodies
-//! that are produced in pieces, such as files and streams, are counted by piece. Memory that all readers share is not counted.
+//! A connection sends a response in pieces (`connections`). The rest of it stays in memory, and is counted by the
+//! reader's address, by company, and in total. Where a limit is reached, a response waits for a moment and is then
+//! replaced by `503`. Bodies that are produced in pieces, such as files and streams, are counted by piece. Memory that
+//! all readers share is not counted.
 
 mod counted_stream;
 mod ledger;
@@ -43,10 +44,10 @@ const SMALL_BYTES: usize = crate::web::connections::ANSWER_PIECE_BYTES;
 /// Responses from this size are remembered, so that the next one like it reserves its memory before it is built.
 const REMEMBERED_BYTES: usize = 256 << 10;
 
-/// How long they are remembered.
+/// How long such responses are remembered.
 const REMEMBERED_TIME: Duration = Duration::from_secs(60);
 
-/// Remembered responses, some 100 bytes each.
+/// Maximum number of remembered responses, some 100 bytes each.
 const REMEMBERED_MAX: usize = 10_000;
 
 /// `Retry-After` in seconds: a client that reads needs less, and one that does not read is disconnected after ten.
@@ -86,11 +87,11 @@ impl ResponseMemory {
     }
 }
 
-/// Memory in use for a reader outside of a response; dropping it releases it.
+/// Memory in use for a reader outside of a response, released on drop.
 pub struct HeldBytes(Reservation);
 
 impl HeldBytes {
-    /// Reduces it to this many bytes.
+    /// Reduces the memory to this many bytes.
     pub fn shrink(&mut self, bytes: usize) {
         self.0.shrink(bytes);
     }
@@ -162,7 +163,7 @@ pub async fn count<B: MessageBody + 'static>(
             }
             Ok(ServiceResponse::new(request, refused))
         }
-        // The change was made, so no other response may be sent.
+        // The change may have been made, so no refusal may be sent.
         None => {
             head.extensions_mut().insert(OutcomeUnknown);
             Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(()))))
@@ -170,7 +171,8 @@ pub async fn count<B: MessageBody + 'static>(
     }
 }
 
-/// Allows any page to read the refusal, which contains nothing of a company: a webchat checks the page's origin only later.
+/// Allows any page to read the refusal, which contains nothing of a company: a webchat checks the page's origin only
+/// later.
 fn allow_any_origin(request_headers: &HeaderMap, refused: &mut HeaderMap) {
     let Some(origin) = request_headers.get(ORIGIN) else { return };
     refused.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
