@@ -1,5 +1,5 @@
-//! What every request passes, from the socket to the handler and back. Imports run down: [`admission`] knows [`request`],
-//! which knows [`connections`], which knows [`response`].
+//! What every request passes, from the socket to the handler and back. Imports have one direction: [`admission`] uses
+//! [`request`], which uses [`connections`], which uses [`response`].
 
 pub mod admission;
 pub mod connections;

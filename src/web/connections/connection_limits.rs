@@ -14,19 +14,19 @@ use crate::web::connections::origin::Address;
 /// command-line call.
 const DESCRIPTORS_RESERVED: u64 = 192;
 
-/// One in this many of the remaining descriptors is reserved for what connections need besides themselves: files being
+/// One in this many of the remaining descriptors is reserved for what connections need besides their own: files being
 /// sent or received, and calls of providers.
 const FILES_DIVISOR: u64 = 5;
 
-/// Minimum number of connections, however low the descriptor limit is: fewer could not be served at all.
+/// Minimum number of connections, however low the descriptor limit is: with fewer, nothing could be served at all.
 const CONNECTIONS_MIN: u64 = 16;
 
-/// What the connections of a cluster member are shared between, in equal parts: clients, the other processes' requests,
-/// and requests to the other processes, each of which a client's request waits for.
+/// Number of equal parts of a cluster member's connections: for clients, for requests of the other processes, and for
+/// requests to the other processes, each of which a client's request waits for.
 pub(super) const SIDES_OF_MEMBER: usize = 3;
 
-/// Connections of one serving thread on one of `sides`, so that all threads together leave enough descriptors for
-/// everything else.
+/// Maximum connections of one serving thread on one of `sides`, so that all threads together leave enough descriptors
+/// for everything else.
 pub(super) fn connections_of_worker(limit: usize, workers: usize, sides: usize) -> usize {
     // If the system reports no limit, it is taken as unlimited.
     let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
@@ -35,8 +35,8 @@ pub(super) fn connections_of_worker(limit: usize, workers: usize, sides: usize) 
 }
 
 fn connections(descriptors: u64) -> u64 {
-    let others = descriptors.saturating_sub(DESCRIPTORS_RESERVED);
-    (others - others / FILES_DIVISOR).max(CONNECTIONS_MIN)
+    let remaining = descriptors.saturating_sub(DESCRIPTORS_RESERVED);
+    (remaining - remaining / FILES_DIVISOR).max(CONNECTIONS_MIN)
 }
 
 /// Counts open connections by address. Cheap to clone.
@@ -55,14 +55,14 @@ pub(super) struct CountedConnection {
 }
 
 impl ConnectionLimits {
-    /// With this maximum per address; 0: no limit.
+    /// Limits with this maximum per address; 0: no limit.
     pub(super) fn new(per_address: u32, exempt: Vec<IpNet>) -> Self {
         let per_address = usize::try_from(per_address).unwrap_or(usize::MAX);
         let open = (per_address > 0).then(|| KeyedPermits::new(PermitLimits::of_key(per_address)));
         Self { open, exempt: exempt.into() }
     }
 
-    /// `None` when the address has reached its limit.
+    /// Counts a connection of this peer; `None` when its address has reached the limit.
     pub(super) fn admit(&self, peer: Option<SocketAddr>) -> Option<CountedConnection> {
         let address = peer.map(|peer| peer.ip().to_canonical());
         // The forwarding header is not known yet, so a proxy's connections cannot be attributed to clients.

@@ -10,31 +10,33 @@ const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
 /// balancer owns the pool and must close first, or it sends a request on a connection that has just closed.
 const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
-/// Time for a client to read more of a response when its receive window is full. The response is in memory meanwhile, and
-/// counts against the client's limit; a phone that has lost its network for longer repeats the request.
+/// Time for a client to read more of a response when its receive window is full. The response is in memory meanwhile,
+/// and counts against the client's limit; a phone that has lost its network for longer repeats the request.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Minimum bytes per second that a client reads of a pending response, on top of the time above: a phone at the edge of its
-/// network reads more. Otherwise a client that reads a byte now and then could hold a piece of a response indefinitely.
+/// Minimum bytes per second that a client reads of a pending response, once `WRITE_TIME_MAX` has passed: a phone at the
+/// edge of its network reads more. Otherwise a client that reads a byte now and then could hold a piece of a response
+/// indefinitely.
 pub(super) const WRITE_BYTES_PER_S_MIN: u64 = 1024;
 
-/// Time for a client that sends more than is read to receive the response and close; the framework discards the rest
-/// meanwhile. Closing at once would reset the connection because of its unread bytes, and the response could be lost.
+/// Time for a client that sends more than the handler reads to receive the response and close; the framework discards
+/// the rest meanwhile. Closing at once would reset the connection because of its unread bytes, and the response could
+/// be lost.
 const LINGER_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Bytes of a body that may follow its response without a deadline; beyond that, the time above applies, however long
-/// the body is.
+/// Bytes of a body that may follow its response without a deadline; beyond that, `LINGER_TIME_MAX` applies, however
+/// long the body is.
 pub(super) const LINGER_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Connections per worker; further ones wait in the backlog. At about 20 KiB each (two buffers of 8 KiB and the state),
-/// 200 MiB. Fewer where the file descriptor limit is low, because descriptors are reserved for everything else.
+/// Maximum connections per worker; further ones wait in the backlog. At about 20 KiB each (two buffers of 8 KiB and the
+/// state), 200 MiB. Fewer where the file descriptor limit is low, because descriptors are reserved for everything else.
 const CONNECTIONS_MAX: usize = 10_000;
 
-/// Connections per address. An office, or a server that calls the API, stays far below; a single address cannot use up
-/// all connections.
+/// Maximum connections per address. An office, or a server that calls the API, stays far below; a single address cannot
+/// use up all connections.
 pub const CONNECTIONS_PER_ADDRESS: u32 = 2000;
 
-/// Connections in the accept backlog. The kernel's own bound (`net.core.somaxconn`, 4096) is above it.
+/// Maximum connections in the accept backlog. The kernel's own bound (`net.core.somaxconn`, 4096) is higher.
 const BACKLOG: u32 = 2048;
 
 /// Timeouts and maximum numbers of connections.

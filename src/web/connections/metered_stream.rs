@@ -18,7 +18,7 @@ const PIECE_BYTES: usize = 2 * 1024;
 /// A connection, for the framework. It delivers one piece at a time, so that a client that sends request after request
 /// and reads no response costs little. Reads and writes are recorded in the connection's progress.
 pub(super) struct MeteredStream {
-    /// None once a handler has taken it over.
+    /// `None` once a handler has taken it over.
     stream: Option<TcpStream>,
     progress: Rc<Progress>,
     /// Bytes of the current piece that were already delivered.
@@ -74,7 +74,7 @@ impl AsyncWrite for MeteredStream {
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        // A socket has nothing to flush. The framework comes here once it has written all it holds.
+        // A socket has nothing to flush. The framework flushes once it has written everything.
         this.progress.on_flush();
         this.progress.takeover.on_flush(&mut this.stream);
         Poll::Ready(Ok(()))

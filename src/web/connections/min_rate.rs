@@ -20,7 +20,7 @@ const BODY_GRACE: Duration = Duration::from_secs(20);
 /// minutes.
 const BODY_BYTES_PER_S_MIN: u32 = 8 * 1024;
 
-/// The minimum pace of a body.
+/// The minimum transfer rate of a body.
 #[derive(Clone, Copy, Debug)]
 pub struct MinRate {
     /// Time allowed for any length.
@@ -48,12 +48,12 @@ pub struct MinRateStream<S> {
     chunks: S,
     min_rate: MinRate,
     received: u64,
-    /// The first wait, and its deadline. Most bodies arrive with their head and need none.
+    /// When the first wait began, and the timer of its deadline; `None` for most bodies, which arrive with their head.
     wait: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
 impl<S> MinRateStream<S> {
-    /// At the default pace.
+    /// Requires the default rate.
     pub fn new(chunks: S) -> Self {
         Self::at(MinRate::default(), chunks)
     }
@@ -63,7 +63,7 @@ impl<S> MinRateStream<S> {
         self.chunks
     }
 
-    /// At this pace.
+    /// Requires this rate.
     pub fn at(min_rate: MinRate, chunks: S) -> Self {
         Self { chunks, min_rate, received: 0, wait: None }
     }

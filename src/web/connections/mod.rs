@@ -1,10 +1,9 @@
 //! Connections: how many are accepted, from where, how much memory each may use, and their timeouts.
 //!
 //! The framework waits indefinitely for every head but the first, and for a client that does not read its response. So
-//! it gets each connection as a `MeteredStream`, which records its traffic, and `Progress` distinguishes a working connection
-//! from one that only costs memory; the latter is closed
-//! ([decision 28](../../../docs/decisions/0028-connections-have-our-own-timeouts.md)). Input that is not HTTP is handled
-//! by the framework, with a bare status or no response.
+//! it gets each connection as a `MeteredStream`, which records its traffic, and `Progress` closes a connection that
+//! only costs memory ([decision 28](../../../docs/decisions/0028-connections-have-our-own-timeouts.md)). Input that is
+//! not HTTP is handled by the framework, with a bare status or no response.
 
 mod connection_limits;
 mod limits;
@@ -49,12 +48,13 @@ pub use takeover::TakenStream;
 use crate::metrics::ConnectionFigures;
 use crate::web::response::error::{ApiError, OutcomeUnknown};
 
-/// Time for telling a refused client the reason. The connection uses a descriptor meanwhile, so the time is short.
+/// Time for sending a refused client the reason. The connection uses a descriptor meanwhile, so the time is short.
 const REJECT_TIME_MAX: Duration = Duration::from_millis(250);
 
-/// Bytes of responses that the system buffers for a connection; Linux doubles it. Its default is up to 4 MiB for a client
-/// that reads nothing, and it reports progress by thirds of that: a client of 50 KiB a second would seem to read nothing for
-/// longer than [`Limits::write`]. A client a tenth of a second away still reads 2 MiB a second.
+/// Bytes of responses that the system buffers for a connection; Linux doubles the number. By default, Linux buffers up
+/// to 4 MiB for a client that reads nothing, and reports progress in thirds of the buffer: a client that reads 50 KiB a
+/// second would seem to read nothing for longer than [`Limits::write`]. A client a tenth of a second away still reads 2
+/// MiB a second.
 const SEND_BUFFER_BYTES: u32 = 128 * 1024;
 
 /// `Retry-After` in seconds: a connection may be free by then.
@@ -96,7 +96,7 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     // Without this, a restart waits until the last connection of the previous process has expired.
     socket.set_reuseaddr(true)?;
-    // Accepted connections inherit it.
+    // Accepted connections inherit this size.
     socket.set_send_buffer_size(SEND_BUFFER_BYTES)?;
     socket.bind(address)?;
     Ok(socket)
@@ -114,7 +114,7 @@ pub fn bind_listener(address: SocketAddr, backlog: u32) -> io::Result<TcpListene
 pub struct Listeners {
     /// The public address.
     pub address: SocketAddr,
-    /// The listener for peers, if there is one. Keep it for as long as they are served.
+    /// The listener for peers, if there is one. It must be kept for as long as they are served.
     pub peers: Option<Peers>,
     /// The server, which accepts public connections as soon as it is polled.
     pub server: Server,
@@ -212,7 +212,7 @@ where
         })
         .finish(apply_fn_factory(map_config(app, |()| AppConfig::default()), serve::<S, B>));
     apply_fn_factory(http, move |stream: TcpStream, http| {
-        // A response is written in one piece; there is nothing to wait for.
+        // A small write is sent at once: no further write follows that it could be merged with.
         let _ = stream.set_nodelay(true);
         let peer = stream.peer_addr().ok();
         let counted = counting.figures.as_ref().map(ConnectionFigures::count);
@@ -246,14 +246,14 @@ where
     })
 }
 
-/// Tells a client over its connection limit that it is refused.
+/// Sends the refusal to a client over its connection limit.
 async fn reject(mut stream: TcpStream) {
     let refusal = too_many();
     let response = timeout(REJECT_TIME_MAX, async {
         stream.write_all(refusal.as_bytes()).await?;
         stream.shutdown().await
     });
-    // It does not matter whether the client receives it.
+    // It does not matter whether the client receives the refusal.
     let _ = response.await;
 }
 
@@ -313,7 +313,7 @@ impl ConnectionCloser {
     }
 }
 
-/// Takes the connection of a request with this payload over, once its response of 101 is written. `serve` runs as the
+/// Takes over the connection of a request with this payload, once its response of 101 is written. `serve` runs as the
 /// connection's task. Returns whether the request has a connection.
 #[must_use]
 pub fn take_over<F>(request: &HttpRequest, payload: Payload, serve: impl FnOnce(TakenStream) -> F + 'static) -> bool

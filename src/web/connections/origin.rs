@@ -79,7 +79,7 @@ fn is_proxied(request: &HttpRequest, trusted: &[IpNet]) -> bool {
     peer.is_some_and(|peer| trusted.iter().any(|range| range.contains(&peer)))
 }
 
-/// A forwarding header of a trusted proxy; its own value is the last one.
+/// The value that a trusted proxy itself has added to a forwarding header: the last one.
 fn proxied<'a>(request: &'a HttpRequest, trusted: &[IpNet], name: &str) -> Option<&'a str> {
     let lines = request.headers().get_all(name).filter_map(|line| line.to_str().ok());
     let own = lines.last().and_then(|line| line.rsplit(',').next()).map(str::trim);

@@ -1,7 +1,7 @@
 //! The connections of the other processes of a cluster. The public listener's threads serve them, because these threads
-//! run the actors as well; but they are accepted and counted separately. The framework counts the connections of all its
-//! listeners together, so clients that take all it accepts would keep the other processes out, and those would take
-//! connections from clients.
+//! run the actors as well; but they are accepted and counted separately. The framework counts the connections of all
+//! its listeners together, so clients that use up the limit would keep the other processes out, and the other processes
+//! would take connections from clients.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -15,7 +15,8 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::{sleep, timeout};
 
-/// Pause after a connection could not be accepted, most likely because no descriptor is left: as long as the framework's own.
+/// Pause after a connection could not be accepted, most likely because no descriptor is left: as long as the
+/// framework's own.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
 
 /// The listener for peers. Dropping it stops accepting.
@@ -25,7 +26,7 @@ pub struct Peers {
     stop: watch::Sender<bool>,
 }
 
-/// The serving threads, as those that receive connections. Cheap to clone.
+/// The serving threads, as receivers of connections. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct ServingThreads(Arc<Inner>);
 
@@ -42,7 +43,7 @@ struct Inner {
 #[derive(Default)]
 struct ThreadSenders {
     all: Vec<mpsc::UnboundedSender<AcceptedConnection>>,
-    /// The one that gets the next connection.
+    /// The index of the thread that gets the next connection.
     next: usize,
 }
 
@@ -80,8 +81,8 @@ impl Peers {
         self.threads.clone()
     }
 
-    /// Accepts no more, and waits until the requests in flight are answered, for `drain` at most. To be called before the
-    /// serving threads end.
+    /// Accepts no more, and waits until the requests in flight are answered, for `drain` at most. To be called before
+    /// the serving threads end.
     pub async fn stop(&self, drain: Duration) {
         self.stop.send_replace(true);
         let all = self.threads.0.permits.acquire_many(self.threads.0.connections_max);
@@ -96,7 +97,7 @@ impl ServingThreads {
     pub(super) fn stopped(&self) -> impl Future<Output = ()> + use<> {
         let mut stopping = self.0.stopping.clone();
         async move {
-            // A listener that was dropped accepts nothing either.
+            // On an error, the listener was dropped, and accepts nothing either.
             let _ = stopping.wait_for(|is_stopping| *is_stopping).await;
         }
     }
@@ -136,12 +137,12 @@ impl ServingThreads {
     }
 
     async fn accept_all(&self, listener: &TcpListener) {
-        // Before a connection is accepted: one without a place waits in the backlog, where it uses no descriptor.
+        // Acquired before a connection is accepted: without a permit, it waits in the backlog and uses no descriptor.
         while let Ok(permit) = self.0.permits.clone().acquire_owned().await {
             let stream = loop {
                 match listener.accept().await.and_then(|(stream, _)| stream.into_std()) {
                     Ok(stream) => break stream,
-                    // The other side has given up meanwhile.
+                    // The peer has given up meanwhile.
                     Err(error) if is_of_connection(&error) => {}
                     Err(error) => {
                         tracing::error!(%error, "could not accept a connection from another process; will retry");
@@ -186,7 +187,7 @@ impl ThreadSenders {
     }
 }
 
-/// Whether an error of `accept` is about the one connection.
+/// Whether an error of `accept` concerns only the accepted connection.
 fn is_of_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     [ConnectionAborted, ConnectionRefused, ConnectionReset].contains(&error.kind())

@@ -22,9 +22,9 @@ pub(super) struct Progress {
     open: Cell<usize>,
     /// Whether the last request had a body: bytes received after its response may be the rest of it.
     has_body: Cell<bool>,
-    /// When that rest started, and how many bytes have arrived.
+    /// When this rest began, and how many of its bytes have arrived.
     trailing: Cell<Option<(Instant, u64)>>,
-    /// Idle since.
+    /// When the last request ended, or the connection began.
     idle_since: Cell<Instant>,
     /// Since when the client has not read.
     stalled_since: Cell<Option<Instant>>,
@@ -32,7 +32,7 @@ pub(super) struct Progress {
     slow_since: Cell<Option<(Instant, u64)>>,
     /// Whether the framework has a piece of a response that is not written yet.
     has_piece: Cell<bool>,
-    /// The task that waits until it is.
+    /// The task that waits until that piece is written.
     waker: Cell<Option<Waker>>,
     /// Signals that the connection must be closed without a further response.
     close: Notify,
@@ -141,12 +141,12 @@ impl Progress {
         OpenRequest(self.clone())
     }
 
-    /// Requests that the connection be closed as it is.
+    /// Requests that the connection be closed without a further response.
     pub(super) fn close(&self) {
         self.close.notify_one();
     }
 
-    /// Resolves when that is requested.
+    /// Resolves when `close` was called.
     pub(super) async fn closing(&self) {
         self.close.notified().await;
     }
@@ -191,7 +191,7 @@ impl Progress {
 pub(super) struct OpenRequest(Rc<Progress>);
 
 impl OpenRequest {
-    /// Its response leaves for the framework.
+    /// Its response is passed to the framework.
     pub(super) fn on_response(&self, status: StatusCode) {
         self.0.takeover.on_response(status);
     }

@@ -1,7 +1,7 @@
 //! Lets a handler take its connection over from the framework once its response is written.
 //!
-//! The framework keeps two buffers of 8 KiB and its own state for each connection. A socket is idle nearly all the time, and
-//! needs buffers only while bytes flow.
+//! The framework keeps two buffers of 8 KiB and its own state for each connection. A connection that was taken over is
+//! idle nearly all the time, and needs buffers only while bytes flow.
 
 use std::cell::RefCell;
 use std::mem;
@@ -21,13 +21,13 @@ use super::limits::WRITE_BYTES_PER_S_MIN;
 pub struct TakenStream {
     /// The connection.
     pub stream: TcpStream,
-    /// What the client has sent after its request, which the framework has read.
+    /// What the client has sent after its request, as far as the framework has read it.
     pub received: BytesMut,
     write_time_max: Duration,
 }
 
 impl TakenStream {
-    /// With these limits.
+    /// A connection, what was received on it, and the time to read a write, as in `write_time`.
     pub fn new(stream: TcpStream, received: BytesMut, write_time_max: Duration) -> Self {
         Self { stream, received, write_time_max }
     }
@@ -52,7 +52,7 @@ pub(super) struct Takeover {
 enum TakeoverState {
     #[default]
     None,
-    /// A handler has requested it; its response is on its way to the framework.
+    /// A handler has requested the takeover; its response is on its way to the framework.
     Requested(Request),
     /// The framework has the response, and writes it.
     Due(Request),
@@ -61,7 +61,7 @@ enum TakeoverState {
 
 /// A handler's request to take the connection over.
 struct Request {
-    /// The body of the handler's request: what the client sends before it has the response is read as that.
+    /// The body of the handler's request: what the client sends before it has the response is read as this body.
     payload: Payload,
     serve: Serve,
 }
@@ -76,12 +76,12 @@ impl Takeover {
         *self.state.borrow_mut() = TakeoverState::Requested(Request { payload, serve });
     }
 
-    /// A request begins, whose predecessor may have ended without a response.
+    /// A request begins: forgets the previous one, which may have ended without a response.
     pub(super) fn on_request(&self) {
         self.state.take();
     }
 
-    /// A response leaves for the framework: with 101, the connection is taken over as requested.
+    /// A response is passed to the framework: with 101, the connection is taken over as requested.
     pub(super) fn on_response(&self, status: StatusCode) {
         let mut state = self.state.borrow_mut();
         if let TakeoverState::Requested(request) = mem::take(&mut *state)
@@ -108,7 +108,7 @@ impl Takeover {
         self.taken.notified().await;
     }
 
-    /// The future that serves a taken connection.
+    /// The future that serves the connection if it was taken; `None` otherwise.
     pub(super) fn serve(&self, write_time_max: Duration) -> Option<Pin<Box<dyn Future<Output = ()>>>> {
         let TakeoverState::Taken(stream, Request { mut payload, serve }) = self.state.take() else { return None };
         let mut received = BytesMut::new();

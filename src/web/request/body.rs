@@ -16,7 +16,7 @@ use super::fields::{Fields, Input};
 use crate::web::connections::{MinRateStream, body_error};
 use crate::web::response::error::ApiError;
 
-/// How many times the size limit is drained at most before the connection is closed.
+/// Maximum bytes that are drained of a refused body before the connection is closed, in multiples of its size limit.
 pub(super) const DRAINED_FACTOR: usize = 8;
 
 /// A JSON body that passed validation.
@@ -46,7 +46,7 @@ pub(super) fn is_json(request: &HttpRequest) -> bool {
     !request.headers().contains_key(CONTENT_TYPE) || request.content_type().eq_ignore_ascii_case("application/json")
 }
 
-/// Marks a request of a visitor: control characters in its texts are removed, where a caller's are refused.
+/// Marks a request of a visitor: control characters in its texts are removed; in a caller's texts they are refused.
 pub struct FromVisitor;
 
 /// Whether the request is a visitor's.
@@ -112,8 +112,8 @@ fn text_length(json: &[u8]) -> usize {
     end.map_or(json.len(), |end| end + 2)
 }
 
-/// Reads the whole body of a company's request and passes every chunk to `on_chunk`. A large body waits for a permit before
-/// the rest of it is read.
+/// Reads the whole body of a company's request and passes every chunk to `on_chunk`. A large body waits for a permit
+/// before the rest of it is read.
 ///
 /// # Errors
 /// `413` when it exceeds the size limit, `408` when it arrives too slowly, `400` when it breaks off, `503` when no

@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 use crate::web::response::error::{ApiError, ApiResult};
 use crate::web::tenant::Tenant;
 
-/// Bodies of at least this many bytes are parsed on another thread: about half a millisecond of work.
+/// Bodies of more than this many bytes are parsed on another thread: about half a millisecond of work.
 const OFFLOADED_PARSE_BYTES: usize = 64 * 1024;
 
 /// Bodies of at least this many bytes need a permit before they are read into memory.

@@ -26,7 +26,7 @@ impl Zone {
     /// the next day; if midnight occurs twice, with the first one.
     pub fn begin_of(self, day: NaiveDate) -> DateTime<Utc> {
         let midnight = day.and_time(NaiveTime::MIN);
-        // Clocks have changed by whole minutes since about 1970; a skipped day changes them by a day.
+        // The first minute that exists: clocks have changed by whole minutes since about 1970, or by a skipped day.
         let minutes = (0..=2 * 24 * 60).map(|minute| midnight + TimeDelta::minutes(minute));
         let mut moments = minutes.filter_map(|time| self.0.from_local_datetime(&time).earliest());
         moments.next().map_or_else(|| midnight.and_utc(), |moment| moment.to_utc())

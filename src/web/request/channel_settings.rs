@@ -72,7 +72,7 @@ impl ChannelSettingsInput {
     /// Refuses settings that a channel of this type does not have.
     ///
     /// # Errors
-    /// `422` with each of them.
+    /// `422` with each such setting.
     pub fn check(&self, kind: ChannelType) -> ApiResult<()> {
         let inapplicable =
             SETTINGS.iter().filter(|setting| self.names.contains(&setting.name) && !setting.applies_to(kind));
@@ -91,21 +91,21 @@ impl ChannelSettingsInput {
         ids.iter().any(|id| !matches!(id, Patch::Absent)) || words.iter().any(|word| !matches!(word, Patch::Absent))
     }
 
-    /// Whether it has a new access token.
+    /// Whether the settings include a new access token.
     pub fn has_new_token(&self) -> bool {
         matches!(self.access_token, Patch::Value(_))
     }
 
-    /// Whether it has the provider's URL, also the default one.
+    /// Whether the settings include the provider's URL, also as `null`: the default one.
     pub fn has_provider_url(&self) -> bool {
         !matches!(self.provider_url, Patch::Absent)
     }
 
-    /// Refuses another provider URL, unless an administrator of the installation sets it together with a new access token:
-    /// the stored token was meant for the previous URL.
+    /// Refuses another provider URL, unless an administrator of the installation sets it together with a new access
+    /// token: the stored token was meant for the previous URL.
     ///
     /// # Errors
-    /// `403` for anybody else, `422` without the token.
+    /// `403` for anyone else, `422` without the token.
     pub fn check_address(&self, is_installation_admin: bool, settings: &ChannelSettings) -> ApiResult<()> {
         let url = match &self.provider_url {
             Patch::Absent => return Ok(()),
@@ -134,10 +134,10 @@ impl ChannelSettingsInput {
         apply_patch(&mut settings.access_token, self.access_token, Word::into_secret);
         apply_patch(&mut settings.app_secret, self.app_secret, Word::into_secret);
         apply_patch(&mut settings.verify_token, self.verify_token, Word::into_secret);
-        let address = settings.provider_url.clone();
+        let previous_url = settings.provider_url.clone();
         apply_patch(&mut settings.provider_url, self.provider_url, |url| url.0);
         // URLs from the panel are checked at every call; only those from the command line are trusted.
-        settings.is_provider_url_operators &= settings.provider_url == address;
+        settings.is_provider_url_operators &= settings.provider_url == previous_url;
         apply_patch(&mut settings.sends_per_second, self.sends_per_second, |count| count.0);
         apply_patch(&mut settings.recipient_interval_ms, self.recipient_interval_ms, |count| count.0);
         apply_patch(&mut settings.recipient_burst, self.recipient_burst, |count| count.0);

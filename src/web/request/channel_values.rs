@@ -37,7 +37,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Whether a channel of this type accepts it.
+    /// Whether a channel of this type accepts the setting.
     pub fn applies_to(&self, kind: ChannelType) -> bool {
         self.kinds.contains(&kind)
     }
@@ -70,7 +70,7 @@ pub const SETTINGS: [Setting; 18] = [
 pub struct Word(pub String);
 
 impl Word {
-    /// Parses it.
+    /// Parses a credential.
     ///
     /// # Errors
     /// A phrase that follows the field's name; it never contains the value itself.

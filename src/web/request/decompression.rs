@@ -1,5 +1,5 @@
-//! Compressed requests: a body is decompressed piece by piece as it is read, so its limits apply to the decompressed size,
-//! and nothing is decompressed that is not read. Calls of providers are not decompressed: their signature covers the
+//! Compressed requests: a body is decompressed piece by piece as it is read, so its limits apply to the decompressed
+//! size, and what is not read is not decompressed. Calls of providers are not decompressed: their signature covers the
 //! bytes as sent.
 
 use std::io::{self, Write};
@@ -19,7 +19,7 @@ use crate::web::response::error::{ApiError, ApiResult};
 /// used.
 const PIECE_BYTES: usize = 1024;
 
-/// Size that any request may decompress to, equal to the largest JSON body; beyond that, it may decompress to
+/// Size in bytes that any request may decompress to, equal to the largest JSON body; beyond that, it may decompress to
 /// [`FACTOR_MAX`] times its compressed size. A request's own limits apply first; this one bounds what is only drained.
 const DECOMPRESSED_BYTES: u64 = 16 * 1024 * 1024;
 
@@ -54,7 +54,7 @@ enum Decoder {
     Zlib(ZlibDecoder<Vec<u8>>),
     /// Raw deflate, as many clients have implemented it.
     Deflate(DeflateDecoder<Vec<u8>>),
-    /// One of the two; the first byte decides.
+    /// zlib-wrapped or raw deflate; the first byte decides.
     Unknown,
 }
 
@@ -97,7 +97,7 @@ fn decompress_all(decoder: &mut impl Write, piece: &[u8]) -> io::Result<()> {
 struct DecompressedBody {
     payload: Payload,
     decoder: Decoder,
-    /// Received, and not yet decompressed.
+    /// Bytes that were received, and not yet decompressed.
     input: Bytes,
     bytes_in: u64,
     bytes_out: u64,

@@ -34,10 +34,10 @@ pub const FILES_MAX: usize = 10;
 /// Maximum number of parts in a form: several times the number of fields.
 const PARTS_MAX: usize = 64;
 
-/// Maximum overhead of a part besides its content, including the parser's read-ahead.
+/// Maximum overhead of a part besides its content, in bytes, including the parser's read-ahead.
 const PART_HEAD_BYTES_MAX: u64 = 64 * 1024;
 
-/// Counts the bytes of a body as they arrive, and may refuse more: the sender's remaining quota.
+/// Counts the bytes of a body as they arrive, and refuses more than the sender's remaining quota.
 #[derive(Clone)]
 pub struct Meter(Rc<RefCell<OnBytes>>);
 
@@ -86,7 +86,7 @@ impl<T: Input + Send + 'static, const FILES: usize> FromRequest for BodyWithFile
                 return Err(ApiError::neither_json_nor_form());
             }
             let media = request.app_data::<Data<Media>>().ok_or_else(|| ApiError::internal("the media are missing"))?;
-            // Boxed: a large future, which every JSON body would carry and copy.
+            // Boxed: otherwise every JSON body would carry and copy this large future.
             let Form { mut fields, files } = Box::pin(read(&request, payload, media, FILES, meter)).await?;
             if is_from_visitor {
                 fields.values_mut().for_each(controls::leave_out_of);
@@ -276,7 +276,7 @@ struct BoundedBody {
     remaining: u64,
     is_too_long: bool,
     is_finished: bool,
-    /// `None` after it has refused.
+    /// `None` without a quota, and after the meter has refused.
     meter: Option<Meter>,
     refused: Option<ApiError>,
 }

@@ -9,7 +9,7 @@ use hotline_persistence::table::Expected;
 
 use crate::web::response::error::{ApiError, ApiResult};
 
-/// The states of the record that the request names; any, if it names none.
+/// The states of the record that the request accepts: those that `If-Match` names, or any without it.
 pub struct IfMatch(pub Expected);
 
 impl IfMatch {
@@ -20,11 +20,11 @@ impl IfMatch {
             is_any = false;
             let text = header.to_str().map_err(|_| ApiError::bad_request("If-Match must contain an ETag"))?;
             for tag in text.split(',').map(str::trim) {
-                // The record must exist, which every change requires.
+                // `*` requires only that the record exists, as every change does.
                 if tag == "*" {
                     return Ok(Self(Expected::Any));
                 }
-                // A proxy, or compression, may have made it weak.
+                // A proxy, or compression, may have made the tag weak.
                 states.push(tag.trim_start_matches("W/").trim_matches('"').to_owned());
             }
         }

@@ -1,4 +1,4 @@
-//! What a request says: its path, query, body and files, read field by field.
+//! What a request contains: its path, query, body and files, read field by field.
 
 pub mod addresses;
 pub mod amounts;

@@ -157,7 +157,7 @@ impl<'a> Fields<'a> {
         self.errors.push(FieldError { field: format!("{}{name}", self.path), reason: reason.into() });
     }
 
-    /// Where the object is in the body: the names of its fields in errors begin with it.
+    /// Where the object is in the body: a prefix of the names of its fields in errors.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -167,7 +167,7 @@ impl<'a> Fields<'a> {
         std::mem::take(&mut self.errors)
     }
 
-    /// Reads fields whose errors begin with this prefix.
+    /// Reads fields; the reasons of their errors begin with this prefix.
     pub fn with_prefix<T>(&mut self, prefix: &str, read: impl FnOnce(&mut Self) -> T) -> T {
         let earlier_errors = self.errors.len();
         let value = read(self);
