@@ -42,7 +42,7 @@ pub struct WebState {
 impl WebState {
     /// Drops all state of a company.
     pub fn forget(&self, company: CompanyId) {
-        // Wrong tokens are counted per address; large bodies and responses, only while they are in memory.
+        // Nothing else lasts: wrong tokens are counted per address; large bodies and responses, only while in memory.
         let Self {
             admission: _,
             https: _,

@@ -38,7 +38,7 @@ impl PathValue for SessionId {
 pub trait PathIds: Sized {
     /// Parses them in the order of the path.
     fn read<'a>(values: impl Iterator<Item = &'a str>) -> Option<Self>;
-    /// The schema of each in the API document.
+    /// The schema of each id in the API document.
     fn schemas() -> Vec<Value>;
 }
 
@@ -123,7 +123,7 @@ impl<F: Filter> Query<F> {
                 Some(Some(Position::Id(id))) => page.place = Place::Cursor(Some(id)),
                 Some(Some(position)) => after = Some(position),
             }
-            // The response signs the next one for the same list.
+            // The response signs the next cursor for the same list.
             request.extensions_mut().insert(list);
         }
         query.finish()?;
@@ -160,7 +160,7 @@ const CURSOR: &str = "Cursor-based pagination, instead of `page`: empty for the 
     added or deleted meanwhile. A page may have fewer than `perPage` records; only `hasMore` says whether there are more. Use \
     the same list, filters and order";
 
-/// The same, of a list with `sort`.
+/// What the API document says of `cursor` for a list with `sort`.
 const SORTED_CURSOR: &str = "Cursor-based pagination, instead of `page`: empty for the first page, then `meta.nextCursor` of \
     the previous page. In the order of ids, each record that matches throughout is returned exactly once, even if others are \
     added or deleted meanwhile; with another `sort`, one whose place changes meanwhile may be missed or repeated. A page may \
@@ -174,7 +174,7 @@ pub struct Params {
     used: Vec<(String, String)>,
     /// Whether the list is in descending order unless `order` is given.
     descends_by_default: bool,
-    /// Collects the documentation, when only that is wanted.
+    /// Collects the documentation instead, while the parameters are described.
     documented: Option<Vec<(String, Value)>>,
 }
 
@@ -338,7 +338,8 @@ impl Params {
     }
 }
 
-/// A whole number from 1; one too large for an integer counts as above every maximum.
+/// A page size: a whole number from 1. If it is too large for an integer, it counts as the largest; `None` if it is
+/// invalid.
 fn per_page(text: &str) -> Option<i64> {
     match text.parse() {
         Ok(size) => Some(size).filter(|size| *size >= 1),

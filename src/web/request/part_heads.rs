@@ -1,5 +1,5 @@
-//! Removes control characters from the heads of the parts of a visitor's form, because the form parser refuses them: no
-//! file is lost for its name. The content of parts is not changed.
+//! Removes control characters from the heads of the parts of a visitor's form, because the form parser refuses them: a
+//! file must not be lost for its name. The content of parts is not changed.
 
 use bytes::Bytes;
 use hotline_persistence::controls;
@@ -11,7 +11,7 @@ const HEAD_END: &[u8] = b"\r\n\r\n";
 pub(super) struct PartHeads {
     /// The beginning of a head: a line with the boundary.
     boundary: Vec<u8>,
-    /// How many bytes of `boundary`, or in a head of `HEAD_END`, the bytes so far end with.
+    /// How many bytes of the awaited text have matched: of `boundary`, or of `HEAD_END` in a head.
     matched: usize,
     is_head: bool,
 }
@@ -19,11 +19,11 @@ pub(super) struct PartHeads {
 impl PartHeads {
     /// `boundary` as the content type names it.
     pub(super) fn new(boundary: &str) -> Self {
-        // The first boundary may be at the beginning, without a line before it.
+        // The first boundary may be at the very beginning, so the line end before it counts as matched.
         Self { boundary: format!("\r\n--{boundary}\r\n").into_bytes(), matched: 2, is_head: false }
     }
 
-    /// The next bytes, in any pieces.
+    /// Filters the next bytes, in pieces of any size.
     pub(super) fn filter(&mut self, chunk: Bytes) -> Bytes {
         let mut output: Option<Vec<u8>> = None;
         let mut at = 0;
@@ -58,7 +58,7 @@ impl PartHeads {
         let target = if self.is_head { HEAD_END } else { &self.boundary };
         self.matched = match target.get(self.matched) {
             Some(next) if *next == byte => self.matched + 1,
-            // The end of a line may begin again: its first byte is in neither text but where a line ends.
+            // The awaited text begins with `\r`, which it contains only where a line ends.
             _ => usize::from(byte == b'\r'),
         };
         if self.matched == target.len() {
@@ -77,7 +77,7 @@ fn is_removed(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    /// What is passed on of these bytes in pieces of this size.
+    /// The output for these bytes, in pieces of this size.
     fn filtered(bytes: &[u8], size: usize) -> Vec<u8> {
         let mut heads = PartHeads::new("xyz");
         bytes.chunks(size).flat_map(|piece| heads.filter(Bytes::copy_from_slice(piece))).collect()
@@ -108,7 +108,7 @@ mod tests {
         }
         // A boundary at the very beginning, and one right after another.
         assert_eq!(filtered(b"--xyz\r\na\x01\r\n\r\n\r\n--xyz\r\nb\x01", 3), b"--xyz\r\na\r\n\r\n\r\n--xyz\r\nb");
-        // What is left out of a head ends it no later than what stays.
+        // A head ends at an empty line of the output: removed characters do not count.
         assert_eq!(filtered(b"--xyz\r\na\r\n\x01\r\n\x01", 1), b"--xyz\r\na\r\n\r\n\x01");
     }
 

@@ -1,5 +1,5 @@
-//! Compressed responses, for clients that accept gzip. A response is compressed once it is complete and large enough; for
-//! a small one only its length is checked.
+//! Compressed responses, for clients that accept gzip. A response is compressed once it is complete and large enough;
+//! for a small one only its length is checked.
 
 use std::io::{self, Write};
 

@@ -1,7 +1,7 @@
 //! Cursors: where in a list the next page begins. A cursor is the position of the last row of a page, signed together
 //! with the list, its filters and its order, so that it continues only the list that it was given for.
 //!
-//! It grants nothing: a request with a cursor passes the same checks as one without.
+//! A cursor grants nothing: a request with a cursor passes the same checks as one without.
 
 use actix_web::web::Data;
 use actix_web::{HttpMessage, HttpRequest};
@@ -22,7 +22,7 @@ pub const KEY_NAME: &str = "cursors";
 /// Bytes of the signature: half of HMAC-SHA-256. A forged position would only skip rows that the caller may read.
 const SIGNATURE_BYTES: usize = 16;
 
-/// The first byte of a position: what follows it.
+/// The first byte of an encoded position: the kind of what follows it.
 const IS_ID: u8 = b'i';
 const IS_NAME: u8 = b'n';
 const IS_TIME: u8 = b't';
@@ -33,14 +33,14 @@ pub struct Cursors {
     mac: Hmac<Sha256>,
 }
 
-/// One part of a list, if its path does not say whose list it is: a visitor's session, or a person at the panel.
+/// Whose list it is, if its path does not name them: a visitor's session, or a person at the panel.
 #[derive(Clone, Debug)]
 pub struct ListOwner(pub String);
 
 /// The list that a request reads, with its filters and order.
 #[derive(Clone)]
 pub struct ListRead {
-    /// Contains everything but the position.
+    /// Covers everything but the position.
     mac: Hmac<Sha256>,
 }
 
@@ -62,7 +62,7 @@ impl Cursors {
         list.add(&extensions.get::<Tenant>().map(|Tenant(company)| company.to_string()).unwrap_or_default());
         list.add(extensions.get::<ListOwner>().map_or("", |owner| &owner.0));
         list.add(&request.match_pattern().unwrap_or_else(|| request.path().to_owned()));
-        // Percent-encodings and the like do not count.
+        // The ids as they were parsed: percent-encodings and the like do not count.
         request.match_info().iter().for_each(|(_, id)| list.add(id));
         list.add(if descending { "desc" } else { "asc" });
         let mut filters: Vec<_> = filters.iter().collect();
@@ -76,7 +76,7 @@ impl Cursors {
 }
 
 impl ListRead {
-    /// Each part is prefixed with its length, so that no byte can move from one part to the next.
+    /// Adds a part, prefixed with its length, so that no byte can move from one part to the next.
     fn add(&mut self, part: &str) {
         self.mac.update(&(part.len() as u64).to_be_bytes());
         self.mac.update(part.as_bytes());
@@ -96,7 +96,8 @@ impl ListRead {
         BASE64_URL_SAFE_NO_PAD.encode([&signature[..SIGNATURE_BYTES], &bytes].concat())
     }
 
-    /// The position of a cursor; `None` when it was not given for this list. The signature is compared in constant time.
+    /// The position of a cursor; `None` when it was not given for this list. The signature is compared in constant
+    /// time.
     pub fn position(&self, cursor: &str) -> Option<Position> {
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok()?;
         let (signature, bytes) = bytes.split_at_checked(SIGNATURE_BYTES)?;

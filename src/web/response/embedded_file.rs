@@ -16,7 +16,7 @@ pub struct EmbeddedFile {
     kind: &'static str,
     text: &'static str,
     etag: HeaderValue,
-    /// `None` if compression does not make it smaller.
+    /// `None` if compression does not make the text smaller.
     compressed: Option<Bytes>,
 }
 

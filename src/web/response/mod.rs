@@ -1,4 +1,4 @@
-//! What a response says: errors, envelopes, pages, and their schemas in the API document.
+//! What a response contains: errors, envelopes, pages, and their schemas in the API document.
 
 pub mod compression;
 pub mod cursor;

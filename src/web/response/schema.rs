@@ -88,10 +88,10 @@ fn response_schema(mut schema: Value) -> Value {
                 required.push(json!(name));
             }
         }
-        let sent = schema.as_object_mut().map(|schema| schema.entry("required").or_insert_with(|| json!([])));
-        if let Some(sent) = sent.and_then(Value::as_array_mut) {
-            required.retain(|name| !sent.contains(name));
-            sent.append(&mut required);
+        let required_names = schema.as_object_mut().map(|schema| schema.entry("required").or_insert_with(|| json!([])));
+        if let Some(required_names) = required_names.and_then(Value::as_array_mut) {
+            required.retain(|name| !required_names.contains(name));
+            required_names.append(&mut required);
         }
     }
     if let Some(items) = schema.get_mut("items") {
@@ -127,7 +127,7 @@ pub fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
 }
 
-/// The schema, or `null`.
+/// The schema of a value that may also be `null`.
 pub fn nullable(mut schema: Value) -> Value {
     // Most client generators cannot handle `null` among the values of an enum.
     if schema.get("$ref").is_some() || schema.get("type").is_none() || schema.get("enum").is_some() {
@@ -182,7 +182,7 @@ impl Shape {
         }
     }
 
-    /// Converts it into a schema.
+    /// Converts the fields into a schema.
     pub fn into_schema(self) -> Value {
         let mut schema = json!({"type": "object", "properties": self.properties});
         if !self.required.is_empty() {

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::{Email, FromField};
 
-/// The e-mail address of a person who signs in: e-mails are sent to it and contain it. It is a mailbox of RFC 5321, of atoms
-/// joined by dots and a domain name; letters may be of any script (RFC 6531). Quoted names and numeric addresses, which
-/// employers do not use, are refused, and so are texts that mail programs read as encoded words.
+/// The e-mail address of a person who signs in: e-mails are sent to it and contain it. It is a mailbox of RFC 5321, of
+/// atoms joined by dots and a domain name; letters may be of any script (RFC 6531). Quoted names and numeric addresses,
+/// which employers do not use, are refused, and so are texts that mail programs read as encoded words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignInEmail(pub String);
 
@@ -37,7 +37,7 @@ impl fmt::Display for SignInEmail {
     }
 }
 
-/// Whether a mailbox is of atoms, letters and digits only.
+/// Whether a mailbox has no quoted name, encoded word or numeric address, and beyond ASCII only letters and digits.
 fn is_plain(mailbox: &str) -> bool {
     mailbox
         .rsplit_once('@')

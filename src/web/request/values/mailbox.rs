@@ -6,7 +6,7 @@ use hotline_persistence::letters;
 
 /// Maximum bytes before the `@`. <https://www.rfc-editor.org/rfc/rfc5321#section-4.5.3.1.1>
 const LOCAL_BYTES_MAX: usize = 64;
-/// Maximum bytes after it. <https://www.rfc-editor.org/rfc/rfc5321#section-4.5.3.1.2>
+/// Maximum bytes after the `@`. <https://www.rfc-editor.org/rfc/rfc5321#section-4.5.3.1.2>
 const DOMAIN_BYTES_MAX: usize = 255;
 /// Maximum bytes of a part of a domain. <https://www.rfc-editor.org/rfc/rfc1035#section-2.3.4>
 const LABEL_BYTES_MAX: usize = 63;
@@ -34,13 +34,13 @@ fn is_atom(character: char) -> bool {
 fn is_quoted(text: &str) -> bool {
     let mut characters = text.chars();
     while let Some(character) = characters.next() {
-        let is_good = match character {
+        let is_valid = match character {
             '\\' => characters.next().is_some_and(|quoted| matches!(quoted, ' '..='~')),
             '"' => false,
             ' '..='~' => true,
             beyond => is_letter_beyond(beyond),
         };
-        if !is_good {
+        if !is_valid {
             return false;
         }
     }
@@ -57,7 +57,7 @@ fn is_domain(domain: &str) -> bool {
     }
 }
 
-/// An address in place of a name.
+/// An IP address in place of a domain name.
 fn is_literal(text: &str) -> bool {
     match text.split_at_checked("IPv6:".len()) {
         Some((tag, address)) if tag.eq_ignore_ascii_case("IPv6:") => address.parse::<Ipv6Addr>().is_ok(),
@@ -67,7 +67,7 @@ fn is_literal(text: &str) -> bool {
 
 fn is_label(label: &str) -> bool {
     let is_letter = |character: char| {
-        // Joiners are letters of some scripts' names.
+        // Names in some scripts contain joiners.
         let joins = matches!(character, '\u{200c}' | '\u{200d}');
         character.is_ascii_alphanumeric() || character == '-' || joins || is_letter_beyond(character)
     };
@@ -75,7 +75,7 @@ fn is_label(label: &str) -> bool {
     is_bounded && label.chars().all(is_letter) && !label.starts_with('-') && !label.ends_with('-')
 }
 
-/// A character beyond ASCII that is seen.
+/// Whether it is a visible character beyond ASCII.
 fn is_letter_beyond(character: char) -> bool {
     !character.is_ascii() && !letters::is_invisible(character)
 }

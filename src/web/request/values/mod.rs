@@ -33,13 +33,13 @@ const BODY_BYTES_MAX: usize = 65_536;
 
 /// A value that is parsed from JSON, or from the text of a query or form.
 pub trait FromField: Sized {
-    /// Parses it from JSON.
+    /// Parses a value from JSON.
     ///
     /// # Errors
     /// A phrase that follows the field's name.
     fn from_json(value: &Value) -> Result<Self, String>;
 
-    /// Parses it from text; by default as a JSON string.
+    /// Parses a value from text; by default as a JSON string.
     ///
     /// # Errors
     /// As for [`FromField::from_json`].
@@ -137,7 +137,7 @@ impl FromField for Options {
             "items": option,
             "maxItems": OPTIONS_MAX,
             "description": "Required for `select` and `multiselect`; at least one, without duplicates",
-            // Tools combine the examples with the first of the types, which has no options.
+            // Tools combine this example with the first of the field types, which has no options.
             "example": [],
         })
     }
@@ -190,15 +190,16 @@ impl From<Position> for Value {
     }
 }
 
-/// A whole number with a fraction or an exponent, or one out of range: it becomes an id that never exists.
+/// A whole number with a decimal point or an exponent. One out of range becomes the smallest or largest integer: an id
+/// that never exists.
 #[allow(clippy::cast_possible_truncation)] // A cast of a float stops at the ends of the integers.
-fn out_of_range(value: &Value) -> Option<i64> {
+fn whole_from_float(value: &Value) -> Option<i64> {
     value.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as i64)
 }
 
 impl<N> FromField for Id<N> {
     fn from_json(value: &Value) -> Result<Self, String> {
-        let whole = value.as_i64().or_else(|| out_of_range(value));
+        let whole = value.as_i64().or_else(|| whole_from_float(value));
         whole.map(Self::new).ok_or_else(|| "must be an integer".to_owned())
     }
 

@@ -34,8 +34,8 @@ impl FromField for Object {
     }
 }
 
-/// Checks that PostgreSQL can store a value and that it can be read back. Returns how many more bytes it takes there,
-/// because PostgreSQL writes numbers out in full.
+/// Checks that PostgreSQL can store a value and that it can be read back. Returns how many more bytes it takes in
+/// PostgreSQL, which writes numbers out in full.
 fn extra_bytes(value: &Value, depth: usize) -> Result<usize, String> {
     if depth > OBJECT_DEPTH_MAX && matches!(value, Value::Array(_) | Value::Object(_)) {
         return Err(format!("must be at most {OBJECT_DEPTH_MAX} levels deep"));

@@ -25,7 +25,7 @@ const SHORTCUT_CHARACTERS_MAX: usize = 60;
 const VARIABLE_KEY_CHARACTERS_MAX: usize = 60;
 /// Maximum length of a password, in characters.
 const PASSWORD_CHARACTERS_MAX: usize = 200;
-/// Digits of a phone number: E.164 allows 15; shorter than 8, none can be reached from abroad.
+/// Number of digits of a phone number: E.164 allows 15, and no number of fewer than 8 can be reached from abroad.
 const NUMBER_DIGITS: RangeInclusive<usize> = 8..=15;
 
 /// Why a text with a control character is refused.
@@ -49,7 +49,7 @@ fn one_line(text: String) -> Result<String, String> {
     if letters::has_line_break(&text) { Err("must be one line".to_owned()) } else { Ok(text) }
 }
 
-/// A text without the characters that show nothing anywhere, in one form.
+/// A text in its normalized form, without the characters that are never visible.
 fn normalized(value: &Value, characters_max: usize) -> Result<String, String> {
     let text = letters::normalize(trimmed(value)?);
     if text.chars().count() > characters_max {
@@ -58,7 +58,7 @@ fn normalized(value: &Value, characters_max: usize) -> Result<String, String> {
     Ok(text)
 }
 
-/// A text that shows something.
+/// Checks that a text shows something.
 fn not_blank(text: String) -> Result<String, String> {
     if letters::is_blank(&text) { Err("must not be blank".to_owned()) } else { Ok(text) }
 }
@@ -192,7 +192,7 @@ text! {
 }
 
 impl Number {
-    /// The country of the number, ISO 3166-1 alpha-2.
+    /// The country of the number, ISO 3166-1 alpha-2; `None` when no country has its calling code.
     pub fn country(&self) -> Option<String> {
         country_of(&self.0)
     }
@@ -261,7 +261,7 @@ text! {
     }
 }
 
-/// Whether it is an `http` or `https` address as it stands.
+/// Whether a text, as it is, is an `http` or `https` address.
 fn is_web_address(text: &str) -> bool {
     !text.contains(char::is_whitespace) && web_address::parse(text).is_ok()
 }

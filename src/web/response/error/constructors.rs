@@ -22,8 +22,8 @@ impl ApiError {
         Self::new(StatusCode::UNAUTHORIZED, "ERR_API_UNAUTHORIZED", "the token is missing or invalid")
     }
 
-    /// A visitor's signed identity is invalid. The reason is included: the website's developers need it, and without
-    /// the secret it is of no use to others.
+    /// A visitor's signed identity is invalid. The reason is included: the website's developers need it, and
+    /// others cannot use it without the secret.
     pub fn identity(reason: &str) -> Self {
         let mut error = Self::unauthorized();
         error.message = format!("the identity is invalid: {reason}");
@@ -112,8 +112,8 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "ERR_API_SECOND_FACTOR", message)
     }
 
-    /// A change that comes from another website, or whose origin is unknown. `gap` is what a proxy in front does not
-    /// report.
+    /// A change that comes from another website, or whose origin is unknown. `gap` is what must change at a proxy
+    /// in front.
     pub fn foreign_page(gap: Option<&str>) -> Self {
         let message = "changes are accepted only from the panel's own pages";
         let message = match gap {

@@ -120,7 +120,7 @@ impl From<Unavailable> for ApiError {
                 tracing::warn!(reason, "could not store a file");
                 Self::unavailable()
             }
-            // This was logged when it was detected: one line per request would fill the remaining space.
+            // The full disk was logged when it was detected: one line per request would fill the remaining space.
             Unavailable::DiskFull => Self { retry_after_s: Some(DISK_FULL_RETRY_AFTER_S), ..Self::unavailable() },
         }
     }

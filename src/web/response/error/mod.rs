@@ -115,7 +115,7 @@ impl ApiError {
     /// Adds the id of the record that already has the requested value.
     pub(in crate::web) async fn naming_holder(mut self, db: Db<'_>) -> Self {
         let Some(holder) = self.holder.take() else { return self };
-        // Even if the record cannot be found, the value is taken.
+        // If the record cannot be found, it remains an error that the value is taken.
         if let (Ok(Some(id)), Some(details)) = (holder.find(db).await, &mut self.details) {
             details["id"] = json!(id);
         }

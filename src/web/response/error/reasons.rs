@@ -1,7 +1,7 @@
 //! What is wrong with a field, for programs: the code of a reason, and what varies in it.
 //!
-//! Reasons are phrases for people, defined where a value is read. This table is the only place that gives them codes, so
-//! that a code has one meaning everywhere. Tests fail on a reason that has none.
+//! Reasons are phrases for people, defined where a value is read. This table is the only place that gives them codes,
+//! so that a code has one meaning everywhere. Tests fail on a reason without a code.
 
 use serde_json::{Map, Value, json};
 
@@ -134,7 +134,7 @@ pub fn code_of(reason: &str) -> (&'static str, Map<String, Value>) {
         params.insert("key".to_owned(), json!(key));
         return (code, params);
     }
-    // One of a list: `item 2 must be a string`.
+    // An item of a list: `item 2 must be a string`.
     if let Some((item, rest)) = reason.strip_prefix("item ").and_then(|rest| rest.split_once(' '))
         && let Ok(item) = item.parse::<u32>()
     {
@@ -154,7 +154,7 @@ pub fn codes() -> Vec<&'static str> {
     codes
 }
 
-/// The parameters of a reason that has this form.
+/// The parameters of a reason that has this form; `None` if it does not have the form.
 fn fits(form: &str, reason: &str) -> Option<Map<String, Value>> {
     let (fixed, rest) = match form.find(['{', '…']) {
         Some(at) => form.split_at(at),

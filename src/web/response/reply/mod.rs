@@ -21,10 +21,10 @@ pub trait Reply: 'static {
     /// The HTTP status.
     const STATUS: u16;
 
-    /// Whether it is also available as CSV, on request.
+    /// Whether the response is also available as CSV, on request.
     const IS_TABLE: bool = false;
 
-    /// Whether it has an `ETag` that a later change may name.
+    /// Whether the response has an `ETag` that a later change may name.
     const HAS_ETAG: bool = false;
 
     /// The body; empty when there is none.
@@ -36,7 +36,7 @@ pub trait Reply: 'static {
     /// The body that is recorded for retries: without secrets.
     ///
     /// # Errors
-    /// As of [`Reply::body`].
+    /// As for [`Reply::body`].
     fn record(&self) -> ApiResult<Vec<u8>> {
         self.body()
     }
@@ -78,7 +78,7 @@ pub struct Tagged<T>(pub Json<T>);
 
 /// A resource with secrets, which are returned once.
 pub trait HasSecrets {
-    /// The names of their fields, which are `null` in the response to a retry.
+    /// The names of the fields with secrets, which are `null` in the response to a retry.
     const SECRETS: &'static [&'static str];
 }
 
@@ -96,10 +96,10 @@ struct Data<T> {
     data: T,
 }
 
-/// Approximate size of a resource as JSON, for the initial capacity: a growing body is copied each time.
+/// Approximate bytes of a resource as JSON, for the initial capacity: a growing body is copied each time.
 const RESOURCE_BYTES: usize = 768;
 
-/// Bodies up to this size may have that much spare capacity.
+/// Bodies of up to this many bytes keep their spare capacity.
 const SPARE_BYTES_MAX: usize = 64 * 1024;
 
 /// Serializes a value; `resources` is the number of resources in it.

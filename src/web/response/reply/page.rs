@@ -62,8 +62,8 @@ impl<T> Page<T> {
         Self { page, rows, has_more, positions, end: None, list: None }
     }
 
-    /// Truncates the page to [`PAGE_BYTES_MAX`], for readers that continue from its last row. Returns how many rows remain.
-    /// A page by number must not be truncated, since the position of the next one depends only on its number.
+    /// Truncates the page to [`PAGE_BYTES_MAX`], for readers that continue from its last row. Returns how many rows
+    /// remain. A page by number must not be truncated, since the position of the next one depends only on its number.
     ///
     /// # Errors
     /// As for [`Reply::body`].
@@ -88,7 +88,7 @@ impl<T> Page<T> {
     }
 }
 
-/// Maximum size of a page that ends by its bytes, unless its first row alone is larger.
+/// Maximum bytes of the rows of a page that ends by its bytes, unless its first row alone is larger.
 pub const PAGE_BYTES_MAX: usize = 1 << 20;
 
 /// How many rows fit in a page that ends at [`PAGE_BYTES_MAX`]: at least one, if there is any.
@@ -161,7 +161,7 @@ impl<T: Serialize> Page<T> {
             let row: &T = row.borrow();
             serde_json::to_writer(&mut body, row).map_err(ApiError::internal)?;
             bytes += body.len() - row_start;
-            // As `fitting` counts.
+            // Counted as by `fitting`.
             if written > 0 && bytes > bytes_max {
                 body.truncate(before);
                 break;
@@ -174,7 +174,7 @@ impl<T: Serialize> Page<T> {
         Ok(shrink_to_fit(body))
     }
 
-    /// The metadata of a page of which this many rows are written.
+    /// The metadata of a page of which `written` of `count` rows are written.
     fn meta(&self, written: usize, count: usize) -> Meta {
         let per_page = self.page.size;
         if let Some(page) = self.page.number() {
@@ -188,8 +188,8 @@ impl<T: Serialize> Page<T> {
     }
 }
 
-/// Reserves memory for the remaining rows, assuming that they are as long as the written ones: a body that grows is copied,
-/// and is in memory twice meanwhile.
+/// Reserves memory for the remaining rows, assuming that they are as long as the written ones: a body that grows is
+/// copied, and is in memory twice meanwhile.
 fn reserve_rows(body: &mut Vec<u8>, (written, count): (usize, usize), bytes_max: usize) {
     if written == 0 || body.len() <= SPARE_BYTES_MAX {
         return;
