@@ -91,7 +91,7 @@ pub async fn show(
     let tag = EntityTag::new_strong(id.to_string());
     if is_known(&request, &tag) {
         let mut response = HttpResponse::build(StatusCode::NOT_MODIFIED);
-        describe(&mut response, &claim, &tag, now.timestamp());
+        set_headers(&mut response, &claim, &tag, now.timestamp());
         return Ok(response.finish());
     }
     let size = app.media.size(company, &id).await?;
@@ -102,8 +102,8 @@ pub async fn show(
     };
     let status = if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
     let mut response = HttpResponse::build(status);
-    describe(&mut response, &claim, &tag, now.timestamp());
-    response.insert_header((CONTENT_TYPE, text(&claim.mime_type))).insert_header((ACCEPT_RANGES, "bytes"));
+    set_headers(&mut response, &claim, &tag, now.timestamp());
+    response.insert_header((CONTENT_TYPE, header_value(&claim.mime_type))).insert_header((ACCEPT_RANGES, "bytes"));
     let bytes = range.clone().unwrap_or(0..size);
     if let Some(range) = &range {
         response.insert_header((CONTENT_RANGE, format!("bytes {}-{}/{size}", range.start, range.end - 1)));
@@ -165,7 +165,7 @@ fn is_known(request: &HttpRequest, tag: &EntityTag) -> bool {
 }
 
 /// Sets the headers that every response for the file has.
-fn describe(response: &mut HttpResponseBuilder, claim: &Claim, tag: &EntityTag, now_s: i64) {
+fn set_headers(response: &mut HttpResponseBuilder, claim: &Claim, tag: &EntityTag, now_s: i64) {
     let is_inline = is_inline(&claim.mime_type);
     let policy = match is_inline {
         true if claim.mime_type == "application/pdf" => PDF_POLICY,
@@ -174,7 +174,7 @@ fn describe(response: &mut HttpResponseBuilder, claim: &Claim, tag: &EntityTag, 
     };
     let disposition = if is_inline { DispositionType::Inline } else { DispositionType::Attachment };
     response
-        .insert_header((CONTENT_DISPOSITION, text_of(&content_disposition(disposition, &claim.name))))
+        .insert_header((CONTENT_DISPOSITION, header_value_of(&content_disposition(disposition, &claim.name))))
         .insert_header((CONTENT_SECURITY_POLICY, policy))
         .insert_header((X_CONTENT_TYPE_OPTIONS, "nosniff"))
         // Pages that embed the widget show the file, even pages with cross-origin isolation. Anyone who has the URL may
@@ -182,7 +182,7 @@ fn describe(response: &mut HttpResponseBuilder, claim: &Claim, tag: &EntityTag, 
         .insert_header((CROSS_ORIGIN_RESOURCE_POLICY, "cross-origin"))
         // The file never changes, but a browser's cache must not serve it after the URL has expired.
         .insert_header((CACHE_CONTROL, format!("private, max-age={}, immutable", claim.expires - now_s)))
-        .insert_header((ETAG, text_of(tag)));
+        .insert_header((ETAG, header_value_of(tag)));
 }
 
 /// The file name in plain ASCII for every client, and in the extended form that preserves all characters.
@@ -201,12 +201,12 @@ fn is_plain(character: char) -> bool {
     (character.is_ascii_graphic() || character == ' ') && !matches!(character, '"' | '\\' | '%')
 }
 
-fn text_of(value: &impl ToString) -> HeaderValue {
-    text(&value.to_string())
+fn header_value_of(value: &impl ToString) -> HeaderValue {
+    header_value(&value.to_string())
 }
 
 /// A header value that was validated when the file was received.
-fn text(value: &str) -> HeaderValue {
+fn header_value(value: &str) -> HeaderValue {
     HeaderValue::try_from(value).unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"))
 }
 

@@ -58,7 +58,7 @@ pub fn wrapup_type(organization: &Organization, id: Option<WrapupTypeId>) -> Opt
     Some(NamedRef { id, name: &organization.wrapup_types.get(&id)?.name })
 }
 
-/// The reference to a channel; `None` when it was deleted.
+/// The reference to a channel; `None` when the directory has no such channel.
 pub fn channel(organization: &Organization, id: ChannelId) -> Option<NamedChannel<'_>> {
     let channel = organization.channels.get(&id)?;
     Some(NamedChannel { id, name: &channel.name, kind: channel.kind })

@@ -42,7 +42,8 @@ pub struct WebState {
 impl WebState {
     /// Drops all state of a company.
     pub fn forget(&self, company: CompanyId) {
-        // Nothing else lasts: wrong tokens are counted per address; large bodies and responses, only while in memory.
+        // No other state of a company lasts: wrong tokens are counted per address; large bodies and responses, only
+        // while they are in memory.
         let Self {
             admission: _,
             https: _,

@@ -103,8 +103,8 @@ pub async fn import(
     let report = once
         .transaction(db, async |db| {
             rows::begin_import(db, company).await?;
-            // An attempt fails only if another request has created the contact of a row. The next attempts find that
-            // contact, so each row causes at most one of them.
+            // An attempt is repeated only if another request has created the contact of a row. Further attempts find
+            // that contact, so each row causes at most one of them.
             for _ in 0..=import.rows.len() {
                 let mut attempt = hotline_persistence::error::with_timeout(db.begin()).await?;
                 let mut plan = plan(&mut attempt, company, &import).await?;

@@ -18,8 +18,8 @@ const RENDERED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Number of tickets that the cache expects.
 const RENDERED_EXPECTED: usize = 40_000;
 
-/// Bytes of an entry besides its JSON: the ticket's state, whose memory is freed only with the entry, the key, and what
-/// the cache itself needs.
+/// Bytes of an entry besides its JSON: the key, what the cache itself needs, and the ticket's state, whose memory is
+/// freed only with the entry.
 const ENTRY_BYTES: usize = size_of::<tickets::Ticket>() + 128;
 
 /// How often the entries of tickets that have changed, were deleted or are no longer hot are dropped: their texts must

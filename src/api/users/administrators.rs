@@ -9,8 +9,8 @@ use sqlx::PgExecutor;
 
 use crate::web::{ApiError, ApiResult, Caller};
 
-/// Whether the caller must not remove the last administrator: as an administrator of the company. An administrator of
-/// the installation may; all others cannot change administrators anyway.
+/// Whether to check that the caller, an administrator of the company, does not remove its last administrator. An
+/// administrator of the installation may remove that one, and all others cannot change administrators anyway.
 pub(super) fn must_keep_last(caller: &Caller) -> bool {
     caller.signed().is_some_and(is_company_administrator)
 }

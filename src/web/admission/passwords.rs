@@ -17,7 +17,7 @@ use crate::web::response::error::{ApiError, ApiResult};
 /// the cores, and at least one, so that signing in leaves the others to conversations. Companies and sign-ins take
 /// turns: the new passwords of a company do not delay others for long.
 static HASHING: LazyLock<KeyedPermits<HashedFor>> = LazyLock::new(|| {
-    let at_once = at_once(thread::available_parallelism().ok());
+    let at_once = concurrent_hashes(thread::available_parallelism().ok());
     KeyedPermits::new(PermitLimits::new(at_once, at_once).wait(WAITING_MAX, PERMIT_WAIT_MAX))
 });
 
@@ -33,7 +33,7 @@ enum HashedFor {
 /// Maximum passwords that wait for one company's turn, or to be compared: as many as are hashed in [`PERMIT_WAIT_MAX`].
 const WAITING_MAX: usize = 200;
 
-fn at_once(cores: Option<NonZeroUsize>) -> usize {
+fn concurrent_hashes(cores: Option<NonZeroUsize>) -> usize {
     (cores.map_or(1, usize::from) / 2).max(1)
 }
 
@@ -116,14 +116,14 @@ mod tests {
 
     #[test]
     fn passwords_use_half_the_cores() {
-        let of = |cores| at_once(NonZeroUsize::new(cores));
+        let of = |cores| concurrent_hashes(NonZeroUsize::new(cores));
         assert_eq!([of(0), of(1), of(2), of(3), of(4), of(16)], [1, 1, 1, 1, 2, 8]);
     }
 
     #[actix_web::test]
     async fn concurrent_hashes_are_limited() {
         let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-        let works = (0..4 * at_once(thread::available_parallelism().ok())).map(|_| {
+        let works = (0..4 * concurrent_hashes(thread::available_parallelism().ok())).map(|_| {
             let (now, most) = (now.clone(), most.clone());
             run_low_priority(HashedFor::SignIn, move || {
                 most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
@@ -135,7 +135,7 @@ mod tests {
         for worked in futures_util::future::join_all(works).await {
             assert_eq!(worked.expect("worked out").as_deref(), Some("password"));
         }
-        assert!(most.load(Ordering::SeqCst) <= at_once(thread::available_parallelism().ok()));
+        assert!(most.load(Ordering::SeqCst) <= concurrent_hashes(thread::available_parallelism().ok()));
     }
 
     #[cfg(target_os = "linux")]

@@ -107,7 +107,7 @@ impl RateLimits {
     /// When no request is left.
     pub fn take(&self, company: CompanyId, per_minute: Option<i32>) -> Result<Allowance, RateExceeded> {
         let Some(rate) = self.rate_of(per_minute) else { return Ok(full(0)) };
-        of(&self.companies, company, rate).take()
+        limit_of(&self.companies, company, rate).take()
     }
 
     /// Takes one request from the allowance of a company's people: as much as its tokens have, but at least a
@@ -118,7 +118,7 @@ impl RateLimits {
     pub fn take_for_people(&self, company: CompanyId, per_minute: Option<i32>) -> Result<Allowance, RateExceeded> {
         let Some(rate) = self.rate_of(per_minute) else { return Ok(full(0)) };
         let least = NonZeroU32::new(PEOPLE_PER_MINUTE_MIN).unwrap_or(rate);
-        of(&self.people, company, rate.max(least)).take()
+        limit_of(&self.people, company, rate.max(least)).take()
     }
 
     /// The company's own rate, or the default; `None`: no limit.
@@ -127,7 +127,7 @@ impl RateLimits {
     }
 }
 
-fn of(limits: &DashMap<CompanyId, Arc<Limit>>, company: CompanyId, rate: NonZeroU32) -> Arc<Limit> {
+fn limit_of(limits: &DashMap<CompanyId, Arc<Limit>>, company: CompanyId, rate: NonZeroU32) -> Arc<Limit> {
     if let Some(limit) = limits.get(&company)
         && limit.per_minute == rate.get()
     {

@@ -68,7 +68,8 @@ pub async fn name_request<B: MessageBody + 'static>(
     .instrument(span)
     .await;
     if let Some((figures, operation)) = metered {
-        let status = result.as_ref().map_or_else(|error| error.as_response_error().status_code(), |it| it.status());
+        let status =
+            result.as_ref().map_or_else(|error| error.as_response_error().status_code(), |response| response.status());
         figures.requests.add_response(operation, status.as_u16(), started.elapsed());
         if let Some((span, method)) = exported.zip(method) {
             let tenant = result.as_ref().ok().and_then(|answer| answer.request().extensions().get::<Tenant>().copied());

@@ -27,7 +27,7 @@ pub struct TakenStream {
 }
 
 impl TakenStream {
-    /// A connection, what was received on it, and the time to read a write, as in `write_time`.
+    /// A connection, and what was received on it. A client may take `write_time_max` to read a first byte.
     pub fn new(stream: TcpStream, received: BytesMut, write_time_max: Duration) -> Self {
         Self { stream, received, write_time_max }
     }

@@ -209,7 +209,7 @@ async fn read_parts(
                 let reason = format!("must have at most {files_max} {noun}");
                 return Err(ApiError::validation(&[FieldError { field: name, reason }]));
             }
-            let declared = declared(&part);
+            let declared = declaration_of(&part);
             let chunks = (&mut part).map(|chunk| chunk.map_err(form_error));
             let received = media.receive(company, &declared, chunks).await;
             let index = form.files.len();
@@ -220,7 +220,7 @@ async fn read_parts(
             continue;
         }
         let is_file = part.content_disposition().is_some_and(|header| header.get_filename().is_some());
-        let text = text(&mut part, &mut remaining).await?;
+        let text = read_text(&mut part, &mut remaining).await?;
         // A file part of another name is ignored like an unknown field. An empty text field was not filled in, so it is
         // left out.
         if !is_file && !text.is_empty() {
@@ -235,7 +235,7 @@ async fn read_parts(
 }
 
 /// The declared name and type of a file.
-fn declared(part: &Field) -> FileDeclaration {
+fn declaration_of(part: &Field) -> FileDeclaration {
     let disposition = part.content_disposition();
     let extended = disposition.and_then(|header| header.get_filename_ext());
     let extended = extended.and_then(|name| String::from_utf8(name.value.clone()).ok());
@@ -247,7 +247,7 @@ fn declared(part: &Field) -> FileDeclaration {
 }
 
 /// Reads a part that is not a file. All such parts together may be as large as a JSON body.
-async fn text(part: &mut Field, remaining: &mut usize) -> Result<Vec<u8>, ApiError> {
+async fn read_text(part: &mut Field, remaining: &mut usize) -> Result<Vec<u8>, ApiError> {
     let mut text = Vec::new();
     while let Some(chunk) = part.next().await {
         let chunk = chunk.map_err(form_error)?;

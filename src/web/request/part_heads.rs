@@ -58,7 +58,7 @@ impl PartHeads {
         let target = if self.is_head { HEAD_END } else { &self.boundary };
         self.matched = match target.get(self.matched) {
             Some(next) if *next == byte => self.matched + 1,
-            // The awaited text begins with `\r`, which it contains only where a line ends.
+            // A match begins again only with `\r`, which both texts contain only where a line ends.
             _ => usize::from(byte == b'\r'),
         };
         if self.matched == target.len() {

@@ -55,7 +55,7 @@ impl KeyedRequest {
 
     /// Notes that the record may be durable from here on, whatever happens to this request: the key counts as used, and
     /// the next request with it looks the record up.
-    fn recorded(&self, answer: AnswerRow) {
+    fn note_recorded(&self, answer: AnswerRow) {
         self.lock.mark_used(self.lock.key());
         *self.recorded.lock() = Some(answer);
     }
@@ -100,10 +100,10 @@ impl Idempotency {
 
     /// The record that becomes durable with a live change; `None` without a key.
     fn attached<R, T: Reply>(&self, show: impl Fn(&R) -> T + Send + Sync + 'static) -> Option<AttachedChanges<R>> {
-        let running = self.0.clone()?;
-        Some(Arc::new(move |reply: &R| match running.answer_of(&show(reply)) {
+        let keyed_request = self.0.clone()?;
+        Some(Arc::new(move |reply: &R| match keyed_request.answer_of(&show(reply)) {
             Ok(answer) => {
-                running.recorded(answer.clone());
+                keyed_request.note_recorded(answer.clone());
                 vec![Change::Answer(Box::new(answer))]
             }
             Err(_) => Vec::new(),
@@ -127,9 +127,9 @@ impl Idempotency {
                 return Err(self.refused_unless_done(db, refused.naming_holder(db).await).await);
             }
         };
-        if let Some(running) = &self.0 {
-            let answer = running.answer_of(&reply)?;
-            running.recorded(answer.clone());
+        if let Some(keyed_request) = &self.0 {
+            let answer = keyed_request.answer_of(&reply)?;
+            keyed_request.note_recorded(answer.clone());
             if !idempotency_keys::insert(transaction.connection()?, &answer, expiry_cutoff()).await? {
                 // Another request was recorded under this key since the look-up; the next attempt finds its record.
                 return Err(ApiError::unavailable());
@@ -145,10 +145,10 @@ impl Idempotency {
     /// Replaces the recorded response of a change whose result depends on something outside of the database. If
     /// this does not happen, as after a crash, retries receive the first record.
     pub async fn amend<T: Reply>(&self, db: Db<'_>, reply: &T) {
-        let Some(running) = &self.0 else { return };
-        let first = running.recorded.lock().clone();
+        let Some(keyed_request) = &self.0 else { return };
+        let first = keyed_request.recorded.lock().clone();
         let Some(first) = first else { return };
-        let amended = match running.answer_of(reply) {
+        let amended = match keyed_request.answer_of(reply) {
             Ok(answer) => AnswerRow { created_at: first.created_at, ..answer },
             Err(error) => {
                 tracing::warn!(%error, "could not record a change's result");
@@ -156,7 +156,7 @@ impl Idempotency {
             }
         };
         match idempotency_keys::amend(db, &amended).await {
-            Ok(()) => *running.recorded.lock() = Some(amended),
+            Ok(()) => *keyed_request.recorded.lock() = Some(amended),
             Err(error) => tracing::warn!(%error, "could not record a change's result"),
         }
     }
@@ -172,19 +172,20 @@ impl Idempotency {
         name: &str,
         make: impl AsyncFnOnce(&mut PgConnection) -> ApiResult<T>,
     ) -> ApiResult<T> {
-        let step = self.0.as_ref().map(|running| (running, running.step_key(name)));
-        if let Some((running, key)) = &step
-            && running.lock.may_be_used(*key)
-            && let Some(result) = idempotency_keys::find(db, running.lock.company(), *key, expiry_cutoff()).await?
+        let step = self.0.as_ref().map(|keyed_request| (keyed_request, keyed_request.step_key(name)));
+        if let Some((keyed_request, key)) = &step
+            && keyed_request.lock.may_be_used(*key)
+            && let Some(result) =
+                idempotency_keys::find(db, keyed_request.lock.company(), *key, expiry_cutoff()).await?
         {
             return serde_json::from_str(&result.body).map_err(ApiError::internal);
         }
         let mut transaction = db.begin().await?;
         let result = make(transaction.connection()?).await?;
-        if let Some((running, key)) = step {
-            running.lock.mark_used(key);
+        if let Some((keyed_request, key)) = step {
+            keyed_request.lock.mark_used(key);
             let body = serde_json::to_string(&result).map_err(ApiError::internal)?;
-            let record = AnswerRow { key, ..running.answer(0, body) };
+            let record = AnswerRow { key, ..keyed_request.answer(0, body) };
             if !idempotency_keys::insert(transaction.connection()?, &record, expiry_cutoff()).await? {
                 return Err(ApiError::unavailable());
             }
@@ -199,12 +200,12 @@ impl Idempotency {
     /// The error of a refused plain change. The refusal may be caused by an earlier attempt of the same request that
     /// committed after the look-up: then that attempt's response is the right one, and the next attempt finds it.
     async fn refused_unless_done(&self, db: Db<'_>, refused: ApiError) -> ApiError {
-        let Some(running) = self.0.as_ref().filter(|_| !refused.status.is_server_error()) else { return refused };
-        let (company, key) = (running.lock.company(), running.lock.key());
+        let Some(keyed_request) = self.0.as_ref().filter(|_| !refused.status.is_server_error()) else { return refused };
+        let (company, key) = (keyed_request.lock.company(), keyed_request.lock.key());
         match idempotency_keys::find(db, company, key, expiry_cutoff()).await {
             Ok(None) => refused,
             Ok(Some(_)) => {
-                running.lock.mark_used(key);
+                keyed_request.lock.mark_used(key);
                 ApiError::unavailable()
             }
             Err(error) => error.into(),

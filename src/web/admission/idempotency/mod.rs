@@ -97,8 +97,8 @@ pub async fn once<B: MessageBody + 'static>(
     // A request that has started runs to its end, even if its caller disconnects: a retry must not start while the
     // first attempt is half done.
     let serving = acting(by, async move { serve(request, &header, next).await });
-    let running = actix_web::rt::spawn(serving.in_current_span());
-    let outcome = running.await.unwrap_or_else(|panic| Err(defect(panic, id)));
+    let task = actix_web::rt::spawn(serving.in_current_span());
+    let outcome = task.await.unwrap_or_else(|panic| Err(panic_error(panic, id)));
     hotline_persistence::fail_point!("once_answered", |_| std::process::abort());
     outcome
 }
@@ -109,7 +109,7 @@ fn by_of(request: &ServiceRequest) -> By {
 }
 
 /// The response to a request that panicked and so produced none.
-fn defect(panic: impl std::fmt::Display, id: Option<RequestId>) -> Error {
+fn panic_error(panic: impl std::fmt::Display, id: Option<RequestId>) -> Error {
     let mut response = ApiError::internal(&panic).error_response();
     if let Some(id) = id {
         response = ApiError::defect(format!("internal error; request {}", id.text())).error_response();
@@ -124,24 +124,24 @@ async fn serve<B: MessageBody + 'static>(
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let prepared = prepare(&mut request, header).await;
-    let (retries, running) = match prepared {
+    let (retries, keyed_request) = match prepared {
         Ok(prepared) => prepared,
         Err(refused) => return Ok(refuse(request, &refused)),
     };
-    match look_up(&retries, &running).await {
+    match look_up(&retries, &keyed_request).await {
         Err(refused) => Ok(refuse(request, &refused)),
-        Ok(Some(answer)) if answer.fingerprint == running.fingerprint => {
+        Ok(Some(answer)) if answer.fingerprint == keyed_request.fingerprint => {
             retries.figures.add_replay();
             Ok(replay(request, answer.status, answer.body.clone().into_bytes()))
         }
         Ok(Some(_)) => Ok(refuse(request, &ApiError::idempotency_conflict())),
         Ok(None) => {
             hotline_persistence::fail_point!("once_begun", |_| std::process::abort());
-            request.extensions_mut().insert(running.clone());
+            request.extensions_mut().insert(keyed_request.clone());
             let response = next.call(request).await?;
             // The lock must be released before the response is written out.
             response.request().extensions_mut().remove::<Arc<KeyedRequest>>();
-            Ok(record(&retries, &running, response.map_into_boxed_body()).await)
+            Ok(record(&retries, &keyed_request, response.map_into_boxed_body()).await)
         }
     }
 }
@@ -209,8 +209,8 @@ fn is_valid(key: &str) -> bool {
 }
 
 /// The unexpired response recorded under this key, if there is one.
-async fn look_up(retries: &Retries, running: &KeyedRequest) -> ApiResult<Option<Arc<AnswerRow>>> {
-    let (company, key) = (running.lock.company(), running.lock.key());
+async fn look_up(retries: &Retries, keyed_request: &KeyedRequest) -> ApiResult<Option<Arc<AnswerRow>>> {
+    let (company, key) = (keyed_request.lock.company(), keyed_request.lock.key());
     if let Some(answer) = retries.keys.recent(company, key) {
         return Ok(Some(answer));
     }
@@ -234,16 +234,16 @@ fn replay(request: ServiceRequest, status: i16, body: Vec<u8>) -> ServiceRespons
 /// Caches the response that was recorded with the effect, or records a response without an effect.
 async fn record(
     retries: &Retries,
-    running: &KeyedRequest,
+    keyed_request: &KeyedRequest,
     response: ServiceResponse<BoxBody>,
 ) -> ServiceResponse<BoxBody> {
     let status = response.status().as_u16();
-    match running.take_recorded() {
+    match keyed_request.take_recorded() {
         // With another status, the effect may be durable although this response failed: the next request looks it up.
         Some(answer) if u16::try_from(answer.status) == Ok(status) => retries.keys.remember(answer),
         Some(_) => {}
         None if status >= 500 || UNRECORDED.contains(&status) => {}
-        None => return record_alone(retries, running, response).await,
+        None => return record_alone(retries, keyed_request, response).await,
     }
     hotline_persistence::fail_point!("once_recorded", |_| std::process::abort());
     response
@@ -254,7 +254,7 @@ async fn record(
 /// be sent without: its caller knows that nothing happened.
 async fn record_alone(
     retries: &Retries,
-    running: &KeyedRequest,
+    keyed_request: &KeyedRequest,
     response: ServiceResponse<BoxBody>,
 ) -> ServiceResponse<BoxBody> {
     let (request, mut response) = response.into_parts();
@@ -264,7 +264,9 @@ async fn record_alone(
     let bytes = to_bytes(body).await.unwrap_or_default();
     let record = without_secrets.as_ref().map_or(&bytes[..], |recorded| &recorded.0[..]);
     let recorded = match std::str::from_utf8(record) {
-        Ok(text) => store_alone(retries, running, running.answer(head.status().as_u16(), text.to_owned())).await,
+        Ok(text) => {
+            store_alone(retries, keyed_request, keyed_request.answer(head.status().as_u16(), text.to_owned())).await
+        }
         // A file cannot be recorded.
         Err(_) => Ok(()),
     };
@@ -275,12 +277,12 @@ async fn record_alone(
     ServiceResponse::new(request, response)
 }
 
-async fn store_alone(retries: &Retries, running: &KeyedRequest, answer: AnswerRow) -> ApiResult<()> {
+async fn store_alone(retries: &Retries, keyed_request: &KeyedRequest, answer: AnswerRow) -> ApiResult<()> {
     hotline_persistence::fail_point!("once_alone_lost", |_| Err(ApiError::unavailable()));
     let reservation = retries.engine.store().log.reserve(answer.company_id)?;
     let (_, durable) = reservation.append(vec![Change::Answer(Box::new(answer.clone()))])?;
     // From here on the record may be durable, even if the wait fails.
-    running.lock.mark_used(answer.key);
+    keyed_request.lock.mark_used(answer.key);
     durable.reached().await?;
     retries.keys.remember(answer);
     Ok(())

@@ -173,11 +173,11 @@ fn fits(form: &str, reason: &str) -> Option<Map<String, Value>> {
         return None;
     }
     let mut params = fits(rest, &reason[value.len()..])?;
-    params.insert(name.to_owned(), read(name, value));
+    params.insert(name.to_owned(), param_value(name, value));
     Some(params)
 }
 
-fn read(name: &str, value: &str) -> Value {
+fn param_value(name: &str, value: &str) -> Value {
     if name == "options" {
         return value.split(", ").collect();
     }
