@@ -112,7 +112,7 @@ pub async fn update(
     .await
 }
 
-/// The field's new options; `None` when they stay. A type without options clears them.
+/// The field's new options; `None` when they do not change. A type without options clears them.
 fn next_options(
     field: &CustomField,
     kind: Option<CustomFieldType>,

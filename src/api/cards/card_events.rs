@@ -24,7 +24,7 @@ pub async fn track(db: &mut PgConnection, company: CompanyId, id: CardId) -> Api
     Ok(TrackedCard { company, before: find_card(db, company, id).await? })
 }
 
-/// Publishes that a card was created, and returns it.
+/// Publishes that a card was created, and returns the card.
 pub async fn publish_created(db: &mut PgConnection, company: CompanyId, id: CardId) -> ApiResult<Card> {
     let card = find_card(&mut *db, company, id).await?;
     publish(db, company, (EventKind::CardCreated, card.card.created_at), card.clone(), None).await?;

@@ -7,8 +7,8 @@ use sqlx::PgConnection;
 
 use crate::web::{ApiError, ApiResult};
 
-/// Locks the stage that a body names. `404` when the company has no such board or stage, `422` when
-/// the stage is of another board.
+/// Locks the stage that a body names. `404` when the company has no such board or stage, `422` when the
+/// stage is of another board.
 pub(super) async fn stage_of(
     db: &mut PgConnection,
     company: CompanyId,

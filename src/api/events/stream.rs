@@ -47,7 +47,7 @@ const BATCH: Portion = Portion { events: 100, bytes: 64 << 10 };
 /// Events of a company that its streams share: enough for those slightly behind the others.
 const SHARED_EVENTS_MAX: usize = 256;
 
-/// Maximum size of these events per company, in bytes.
+/// Maximum size of the shared events of a company, in bytes.
 const SHARED_BYTES_MAX: usize = 1 << 20;
 
 /// Maximum base URLs of files for which the streams of a company share events: without `--public-url` each client
@@ -101,7 +101,7 @@ impl ResponseDescription for EventStream {
 
 /// The state that streams of the same company share, and the number of its readers.
 pub struct SharedStreams {
-    /// By the base URL of files.
+    /// What each company's streams share, by the base URL of files.
     companies: DashMap<CompanyId, HashMap<String, Arc<SharedStream>>>,
     readers: KeyedPermits<CompanyId>,
 }

@@ -373,7 +373,7 @@ fn restore_message(row: MessageRow, kind: EventKind, snapshot: MessageSnapshot) 
     let updated_at = match snapshot.updated_at {
         Some(at) => Some(at),
         None if is_first(kind) => None,
-        // Nothing had changed it by then, or an earlier release did not record the time.
+        // Nothing had changed the message by then, or an earlier release did not record the time.
         None if snapshot.status == row.status && row.read_at == read_at => row.updated_at,
         None => [sent_at, delivered_at, read_at].into_iter().flatten().filter(|_| !is_inbound).max(),
     };

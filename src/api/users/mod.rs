@@ -20,8 +20,8 @@ use crate::api::plain::remove_referenced;
 use crate::app::App;
 use crate::web::{ApiError, ApiResult, Caller, NoContent, PathId};
 
-/// `DELETE /users/{userId}`: ends the membership. Open tickets lose their assignee; closed ones and history keep the
-/// name.
+/// `DELETE /users/{userId}`: ends the membership. Open tickets lose their assignee; closed tickets and history
+/// keep the name.
 ///
 /// References in tickets are removed before the row, those in cards after it. If the deletion is interrupted, even by a
 /// crash, the user can be deleted again, and no ticket is assigned to a missing user. A person of the company cannot

@@ -48,7 +48,7 @@ impl HasSecrets for WebhookWithSecret {
 
 /// Reads the event types of a webhook, without duplicates; an empty list means all.
 fn types(fields: &mut Fields<'_>, is_new: bool) -> Option<Vec<&'static str>> {
-    // At most as many as exist.
+    // At most as many as there are types.
     let count_max = EventKind::ALL.len();
     let kinds: Vec<EventKind> =
         if is_new { fields.list("types", count_max) } else { fields.changed_list("types", count_max) }?;

@@ -11,7 +11,7 @@ use crate::web::connections::origin;
 /// Browsers must not guess the content type.
 pub const NO_SNIFFING: HeaderValue = HeaderValue::from_static("nosniff");
 
-/// For a year. Subdomains are not included: they may not belong to the service.
+/// Browsers use only https for a year. Subdomains are not included: they may not belong to the service.
 const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// How requests over https are recognized.

@@ -24,9 +24,9 @@ static HASHING: LazyLock<KeyedPermits<HashedFor>> = LazyLock::new(|| {
 /// What a password is hashed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum HashedFor {
-    /// To compare it. Whose it is may not be known yet.
+    /// To compare the password, whose owner may not be known yet.
     SignIn,
-    /// To store it for a person of the company, or of the installation.
+    /// To store the password of a person of the company, or of the installation.
     Company(CompanyId),
 }
 
@@ -37,7 +37,7 @@ fn concurrent_hashes(cores: Option<NonZeroUsize>) -> usize {
     (cores.map_or(1, usize::from) / 2).max(1)
 }
 
-/// The `nice` value of these threads: if they compete with others for a core, they get about a tenth of it.
+/// The `nice` value of the hashing threads: if they compete with others for a core, they get about a tenth of it.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 10;
 
@@ -62,7 +62,7 @@ async fn run_low_priority<T: Send + 'static>(
     result.await.map_err(ApiError::internal)
 }
 
-/// Lowers the priority of this thread alone; on systems other than Linux it would be the whole process.
+/// Lowers the priority of this thread, only on Linux: elsewhere it would be the priority of the whole process.
 fn lower_priority() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::setpriority_process(None, NICE) {

@@ -210,10 +210,10 @@ impl Drop for OpenRequest {
 }
 
 /// Bytes of a response that the framework is given at a time. It copies them into the buffer of the connection, so a
-/// connection whose client reads nothing holds this much there.
+/// connection whose client reads nothing holds this many bytes in its buffer.
 pub const ANSWER_PIECE_BYTES: usize = 16 * 1024;
 
-/// A response body, sent in pieces; the request ends with it.
+/// A response body, sent in pieces; its request ends with the body.
 pub(super) struct ResponseBody {
     body: BoxBody,
     /// The rest of the body's current chunk.

@@ -20,7 +20,8 @@ use crate::web::response::error::{ApiError, ApiResult};
 const PIECE_BYTES: usize = 1024;
 
 /// Size in bytes that any request may decompress to, equal to the largest JSON body; beyond that, it may decompress to
-/// [`FACTOR_MAX`] times its compressed size. A request's own limits apply first; this one bounds what is only drained.
+/// [`FACTOR_MAX`] times its compressed size. A request's own limits apply first; this limit bounds what is only
+/// drained.
 const DECOMPRESSED_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Maximum expansion of a large request: several times the usual ratio of text.

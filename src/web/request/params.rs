@@ -36,7 +36,7 @@ impl PathValue for SessionId {
 
 /// The ids of a path: one or two.
 pub trait PathIds: Sized {
-    /// Parses them in the order of the path.
+    /// Parses the ids in the order of the path.
     fn read<'a>(values: impl Iterator<Item = &'a str>) -> Option<Self>;
     /// The schema of each id in the API document.
     fn schemas() -> Vec<Value>;
@@ -166,7 +166,7 @@ const SORTED_CURSOR: &str = "Cursor-based pagination, instead of `page`: empty f
     added or deleted meanwhile; with another `sort`, one whose place changes meanwhile may be missed or repeated. A page may \
     have fewer than `perPage` records; only `hasMore` says whether there are more. Use the same list, filters and order";
 
-/// The parameters of a query. Unknown ones are ignored; errors in the others are collected.
+/// The parameters of a query. Unknown parameters are ignored; errors in known ones are collected.
 pub struct Params {
     pairs: Vec<(String, String)>,
     errors: Vec<FieldError>,

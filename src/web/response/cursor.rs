@@ -33,7 +33,7 @@ pub struct Cursors {
     mac: Hmac<Sha256>,
 }
 
-/// Whose list it is, if its path does not name them: a visitor's session, or a person at the panel.
+/// The owner of a list, if its path does not name them: a visitor's session, or a person at the panel.
 #[derive(Clone, Debug)]
 pub struct ListOwner(pub String);
 

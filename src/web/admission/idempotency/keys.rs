@@ -52,7 +52,7 @@ struct Inner {
 
 /// The unexpired keys.
 struct UsedKeys {
-    /// Their hashes, with the second they were used.
+    /// The hashes of the keys, with the second of their use.
     hashes: SeenSet<u64, i64>,
     /// How often each company was dropped. The count is part of the hash, so that entries from before the drop no
     /// longer match; they expire with their age. Only companies that were dropped are listed.
@@ -108,7 +108,7 @@ impl Keys {
         // Swept before the first response is recorded, because the sweep also creates the partition of that response;
         // without one, it could only be stored among expired rows.
         keys.sweep(db).await;
-        // One more than the capacity, to detect that there are more.
+        // One more than the capacity, to detect that there are more keys.
         let limit = i64::try_from(KEYS_MAX + 1).unwrap_or(i64::MAX);
         // The rows come newest first; they are inserted oldest first, because the oldest are dropped first.
         for (company, key, at) in idempotency_keys::recent(db, expiry_cutoff(), limit).await?.into_iter().rev() {
@@ -127,7 +127,7 @@ impl Keys {
     pub fn forget_all(&self, companies: &HashSet<CompanyId>) {
         // Locks exist only while a request is served or waits.
         let Inner { locks: _, recent, used: _ } = &*self.0;
-        // One pass over the responses for all of them.
+        // One pass over the responses for all companies.
         recent.remove_where(|(of, _)| companies.contains(of));
         let mut used = self.0.used.lock();
         for company in companies {

@@ -163,7 +163,7 @@ pub async fn count<B: MessageBody + 'static>(
             }
             Ok(ServiceResponse::new(request, refused))
         }
-        // The change may have been made, so no refusal may be sent.
+        // A `503` would mean that nothing was changed, but the change may have been made.
         None => {
             head.extensions_mut().insert(OutcomeUnknown);
             Ok(ServiceResponse::new(request, head.set_body(BoxBody::new(()))))

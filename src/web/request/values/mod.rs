@@ -190,8 +190,8 @@ impl From<Position> for Value {
     }
 }
 
-/// A whole number with a decimal point or an exponent. One out of range becomes the smallest or largest integer: an id
-/// that never exists.
+/// A whole number with a decimal point or an exponent. A number out of range becomes the smallest or largest
+/// integer: an id that never exists.
 #[allow(clippy::cast_possible_truncation)] // A cast of a float stops at the ends of the integers.
 fn whole_from_float(value: &Value) -> Option<i64> {
     value.as_f64().filter(|number| number.fract() == 0.0).map(|number| number as i64)

@@ -112,7 +112,7 @@ text! {
 }
 
 text! {
-    /// The id of an option, byte by byte: messages keep ids as they were sent, so blanks around one are part of it.
+    /// The id of an option, byte by byte: messages keep ids as they were sent, so blanks around an id are part of it.
     OptionId, {"type": "string", "maxLength": 10_000, "example": "yes"}, |value| {
         bounded(value, TEXT_CHARACTERS_MAX)?;
         Ok(value.as_str().unwrap_or_default().to_owned())

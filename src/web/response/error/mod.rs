@@ -91,7 +91,7 @@ impl ApiError {
         }
     }
 
-    /// The same error for one file of a form, with the file's name; `field` is its part.
+    /// The same error for one file of a form, with the file's name; `field` is the part of the file.
     pub(in crate::web) fn of_file(mut self, field: &str, declared: &FileDeclaration) -> Self {
         const OF_A_FILE: [&str; 3] =
             ["ERR_API_MEDIA_EMPTY", "ERR_API_MEDIA_TYPE_UNKNOWN", "ERR_API_MEDIA_TYPE_MISMATCH"];
