@@ -17,7 +17,7 @@ const CROWDED_FROM: usize = STORED_MAX as usize / 4;
 #[derive(Default)]
 pub(crate) struct EarlyStatusIndex {
     stored_at: DashMap<String, DateTime<Utc>>,
-    /// Whether some are only in the table.
+    /// Whether some statuses are only in the table.
     has_more: AtomicBool,
     /// Whether statuses are being dropped, because the table has no room.
     is_full: AtomicBool,
@@ -35,8 +35,8 @@ impl EarlyStatusIndex {
         self.has_more.load(Ordering::Acquire) || self.stored_at.len() >= CROWDED_FROM
     }
 
-    /// Records whether the table had room for a status. Returns whether this is the first one dropped since one was
-    /// stored.
+    /// Records whether the table had room for a status. Returns whether this status is the first one dropped since one
+    /// was stored.
     pub(crate) fn record_room(&self, has_room: bool) -> bool {
         !self.is_full.swap(!has_room, Ordering::AcqRel) && !has_room
     }
@@ -50,7 +50,7 @@ impl EarlyStatusIndex {
         }
     }
 
-    /// Whether a status of this message may be stored; false is certain.
+    /// Whether the table may have a status of this message; false is certain.
     pub(crate) fn may_contain(&self, id: &str) -> bool {
         self.stored_at.contains_key(id) || self.has_more.load(Ordering::Acquire)
     }

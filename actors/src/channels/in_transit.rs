@@ -11,12 +11,12 @@ use hotline_persistence::{Change, CompanyId, MessageId};
 
 use super::withdrawals::{WithdrawalVersion, Withdrawals};
 
-/// A campaign's message is no longer in transit: its provider has it, or never will, or nobody knows.
+/// A campaign's message is no longer in transit: its provider has it, will never have it, or the outcome is unknown.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "()")]
 pub(crate) struct TransitEnded {
     pub(crate) message: MessageId,
-    /// What its refusal says of the campaign's template.
+    /// Why the provider refuses the campaign's template, if that is why it refused the message.
     pub(crate) template: Option<PausedReason>,
 }
 
@@ -36,7 +36,7 @@ struct Entry {
 }
 
 impl InTransit {
-    /// Tracks a message that is about to be in transit; `listener` is notified when that has ended.
+    /// Tracks a message that is about to be in transit; `listener` is notified when its transit has ended.
     pub(crate) fn begin(
         &self,
         company: CompanyId,

@@ -1,8 +1,8 @@
 //! Deduplication of the messages from a channel's provider. A provider repeats a call until it is acknowledged,
 //! sometimes for days, and may send it twice at once: each message must be received exactly once.
 //!
-//! Most messages are new, and memory alone shows it, even while the database is unavailable: it has the recently
-//! received ids, and the time since when none is missing. An older message is looked up in the tables, whose unique
+//! Most messages are new, and memory alone shows that, even while the database is unavailable: it has the ids received
+//! recently, and the time since which it has all of them. An older message is looked up in the tables, whose unique
 //! index (`messages_provider_id`) would reject a duplicate.
 
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use super::EarlyStatusIndex;
 use crate::keyed_locks::{KeyedGuard, KeyedLocks};
 use crate::seen::{Membership, SeenSet};
 
-/// Received ids in memory of one channel, some 60 bytes each: a day of a busy channel. Older ones are looked up in the
-/// database.
+/// Maximum received ids of one channel in memory, some 60 bytes each: a day of a busy channel. Older ids are looked up
+/// in the database.
 pub(crate) const RECEIVED_IDS_MAX: usize = 100_000;
 
-/// Ids in memory whose receipt failed: during a database outage each one does. Older ones are looked up in the
-/// database.
+/// Maximum ids in memory of messages whose receipt failed: in a database outage every receipt fails. Older ids are
+/// looked up in the database.
 const UNCERTAIN_MAX: usize = 10_000;
 
 /// Maximum lag of a provider's clock behind ours.
@@ -33,7 +33,7 @@ pub(crate) struct Inbox {
     received: Mutex<ReceivedIds>,
     /// Statuses that arrived before their message was known to be sent.
     pub(crate) early_statuses: EarlyStatusIndex,
-    /// Since when this process knows the channel: what was sent before is only in the tables.
+    /// Since when this process knows the channel: what was sent earlier is only in the tables.
     pub(crate) since: DateTime<Utc>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Inbox {
 struct ReceivedIds {
     /// Durable messages.
     certain: SeenSet<u128, DateTime<Utc>>,
-    /// Messages whose receipt failed, perhaps after they became durable.
+    /// Messages whose receipt failed, perhaps after they were durable.
     uncertain: SeenSet<u128, DateTime<Utc>>,
 }
 
@@ -58,12 +58,12 @@ impl MessageLock {
         self.inbox.received.lock().membership(digest(self.guard.key()), written_at)
     }
 
-    /// The message is durable.
+    /// Records that the message is durable.
     pub(crate) fn record_received(&self, at: DateTime<Utc>) {
         self.inbox.received.lock().certain.insert(digest(self.guard.key()), at);
     }
 
-    /// The message may be durable.
+    /// Records that the message may be durable.
     pub(crate) fn record_uncertain(&self, at: DateTime<Utc>) {
         self.inbox.received.lock().uncertain.insert(digest(self.guard.key()), at);
     }

@@ -77,12 +77,12 @@ impl Inboxes {
         self.addresses.get(&(channel, contact))
     }
 
-    /// Caches what the tables have, unless the contact has written meanwhile. Returns what is cached now.
+    /// Caches the id from the tables, unless the contact has written meanwhile. Returns the id that is cached now.
     pub(crate) fn cache_address(&self, channel: ChannelKey, contact: ContactId, address: String) -> String {
         self.addresses.get_or_insert_with(&(channel, contact), || address)
     }
 
-    /// A contact has written from this id. Returns whether they are answered by another one so far, or by one that is not cached.
+    /// Records that a contact has written from this id. Returns whether a different id was cached, or none.
     pub(crate) fn record_address(&self, channel: ChannelKey, contact: ContactId, address: &str) -> bool {
         let key = (channel, contact);
         let is_other = self.addresses.get(&key).is_none_or(|cached| cached != address);
@@ -97,8 +97,8 @@ impl Inboxes {
         self.addresses.remove(&(channel, contact));
     }
 
-    /// A contact was merged into another: what was sent to the one that has gone returns as an echo to the other, which has the
-    /// ids of both.
+    /// Records that a contact was merged into another, which has the ids of both: an echo of what was sent to the
+    /// merged one now names the other.
     pub(crate) fn record_merge(&self, company: CompanyId, from: ContactId, into: ContactId) {
         self.own.record_merge(company, from, into);
         self.addresses.remove_where(|((of, _), contact)| *of == company && [from, into].contains(contact));
@@ -124,7 +124,7 @@ impl Inboxes {
         let _ = self.apply_early.set(Box::new(apply));
     }
 
-    /// Notes the provider's ids of messages, and applies their early statuses.
+    /// Caches the provider's ids of messages, and applies their early statuses.
     pub(crate) fn record_provider_ids(&self, channel: ChannelKey, ids: Vec<(String, MessageRef)>) {
         for (id, message) in ids {
             self.cache_message(channel, &id, message);
@@ -136,8 +136,8 @@ impl Inboxes {
         }
     }
 
-    /// Whether statuses may be stored of a message that was just sent; false is certain. The caller has cached the id
-    /// before: after an early status is stored, the id is looked up once more.
+    /// Whether the table may have early statuses of a message that was just sent; false is certain. The caller must
+    /// have cached the id first: after an early status is stored, the id is looked up once more.
     fn may_have_early_statuses(&self, channel: ChannelKey, provider_message_id: &str) -> bool {
         match self.cell(channel).get() {
             Some(inbox) => inbox.early_statuses.may_contain(provider_message_id),

@@ -1,5 +1,5 @@
-//! The provider's ids of our messages, as early statuses name them: a status may return an id of ours that was sent with
-//! the message. If the answer to a send was lost, this tells that the message has left.
+//! The provider's ids of our messages, as early statuses name them: a status may return an id of ours that was sent
+//! with the message. If the answer to a send was lost, such a status shows that the message has left.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const NAMED_FOR: Duration = Duration::from_secs(600);
 /// The messages that early statuses have named.
 pub(crate) struct NamedMessages {
     provider_ids: TtlCache<(ChannelKey, MessageId), String>,
-    /// Notified of each new one.
+    /// Notified when a message was named.
     changes: watch::Sender<()>,
 }
 
@@ -40,7 +40,7 @@ impl NamedMessages {
         self.provider_ids.get(&(channel, message))
     }
 
-    /// The provider's id of a message as soon as a status has named it; none: none has within this time.
+    /// The provider's id of a message as soon as a status has named it; `None` if none does within `time_max`.
     pub(crate) async fn wait(&self, channel: ChannelKey, message: MessageId, time_max: Duration) -> Option<String> {
         let mut changes = self.changes.subscribe();
         let named = async {

@@ -78,12 +78,12 @@ fn comparable(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(TEXT_CHARACTERS).collect()
 }
 
-/// Whose message has an id.
+/// Whose message an id belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum IdOwner {
-    /// One that was sent through Hotline.
+    /// A message that was sent through Hotline.
     Own,
-    /// One of another app.
+    /// A message of another app.
     OtherApp,
 }
 
@@ -152,7 +152,7 @@ impl OwnSends {
         }
     }
 
-    /// Whether an id is that of a message of ours.
+    /// Whether an id belongs to a message of ours.
     pub(crate) fn is_own(&self, channel: ChannelKey, id: &str) -> bool {
         self.0.lock().owner(channel, id) == Some(IdOwner::Own)
     }
@@ -177,7 +177,7 @@ impl OwnSends {
         is_own
     }
 
-    /// Records that an id is that of a message of ours.
+    /// Records that an id belongs to a message of ours.
     pub(crate) fn record_own(&self, channel: ChannelKey, id: &str) {
         self.0.lock().ids.insert((channel, id.to_owned()), IdOwner::Own);
     }
@@ -239,7 +239,7 @@ impl RecentSends {
         Some(id)
     }
 
-    /// Expects one echo less of a part of a message.
+    /// Stops expecting one echo of a part of a message.
     fn remove(&self, channel: ChannelKey, message: &MessageRow, part: &SentPart) {
         self.take_where(channel, message.contact_id, |(id, expected)| *id == message.id && expected == part);
     }

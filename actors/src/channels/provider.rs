@@ -27,7 +27,7 @@ pub struct Delivery {
     pub account: Arc<Account>,
     /// The recipient, as the provider addresses them: a number, or an id of the provider.
     pub to: String,
-    /// What that is.
+    /// Whether `to` is a number or an id.
     pub to_kind: IdentityKind,
     /// The message.
     pub message: Arc<MessageRow>,
@@ -39,7 +39,7 @@ pub struct Delivery {
 /// A channel's account with its provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// The tenant.
+    /// The company.
     pub company: CompanyId,
     /// The channel.
     pub channel: ChannelId,
@@ -51,7 +51,7 @@ pub struct Account {
     pub access_token: Secret,
     /// The provider's base URL, if it differs from the installation's default.
     pub provider_url: Option<String>,
-    /// Whether that address is the operator's own, so that it may lead into any network.
+    /// Whether `provider_url` is the operator's own address, which may lead into any network.
     pub is_url_operators: bool,
 }
 
@@ -77,7 +77,7 @@ impl Account {
 }
 
 /// Maximum bytes of an id that a provider assigns to a message, a file or a person: real ones have up to two hundred.
-/// Two longer ones would not fit an index together.
+/// Two longer ids would not fit into one index entry.
 pub const PROVIDER_ID_BYTES_MAX: usize = 512;
 
 /// Maximum characters that are stored of a provider's text.
@@ -94,8 +94,8 @@ pub struct Accepted {
 }
 
 impl Accepted {
-    /// Keeps the id only if it can be stored. The message is accepted all the same: to fail it or to send it again
-    /// would be wrong.
+    /// Keeps only ids that can be stored. The message is accepted all the same: to fail it or to send it again would be
+    /// wrong.
     pub(crate) fn storable(self) -> Self {
         let is_id = |id: &String| !id.is_empty() && id.len() <= PROVIDER_ID_BYTES_MAX && !controls::has_refused(id);
         let id = self.provider_message_id;
@@ -133,7 +133,7 @@ fn storable_text(text: &str) -> String {
 /// Why a message was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SendFailure {
-    /// The provider was unreachable or unable: worth a retry.
+    /// The provider could not be reached, or could not accept the message now: a retry may succeed.
     Retry {
         /// What happened, for the log and for the message's error if it is given up.
         reason: String,

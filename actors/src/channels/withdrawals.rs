@@ -26,7 +26,8 @@ pub(crate) struct Withdrawals {
 }
 
 impl Withdrawals {
-    /// The current version. To be read before the tables are checked, which must have every change logged before.
+    /// The current version. To be read before the tables are checked; these must have every change logged before the
+    /// version was read.
     pub(crate) fn version(&self, company: CompanyId) -> WithdrawalVersion {
         *self.companies.entry(company).or_insert_with(|| self.next())
     }

@@ -21,11 +21,11 @@ use crate::channels::{Accepted, Account, CHECKS_MAX, Delivery, SendFailure, With
 use crate::clock::now;
 use crate::tickets::{Author, Revise, UpdateDeliveryStatus};
 
-/// First and longest pause before a ticket is asked again to record an outcome.
+/// Minimum and maximum pause before a ticket is asked again to record an outcome.
 const RECORD_PAUSE_MIN: Duration = Duration::from_millis(50);
 const RECORD_PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// Consecutive defects after which an outcome is no longer retried in this run.
+/// Number of defects after which the recording of an outcome is given up in this run.
 const DEFECTS_MAX: u32 = 5;
 
 /// The outcome of an attempt.
@@ -37,8 +37,8 @@ pub(super) enum AttemptOutcome {
     Retry(SendFailure),
     /// The message was deleted with its contact before the call.
     Removed,
-    /// There was no call, because the channel is not connected: the message waits. With the version of the withdrawals up to
-    /// which it is not withdrawn; none: that could not be checked.
+    /// There was no call, because the channel is not connected: the message waits. The version is that of the
+    /// withdrawals at which it was not withdrawn; none: that could not be checked.
     Waits(Option<WithdrawalVersion>),
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Decision {
     delivery_status: DeliveryStatus,
     at: DateTime<Utc>,
     provider_message_id: Option<String>,
-    /// Whether a status has named it.
+    /// Whether a status has named the message.
     is_named: bool,
 }
 
@@ -78,8 +78,8 @@ impl Decision {
     }
 }
 
-/// Hands a message over to its provider. A campaign's message is never sent twice: that it is handed over is durable
-/// before.
+/// Hands a message over to its provider. A campaign's message is never sent twice: its attempt is durable before the
+/// call.
 pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: Outgoing) -> AttemptOutcome {
     // Effects never precede durability.
     if let Err(error) = scope.base.store.log.synced(outgoing.seq).await {
@@ -118,8 +118,8 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
     outcome
 }
 
-/// Settles a campaign's message of a channel that is not connected, if that needs no call: it may have left in an earlier run,
-/// or is withdrawn. `version` is the current one of the company's withdrawals.
+/// Settles a campaign's message while its channel is not connected, if no call is needed: the message may have left in
+/// an earlier run, or is withdrawn. `version` is the current version of the company's withdrawals.
 pub(super) async fn settle_uncalled(
     scope: &SenderScope,
     outgoing: &Outgoing,
@@ -147,8 +147,8 @@ pub(super) async fn settle_uncalled(
     }
 }
 
-/// The outcome of an earlier attempt, if there is one: it may be in doubt since an earlier run, or a status may have named
-/// the message after it was scheduled again.
+/// The outcome of an earlier attempt, if there is one: it may be in doubt since an earlier run, or a status may have
+/// named the message after it was scheduled again.
 fn outcome_of_earlier(scope: &SenderScope, kind: Option<ChannelType>, outgoing: &Outgoing) -> Option<AttemptOutcome> {
     let attempts = outgoing.attempts();
     // Statuses do not name the text after a file.
@@ -165,7 +165,7 @@ fn outcome_of_earlier(scope: &SenderScope, kind: Option<ChannelType>, outgoing: 
     let id = scope.inboxes.named.get(channel, outgoing.id())?;
     if attempts.is_part {
         outgoing.end_doubt(true);
-        // Nothing else sets it between two attempts.
+        // Nothing else sets `file_accepted` between two attempts.
         let _ = outgoing.file_accepted.set(Accepted { provider_message_id: Some(id), text_message_id: None });
         return None;
     }
@@ -179,7 +179,8 @@ async fn hand_over(
     to: String,
     to_kind: IdentityKind,
 ) -> AttemptOutcome {
-    // Nothing awaits between this and the call, so a withdrawal that is acknowledged later finds the message sent.
+    // There is no await between this check and the call, so a withdrawal that is acknowledged later finds the message
+    // sent.
     if outgoing.is_of_campaign() {
         match find_withdrawal(scope, outgoing).await {
             Ok(None) => {}
@@ -187,7 +188,7 @@ async fn hand_over(
             Err(reason) => return AttemptOutcome::Retry(SendFailure::Retry { reason, after: None }),
         }
     }
-    // Without the lease another process may have taken over, and would send it as well.
+    // Without the lease, another process may have taken over and would send the message as well.
     if !scope.base.store.may_act() {
         let reason = "other processes may have taken over".to_owned();
         return AttemptOutcome::Retry(SendFailure::Retry { reason, after: None });
@@ -214,7 +215,7 @@ async fn hand_over(
     }
 }
 
-/// Every answer of a provider to a send passes here. Social channels also report what was sent.
+/// Calls the provider; all its answers to sends pass through here. Social channels also return each message as an echo.
 async fn call_provider(scope: &SenderScope, delivery: Delivery) -> Result<Accepted, SendFailure> {
     let (own, message, file_accepted) = (&scope.inboxes.own, delivery.message.clone(), delivery.file_accepted.clone());
     let channel = (message.company_id, message.channel_id);
@@ -233,7 +234,7 @@ async fn call_provider(scope: &SenderScope, delivery: Delivery) -> Result<Accept
     if is_echoed { own.end(channel, &message, outcome, file_accepted.get()) } else { outcome }
 }
 
-/// The provider's id of a message in doubt, once a status has named it; none: none has within this time, nor before.
+/// The provider's id of a message in doubt, once a status has named it; `None` if none does within `time_max`.
 pub(super) async fn find_provider_id(
     scope: &SenderScope,
     (company, channel): ChannelKey,
@@ -241,7 +242,7 @@ pub(super) async fn find_provider_id(
     time_max: Duration,
 ) -> Option<String> {
     let base = scope.base.clone();
-    // It may have come before a restart.
+    // The status may have arrived before a restart.
     let query = async move { early_statuses::naming(base.db(company), company, channel, message).await };
     match scope.base.background.spawn(query).await {
         Ok(Ok(Some(id))) => return Some(id),
@@ -256,8 +257,8 @@ pub(super) async fn find_provider_id(
     scope.inboxes.named.wait((company, channel), message, time_max).await
 }
 
-/// Why a campaign's message is withdrawn; none: it may be sent, as of the time of return. The tables are queried only
-/// if a withdrawal is possible since the message was decided or last checked.
+/// Why a campaign's message is withdrawn; `None` if it may be sent, as of the time of return. The tables are queried
+/// only if a withdrawal is possible since the message was decided or last checked.
 async fn find_withdrawal(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<MessageError>, String> {
     let (company, id) = (outgoing.message.company_id, outgoing.message.id);
     let mut checked_version = scope.in_transit.checked_version(company, id);
@@ -282,7 +283,7 @@ async fn find_withdrawal(scope: &SenderScope, outgoing: &Outgoing) -> Result<Opt
     Err("contacts opt out faster than they can be checked".to_owned())
 }
 
-/// How the provider addresses the recipient.
+/// How the provider addresses the recipient; `None` if the contact cannot receive on this channel.
 async fn address(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<(String, IdentityKind)>, String> {
     let (message, contact) = (&outgoing.message, outgoing.contact());
     let channel = (message.company_id, message.channel_id);
@@ -296,7 +297,7 @@ async fn address(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<(Str
     {
         return Ok(Some((number, IdentityKind::Number)));
     }
-    // The ids of a phone channel change, and may be those of groups.
+    // Ids of phone channels are not cached: they change, and may be those of groups.
     let is_cached = has_phone == Some(false);
     if is_cached && let Some(address) = scope.inboxes.address(channel, contact) {
         return Ok(Some((address, IdentityKind::UserId)));
@@ -311,7 +312,7 @@ async fn address(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<(Str
     })
 }
 
-/// The recipient's number. It is read again if they have changed since the message was accepted.
+/// The recipient's number. It is read again if the contact has changed since the message was accepted.
 async fn number(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<String>, String> {
     if !outgoing.is_number_stale {
         return Ok(outgoing.number.clone());
@@ -320,12 +321,12 @@ async fn number(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<Strin
     let query = async move { contacts::find_ref(base.readers(), company, contact).await };
     let found = scope.base.background.spawn(query).await.map_err(|error| error.to_string())?;
     let found = found.map_err(|error| error.to_string())?;
-    // The number of one that was merged since still reaches them.
+    // A contact that was merged since is still reached at its earlier number.
     Ok(found.map_or_else(|| outgoing.number.clone(), |contact| contact.number.map(String::from)))
 }
 
-/// Waits while the recipient is being merged or deleted: all their rows are locked until then, and whatever is written with a
-/// record of one of them, of any company, would wait in the database.
+/// Waits while the recipient is being merged or deleted: its rows are locked meanwhile, and a batch with a record of
+/// one of them would wait in the database, together with the records of other companies in it.
 async fn wait_until_unmarked(scope: &SenderScope, outgoing: &Outgoing) {
     let (company, contact) = (outgoing.message.company_id, outgoing.contact());
     while scope.tickets.is_marked(company, contact) {
@@ -333,7 +334,7 @@ async fn wait_until_unmarked(scope: &SenderScope, outgoing: &Outgoing) {
     }
 }
 
-/// Records the attempts of a message in the log. Returns a place in the log once they are durable, as [`record`].
+/// Records the attempts of a message in the log. Returns a place in the log once they are durable, as [`record`] does.
 pub(super) async fn record_attempt(scope: &SenderScope, outgoing: &Outgoing, row: AttemptRow) -> Option<Seq> {
     wait_until_unmarked(scope, outgoing).await;
     scope.status_recorder.record_attempt(outgoing.message.channel_id, row).await
@@ -371,7 +372,7 @@ pub(super) async fn record(scope: Arc<SenderScope>, outgoing: Outgoing, decision
         return scope.status_recorder.record(message.channel_id, row, attempt).await;
     }
     if let Some(attempt) = attempt {
-        // If this cannot be recorded, nor can the status.
+        // If the attempt cannot be recorded, neither can the status.
         let _ = scope.status_recorder.record_attempt(message.channel_id, attempt).await;
     }
     // The message has a follow-up action, or its recipient opts out, which its ticket must decide.

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::outgoing::Outgoing;
 
-/// Messages read from the tables at once. Memory may exceed its limit by this many, some 32 MiB of the largest.
+/// Maximum messages read from the tables at once. Memory may exceed its limit by this many: 32 MiB of the largest.
 const READ_MAX: usize = 500;
 
 /// The messages that wait for one channel's provider.
@@ -32,13 +32,13 @@ struct Progress {
 pub(super) struct OutboxSnapshot {
     /// Messages in memory.
     pub(super) count: usize,
-    /// Of those, messages that the sender has not taken yet.
+    /// Messages in memory that the sender has not taken yet.
     pub(super) arrivals: usize,
-    /// Of those, messages in calls to the provider.
+    /// Messages in memory that are in a call to the provider.
     pub(super) calls: usize,
-    /// Of those, messages whose outcome is decided but not yet durable.
+    /// Messages in memory whose outcome is decided but not yet durable.
     pub(super) unrecorded: usize,
-    /// Whether the tables have more.
+    /// Whether the tables have more messages.
     pub(super) has_backlog: bool,
     /// Whether sending is blocked: the channel is not connected, or its token was refused.
     pub(super) is_blocked: bool,
@@ -62,7 +62,7 @@ struct OutboxMemory {
     /// Messages in memory, waiting here or taken by the sender, and their bytes.
     count: usize,
     bytes: usize,
-    /// Whether the tables have messages that are not in memory. New ones come after them, so they stay in the tables
+    /// Whether the tables have messages that are not in memory. New messages follow those, so they stay in the tables
     /// too.
     has_backlog: bool,
     /// The place in the log of the newest message left to the tables.
@@ -77,7 +77,7 @@ impl Outbox {
         Self { memory: Mutex::new(memory), count_max: count_max.max(1), bytes_max, progress }
     }
 
-    /// Stores a message, or leaves it to the tables. True: the caller must notify the sender.
+    /// Stores a message, or leaves it to the tables. Returns whether the caller must notify the sender.
     pub(super) fn put(&self, outgoing: Outgoing) -> bool {
         let mut memory = self.memory.lock();
         let is_full = memory.count >= self.count_max || memory.bytes >= self.bytes_max;
@@ -99,7 +99,7 @@ impl Outbox {
         std::mem::take(&mut memory.arrivals)
     }
 
-    /// The sender has finished a message.
+    /// Stops counting a message that the sender has finished.
     pub(super) fn finish(&self, outgoing: &Outgoing) {
         let mut memory = self.memory.lock();
         memory.count = memory.count.saturating_sub(1);
@@ -123,8 +123,8 @@ impl Outbox {
         Some(ReadRequest { limit: (self.count_max - memory.count).min(READ_MAX), seq: memory.backlog_seq })
     }
 
-    /// Ends a read of up to `limit` entries that found `count`, of which `sendable` are sent; none: the tables could
-    /// not be read.
+    /// Ends a read of up to `limit` entries. It found `count` (`None`: the tables could not be read), of which memory
+    /// gets `sendable`.
     pub(super) fn end_read(&self, count: Option<usize>, sendable: &[Outgoing], limit: usize) {
         let mut memory = self.memory.lock();
         memory.is_reading = false;

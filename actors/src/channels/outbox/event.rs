@@ -10,6 +10,7 @@ use super::outgoing::Outgoing;
 
 /// An event that a sender waited for.
 pub(super) enum Event {
+    /// An attempt with this version of the channel has ended.
     Attempted {
         outgoing: Outgoing,
         version: DateTime<Utc>,

@@ -18,8 +18,8 @@ pub(super) struct Lanes {
     ready: BTreeSet<(MessageId, ContactId)>,
     /// Lanes that wait, by the end of their wait. A lane is here at most once.
     waiting: BinaryHeap<Reverse<(Instant, ContactId)>>,
-    /// By contact, the lane of another that was merged into it, while that lane has messages: further ones are added there, so
-    /// that a ticket's messages stay in order.
+    /// By contact, the lane of a contact that was merged into it, while that lane has messages. New messages are added
+    /// to that lane, so that a ticket's messages stay in order.
     joined: HashMap<ContactId, ContactId>,
 }
 
@@ -27,12 +27,12 @@ struct Lane {
     messages: VecDeque<Outgoing>,
     /// Consecutive failures of the first message.
     failures: u32,
-    /// Who receives the messages: the contact, or the one that it was merged into.
+    /// The contact that receives the messages: the lane's own, or the one that it was merged into.
     owner: ContactId,
     /// Whether the first message was taken by [`Lanes::next`] and is not scheduled again yet.
     is_under_way: bool,
-    /// The version of the company's withdrawals at which the first message, one of a campaign, was found not to be withdrawn
-    /// while the channel was not connected.
+    /// The version of the company's withdrawals at which the first message, one of a campaign, was found not to be
+    /// withdrawn while the channel was not connected.
     checked: Option<WithdrawalVersion>,
 }
 
@@ -43,7 +43,8 @@ impl Lane {
 }
 
 impl Lanes {
-    /// Adds a message after the others of its recipient. True: it is the first, and the caller must schedule the lane.
+    /// Adds a message after the others of its recipient. Returns whether it is the first: the caller must then schedule
+    /// the lane.
     pub(super) fn add(&mut self, outgoing: Outgoing) -> bool {
         let contact = self.lane_of(outgoing.contact());
         let lane = self.lanes.entry(contact).or_insert_with(|| Lane::of(contact));
@@ -62,23 +63,23 @@ impl Lanes {
         }
     }
 
-    /// The messages of a merged contact are all in their lanes: they belong to the other one. Forgets the merges into lanes
-    /// without messages.
+    /// Ends a merge, once all messages of the merged contact are in their lanes: they now belong to `into`. Forgets
+    /// joined lanes without messages.
     pub(super) fn end_merge(&mut self, from: ContactId, into: ContactId) {
         self.lanes.values_mut().filter(|lane| lane.owner == from).for_each(|lane| lane.owner = into);
         let lanes = &self.lanes;
         self.joined.retain(|_, lane| lanes.contains_key(lane));
     }
 
-    /// Contacts were changed, perhaps their numbers.
+    /// Marks the numbers of changed contacts as stale.
     pub(super) fn mark_changed(&mut self, contacts: &HashSet<ContactId>) {
         for lane in self.lanes.values_mut().filter(|lane| contacts.contains(&lane.owner)) {
             lane.messages.iter_mut().for_each(|outgoing| outgoing.is_number_stale = true);
         }
     }
 
-    /// Removes the messages of a contact that was deleted, and returns them. One that is under way is marked as removed, and
-    /// stays the first of its lane.
+    /// Removes the messages of a contact that was deleted, and returns them. A message that is under way is only marked
+    /// as removed, and stays the first of its lane.
     pub(super) fn remove_of(&mut self, contact: ContactId) -> Vec<Outgoing> {
         let lanes: Vec<ContactId> =
             self.lanes.iter().filter(|(_, lane)| lane.owner == contact).map(|(lane, _)| *lane).collect();
@@ -116,16 +117,16 @@ impl Lanes {
         }
     }
 
-    /// The next message to send. It stays the first of its lane, and the lane is not used until it is scheduled again
-    /// or its first message is removed.
+    /// The next message to send. It stays the first of its lane, which is not used until the lane is scheduled again or
+    /// the message is removed.
     pub(super) fn next(&mut self, now: Instant) -> Option<Outgoing> {
         self.end_waits(now);
         let (_, contact) = self.ready.pop_first()?;
         self.take_first(contact)
     }
 
-    /// Takes up to `max` first messages of campaigns that may be settled without a call, as [`Lanes::next`] does: those that
-    /// may have left, or that were not checked at this version of the company's withdrawals.
+    /// Takes messages of campaigns that may be settled without a call, as [`Lanes::next`] does, up to `max`: first
+    /// messages of lanes that may have left, or that were not checked at this version of the company's withdrawals.
     pub(super) fn take_settleable(&mut self, max: usize, version: WithdrawalVersion, now: Instant) -> Vec<Outgoing> {
         self.end_waits(now);
         let is_settleable = |contact: &ContactId| {
@@ -190,7 +191,8 @@ impl Lanes {
         })
     }
 
-    /// Removes the lane's first message. True: there is another, and the caller must schedule the lane.
+    /// Removes the lane's first message. Returns whether another message follows: the caller must then schedule the
+    /// lane.
     pub(super) fn remove_first(&mut self, contact: ContactId) -> bool {
         let contact = self.lane_of(contact);
         let Some(lane) = self.lanes.get_mut(&contact) else { return false };

@@ -9,7 +9,7 @@
 //! is left in doubt. A follow-up action is decided by the ticket's actor, in the entry with the outcome. Most messages
 //! have none; their outcomes are recorded in batches ([`status_recorder`]).
 //!
-//! The senders and their calls run on an arbiter of their own: neither requests nor the persister wait for providers,
+//! The senders and their calls run on an arbiter of their own: requests and the persister do not wait for providers,
 //! nor providers for them. Code on this arbiter never queries the database, because connections belong to the runtime
 //! that opened them.
 //!
@@ -62,7 +62,7 @@ const STOP_TIME_MAX: Duration = Duration::from_secs(5);
 /// How long pausing a company's channels may take. If a provider takes longer, the company is not dropped.
 const PAUSE_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// All outboxes and their senders. They are empty until sending begins.
+/// All outboxes and their senders; none until sending begins.
 pub(crate) struct Outboxes {
     base: Arc<Base>,
     inboxes: Arc<Inboxes>,
@@ -105,14 +105,14 @@ impl Outboxes {
         }
     }
 
-    /// Notes that a contact was merged into another, which takes over its waiting messages.
+    /// Notifies the senders that a contact was merged into another, which takes over its waiting messages.
     pub(crate) fn record_merge(&self, company: CompanyId, from: ContactId, into: ContactId) {
         for entry in self.channels.iter().filter(|entry| entry.key().0 == company) {
             entry.addr.do_send(ContactsMerged { from, into });
         }
     }
 
-    /// Notes that contacts were changed: their messages are sent to the number that they have now.
+    /// Notifies the senders that contacts were changed: their messages are sent to the number that they have now.
     pub(crate) fn record_changes(&self, company: CompanyId, contacts: &[ContactId]) {
         // Contacts change often: the channels of other companies are not searched.
         let Some(organization) = self.base.directory.company(company) else { return };
@@ -122,12 +122,13 @@ impl Outboxes {
         }
     }
 
-    /// Drops the messages of a contact that was deleted. Afterwards, only calls that are already under way end.
+    /// Drops the messages of a contact that was deleted. Afterwards, no call for it begins; a call that is under way
+    /// still ends.
     pub(crate) async fn record_removal(&self, company: CompanyId, contact: ContactId) {
         let senders: Vec<Addr<ChannelSender>> =
             self.channels.iter().filter(|entry| entry.key().0 == company).map(|entry| entry.addr.clone()).collect();
         for sender in senders {
-            // One that has ended sends nothing.
+            // A sender that has ended sends nothing.
             let _ = sender.send(ContactRemoved(contact)).await;
         }
     }
@@ -140,7 +141,7 @@ impl Outboxes {
     ) -> Result<(), Refusal> {
         let scope =
             Arc::new(SenderScope::start(self.base.clone(), &self.inboxes, self.in_transit.clone(), provider, tickets)?);
-        // Queried before messages enter: the sender that such a message starts would not look for earlier ones.
+        // Queried before messages enter: a sender that is started by a message does not look for earlier ones.
         let store = &self.base.store;
         let backlogs = messages::outboxes(&store.housekeeping, &store.ownership().of_slots()).await?;
         if self.scope.set(scope.clone()).is_err() {
@@ -171,10 +172,10 @@ impl Outboxes {
         }
     }
 
-    /// Starts no further attempt for a company, and waits until the log has the outcomes of the running ones.
+    /// Stops new attempts for a company, and waits until the log has the outcomes of the running ones.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when a provider does not answer in time; [`Outboxes::resume`] undoes it.
+    /// [`Refusal::Unavailable`] when a provider does not answer in time; [`Outboxes::resume`] then ends the pause.
     pub(crate) async fn pause(&self, company: CompanyId) -> Result<(), Refusal> {
         let mut pending = Vec::new();
         for entry in self.channels.iter().filter(|entry| entry.key().0 == company) {
@@ -204,7 +205,7 @@ impl Outboxes {
         }
     }
 
-    /// Resumes sending for a company: messages in memory, and for channels that were dropped those in the tables.
+    /// Resumes sending for a company: messages in memory and, for channels that were dropped, those in the tables.
     pub(crate) fn resume(&self, company: CompanyId) {
         let Some(scope) = self.scope.get() else { return };
         // A company that has moved to another process is served there.
@@ -233,7 +234,7 @@ impl Outboxes {
         }
     }
 
-    /// Starts no further attempt, waits for the running ones with a time limit, and ends the senders.
+    /// Stops new attempts, waits for the running ones with a time limit, and ends the senders.
     pub(crate) async fn stop(&self) {
         let Some(scope) = self.scope.get() else { return };
         scope.begin_stopping();

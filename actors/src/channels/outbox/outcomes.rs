@@ -27,7 +27,7 @@ use crate::clock::now;
 /// Pause before a failed query of the tables is retried.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
-/// Longest pause of a channel or a message, whatever the time after which messages are given up.
+/// Replaces a pause that is too long for the clock.
 const PAUSE_MAX: Duration = Duration::from_secs(24 * 3600);
 
 impl ChannelSender {
@@ -106,7 +106,8 @@ impl ChannelSender {
         }
     }
 
-    /// Records the outcome of a message in the log. Until that is durable the message stays the first of its lane.
+    /// Records the outcome of a message in the log. Until the outcome is durable, the message stays the first of its
+    /// lane.
     fn record(&mut self, outgoing: Outgoing, decision: Decision) {
         let scope = self.scope.clone();
         self.state.unrecorded += 1;
@@ -205,7 +206,8 @@ impl ChannelSender {
         self.state.lanes.schedule(contact, end_of(pause, now), now);
     }
 
-    /// Records that nobody knows whether a message has left. Until that is settled it stays the first of its lane.
+    /// Records that it is unknown whether a message has left. Until that is settled, the message stays the first of its
+    /// lane.
     fn begin_doubt(&mut self, outgoing: Outgoing, doubt: Doubt) {
         let (scope, channel) = (self.scope.clone(), self.channel);
         tracing::debug!(channel.id = %channel.1, company.id = %channel.0, message.id = %outgoing.id(), reason = doubt.reason, "unknown whether a message was sent");
@@ -255,7 +257,7 @@ impl ChannelSender {
         match provider_message_id {
             Some(id) if is_part => {
                 outgoing.end_doubt(true);
-                // Nothing else sets it while the message is in doubt.
+                // Nothing else sets `file_accepted` while the message is in doubt.
                 let accepted = Accepted { provider_message_id: Some(id), text_message_id: None };
                 let _ = outgoing.file_accepted.set(accepted);
                 let now = Instant::now();
@@ -341,7 +343,7 @@ impl ChannelSender {
     }
 }
 
-/// The end of a pause, which may be longer than the clock can tell.
+/// The end of a pause, also of one that is too long for the clock.
 fn end_of(pause: Duration, now: Instant) -> Instant {
     now.checked_add(pause).unwrap_or(now + PAUSE_MAX)
 }

@@ -27,7 +27,8 @@ pub(crate) struct Outgoing {
     pub(super) is_number_stale: bool,
     /// Whether it was deleted with its contact. Shared by all clones.
     pub(super) is_removed: Arc<AtomicBool>,
-    /// The acceptance of its file, while the text that is sent after it is not accepted yet. Shared by all clones.
+    /// The acceptance of its file, while the text that is sent after the file is not accepted yet. Shared by all
+    /// clones.
     pub(super) file_accepted: Arc<OnceLock<Accepted>>,
     /// How often it was handed over. Shared by all clones.
     pub(super) attempts: Arc<Mutex<Attempts>>,
@@ -116,7 +117,7 @@ impl Outgoing {
     }
 
     /// Takes back an attempt that has sent nothing, or only its file. `Some`: the row must be recorded, because the
-    /// attempt's beginning was, or because the file is not yet.
+    /// attempt's beginning was recorded, or because the file is not recorded yet.
     pub(super) fn withdraw_attempt(&self) -> Option<AttemptRow> {
         let (was_begun, has_file) = {
             let attempts = self.attempts.lock();
@@ -132,7 +133,7 @@ impl Outgoing {
         })
     }
 
-    /// Counts an attempt of unknown outcome. `None`: this is recorded already.
+    /// Counts an attempt of unknown outcome. `None`: the doubt is recorded already.
     pub(super) fn doubt_attempt(&self, reason: &str, is_part: bool, now: DateTime<Utc>) -> Option<AttemptRow> {
         let was_in_doubt = self.attempts.lock().unknown_at.is_some();
         (!was_in_doubt).then(|| {

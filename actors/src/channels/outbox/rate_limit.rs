@@ -81,7 +81,7 @@ const RECIPIENTS_MIN: usize = 1024;
 #[derive(Debug)]
 pub(super) struct RecipientUsage {
     used_until: HashMap<ContactId, Instant>,
-    /// How many recipients trigger the next removal: twice as many as were left after the last one.
+    /// The number of recipients above which expired ones are removed: twice as many as the last removal left.
     room: usize,
 }
 

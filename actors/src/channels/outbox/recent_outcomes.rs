@@ -11,7 +11,7 @@ const RECENT_MAX: usize = 10_000;
 #[derive(Debug, Default)]
 pub(super) struct RecentOutcomes {
     entries: Vec<(Seq, MessageId)>,
-    /// Messages up to this place are no longer listed: the tables must have them before they are read.
+    /// Outcomes up to this place are no longer listed here: the tables must have them before messages are read.
     required_seq: Seq,
 }
 

@@ -1,8 +1,8 @@
 //! The actor of a channel's outbox: it decides which message is sent next, and when.
 //!
-//! Ticket actors put messages into the outbox themselves, so the outbox is bounded even if this actor is busy. It is
-//! notified once ([`MessageQueued`]) and takes all messages that have arrived. Everything else it waits for (calls,
-//! records, reads, the rate limits) is polled by one future, [`SenderLoop`].
+//! Ticket actors put messages into the outbox themselves, so the outbox is bounded even if this actor is busy. The
+//! actor is notified once ([`MessageQueued`]) and takes all messages that have arrived. Everything else it waits for
+//! (calls, records, reads, the rate limits) is polled by one future, [`SenderLoop`].
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,7 +38,7 @@ use crate::channels::Account;
 /// <https://developers.facebook.com/docs/whatsapp/cloud-api/overview#pair-rate-limits>
 const RECIPIENT_FACTOR: u32 = 4;
 
-/// Pause between two looks for messages that can be settled while their channel is not connected.
+/// Pause between two searches for messages that can be settled while their channel is not connected.
 const SETTLE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Pause before a sender restarts after a defect.
@@ -80,7 +80,8 @@ pub(super) struct ContactsMerged {
 #[rtype(result = "()")]
 pub(super) struct ContactsChanged(pub(super) Arc<HashSet<ContactId>>);
 
-/// A contact was deleted with its messages. Once this is answered, only calls under way still end.
+/// A contact was deleted with its messages. Once this is answered, no call for it begins; a call that is under way
+/// still ends.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct ContactRemoved(pub(super) ContactId);
@@ -105,7 +106,7 @@ pub struct ChannelSender {
     is_paused: bool,
     /// Notified once a pause has begun and nothing is pending.
     paused: Option<oneshot::Sender<()>>,
-    /// Messages whose doubt has ended since: their outcome is recorded after the pause.
+    /// Doubts that have ended during the pause: the outcomes are recorded after it.
     ended_doubts: Vec<Event>,
     _registration: watch::Receiver<()>,
 }
@@ -133,7 +134,7 @@ pub(super) struct SenderState {
     pub(super) calls: usize,
     /// Pending records of outcomes.
     pub(super) unrecorded: usize,
-    /// Whether a change of the directory is pending.
+    /// Whether a pending event waits for a change of the directory.
     pub(super) watches_directory: bool,
     pub(super) recent_outcomes: RecentOutcomes,
     /// Messages that must not be read again: their outcome cannot be recorded in the log, or is not recorded yet.
@@ -369,7 +370,7 @@ impl ChannelSender {
     }
 
     /// Handles all events that are ready, and returns whether there were any. Work is started only after the last one,
-    /// because that costs more than an event.
+    /// because starting it costs more than an event.
     fn handle_ready_events(&mut self, task: &mut Context<'_>) -> bool {
         let mut has_handled = false;
         while let Poll::Ready(Some(event)) = self.state.pending_events.poll_next_unpin(task) {
@@ -489,8 +490,8 @@ impl ChannelSender {
         None
     }
 
-    /// Settles messages of campaigns that need no call: a campaign that is canceled ends, and what may have left is in doubt,
-    /// also while the channel is not connected. Returns when to look again.
+    /// Settles messages of campaigns that need no call. So, even while the channel is not connected, a canceled
+    /// campaign ends, and a message that may have left is put in doubt. Returns when to look again.
     fn settle_without_account(&mut self, now: Instant) -> Option<Instant> {
         if self.state.settle_at.is_none_or(|at| at <= now) {
             self.state.settle_at = Some(now + SETTLE_PAUSE);

@@ -14,7 +14,7 @@ use crate::base::Base;
 use crate::channels::{InTransit, Inboxes, Provider};
 use crate::tickets::{Revise, UpdateDeliveryStatus};
 
-/// Decides in a ticket what follows when the status of a message is known, and records what became of reactions.
+/// Decides in a ticket what follows the status of a message, and records the outcome of a reaction.
 pub(crate) trait StatusDecider: Send + Sync {
     /// Whether the contact is being merged or deleted.
     fn is_marked(&self, company: CompanyId, contact: ContactId) -> bool;
@@ -30,7 +30,7 @@ pub(crate) trait StatusDecider: Send + Sync {
         status: UpdateDeliveryStatus,
     ) -> BoxFuture<'_, Result<(), Refusal>>;
 
-    /// Records in its ticket what became of a reaction.
+    /// Records the outcome of a reaction in its ticket.
     fn record_reaction(
         &self,
         company: CompanyId,
@@ -49,8 +49,8 @@ pub(super) struct SenderScope {
     pub(super) in_transit: Arc<InTransit>,
     pub(super) status_recorder: Arc<StatusRecorder>,
     pub(super) attempts: Attempts,
-    /// One thread for all senders and their calls. A call takes some 20 µs of it, and the default pace of a channel is
-    /// 80 calls a second: one thread is enough for hundreds of channels.
+    /// One thread for all senders and their calls. A call takes some 20 µs of its time, and the default pace of a
+    /// channel is 80 calls a second: one thread is enough for hundreds of channels.
     arbiter: ArbiterHandle,
     stopping: watch::Sender<bool>,
     /// Each sender holds one receiver until it ends.

@@ -1,9 +1,9 @@
 //! Records statuses and attempts of messages in the log, in batches.
 //!
-//! A message's status is not part of its ticket's state: it only moves forward, in any order of reports, and the row in
-//! the tables has the furthest. So a message without follow-up action needs no decision of its ticket's actor. Statuses
-//! that arrive at about the same time become one entry of each company in the log: one reservation, one record and one
-//! wake-up, instead of one for each message.
+//! A message's status is not part of its ticket's state: it only moves forward, in whatever order reports arrive, and
+//! the row in the tables has the furthest status. So a message without follow-up action needs no decision of its
+//! ticket's actor. Statuses that arrive at about the same time become one entry of each company in the log: one
+//! reservation, one record and one wake-up, instead of one for each message.
 
 use std::collections::HashMap;
 use std::sync::Arc;
