@@ -10,10 +10,10 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// channel.
 const IN_TRANSIT_MAX: usize = 64;
 
-/// Delay of a send up to which the following ones are not delayed as well: timers and a busy machine are that late.
+/// A send that is late by less than this does not delay the sends after it: timers and busy machines cause such delays.
 const LATE_MAX: Duration = Duration::from_millis(50);
 
-/// Messages that arrive within this time are counted together, so some count this much longer than a minute.
+/// Messages that arrive within this time are counted together, so some of them count for a minute and this time.
 const ARRIVAL_GRAIN: Duration = Duration::from_millis(100);
 
 /// If the next send was due for longer than this when a message arrives, the provider was unavailable.
@@ -27,7 +27,7 @@ pub(super) struct Pace {
     next_at: Instant,
     /// Arrivals of the last minute, the oldest first.
     arrivals: VecDeque<Arrivals>,
-    /// The number of messages among them.
+    /// The number of messages in `arrivals`.
     in_minute: usize,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn in_transit_max(per_minute: i32) -> usize {
 }
 
 impl Pace {
-    /// The first send is allowed at once, or after an interval if the campaign may just have sent.
+    /// The first send is allowed at once, or after an interval if the campaign has begun: it may just have sent.
     pub(super) fn new(per_minute: i32, now: Instant, has_begun: bool) -> Self {
         let per_minute = u32::try_from(per_minute).unwrap_or(1).max(1);
         let interval = MINUTE / per_minute;

@@ -6,7 +6,7 @@ use hotline_persistence::ContactId;
 
 use crate::channels::WithdrawalVersion;
 
-/// Maximum recipients in memory: some tens of bytes each.
+/// Maximum recipients of a page, some tens of bytes each in memory.
 const PAGE_MAX: i64 = 500;
 
 /// Pages per minute: the data of a recipient in memory is at most some ten seconds old.
@@ -18,13 +18,13 @@ pub(super) struct NextRecipient {
     pub(super) contact_id: ContactId,
     /// Whether the contact has opted out of campaigns.
     pub(super) is_opted_out: bool,
-    /// A group, to which campaigns do not write.
+    /// Whether the contact is a group, to which campaigns do not write.
     pub(super) is_group: bool,
     /// Whether the contact was cached for this campaign alone.
     pub(super) is_fetched: bool,
-    /// The version before they were read: if it has changed since, opt-outs are checked again.
+    /// The version of withdrawals before the recipient was read: if it has changed since, opt-outs are checked again.
     pub(super) withdrawal_version: WithdrawalVersion,
-    /// The generation of the queue that loaded them.
+    /// The generation of the queue that loaded the recipient.
     pub(super) generation: u64,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct PageQuery {
     pub(super) limit: i64,
 }
 
-/// The size of a page: recipients of some seconds.
+/// The size of a page: the recipients of some seconds.
 pub(super) fn page_size(rate_per_minute: i32) -> i64 {
     (i64::from(rate_per_minute) / PAGES_PER_MINUTE).clamp(1, PAGE_MAX)
 }
@@ -60,8 +60,8 @@ impl RecipientQueue {
         self.waiting.pop_front()
     }
 
-    /// Returns a recipient who could not be written to now; they stay first. One of an earlier generation is loaded
-    /// again with the others.
+    /// Puts back, as the first, a recipient who could not be written to now. A recipient of an earlier generation is
+    /// dropped: it is loaded again with the others.
     pub(super) fn push_front(&mut self, recipient: NextRecipient) {
         if recipient.generation == self.generation {
             self.waiting.push_front(recipient);
@@ -87,7 +87,7 @@ impl RecipientQueue {
         self.waiting.len()
     }
 
-    /// The page to read now, if one is due: once half a page is left.
+    /// The page to read now, if one is due: at most half a page is left in memory.
     pub(super) fn begin_load(&mut self, page: i64) -> Option<PageQuery> {
         let is_low = i64::try_from(self.waiting.len()).unwrap_or(i64::MAX) <= page / 2;
         if self.is_loading || self.is_exhausted || !is_low {
@@ -98,7 +98,7 @@ impl RecipientQueue {
         Some(PageQuery { generation: self.generation, after, limit: page })
     }
 
-    /// Adds a page that was read; none: it could not be read.
+    /// Adds a page that was read; `None`: it could not be read.
     pub(super) fn end_load(&mut self, query: PageQuery, found: Option<Vec<NextRecipient>>) {
         if query.generation != self.generation {
             return;

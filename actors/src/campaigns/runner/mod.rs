@@ -105,7 +105,7 @@ pub struct CampaignRunner {
     is_updating: bool,
     /// Whether all recipients that were pending at the cancellation have been skipped.
     has_skipped_pending: bool,
-    /// What the provider says of the template: when the campaign starts by itself, or with a refusal of a message.
+    /// Why the provider refuses the template, as it said at a scheduled start or in its refusal of a message.
     refused_template: Option<PausedReason>,
     paused_until: Option<Instant>,
     work_state: DueWorkState,
@@ -236,8 +236,8 @@ impl DueWork for CampaignRunner {
 }
 
 impl CampaignRunner {
-    /// Marks the campaign as stale after a release, whose holder may have changed it. Another message may arrive
-    /// between the release and [`Changed`].
+    /// Marks the campaign as stale if a holder has released it: the holder may have changed it, and another message may
+    /// arrive before [`Changed`].
     fn drop_released_holds(&mut self) {
         let holders = self.holders.len();
         self.holders.retain(|holder| holder.strong_count() > 0);
@@ -254,7 +254,7 @@ impl CampaignRunner {
             },
             CampaignStatus::Processing => match self.refused_template {
                 Some(reason) => self.pause_refused(reason, cx),
-                // It has just started, and its template is being checked.
+                // The campaign has just started, and its template is being checked.
                 None if self.is_updating => {}
                 None => self.send(run, instant, cx),
             },
@@ -363,7 +363,7 @@ impl CampaignRunner {
         };
     }
 
-    /// Retires, unless the actor has just started and its first caller is still to come.
+    /// Retires, unless the actor has just started and waits for its first command.
     fn retire_if_idle(&mut self, cx: &mut Mailbox<Self>) {
         if self.unused_since.is_some_and(|since| since.elapsed() < TICK) {
             return self.schedule_tick(TICK, cx);

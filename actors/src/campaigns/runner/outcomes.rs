@@ -24,7 +24,7 @@ impl CampaignRunner {
         }
         self.deciding = self.deciding.filter(|deciding| *deciding != contact);
         if !is_queued {
-            // It has arrived already.
+            // The message has arrived already.
             self.count_for_rate();
         } else if self.work_state.is_retired() {
             // The message is no longer tracked.
@@ -57,8 +57,8 @@ impl CampaignRunner {
         self.finish_send(recipient);
     }
 
-    /// Looks up a recipient of unknown outcome in the tables, once these have all earlier decisions. Until then no
-    /// other recipient is written to.
+    /// Looks up a recipient of unknown outcome in the tables, once these have all earlier decisions. Until then the
+    /// send stays pending.
     fn check(&mut self, recipient: NextRecipient, refusal: Refusal, cx: &mut Mailbox<Self>) {
         let (scope, company, id, runner) = (self.scope.clone(), self.company, self.id, cx.address());
         actix::spawn(async move {
@@ -93,7 +93,8 @@ impl CampaignRunner {
         self.deciding = self.deciding.filter(|contact| *contact != recipient.contact_id);
     }
 
-    /// Handles a refused send: the recipient is skipped or has failed, or is retried first after an outage.
+    /// Handles a refused send: the recipient is skipped or has failed or, after an outage, is retried before all
+    /// others.
     fn handle_refusal(&mut self, recipient: NextRecipient, refusal: &Refusal) {
         self.finish_send(&recipient);
         if !refusal.is_transient() {
@@ -107,7 +108,8 @@ impl CampaignRunner {
         self.pause(OUTAGE_PAUSE);
     }
 
-    /// Records that a recipient is not written to, in an entry of its own; while the log is full it is retried first.
+    /// Records that a recipient is not written to, in an entry of its own. If the log refuses that, the recipient is
+    /// retried before all others.
     pub(super) fn record_unsent(&mut self, recipient: NextRecipient, status: RecipientStatus, error: &MessageError) {
         let row = RecipientRow {
             company_id: self.company,

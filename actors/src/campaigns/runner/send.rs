@@ -27,7 +27,8 @@ pub(super) enum Disposition {
     Sent,
     /// The recipient has opted out of campaigns, so there is no message.
     OptedOut,
-    /// The recipient was merged into another contact, or another one into them who was written to.
+    /// The recipient was merged into another contact, or a contact who was already written to was merged into the
+    /// recipient.
     Merged,
 }
 
@@ -156,7 +157,7 @@ async fn target(
     run: &CampaignRun,
     contact: ContactId,
 ) -> Result<Target, Refusal> {
-    // Who was merged is no recipient any more, and the other one has a turn of their own.
+    // A merged contact is no longer a recipient, and the contact it was merged into has a turn of its own.
     Ok(scope.sending.resolve(company, Recipient::Contact(run.channel_id, contact)).await?.following_none())
 }
 

@@ -221,9 +221,9 @@ impl CampaignRunner {
                 self.log_retry(&refusal, "updating a campaign will be retried");
                 self.pause(OUTAGE_PAUSE);
             }
-            // A statement skips a limited number, so it is repeated until none is left.
+            // A statement skips a limited number of recipients, so it is repeated until it finds none.
             (CampaignUpdate::SkipPending, Ok(has_skipped)) => self.has_skipped_pending = !has_skipped,
-            // A recipient was not in memory, or the campaign is no longer running.
+            // The tables have a recipient that was not in memory, or the campaign is no longer running.
             (CampaignUpdate::Complete, Ok(false)) => {
                 self.recipients.restart();
                 self.mark_stale();
@@ -326,8 +326,8 @@ async fn run_update(
     }
 }
 
-/// Why the template of a campaign that has just started can no longer be sent. If that cannot be found out, the campaign
-/// is paused at the provider's first refusal.
+/// Why the template of a campaign that has just started can no longer be sent. If that cannot be found out, the
+/// campaign is paused at the provider's first refusal.
 async fn check_template(scope: &CampaignScope, company: CompanyId, id: CampaignId) -> Option<PausedReason> {
     let templates = scope.templates.get()?;
     let db = scope.base.reads().tables(company).await.ok()?;
