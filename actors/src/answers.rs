@@ -35,7 +35,7 @@ trait Deliver: Send {
 }
 
 impl CompletionQueue {
-    /// Opens the queue of this thread, whose actix arbiter then delivers its replies. Once.
+    /// Opens the queue of this thread, unless it is open. The thread's actix arbiter delivers the replies.
     pub(crate) fn open() {
         QUEUE.with(|queue| {
             queue.get_or_init(|| {

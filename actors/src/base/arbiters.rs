@@ -41,8 +41,8 @@ impl ArbiterPool {
         }
     }
 
-    /// Runs a closure on the thread of this id without interruption, as an actor there would. False: that thread has
-    /// ended.
+    /// Runs a closure on the thread of the actor with this id; actors there do not interrupt it. Returns false if that
+    /// thread has ended.
     pub(crate) fn run(&self, id: i64, work: impl FnOnce() + Send + 'static) -> bool {
         self.of(id).spawn_fn(work)
     }

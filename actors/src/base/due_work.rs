@@ -1,9 +1,9 @@
 //! The loop of an actor whose work becomes due: messages at a set time, the next recipient of a campaign.
 //!
-//! Such an actor does what is due in a *run*: after every message to it, and when its timer fires. A run ends with
-//! the time of the next one ([`DueWork::schedule_tick`]); without it, the next message brings the next run. The timer
-//! fires at least every [`TICK`] while something waits for the clock, so that a clock change or a suspended machine is
-//! noticed within that time.
+//! Such an actor does what is due in a *run*: after every message to it, and when its timer fires. A run ends by
+//! setting the time of the next one ([`DueWork::schedule_tick`]); if it sets none, the next message starts the next
+//! run. The timer fires at least every [`TICK`] while something waits for the clock, so that a clock change or a
+//! suspended machine is noticed within that time.
 //!
 //! A panic is a defect of the actor's state in memory alone: the state is dropped, and read again from the tables.
 
@@ -20,9 +20,9 @@ pub(crate) const TICK: Duration = Duration::from_secs(1);
 /// Whether an actor may work now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readiness {
-    /// It may.
+    /// The actor may work.
     Ready,
-    /// This process does not serve the company now, and may serve it again.
+    /// This process does not serve the company now, but may serve it later.
     Elsewhere,
     /// The service is stopping.
     Stopping,
@@ -62,7 +62,7 @@ pub(crate) trait DueWork: Actor<Context = Context<Self>> {
     /// Leaves its registry, and refuses what waits for it.
     fn leave(&mut self);
 
-    /// Runs `work`, and then what is due.
+    /// Runs `work`, and then what is due. After a panic in either, drops the state and runs again after [`TICK`].
     fn supervise(&mut self, cx: &mut Context<Self>, work: impl FnOnce(&mut Self, &mut Context<Self>)) {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             work(self, cx);
@@ -109,7 +109,7 @@ pub(crate) trait DueWork: Actor<Context = Context<Self>> {
         self.cancel_tick(cx);
     }
 
-    /// Retires without answers to waiting callers: the company is dropped from memory.
+    /// Retires, because the company is dropped from memory, and signals the end.
     fn dismiss(&mut self, Dismiss { end_signal }: Dismiss, cx: &mut Context<Self>) {
         self.retire(cx);
         // The caller may have timed out.
@@ -131,7 +131,7 @@ mod tests {
     struct Counter {
         work_state: DueWorkState,
         readiness: Readiness,
-        /// The pause until the next run; none: until the next message.
+        /// The pause until the next run; none: the next message starts it.
         pause: Option<Duration>,
         counts: Counts,
         /// Notified in the tenth run.

@@ -31,8 +31,8 @@ use crate::overview::Overviews;
 use crate::reads::Reads;
 use crate::registry::{ActorHandle, Envelope, Registered, Registry};
 
-/// How long the answer to a change waits until the directory has reloaded. After that the change is answered all the
-/// same, and the directory reloads on the notification.
+/// How long the answer to a change waits for the directory to reload. After that time the answer is sent all the same,
+/// and the directory reloads when the database notifies it of the change.
 const REFRESH_TIME_MAX: Duration = hotline_persistence::error::STATEMENT_TIME_MAX;
 
 /// State shared by all parts of the engine.
@@ -111,7 +111,7 @@ impl Base {
         }
     }
 
-    /// Enters a company, if it is open now. To be held until the work has ended.
+    /// Enters a company, if it is open now. The presence is to be held until the work has ended.
     pub(crate) fn try_enter(&self, company: CompanyId) -> Option<Presence> {
         self.store.ownership().try_enter(company)
     }

@@ -22,8 +22,8 @@ pub struct EngineOptions {
     pub sweep_every: Duration,
     /// Interval between full reloads of the companies' directory, in case a notification was lost. Default a minute.
     pub reload_every: Duration,
-    /// Number of threads that run actors until request threads join ([`crate::Engine::run_actors_here`]); 0: the thread that
-    /// creates the engine. Default: one for each core.
+    /// Number of threads that run actors until request threads join ([`crate::Engine::run_actors_here`]); 0: the thread
+    /// that creates the engine. Default: one for each core.
     pub arbiters: usize,
 }
 

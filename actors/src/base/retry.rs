@@ -9,11 +9,11 @@ use crate::Refusal;
 use crate::contacts::ContactCache;
 
 /// Maximum number of attempts after conflicts. Each conflict means that another caller succeeded, so this many in a row
-/// is no race but a defect.
+/// are a defect, not a race.
 const ATTEMPTS_MAX: usize = 64;
 
-/// Retries after conflicts. Two refusals are always retried: the actor has retired, or the contact is being deleted,
-/// which is waited for. `is_conflict` names further ones.
+/// Repeats an attempt after conflicts. Two refusals are always conflicts: the actor has retired; or the contact is
+/// being deleted, and the end of that is awaited. `is_conflict` decides on all others.
 ///
 /// # Errors
 /// The final refusal; [`Refusal::Unavailable`] after too many conflicts.

@@ -5,31 +5,31 @@ use std::time::Duration;
 /// How messages are handed over to providers. A channel's own settings of pace take precedence.
 #[derive(Clone, Debug)]
 pub struct SendingOptions {
-    /// Messages of one channel in any second at most, 0: without limit. Default 80, the limit of a phone number.
+    /// Maximum messages of one channel in any second; 0: without limit. Default 80, the limit of a phone number.
     pub per_second: u32,
-    /// Time between messages to one recipient, zero: none. Default 6 seconds, the provider's limit for a pair of
-    /// numbers.
+    /// Minimum time between messages to one recipient; zero: none. Default 6 seconds, the provider's limit for a pair
+    /// of numbers.
     pub recipient_interval: Duration,
     /// Messages to one recipient that may be sent at once after a pause; they use up the time that follows. Default 45,
     /// the provider's limit for a pair of numbers within 6 seconds.
     pub recipient_burst: u32,
-    /// Concurrent calls of one channel. Default 64: enough for the default pace while the provider takes most of a
-    /// second.
+    /// Maximum concurrent calls of one channel. Default 64: enough for the default pace while a call takes up to 0.8
+    /// seconds.
     pub in_flight_max: usize,
-    /// Messages of one channel whose outcome is decided but not yet durable. These and the concurrent calls are
+    /// Maximum messages of one channel whose outcome is decided but not yet durable. These and the concurrent calls are
     /// the messages that may be sent twice after a kill. Default 256: a disk that takes 10 ms for a sync delays nothing
     /// below 20,000 messages a second, and at the usual pace there is rarely more than one.
     pub unrecorded_max: usize,
-    /// Messages of one channel in memory; further ones wait in the tables. Default 2,000.
+    /// Maximum messages of one channel in memory; further ones wait in the tables. Default 2,000.
     pub memory_messages_max: usize,
-    /// Bytes of the texts of messages of one channel in memory. Default 4 MiB.
+    /// Maximum bytes in memory of one channel's messages. Default 4 MiB.
     pub memory_bytes_max: usize,
-    /// Longest pause after the first failure of an attempt; it doubles with each. Default a second.
+    /// Maximum pause after the first failure of an attempt; it doubles with each further failure. Default a second.
     pub retry_pause_min: Duration,
-    /// Maximum pause. Default a minute.
+    /// Maximum pause after any number of failures. Default a minute.
     pub retry_pause_max: Duration,
-    /// How long a status may name a message whose answer was lost, before the message is sent again. Default a minute:
-    /// statuses follow within seconds.
+    /// How long a message whose answer was lost waits for a status that names it, before it is sent again. Default a
+    /// minute: statuses follow within seconds.
     pub outcome_wait: Duration,
     /// Age from which a message is given up when an attempt fails. Default 24 hours.
     pub give_up_after: Duration,
