@@ -20,7 +20,7 @@ use crate::tickets::Open;
 /// milliseconds; a database outage must not delay a contact.
 const COUNT_TIME_MAX: Duration = Duration::from_secs(3);
 
-/// Open tickets that one statement reads, each with its last message.
+/// Maximum open tickets that one statement reads, each with its last message.
 const READ_AT_ONCE: i64 = 5_000;
 
 /// Assignment of tickets to agents.
@@ -54,7 +54,7 @@ impl Assignment {
     /// The company's open tickets by queue and user, including every change that was acknowledged before.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when it has to be read, and the database is unavailable.
+    /// [`Refusal::Unavailable`] when the tables have to be read, and the database is unavailable.
     pub async fn open_tickets(&self, company: CompanyId) -> Result<Vec<OpenTickets>, Refusal> {
         if let Some(counts) = self.overview(company).and_then(|overview| overview.counts()) {
             return Ok(counts);
@@ -81,7 +81,7 @@ impl Assignment {
         None
     }
 
-    /// Waits until loads are counted, with a time limit. The count continues when its caller was cancelled.
+    /// Waits until loads are counted, with a time limit. The count continues if its caller is cancelled.
     async fn count(&self, company: CompanyId, assigner: &Arc<Assigner>) {
         let mut count_ended = assigner.count_ended();
         match assigner.begin_count(Instant::now()) {
@@ -101,11 +101,11 @@ impl Assignment {
                 });
             }
         }
-        // After the time limit the opening uses the counts that exist.
+        // After the time limit, the agents of the opening's queue take turns.
         let _ = tokio::time::timeout(COUNT_TIME_MAX, count_ended.changed()).await;
     }
 
-    /// Runs `work` while no decision can choose the record. Earlier decisions are in the tables by then.
+    /// Runs `work` while no decision can choose the record, once earlier decisions are in the tables.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is unavailable, or the error of `work`; the record is then unchanged.
@@ -148,8 +148,8 @@ impl Assignment {
     }
 }
 
-/// A company's open tickets, one more than are listed in memory at most. They are read in parts, because each needs a look at
-/// its last message. Changes meanwhile are recorded, so they need not be of one moment.
+/// A company's open tickets; the reading ends once they are more than memory lists. They are read in parts, because
+/// each needs a look-up of its last message. Changes meanwhile are recorded, so the parts need not be of one moment.
 async fn read_open(base: &Base, company: CompanyId) -> Result<Vec<OpenTicket>, Refusal> {
     let mut open: Vec<OpenTicket> = Vec::new();
     let db = base.reads().tables_as_of_now(company).await?;
@@ -170,7 +170,7 @@ struct RemovalGuard {
     company: CompanyId,
     removal: Removal,
     is_begun: bool,
-    /// Whether the directory was reloaded since, which need not be repeated.
+    /// Whether the directory was reloaded since, so that the drop need not reload it.
     is_refreshed: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Tickets that are merged, by themselves or with their contacts: what was meant for the one that has gone reaches the one
-//! that stays.
+//! Tickets that are merged, by themselves or with their contacts: what was meant for the merged ticket reaches the
+//! remaining one.
 
 use hotline_persistence::tables::merges::{self, MergedNoun};
 use hotline_persistence::tables::tickets::OpenTicketOf;
@@ -11,8 +11,8 @@ use crate::conversations::Slot;
 use crate::tickets::{Command, Execute};
 
 impl Tickets {
-    /// Executes a command that follows from an earlier one, such as a message's status: if the ticket was merged into another
-    /// since, on that one.
+    /// Executes a command that follows from an earlier one, such as a message's status. If the ticket was merged into
+    /// another since, it is executed on that one.
     ///
     /// # Errors
     /// As [`Tickets::ask`].
@@ -32,8 +32,8 @@ impl Tickets {
         }
     }
 
-    /// Why the open ticket of a contact was not found: the contact is being merged or deleted, which is waited for, or has
-    /// another conversation since.
+    /// Why the open ticket of a contact was not found: [`Refusal::ContactLeaving`] while the contact is being merged or
+    /// deleted, [`Refusal::Gone`] if its slot has changed since.
     pub(crate) async fn explain_gone(
         &self,
         (company, channel, contact): (CompanyId, ChannelId, ContactId),
@@ -49,7 +49,7 @@ impl Tickets {
         }
     }
 
-    /// Records that a contact was merged into another, for its messages on their way.
+    /// Records that a contact was merged into another, for messages that are on their way to it.
     pub(crate) fn record_merged(&self, company: CompanyId, from: ContactId, into: ContactId) {
         self.scope.inboxes.record_merge(company, from, into);
         self.scope.outboxes.record_merge(company, from, into);
@@ -72,7 +72,7 @@ impl Tickets {
         Ok(())
     }
 
-    /// Corrects what is in memory of the open tickets of marked contacts: which they were, and which they are.
+    /// Corrects the open tickets of marked contacts in memory: from those `before` a merge to those `after` it.
     pub(crate) fn replace_open(
         &self,
         company: CompanyId,

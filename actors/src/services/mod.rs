@@ -1,4 +1,5 @@
-//! What others build on: each service is one area of the conversations, over the actors of their tickets.
+//! The services that the engine and the API build on. Each covers one area of conversations, over the actors of their
+//! tickets.
 
 mod assignment;
 mod contacts;

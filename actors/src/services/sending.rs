@@ -60,7 +60,7 @@ impl Sending {
     }
 
     /// Sends to a target: in the named ticket; else in the open ticket, in the latest one if the send reopens, or in a
-    /// new one. If the target is merged into another meanwhile, there.
+    /// new one. If the target is merged into another meanwhile, the message is sent there.
     ///
     /// # Errors
     /// [`Refusal::ContactNotFound`], [`Refusal::ContactUnreachable`], or why the send is refused.
@@ -187,7 +187,7 @@ impl Sending {
     }
 
     /// Lets a conversation's actor retire early, because no use is expected soon: a campaign would otherwise fill the
-    /// memory with a hundred thousand of them.
+    /// memory with a hundred thousand actors.
     pub(crate) fn release_actor(&self, company: CompanyId, ticket: TicketId) {
         self.tickets.release_actor(company, ticket);
     }
@@ -224,11 +224,11 @@ impl Sending {
         self.tickets.attempt_opening(open, execute.clone()).await
     }
 
-    /// What a send in a ticket did not find: the contact; the ticket, which retention has deleted since it was found; or
-    /// a record that the send names.
+    /// What a send in a ticket did not find: the contact; the ticket, which retention has deleted since it was found;
+    /// or a record that the send names.
     async fn explain_not_found(&self, company: CompanyId, contact: ContactId, ticket: TicketId) -> Refusal {
         if self.contacts.cache().marks.is_marked((company, contact)) {
-            // It is being merged or deleted, which is waited for.
+            // The contact is being merged or deleted, which the caller waits for.
             return Refusal::ContactLeaving(contact);
         }
         match self.contacts.get(company, contact).await {
@@ -243,7 +243,7 @@ impl Sending {
         }
     }
 
-    /// The ticket to write in; none: a new one.
+    /// The ticket to write in; `None`: a new one is to be opened.
     async fn find_conversation(
         &self,
         target: &Target,
@@ -265,7 +265,7 @@ impl Sending {
         }
     }
 
-    /// The facts that a send needs of its contact here.
+    /// The facts that a send needs of its contact.
     fn required_facts(&self, kind: ChannelType, send: &Send) -> RequiredFacts {
         let mut required = send.required_facts(kind);
         required.last_inbound &= self.base.options.conversation_window.is_some();
@@ -274,7 +274,8 @@ impl Sending {
 
     async fn load_facts(&self, target: &Target, contact: ContactId, send: &Send) -> Result<ContactFacts, Refusal> {
         let mut required = self.required_facts(target.kind, send);
-        // Only who has no number must be known to the provider otherwise. Without the database the ticket knows.
+        // On a phone channel, only a contact without a number must be known to be reachable. Without the database, the
+        // ticket decides.
         if target.kind.has_phone() {
             let contact = self.contacts.get(target.company, contact).await.ok().flatten();
             required.reachable = contact.is_some_and(|contact| contact.number.is_none());
@@ -304,7 +305,7 @@ impl Sending {
         Ok(facts)
     }
 
-    /// The hot ticket of the conversation. It is found while the database is unavailable.
+    /// The hot ticket of the conversation. It is found even while the database is unavailable.
     async fn hot_ticket(&self, target: &Target, contact: ContactId) -> Result<Option<Arc<Ticket>>, Refusal> {
         let ticket = match &target.to {
             TargetKind::Ticket(ticket, _) => Some(*ticket),
@@ -353,7 +354,7 @@ impl Sending {
         self.outboxes.figures()
     }
 
-    /// Starts no further attempt for a company, and waits until the log has the outcomes of the running ones.
+    /// Stops new attempts for a company, and waits until the log has the outcomes of the running ones.
     pub(crate) async fn pause(&self, company: CompanyId) -> Result<(), Refusal> {
         self.outboxes.pause(company).await
     }
@@ -369,7 +370,7 @@ impl Sending {
         self.outboxes.resume(company);
     }
 
-    /// Starts no further attempt, and waits for the running ones, with a time limit.
+    /// Stops new attempts, and waits for the running ones with a time limit.
     pub async fn stop(&self) {
         self.outboxes.stop().await;
     }

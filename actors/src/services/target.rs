@@ -52,11 +52,11 @@ pub struct Target {
 /// Whether a message goes to the contact or ticket that its target was merged into.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Follows {
-    /// If they were merged at this time or later: the sender could not know of it.
+    /// If the merge was at this time or later: the sender could not know of it.
     Since(DateTime<Utc>),
     /// Always: the sender named the target long before.
     Always,
-    /// Never: the sender turns to the other one by itself.
+    /// Never: the sender writes to the remaining contact by itself.
     Never,
 }
 
@@ -87,7 +87,7 @@ impl Target {
         Self { follows: Follows::Always, ..self }
     }
 
-    /// The same target, for a sender who turns to the contact that stays by itself.
+    /// The same target, for a sender who writes to the remaining contact by itself.
     #[must_use]
     pub(crate) fn following_none(self) -> Self {
         Self { follows: Follows::Never, ..self }

@@ -36,8 +36,8 @@ impl Tickets {
         Ok(page.with(loaded.into_iter().map(|loaded| Arc::new(Ticket::loaded(loaded, false))).collect()))
     }
 
-    /// The page of open tickets that were found in memory. Those that have changed since, and do not match any more, are left
-    /// out.
+    /// The page of open tickets that were found in memory. Those that have changed since, and do not match any more,
+    /// are left out.
     async fn open_page(
         &self,
         company: CompanyId,
@@ -64,11 +64,12 @@ impl Tickets {
         Ok(Page { rows, has_more, positions, end })
     }
 
-    /// The current states of tickets, in their order; none for those that do not exist.
+    /// The current states of tickets, in the order of `ids`; `None` for a ticket that does not exist.
     async fn get_all(&self, company: CompanyId, ids: &[TicketId]) -> Result<Vec<Option<Arc<Ticket>>>, Refusal> {
         let published = |id: &TicketId| self.scope.hot.read_status(&(company, *id), ActorStatus::listed);
         let mut tickets: Vec<_> = ids.iter().map(published).collect();
-        // What has just changed is not published until it is read. One that does not answer is read from the tables.
+        // A ticket that has just changed is not published, so its actor is asked. One whose actor does not answer is
+        // read from the tables.
         let missing = tickets.iter_mut().zip(ids).filter(|(ticket, _)| ticket.is_none());
         let mut missing: HashMap<_, _> = missing.map(|(ticket, id)| (*id, ticket)).collect();
         let answers = join_all(missing.iter_mut().map(async |(id, ticket)| {

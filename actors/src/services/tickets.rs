@@ -26,10 +26,10 @@ use crate::tickets::{
     AttachedChanges, Author, Command, Execute, Open, Release, Revise, Show, Ticket, UpdateDeliveryStatus,
 };
 
-/// Tickets of a leaving user that are read at once.
+/// Maximum tickets of a leaving user that are read at once.
 const RELEASED_MAX: i64 = 1000;
 
-/// Tickets that are unassigned at once: enough to share the journal's syncs.
+/// Maximum tickets that are unassigned concurrently: enough to share the journal's syncs.
 const RELEASES_AT_ONCE: usize = 64;
 
 /// A channel's conversations, loaded or not.
@@ -41,7 +41,7 @@ type LoadedTickets = HashMap<TicketId, (LoadedTicket, Vec<FollowUpRow>)>;
 /// Tickets that are read together.
 #[derive(Default)]
 struct TicketBatch {
-    /// Those whose registry entries are claimed.
+    /// Tickets whose registry entries are claimed.
     wanted: Mutex<Vec<TicketId>>,
     found: OnceCell<Mutex<LoadedTickets>>,
 }
@@ -78,7 +78,7 @@ impl Tickets {
         self.try_ask(company, id, &execute.into()).await
     }
 
-    /// The same, for a caller who may ask again.
+    /// [`Self::ask`], for a caller who may ask again.
     pub(super) async fn try_ask<C: Command>(
         &self,
         company: CompanyId,
@@ -89,7 +89,7 @@ impl Tickets {
         on_conflict(self.contacts.cache(), company, attempt, no_conflict).await
     }
 
-    /// The same in one attempt: it fails if the actor has just retired.
+    /// [`Self::ask`] in one attempt, which fails if the actor has just retired.
     pub(crate) async fn attempt<C: Command>(
         &self,
         company: CompanyId,
@@ -151,7 +151,7 @@ impl Tickets {
         if self.touch(company, id) { Ok(()) } else { self.hot(company, id).await.map(drop) }
     }
 
-    /// The same for many tickets: those that are not hot are read together.
+    /// Keeps many tickets hot for a while: those that are not hot are read together.
     pub(crate) async fn keep_all_hot(&self, company: CompanyId, ids: &[TicketId]) -> Result<(), Refusal> {
         let cold: Vec<TicketId> = ids.iter().copied().filter(|id| !self.touch(company, *id)).collect();
         if cold.is_empty() {
@@ -174,8 +174,8 @@ impl Tickets {
         self.scope.hot.get_or_start(&(company, id), || self.load_in(batch, company, id)).await
     }
 
-    /// Loads a ticket of a batch. It is read after its registry entry is claimed: from then on no other caller starts its
-    /// actor. So all entries are claimed before the one read.
+    /// Loads a ticket of a batch. It is read after its registry entry is claimed: from then on no other caller starts
+    /// its actor. So all entries are claimed before the batch is read.
     async fn load_in(
         &self,
         batch: &TicketBatch,
@@ -301,7 +301,7 @@ impl Tickets {
         }
     }
 
-    /// The slot of a contact on a channel; none when no ticket is open and none of theirs is hot.
+    /// The slot of a contact on a channel; `None` if it has no open ticket, and its latest is not hot.
     pub(crate) async fn slot(
         &self,
         company: CompanyId,

@@ -74,7 +74,7 @@ impl Drop for ContactChanges {
             let (contacts, company) = (self.contacts.clone(), self.company);
             self.contacts.base.spawn_for(company, async move {
                 contacts.settle_eventually(company, &ids).await;
-                // Only now, or again, because the change may have been committed meanwhile.
+                // Done only now, or again, because the change may have been committed meanwhile.
                 contacts.tickets.outboxes.record_changes(company, &ids);
                 contacts.in_transit.withdrawals.invalidate(company);
             });
@@ -90,7 +90,7 @@ struct ChangedContacts {
 }
 
 impl Contacts {
-    /// Must be called before contacts are changed, and settled afterwards.
+    /// Must be called before contacts are changed; the result is to be settled afterwards.
     pub fn changes(self: &Arc<Self>, company: CompanyId) -> ContactChanges {
         ContactChanges { contacts: self.clone(), company, ids: Mutex::default(), preferences: AtomicBool::new(false) }
     }
@@ -116,8 +116,8 @@ impl Contacts {
         Ok(())
     }
 
-    /// Reads those contacts that are in memory, or all of them if the outcome of their change is unclear. The others need
-    /// no read, except that an opening may just have read them.
+    /// Reads those contacts that are in memory, or all of them if the outcome of their change is unclear. The others
+    /// need no read: an opening that has just read one of them finds its version changed.
     async fn reload(
         &self,
         company: CompanyId,
@@ -159,7 +159,7 @@ impl Contacts {
         }
     }
 
-    /// The same, retried until the database answers.
+    /// [`Self::settle`] for a change of unclear outcome, retried until the database answers.
     async fn settle_eventually(&self, company: CompanyId, ids: &[ContactId]) {
         let settle = || async {
             // Every refusal is retried, because the conversations must learn of the change in the end.
@@ -181,8 +181,8 @@ impl Contacts {
         }
     }
 
-    /// Deletes a contact with all its data. A concurrent opening either comes first, and then the deletion is refused,
-    /// or no longer finds the contact. `forget` receives the contact's sessions.
+    /// Deletes a contact with all its data. A concurrent opening either comes first, and the deletion is refused, or it
+    /// comes later and finds no contact. `forget` receives the contact's sessions.
     pub(crate) async fn remove(
         self: &Arc<Self>,
         company: CompanyId,

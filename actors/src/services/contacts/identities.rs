@@ -1,5 +1,5 @@
-//! Finds the contact of a number or of a provider's id, for every way in: messages of contacts, sends, news of providers. The
-//! tables decide ([`identities`]); the cache only repeats what they have decided.
+//! Finds the contact of a number or of a provider's id, for messages of contacts, for sends and for news of providers.
+//! The tables decide ([`identities`]); the cache only repeats what they have decided.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,11 +16,11 @@ use crate::base::retry::while_unavailable;
 use crate::clock::now;
 use crate::tickets::Author;
 
-/// Pause before what is new of a sender is saved again, after a database outage.
+/// Pause before another attempt to save what is new of a sender, after a database outage.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
-/// How long a message waits until what is new of its sender is saved, who is known by another key: a database outage must not delay
-/// it.
+/// How long a message of a sender who is known by one key waits until their other key is saved: a database outage must
+/// not delay it.
 const NEWS_TIME_MAX: Duration = Duration::from_secs(2);
 
 impl Contacts {
@@ -58,7 +58,7 @@ impl Contacts {
         let cached = match (by_number, by_address) {
             (Some(contact), None) if keys.address.is_none() => return Ok(contact),
             (None, Some(contact)) if keys.number.is_none() => return Ok(contact),
-            (Some(one), Some(other)) if one.id == other.id => return Ok(one),
+            (Some(contact), Some(other)) if contact.id == other.id => return Ok(contact),
             (by_number, by_address) => by_address.or(by_number),
         };
         let Some(contact) = cached else { return self.look_up(company, keys, profile).await };
@@ -72,8 +72,8 @@ impl Contacts {
         }
     }
 
-    /// Looks up the contact on its own, and again after a database outage, also if nobody waits for it any more: a provider may
-    /// never report again what is new.
+    /// Looks up the contact in a task of its own, and again after a database outage, even if no one waits for it any
+    /// more: a provider may never report again what is new.
     fn look_up_apart(
         self: &Arc<Self>,
         company: CompanyId,
@@ -96,7 +96,7 @@ impl Contacts {
                 let profile = Profile { name: &name, country, social_username, origin: &origin, since };
                 let outcome = contacts.look_up(company, &keys, &profile).await;
                 let is_late = matches!(outcome, Err(Refusal::Unavailable(_)));
-                // Nobody may wait for it any more.
+                // The caller may no longer wait.
                 let _ = sender.send(outcome);
                 if is_late && let Ok(_permit) = contacts.late_news.try_acquire() {
                     let _ = while_unavailable(RETRY_PAUSE, || contacts.look_up(company, &keys, &profile)).await;
@@ -106,7 +106,7 @@ impl Contacts {
         receiver
     }
 
-    /// Boxed: a large future, which is rarely needed.
+    /// Finds or creates the contact in the tables. Boxed: a large future, which is rarely needed.
     async fn look_up(
         self: &Arc<Self>,
         company: CompanyId,
@@ -161,7 +161,7 @@ impl Contacts {
         Ok(Some(contact))
     }
 
-    /// A provider says that somebody has other keys from now on. It opens nothing.
+    /// Records a provider's report that the keys of a contact have changed. Opens no ticket.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be stored now: the provider should retry.

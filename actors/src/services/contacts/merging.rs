@@ -1,4 +1,5 @@
-//! What a merge requires of contacts: that nothing begins or changes for them meanwhile, and that every copy is renewed.
+//! What a merge requires of contacts: that nothing begins or changes for them meanwhile, and that every copy is
+//! renewed.
 
 use hotline_persistence::tables::merges::{self, MergedNoun};
 use hotline_persistence::{CompanyId, ContactId};
@@ -8,8 +9,8 @@ use crate::Refusal;
 use crate::contacts::ContactMark;
 
 impl Contacts {
-    /// Marks contacts, like those that are being deleted. In the order of their ids: two merges of the same contacts must not
-    /// wait for each other.
+    /// Marks contacts, like those that are being deleted. They must be in the order of their ids, so that two merges of
+    /// the same contacts do not wait for each other.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when that takes too long.
@@ -27,7 +28,7 @@ impl Contacts {
 
     /// Ends the actors of the tickets of marked contacts: the next caller loads each ticket from the tables.
     pub(crate) async fn end_conversations(&self, company: CompanyId, contacts: &[ContactId]) {
-        // A reader from before has registered its actor by now.
+        // Under the lock, every earlier reader has registered its actor.
         let _lock = self.cache.write_lock(company).await;
         self.end_tickets(company, contacts.to_vec()).await;
     }
@@ -40,7 +41,7 @@ impl Contacts {
         self.settle(company, contacts, true).await?;
         self.end_conversations(company, contacts).await;
         contacts.iter().for_each(|contact| self.cache.forget_last_inbound(company, *contact));
-        // One of two recipients of a campaign may be gone.
+        // One of two recipients of a campaign may no longer exist.
         self.in_transit.withdrawals.invalidate(company);
         Ok(())
     }

@@ -29,7 +29,8 @@ use crate::variables::{ContactValues, names};
 /// How long an opening waits for the contact's values of variables: a database outage must not delay a contact.
 const VALUES_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// Maximum senders whose news wait for the database, some KiB each. What is new of others is saved with their next message.
+/// Maximum senders whose news wait for the database, some KiB each. What is new of others is saved with their next
+/// message.
 const LATE_NEWS_MAX: usize = 10_000;
 
 /// Access to all contacts.
@@ -40,7 +41,7 @@ pub struct Contacts {
     tickets: Arc<TicketScope>,
     /// The campaign messages in transit to them.
     in_transit: Arc<InTransit>,
-    /// News of senders that wait for the database.
+    /// The permits of news of senders that wait for the database.
     late_news: Arc<Semaphore>,
 }
 
@@ -185,8 +186,8 @@ impl Contacts {
         Ok(contacts.iter().map(cache).collect())
     }
 
-    /// Whether a channel reaches a contact without a number: on a webchat if they have had a session, on a phone channel
-    /// if its provider has an id of theirs, elsewhere if they have written.
+    /// Whether a channel reaches a contact without a number: on a webchat if they have had a session, on a phone
+    /// channel if its provider has an id of theirs, elsewhere if they have written.
     pub(super) async fn look_up_reachable(
         &self,
         company: CompanyId,

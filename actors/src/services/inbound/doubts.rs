@@ -1,5 +1,5 @@
-//! Messages of campaigns of which nobody knows whether they have left: they are not sent again. A status that names one
-//! says that it has left; one that no status has named in time fails.
+//! Messages of campaigns that are in doubt: it is unknown whether they have left, so they are not sent again. A status
+//! that names one shows that it has left; a message that no status has named in time fails.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,11 +17,12 @@ use crate::tickets::UpdateDeliveryStatus;
 /// Interval between searches for messages that can be settled: most are settled when their status comes.
 const SEARCH_EVERY: Duration = Duration::from_secs(5);
 
-/// Messages settled in one search: each is an entry of the log.
+/// Maximum messages settled in one search: each is an entry of the log.
 const SETTLED_MAX: i64 = 500;
 
 impl Inbound {
-    /// Settles a message in doubt that a status has named, if it is one of a campaign. Others are settled by their outbox.
+    /// Settles a message in doubt that a status has named, if it is one of a campaign. Others are settled by their
+    /// outbox.
     pub(super) async fn settle_doubt(
         &self,
         company: CompanyId,
@@ -55,7 +56,7 @@ impl Inbound {
     async fn settle_doubts(&self) -> Result<(), Refusal> {
         let ownership = self.base.store.ownership();
         let time_max = TimeDelta::from_std(self.base.options.sending.give_up_after).unwrap_or(TimeDelta::MAX);
-        // Long before any message: nothing is given up.
+        // The default, 1970, is before any message: no message is given up.
         let before = now().checked_sub_signed(time_max).unwrap_or_default();
         let db = self.base.store.housekeeper();
         for message in campaigns::settleable(db, &ownership.of_slots(), before, SETTLED_MAX).await? {

@@ -1,5 +1,5 @@
-//! Echoes: what a provider reports of messages that the company has sent. Those that it wrote in another app are stored;
-//! our own are known already, whatever comes first.
+//! Echoes: what a provider reports of messages that the company has sent. Messages from another app are stored; our own
+//! are known already, even if the echo comes before the provider's answer.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ impl Inbound {
         Ok(Echoed::Message(Box::new(row)))
     }
 
-    /// The echo of a campaign's message whose answer was lost says that it has left.
+    /// Settles a campaign's message whose answer was lost: the echo shows that it has left.
     async fn end_doubt(
         self: &Arc<Self>,
         company: CompanyId,
@@ -114,8 +114,8 @@ impl Inbound {
         received
     }
 
-    /// Whether an echo with an unknown id is that of a message of ours. A phone's provider only reports what was written
-    /// in its own app.
+    /// Whether an echo with an unknown id shows a message of ours. A phone's provider only reports what was written in
+    /// its own app.
     async fn is_own(
         self: &Arc<Self>,
         company: CompanyId,
@@ -144,7 +144,7 @@ impl Inbound {
         Ok(is_own)
     }
 
-    /// Whether a message of ours to this contact has this id: other apps name theirs too.
+    /// Whether a message of ours to this contact has this id: other apps also name their messages.
     async fn is_sent(
         &self,
         company: CompanyId,
@@ -159,7 +159,7 @@ impl Inbound {
         Ok(row.as_ref().is_some_and(is_ours))
     }
 
-    /// Whether a message of ours that an earlier process has sent says the same: its id may have been lost with that
+    /// Whether an earlier process has sent a message with the same content: its id may have been lost with that
     /// process.
     async fn was_sent_before(
         &self,

@@ -49,13 +49,13 @@ pub struct InboundMessage {
     pub media: Option<Value>,
     /// A submitted form, as the provider sends it.
     pub interactive: Option<Value>,
-    /// The content besides the text, such as the option that they chose.
+    /// The content besides the text, such as the option that the contact chose.
     pub content: MessageContent,
     /// The provider's id of the message that this one replies to.
     pub quotes: Option<String>,
-    /// The advertisement or link that brought them.
+    /// The advertisement or link that brought the contact.
     pub referral: Referral,
-    /// Who of a group wrote it.
+    /// The member of a group who wrote it.
     pub author: Option<MessageAuthor>,
     /// Whether it went to another app, which handles the conversation.
     pub standby: bool,
@@ -90,14 +90,14 @@ impl Sender {
     }
 }
 
-/// Somebody who has other keys from now on.
+/// A sender whose keys have changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedSender {
-    /// By what they were known.
+    /// The sender with the earlier keys.
     pub old: Sender,
-    /// By what they are known now.
+    /// The sender with the current keys.
     pub new: Sender,
-    /// When it happened.
+    /// When they changed.
     pub at: DateTime<Utc>,
 }
 
@@ -197,8 +197,8 @@ impl Inbound {
         received
     }
 
-    /// The command that receives a message, and its sender. An unknown quote does not refuse the message: without the
-    /// database an old quoted message is left out.
+    /// The command that receives a message, and its sender. A quote that is not found does not refuse the message:
+    /// without the database, a quote of an old message is left out.
     async fn receive_command(
         &self,
         company: CompanyId,
@@ -230,7 +230,8 @@ impl Inbound {
         (from, receive)
     }
 
-    /// Receives a contact's message in the open ticket, else in a new one. If the contact was merged into another, there.
+    /// Receives a contact's message in the open ticket, else in a new one. If the contact was merged into another, it
+    /// is received there.
     ///
     /// # Errors
     /// Why it could not be received.
@@ -264,7 +265,7 @@ impl Inbound {
         command: &Execute<Receive>,
     ) -> Result<MessageRow, Refusal> {
         let has_phone = self.has_phone(company, channel)?;
-        // Another app answers it.
+        // A message in standby is answered by another app.
         let author = if command.command.standby { Author::AUTOMATION } else { Author::CONTACT };
         let message = self.attempt_with(company, channel, contact, command, author).await?;
         let (contact, last_inbound) = (message.contact_id, message.sent_at.unwrap_or(message.created_at));
@@ -292,7 +293,7 @@ impl Inbound {
             },
             _ => {
                 let contact = self.contacts.get(company, contact).await?.ok_or(Refusal::ContactNotFound)?;
-                // Who writes to a phone channel and has no number is known by an id, which an answer can use.
+                // A contact who writes on a phone channel without a number is known by an id, which an answer can use.
                 let reachable = author != Author::OTHER_APP && (!has_phone || contact.number.is_none());
                 let open = Open { company, channel, contact, reachable, queue: None, user: None, author };
                 self.tickets.attempt_opening(open, command.clone()).await
@@ -333,7 +334,8 @@ impl Inbound {
         Ok(contact)
     }
 
-    /// A contact is answered by the id from which they have written last. Saved after the answer.
+    /// Records the id from which a contact has written last: they are answered by it. It is saved after the provider's
+    /// call is answered.
     fn record_address(self: &Arc<Self>, company: CompanyId, channel: ChannelId, contact: ContactId, from: &Sender) {
         let (Some(address), None) = (&from.address, &from.number) else { return };
         if !self.inboxes.record_address((company, channel), contact, address) {
@@ -344,7 +346,7 @@ impl Inbound {
             if let Err(error) =
                 contacts::identities::record_use(inbound.base.db(company), company, channel, &address).await
             {
-                // The next message tries it again.
+                // The next message saves it again.
                 inbound.inboxes.forget_address((company, channel), contact);
                 tracing::debug!(%error, "could not save by which id a contact is answered");
             }
@@ -352,7 +354,7 @@ impl Inbound {
         self.base.spawn_for(company, save);
     }
 
-    /// A provider says that somebody has another number or id from now on. It is no message.
+    /// Records a provider's report that a sender has another number or id from now on. It creates no message.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be stored now: the provider should retry.

@@ -1,5 +1,5 @@
-//! News of providers: what happens to a message after it was sent, and notices that are no messages. They open no ticket,
-//! count nowhere and start nothing.
+//! News of providers: what happens to a message after it was sent, and notices that are no messages. They open no
+//! ticket, are not counted and start nothing.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::conversations::Slot;
 use crate::seen::Membership;
 use crate::tickets::{AddNotice, FailText, Revise};
 
-/// A provider reports that a message was edited or deleted, or that somebody has reacted to it.
+/// A provider's report that a message was edited or deleted, or that someone has reacted to it.
 #[derive(Clone, Debug)]
 pub struct MessageRevision {
     /// The provider's id of the message.
@@ -28,13 +28,13 @@ pub struct MessageRevision {
     pub at: Option<DateTime<Utc>>,
 }
 
-/// A provider's notice to a conversation: a kind of news without an effect of its own, or one that this release does not
+/// A provider's notice in a conversation: news without an effect of its own, or of a kind that this release does not
 /// know.
 #[derive(Clone, Debug)]
 pub struct Notice {
-    /// The provider's id of it.
+    /// The provider's id of the notice.
     pub message_id: String,
-    /// Whom it is about.
+    /// The contact whom it is about.
     pub from: Sender,
     /// The readable text.
     pub body: String,
@@ -45,9 +45,9 @@ pub struct Notice {
 /// What became of a revision.
 #[derive(Debug)]
 pub enum Revised {
-    /// The message was revised; here as it was before.
+    /// The message was revised; this is its state before.
     Message(Box<MessageRow>),
-    /// It was known before, or has no effect.
+    /// The revision was known before, or has no effect.
     Repeated,
     /// The message is not known; the revision waits for it.
     Early,
@@ -66,7 +66,7 @@ impl Inbound {
     ) -> Result<Revised, Refusal> {
         let at = at.map_or_else(now, |at| at.min(now()));
         let inbox = self.inbox(company, channel).await?;
-        // A message that is being received at the moment is known afterwards.
+        // A message that is being received at the moment is known once the lock is free.
         let _lock = inbox.lock(&message_id).await;
         let row = self.base.reads().message_by_provider_id(company, channel, &message_id).await?;
         let Some(row) = row else {
@@ -79,7 +79,7 @@ impl Inbound {
             };
             early_revisions::store(self.base.db(company), &early).await?;
             inbox.early_statuses.add(&message_id, now());
-            // One of ours may have got its id since the look-up.
+            // A message of ours may have got this id since the look-up.
             self.apply_early_statuses(company, channel, vec![message_id]);
             return Ok(Revised::Early);
         };
@@ -148,8 +148,8 @@ impl Inbound {
         }
     }
 
-    /// Applies the stored revisions of a message that has become known; `false` if there are none. They stay stored for
-    /// their time: the provider's one message may be several here.
+    /// Applies the stored revisions of a message that has become known; `false` if there are none. They stay stored
+    /// until they expire: one message of the provider may be several here.
     pub(super) async fn apply_early_revisions(
         &self,
         company: CompanyId,
@@ -168,7 +168,7 @@ impl Inbound {
         Ok(true)
     }
 
-    /// A message that was just received, after what the provider has reported of it before.
+    /// A message that was just received, with the revisions applied that its provider has reported before.
     pub(super) async fn revised_early(
         self: &Arc<Self>,
         company: CompanyId,
@@ -194,7 +194,7 @@ impl Inbound {
         }
     }
 
-    /// Adds a notice to the open ticket of its contact; `None` if there is none, or the notice is known.
+    /// Adds a notice to the open ticket of its contact; `None` if no ticket is open, or the notice is known.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
@@ -219,7 +219,7 @@ impl Inbound {
             if self.contacts.get(company, contact).await?.is_some() {
                 return Ok(None);
             }
-            // It was merged since it was found: the next look-up finds the one that stays.
+            // The contact was merged since it was found: the next look-up finds the remaining one.
             self.contacts.cache().forget(company, contact);
             return Err(Refusal::Gone);
         };
@@ -240,7 +240,7 @@ impl Inbound {
                 lock.record_received(row.created_at);
                 Ok(Some(row))
             }
-            // It was closed or deleted meanwhile.
+            // The ticket was closed or deleted meanwhile.
             Err(Refusal::TicketClosed(_) | Refusal::NotFound) => Ok(None),
             Err(refusal) => Err(refusal),
         }

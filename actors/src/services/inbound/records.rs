@@ -31,13 +31,14 @@ impl Inbound {
         on_conflict(self.contacts.cache(), company, attempt, no_conflict).await
     }
 
-    /// Records a change of a contact in an entry of its own, unless the contact is being deleted or merged: the caller then
-    /// looks it up again.
+    /// Records a change of a contact in an entry of its own, unless the contact is being deleted or merged: the caller
+    /// then looks it up again.
     async fn record_of_contact(&self, company: CompanyId, contact: ContactId, change: Change) -> Result<(), Refusal> {
         let (cache, key) = (self.contacts.cache(), (company, contact));
         let version = cache.version(key);
         if self.contacts.get(company, contact).await?.is_none() {
-            // It was deleted or merged since it was found: the next look-up finds who has its keys.
+            // The contact was deleted or merged since it was found: the next look-up finds the one that has its keys
+            // now.
             cache.forget(company, contact);
             return Err(Refusal::Gone);
         }

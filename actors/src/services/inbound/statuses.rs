@@ -27,8 +27,8 @@ const SWEEP_ROWS_MAX: i64 = 10_000;
 /// Pause before early statuses are retried after a database outage.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
-/// Messages that one watermark of a provider updates at once, and the maximum number of rounds. One contact never has
-/// more messages in transit.
+/// Maximum messages that one watermark of a provider updates in a round, and maximum rounds. One contact never has more
+/// messages in transit.
 const WATERMARK_MESSAGES_MAX: i64 = 200;
 const WATERMARK_ROUNDS_MAX: usize = 10;
 
@@ -68,8 +68,8 @@ impl Inbound {
     }
 
     /// Records a status that a provider reports for a message. It may arrive before the outbox has recorded the
-    /// provider's id of the message; it is then stored until the message is known. `names` is our own id of the message,
-    /// if the status returns it: that tells the outbox that the message has left.
+    /// provider's id of the message; it is then stored until the message is known. `names` is our own id of the
+    /// message, if the status returns it: that tells the outbox that the message has left.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
@@ -122,7 +122,7 @@ impl Inbound {
         Ok(())
     }
 
-    /// Statuses of unknown messages that were dropped, because their channel kept too many.
+    /// The number of statuses of unknown messages that were dropped because too many were stored for their channel.
     pub fn dropped_statuses(&self) -> u64 {
         self.dropped_statuses.load(Ordering::Relaxed)
     }
@@ -205,7 +205,7 @@ impl Inbound {
         }
         // The status stays stored: another program sent the message, or its id is not recorded yet.
         let Some(message) = self.find_message(company, channel, id).await? else { return Ok(()) };
-        // What is stored from here on is in the index again.
+        // A status that is stored from now on is added to the index again.
         inbox.early_statuses.remove(id);
         let is_left = self.apply_stored(company, channel, id, message).await;
         if !matches!(is_left, Ok(false)) {
@@ -214,7 +214,8 @@ impl Inbound {
         is_left.map(drop)
     }
 
-    /// Applies what is stored of a message, and deletes it. Returns whether something stays stored.
+    /// Applies the stored statuses and revisions of a message, and deletes the statuses. Returns whether revisions stay
+    /// stored.
     async fn apply_stored(
         self: &Arc<Self>,
         company: CompanyId,
