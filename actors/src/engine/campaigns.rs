@@ -1,4 +1,4 @@
-//! Campaigns: paused while they are changed, and started and ended by company.
+//! Campaigns: they are paused while they are changed, and resumed and dropped with their company.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -161,11 +161,11 @@ impl Campaigns {
         Ok(hold)
     }
 
-    /// Pauses the campaigns that are being sent with a template through one of these channels; without a language, with any
-    /// of the template's.
+    /// Pauses the campaigns that are being sent with a template through one of these channels; without a language, in
+    /// any language of the template.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when one does not pause in time, or the database is unavailable.
+    /// [`Refusal::Unavailable`] when a campaign does not pause in time, or the database is unavailable.
     pub async fn pause_of_template(
         &self,
         company: CompanyId,
@@ -197,7 +197,7 @@ impl Campaigns {
     /// Ends the actors of a closed company, so that none of its campaign messages are sent.
     pub(super) async fn forget_company(&self, company: CompanyId) -> Result<(), Refusal> {
         let Self { base: _, contacts: _, scope } = self;
-        // The templates are dropped by who reads them from the providers.
+        // Templates are dropped by the code that reads them from providers.
         let CampaignScope {
             base: _,
             contacts: _,

@@ -27,7 +27,7 @@ const COMPANIES_MAX: usize = 8;
 const RECORDS_MAX: i64 = 20;
 const STEPS_MAX: usize = 10;
 
-/// Failed steps of a record after which the operator is warned. One may be due to an outage or a deadlock.
+/// Failed steps of a record after which the operator is warned. A single failure may be due to an outage or a deadlock.
 const FAILURES_WARNED: i32 = 3;
 
 /// Removes the references to deleted records.
@@ -56,8 +56,8 @@ impl Cascades {
         Self { base, schedules, wake: Notify::new(), failures: AtomicU64::new(0) }
     }
 
-    /// Takes the first step after a record was deleted; if few others refer to it, this is the last. Further steps, and
-    /// a failed one, follow after the answer.
+    /// Takes the first step after a record was deleted; if few records refer to it, this is also the last. Further
+    /// steps, and a failed one, follow after the answer.
     pub async fn begin(&self, company: CompanyId, cascade: Cascade) {
         let first_step = async {
             let Some(deletion) = cascades::find(self.base.db(company), company, cascade).await? else {
@@ -109,7 +109,7 @@ impl Cascades {
                 Some(ended) = turns.join_next_with_id(), if !turns.is_empty() => {
                     let (task, turn) = match ended {
                         Ok((task, turn)) => (task, turn),
-                        // It panicked, which was logged.
+                        // The turn panicked, which was logged.
                         Err(error) => (error.id(), Turn::Blocked),
                     };
                     busy.retain(|(_, of)| *of != task);
@@ -140,10 +140,10 @@ impl Cascades {
         }
     }
 
-    /// Some steps of each of a company's deleted records, or of the first of them.
+    /// Takes some steps of each of a company's deleted records, or of the first [`RECORDS_MAX`] of them.
     async fn turn(&self, company: CompanyId) -> Turn {
         let deletions = match self.base.store.ownership().try_enter(company) {
-            // Another process serves it, and takes its steps.
+            // Another process serves the company, and takes its steps.
             None => return Turn::Blocked,
             Some(_presence) => cascades::unfinished(self.base.db(company), company, RECORDS_MAX).await,
         };
@@ -159,7 +159,7 @@ impl Cascades {
         for deletion in &deletions {
             match self.take_steps(deletion).await {
                 Ok(is_left) => has_more |= is_left,
-                // It blocks no other.
+                // A failed step does not block other records.
                 Err(refusal) => {
                     self.record_failure(deletion, &refusal).await;
                     has_failed = true;
@@ -188,7 +188,7 @@ impl Cascades {
         Ok(true)
     }
 
-    /// One step, by the author of the deletion. Returns whether more is left.
+    /// Takes one step, in the name of the deletion's author. Returns whether more is left.
     async fn step(&self, deletion: &DeletedRecord) -> Result<bool, Refusal> {
         acting(deletion.by.clone(), async {
             let mut transaction = self.base.db(deletion.company).heavy().begin().await?;

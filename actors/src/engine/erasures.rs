@@ -1,7 +1,8 @@
 //! Erases people: a contact with all its records, and the copies of its data that stay when a contact is deleted.
 //!
-//! A table lists what was requested, so a kill or an outage only delays it. Each step may be repeated. The contact is
-//! deleted as by a request: its sessions are ended and its tickets closed before, so that no actor restores a row.
+//! A table lists the requested erasures, so a kill or an outage only delays them. Each step may be repeated. The
+//! contact is deleted as by a request: its sessions are ended and its tickets closed first, so that no actor restores a
+//! row.
 
 use std::sync::Arc;
 
@@ -42,9 +43,9 @@ pub struct Erasures {
 /// Whether a service runs, which decides how scheduled messages are removed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Serving {
-    /// It does: their actor fails pending ones first.
+    /// A service runs: the actor of scheduled messages fails pending ones first.
     Served,
-    /// None runs, so no actor has them.
+    /// No service runs, so no actor has scheduled messages.
     Unserved,
 }
 
@@ -126,7 +127,7 @@ impl Erasures {
             return Ok(false);
         }
         if erasures::has_files(db, erasure).await? {
-            // The erasure ends after they are deleted, in the background.
+            // The erasure ends in a later turn, after the files were deleted in the background.
             on_orphaned_files();
             return Ok(false);
         }
@@ -150,7 +151,7 @@ impl Erasures {
         for attempt in 1.. {
             let db = self.base.reads().tables(company).await?;
             if !erasures::collect(db, erasure).await? {
-                // If it was merged since, its data is that of another contact now, who is the same person.
+                // If it was merged since, its data now belongs to another contact, who is the same person.
                 if let Some(into) = self.contacts.successor(company, contact).await? {
                     erasures::request(self.base.db(company), company, into).await?;
                 }

@@ -15,8 +15,8 @@ impl Engine {
     /// tables. To be called before the company is open again.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when a provider or the database keeps it from ending. The company is then as before,
-    /// except that some actors have ended; they start again on demand.
+    /// [`Refusal::Unavailable`] when a provider or the database keeps this from completing. The company is then as
+    /// before, except that some actors have ended; they start again on demand.
     pub async fn forget(&self, company: CompanyId, closed: &Closed) -> Result<(), Refusal> {
         let _resume = ResumeGuard { engine: self, company };
         self.drop_all(company, closed).await
@@ -35,7 +35,7 @@ impl Engine {
             retention,
             // Enters the company before each step, and holds nothing of it.
             cascades: _,
-            // So do these.
+            // These also enter the company before each step.
             erasures: _,
             merging: _,
             attendance,

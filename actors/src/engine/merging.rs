@@ -1,8 +1,8 @@
 //! Merges of contacts and of tickets ([decision
 //! 68](../../../docs/decisions/0068-a-merge-is-one-transaction-behind-marks.md)).
 //!
-//! The contacts are marked while their rows change, like contacts that are being deleted: no decision is made for them until
-//! the outcome is known. A caller that waited for a mark then finds the remaining contact and ticket.
+//! The contacts are marked while their rows change, like contacts that are being deleted: no decision is made for them
+//! until the outcome is known. A caller that waited for a mark then finds the remaining contact and ticket.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,8 +34,8 @@ pub struct Merging {
     pub(super) schedules: Arc<Schedules>,
 }
 
-/// Contacts whose rows may be merged: nothing begins or changes for them until this is settled. Dropping it settles it
-/// in the background.
+/// Contacts whose rows may be merged: nothing begins or changes for them until the hold is settled. Dropping the hold
+/// settles it in the background.
 pub struct MergeHold {
     merging: Arc<Merging>,
     held: Option<Held>,
@@ -49,14 +49,14 @@ struct Held {
     open: Vec<OpenTicketOf>,
     /// The contact and the ticket of each session.
     sessions: HashMap<SessionId, (ContactId, Option<TicketId>)>,
-    /// Removed last.
+    /// Dropped last.
     _guards: Vec<ContactMark>,
     _presence: Option<Presence>,
 }
 
 impl Merging {
-    /// Holds contacts for a merge of their rows. On return the tables have every decision about them, and their conversations are
-    /// not in memory.
+    /// Holds contacts for a merge of their rows. On return the tables have every decision about them, and their
+    /// conversations are not in memory.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is unavailable; nothing has changed.

@@ -231,7 +231,7 @@ impl Engine {
         self.base.owns(company)
     }
 
-    /// Enters a company; waits while the company is closed. To be held until the work has ended.
+    /// Enters a company; waits while the company is closed. The presence is to be held until the work has ended.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the company stays closed for too long.
@@ -251,11 +251,11 @@ impl Engine {
     }
 
     /// Deletes a contact with all its data, if it is in an expected state. A concurrent opening either comes first, and
-    /// then the deletion is refused, or no longer finds the contact.
+    /// the deletion is refused, or it comes later and finds no contact.
     ///
     /// # Errors
-    /// [`Refusal::NotFound`]; [`Refusal::Changed`] in another state; [`Refusal::Conflict`] while a ticket of theirs is
-    /// open or a session is active; [`Refusal::Unavailable`] when the database is unavailable.
+    /// [`Refusal::NotFound`]; [`Refusal::Changed`] in another state; [`Refusal::Conflict`] while the contact has an
+    /// open ticket or an active session; [`Refusal::Unavailable`] when the database is unavailable.
     pub async fn remove_contact(&self, company: CompanyId, id: ContactId, expected: Expected) -> Result<(), Refusal> {
         let sessions = self.sessions.clone();
         self.contacts.remove(company, id, expected, move |deleted| sessions.forget(company, deleted)).await?;

@@ -200,7 +200,7 @@ impl Retention {
         }
     }
 
-    /// One step of a company; true when nothing is left.
+    /// Takes one step of a company's run. Returns whether nothing is left.
     async fn step(
         &self,
         mut run: RetentionRun,
@@ -250,7 +250,7 @@ impl Retention {
         Ok(is_over)
     }
 
-    /// Deletes those of these tickets that are due. None: the company's rule has changed meanwhile.
+    /// Deletes those of these tickets that are still due. `None`: the company's rule has changed meanwhile.
     async fn remove(
         &self,
         rule: &RetentionRule,
@@ -259,7 +259,7 @@ impl Retention {
         let company = rule.company_id;
         let mut guards: HashMap<ContactId, ContactMark> = HashMap::new();
         for ExpiredConversation { contact_id, .. } in due {
-            // A contact that is being deleted takes its tickets along.
+            // A contact that is marked already is skipped: if it is being deleted, its tickets are deleted with it.
             if !guards.contains_key(contact_id)
                 && let Some(guard) = self.contacts.marks.try_mark((company, *contact_id))
             {
@@ -298,7 +298,7 @@ impl Retention {
     /// Drops tickets and sessions of marked contacts from memory. The tables have each of them completely or not at
     /// all.
     async fn forget(&self, company: CompanyId, tickets: &[TicketId], sessions: &[SessionId]) {
-        // A reader from before has registered its actor by now, and a later one reads the current tables.
+        // Under the lock, every earlier reader has registered its actor, and a later one reads the current tables.
         let _lock = self.contacts.write_lock(company).await;
         self.end_actors(company, tickets).await;
         self.sessions.forget(company, sessions);

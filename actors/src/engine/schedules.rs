@@ -1,4 +1,4 @@
-//! Scheduled messages: created, changed and canceled, and started and ended by company.
+//! Scheduled messages: they are created, changed and canceled, and resumed and dropped with their company.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -154,7 +154,7 @@ impl Schedules {
         self.ask(company, CancelSchedule(id, current())).await
     }
 
-    /// Fails the pending messages to a contact that was deleted. One that this misses fails when it is due.
+    /// Fails the pending messages to a contact that was deleted. A message that this misses fails when it is due.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the database is unavailable, or the log is full.

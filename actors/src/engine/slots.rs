@@ -16,9 +16,9 @@ use crate::directory::LOADED_AT_ONCE;
 const READ_AT_ONCE: usize = (HOUSEKEEPING_MAX - 1) as usize;
 
 impl Engine {
-    /// Reloads the directory for every company of these slots, and returns the companies. Without it, this process
-    /// could decide by old data: the notification of a change that the last owner acknowledged may not have arrived
-    /// yet.
+    /// Reloads the directory for every company of these slots, and returns the companies. Without this reload, the
+    /// process could decide by old data: the notification of a change that the last owner acknowledged may not have
+    /// arrived yet.
     pub async fn reload_directory(&self, slots: &[Slot]) -> Result<Vec<CompanyId>, Refusal> {
         let (directory, db) = (&self.base.directory, &self.base.store.housekeeping);
         let found = companies::of_slots(db, &OfSlots::these(slots.iter().copied())).await?;
@@ -63,7 +63,7 @@ impl Engine {
         let these = OfSlots::these(slots.iter().copied());
         // A company that the directory does not know yet is started on its first request.
         let is_loaded = |company: &CompanyId| base.directory.slot(*company).is_some();
-        // Above every id that an earlier owner has assigned.
+        // Ids are then assigned above every id of an earlier owner.
         base.store.ids.renew(base.store.housekeeper()).await?;
         let mut backlogs = messages::outboxes(db, &these).await?;
         backlogs.retain(|(company, _)| is_loaded(company));
@@ -71,8 +71,8 @@ impl Engine {
         scheduled.retain(is_loaded);
         let mut unfinished = campaigns::unfinished(db, &these).await?;
         unfinished.retain(|(company, _)| is_loaded(company));
-        // While a slot is closed but not shut, requests wait, and the log accepts outcomes of messages that other processes
-        // have left.
+        // While a slot is closed but not shut, requests wait, and the log accepts outcomes of messages that other
+        // processes have left.
         slots.iter().for_each(|slot| ownership.close_slot(*slot));
         let is_here = |company| base.directory.slot(company).is_some_and(|slot| slots.contains(&slot));
         sending.take_over(backlogs, is_here);

@@ -20,7 +20,7 @@ use crate::webchat::{End, SessionScope};
 /// Maximum sessions ended in one sweep; more wait for the next.
 const SESSIONS_MAX: i64 = 1000;
 
-/// Maximum rows that one statement deletes: some ten milliseconds.
+/// Maximum rows that one statement deletes, in some ten milliseconds.
 const ROWS_MAX: i64 = 5_000;
 
 /// Maximum such statements for one deleted record, and maximum such records, in one sweep; more wait for the next.

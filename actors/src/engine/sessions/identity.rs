@@ -39,8 +39,8 @@ impl Sessions {
         VisitorLock(self.visitor_locks.lock((company, contact)).await)
     }
 
-    /// The company vouches for a contact's identity. Unverified sessions of the contact end, because their visitors may
-    /// be someone else.
+    /// Records that the company vouches for a contact's identity. Unverified sessions of the contact end, because their
+    /// visitors may be someone else.
     pub async fn vouch(&self, company: CompanyId, contact: ContactId) -> Result<(), Refusal> {
         let _lock = self.lock_visitor(company, contact).await;
         self.end_unverified(company, contact, None).await?;
@@ -72,14 +72,15 @@ impl Sessions {
     /// The contact of a signed identity, with its details filled in.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when the database is unavailable; [`Refusal::NotFound`] when it was deleted meanwhile.
+    /// [`Refusal::Unavailable`] when the database is unavailable; [`Refusal::NotFound`] when the contact was deleted
+    /// meanwhile.
     pub async fn sign_in(&self, company: CompanyId, identity: &Identified) -> Result<SignedIn, Refusal> {
         Ok(self.contact_of(company, identity, None).await?.0)
     }
 
-    /// The same for a visitor who already has a session. The contact of an anonymous session becomes the identity's
-    /// contact if the identity has none yet. The lock of its sessions is then returned too, so that the verified
-    /// session is not looked up before this one is verified.
+    /// As [`Sessions::sign_in`], for a visitor who already has a session. The contact of an anonymous session becomes
+    /// the identity's contact if the identity has none yet. The lock of that contact's sessions is then returned too,
+    /// so that its verified session is not looked up before this session is verified.
     async fn contact_of(
         &self,
         company: CompanyId,
@@ -219,7 +220,8 @@ impl Sessions {
         let db = self.base.reads().tables(company).await?;
         let Some(last) = webchat_sessions::latest(db, company, channel, contact).await? else { return Ok(None) };
         let conversation = (channel, contact);
-        // Before the last session, what it was to show; in it, the time from its visitor's departure to its end.
+        // Two spans: before the last session, from where that session shows messages; in it, from its visitor's
+        // departure to its end.
         let idle_after = TimeDelta::from_std(self.base.options.session_idle_after).unwrap_or(TimeDelta::MAX);
         let spans = [
             last.shown_from.map(|from| (from, last.created_at)),

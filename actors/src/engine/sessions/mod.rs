@@ -81,7 +81,7 @@ impl Sessions {
     /// Sends a message to a visitor session's actor.
     ///
     /// # Errors
-    /// [`Refusal::NotFound`] when the company has no such session, or why it is refused.
+    /// [`Refusal::NotFound`] when the company has no such session; the actor's refusal of the message.
     pub async fn ask<M, R>(&self, company: CompanyId, id: &SessionId, message: M) -> Result<R, Refusal>
     where
         M: Message<Result = Result<R, Refusal>> + Clone + Send + 'static,
@@ -130,8 +130,8 @@ impl Sessions {
         }
     }
 
-    /// Tells a hot session that its contact or ticket was merged into another. That is not waited for: the actor may be waiting
-    /// for the contact.
+    /// Notifies a hot session that its contact or ticket was merged into another. Does not wait for the actor, which
+    /// may be waiting for the contact.
     pub(super) fn notify_moved(&self, company: CompanyId, session: &SessionId, moved: SessionMoved) {
         if let Some(hot) = self.scope.hot.get(&(company, session.clone())) {
             hot.addr.do_send(moved);
