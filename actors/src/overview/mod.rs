@@ -1,10 +1,10 @@
-//! A company's open tickets by queue, user and channel and in each order in which they are listed, in memory while they are
-//! queried.
+//! A company's open tickets by queue, user and channel and in each order in which they are listed, in memory while they
+//! are queried.
 //!
-//! A company with fifteen thousand open tickets is queried every few seconds, and a count or an order in the tables reads all
-//! of them each time. So the first query reads the tables, and triggers one load of the open tickets for the following
-//! queries. From then on every decision is recorded when it becomes durable, before it is acknowledged. Companies that
-//! are not queried cost nothing.
+//! A company with fifteen thousand open tickets is queried every few seconds, and a count or an order in the tables
+//! reads all of them each time. So the first query reads the tables, and triggers one load of the open tickets for the
+//! following queries. From then on every decision is recorded when it becomes durable, before it is acknowledged.
+//! Companies that are not queried cost nothing.
 
 mod open_ticket_query;
 mod open_ticket_times;
@@ -28,32 +28,32 @@ use self::open_ticket_times::{GroupKey, OpenTicketTimes};
 use self::open_tickets::{Listing, OpenTicketOrders};
 use crate::id_map::IdMap;
 
-/// How long it stays in memory after the last query.
+/// How long an overview stays in memory after the last query.
 const RETAINED_FOR: Duration = Duration::from_secs(600);
 
 /// Pause before the tables are read again after a failure, and after an overview that was too large.
 const LOAD_PAUSE: Duration = Duration::from_secs(10);
 const SIZE_PAUSE: Duration = Duration::from_secs(300);
 
-/// Maximum open tickets in memory of a company, some 40 MiB. A company with more is counted and listed in the tables at each
-/// query.
+/// Maximum open tickets in memory of a company, some 40 MiB. A company with more is counted and listed in the tables at
+/// each query.
 pub(crate) const TICKETS_MAX: usize = 200_000;
 
-/// Maximum open tickets in memory of all companies, some 200 MiB. Beyond it, companies with more than [`SHARE`] are counted
-/// and listed in the tables.
+/// Maximum open tickets in memory of all companies, some 200 MiB. Beyond it, companies with more than [`SHARE`] are
+/// counted and listed in the tables.
 const ALL_TICKETS_MAX: usize = 1_000_000;
 
 /// Open tickets in memory that each company may have, however many others have.
 const SHARE: usize = 10_000;
 
-/// Tickets that a list looks at before it lets the log record changes, some tens of microseconds.
+/// Maximum tickets that a list examines before it lets the log record changes: some tens of microseconds.
 const LISTED_AT_ONCE: usize = 2_000;
 
 /// The companies that are being queried.
 #[derive(Default)]
 pub(crate) struct Overviews {
     companies: IdMap<CompanyId, Arc<Overview>>,
-    /// The open tickets in memory of all of them.
+    /// The number of open tickets in memory, of all companies.
     tickets: Arc<AtomicUsize>,
 }
 
@@ -68,7 +68,7 @@ pub(crate) enum OverviewStatus {
     Loaded,
     /// Not loaded yet, or too many: read the tables.
     ReadTables,
-    /// The same, and the caller must load the open tickets for later queries.
+    /// As [`Self::ReadTables`], and the caller must load the open tickets for later queries.
     Load,
 }
 
@@ -76,7 +76,7 @@ struct OverviewState {
     open: OpenTicketOrders,
     load_state: LoadState,
     last_query: Instant,
-    /// The open tickets in memory of all companies.
+    /// The number of open tickets in memory, of all companies.
     all_tickets: Arc<AtomicUsize>,
 }
 
@@ -85,18 +85,18 @@ enum LoadState {
     Idle,
     /// The tables are being read; these tickets have changed since.
     Running(HashSet<TicketId>),
-    /// The tables could not be read, or had too many tickets: not before this moment again.
+    /// The tables could not be read, or had too many tickets: they are not read again before this moment.
     FailedUntil(Instant),
     Done,
 }
 
 impl Overviews {
-    /// The open tickets in memory of all companies.
+    /// The number of open tickets in memory, of all companies.
     pub(crate) fn len(&self) -> usize {
         self.tickets.load(Ordering::Relaxed)
     }
 
-    /// Queries a company.
+    /// The overview of a company that is queried now, and whether it can answer.
     pub(crate) fn query(&self, company: CompanyId, now: Instant) -> (Arc<Overview>, OverviewStatus) {
         let overview = self.of(company).unwrap_or_else(|| {
             let new = || Arc::new(Overview::new(now, self.tickets.clone()));
@@ -155,8 +155,9 @@ impl Overview {
         Self { state: Mutex::new(OverviewState { open, load_state, last_query: now, all_tickets }) }
     }
 
-    /// Ends a load with what the tables have; none when they could not be read. More than [`TICKETS_MAX`] tickets count as a
-    /// failure. They are put in order without the lock, for which the log would wait, and on a thread that may block.
+    /// Ends a load with the open tickets in the tables; `None`: they could not be read. More than [`TICKETS_MAX`]
+    /// tickets count as a failure. The tickets are put in order without the lock, because the log would wait for it,
+    /// and on a thread that may block.
     pub(crate) async fn end_load(&self, open: Option<Vec<OpenTicket>>) {
         let Some(open) = open else { return self.state.lock().fail(LOAD_PAUSE) };
         if open.len() > TICKETS_MAX {
@@ -175,8 +176,8 @@ impl Overview {
         state.is_loaded().then(|| state.open.counts())
     }
 
-    /// The open tickets that a query asks for, in its order; none: read the tables. Each ticket is looked at once. If many are
-    /// looked at before the page is full, others may change meanwhile.
+    /// The open tickets that a query asks for, in its order; none: read the tables. Each ticket is looked at once. If
+    /// many are looked at before the page is full, others may change meanwhile.
     pub(crate) async fn list(&self, query: &OpenTicketQuery) -> Option<Vec<TimePosition>> {
         let few = {
             let state = self.state.lock();
@@ -196,7 +197,7 @@ impl Overview {
                     return None;
                 }
                 let has_ended = state.open.continue_list(query, &mut listing, LISTED_AT_ONCE);
-                // The log may be waiting for it.
+                // The log may be waiting for the lock.
                 MutexGuard::unlock_fair(state);
                 has_ended
             };
@@ -258,10 +259,11 @@ impl OverviewState {
         self.all_tickets.fetch_sub(before, Ordering::Relaxed);
     }
 
-    /// Takes over what was loaded, but for what has changed since. Returns what was recorded meanwhile, for the caller to drop.
+    /// Takes over the loaded tickets, except those that have changed since. Returns tickets for the caller to drop
+    /// without the lock.
     fn end_load(&mut self, mut loaded: OpenTicketOrders) -> OpenTicketOrders {
         let LoadState::Running(changed) = std::mem::replace(&mut self.load_state, LoadState::Done) else {
-            // It was too large meanwhile.
+            // The overview has become too large meanwhile.
             self.fail(SIZE_PAUSE);
             return loaded;
         };
@@ -270,7 +272,7 @@ impl OverviewState {
                 loaded.remove(id);
                 continue;
             };
-            // A change may have come without the last message.
+            // The change may have been recorded without the ticket's last message.
             let at = loaded.get(id).map_or(recorded.last_activity_at, |loaded| loaded.last_activity_at);
             loaded.insert(id, OpenTicketTimes { last_activity_at: recorded.last_activity_at.max(at), ..recorded });
         }
@@ -288,7 +290,7 @@ impl OverviewState {
         own > TICKETS_MAX || own > SHARE && all > ALL_TICKETS_MAX
     }
 
-    /// Drops the recorded changes; the tables have them when they are read again, after this pause.
+    /// Drops the open tickets. After this pause they may be loaded from the tables again.
     fn fail(&mut self, pause: Duration) {
         self.all_tickets.fetch_sub(self.open.len(), Ordering::Relaxed);
         let open = std::mem::take(&mut self.open);
@@ -296,7 +298,8 @@ impl OverviewState {
         if open.len() == 0 {
             return;
         }
-        // Not on this thread, for which the log may wait. If there is no other, the closure is dropped here.
+        // Dropped on another thread, because the log may wait for this one. If no thread can be started, the closure is
+        // dropped here.
         if let Err(error) = std::thread::Builder::new().spawn(move || drop(open)) {
             tracing::debug!(%error, "dropped the open tickets of a company on the log's thread");
         }

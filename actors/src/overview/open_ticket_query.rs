@@ -1,4 +1,4 @@
-//! Which lists are made of a company's open tickets in memory.
+//! The lists of a company's open tickets that memory can answer.
 
 use hotline_persistence::select::{Place, TimePosition};
 use hotline_persistence::tables::tickets::{SortedPage, TicketFilter, TicketRow, TicketSort, TicketStatus};
@@ -16,16 +16,16 @@ pub(crate) struct OpenTicketQuery {
     unassigned: Option<bool>,
     pub(super) sort: TicketSort,
     pub(super) descending: bool,
-    /// The position after which it begins.
+    /// The position after which this part begins.
     pub(super) after: Option<TimePosition>,
-    /// Matching tickets to leave out.
+    /// Number of matching tickets to leave out.
     pub(super) skipped: usize,
     /// Maximum number of tickets: one more than the page has, to find out whether there are more.
     pub(super) limit: usize,
 }
 
 impl OpenTicketQuery {
-    /// The query of a page of the API's list; none: the tables have to be read, for other conditions.
+    /// The query of a page of the API's list; `None`: it has other conditions, for which the tables have to be read.
     pub(crate) fn of(filter: &TicketFilter, request: SortedPage) -> Option<Self> {
         let TicketFilter { queue_id, user_id, channel_id, unassigned, .. } = *filter;
         let status = Some(TicketStatus::Open);
@@ -61,13 +61,13 @@ impl OpenTicketQuery {
             TimePosition { at, id: id.0 }
         };
         let order = |a: &TimePosition, b: &TimePosition| {
-            // Those without a time are the last ones in either direction.
+            // Tickets without a time come last in either direction.
             let order = a.at.is_none().cmp(&b.at.is_none());
             let times = (a.at, a.id).cmp(&(b.at, b.id));
             order.then(if self.descending { times.reverse() } else { times })
         };
         let mut positions: Vec<TimePosition> = matching.into_iter().map(position).collect();
-        positions.retain(|one| self.after.is_none_or(|after| order(one, &after).is_gt()));
+        positions.retain(|position| self.after.is_none_or(|after| order(position, &after).is_gt()));
         positions.sort_unstable_by(order);
         positions.into_iter().skip(self.skipped).take(self.limit).collect()
     }

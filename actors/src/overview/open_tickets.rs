@@ -29,11 +29,11 @@ impl From<Micros> for DateTime<Utc> {
     }
 }
 
-/// Most tickets that are sorted for a query. Of more, one of the orders is read until the page is full: that it has matching
-/// tickets only at its end is then unlikely.
+/// Maximum tickets that are sorted for a query. If more match, one of the orders is read until the page is full: it is
+/// then unlikely to have matching tickets only at its end.
 const FEW: usize = 2_000;
 
-/// Groups that are looked at for each query, in some tens of microseconds.
+/// Maximum groups that are examined for a query, in some tens of microseconds.
 const FEW_GROUPS: usize = 5_000;
 
 /// The place of a group in [`OpenTicketOrders::groups`].
@@ -50,9 +50,10 @@ struct OpenTicketEntry {
 /// The open tickets of one queue, user and channel.
 struct Group {
     key: GroupKey,
-    /// Those in which the contact waits come first, the longest wait before the others; the rest has [`NOT_WAITING`].
+    /// Tickets in which the contact waits come first, the longest wait before the others; all other tickets have
+    /// [`NOT_WAITING`].
     tickets: BTreeSet<(Micros, TicketId)>,
-    /// How many wait.
+    /// The number of tickets in which the contact waits.
     waiting: usize,
 }
 
@@ -77,7 +78,7 @@ enum Segment {
     ById,
     ByActivity,
     ByWait,
-    /// By id, those in which nobody waits.
+    /// By id, the tickets in which no one waits.
     NotWaiting,
 }
 
@@ -86,9 +87,9 @@ enum Segment {
 pub(super) struct Listing {
     /// The segment that is read; none: the list has ended.
     segment: Option<Segment>,
-    /// The last ticket of the segment that was looked at.
+    /// The last ticket of the segment that was examined.
     after: Option<TimePosition>,
-    /// Matching tickets to leave out.
+    /// Number of matching tickets still to leave out.
     skipped: usize,
     pub(super) found: Vec<TimePosition>,
 }
@@ -183,7 +184,7 @@ impl OpenTicketOrders {
         }
     }
 
-    /// Removes a ticket from the group in which it was, and a group that is empty then.
+    /// Removes a ticket from the group in which it was, and then the group if it is empty.
     fn leave(&mut self, ticket: TicketId, before: OpenTicketEntry) {
         let Some(group) = self.group_mut(before.group) else { return };
         group.tickets.remove(&(before.wait.unwrap_or(NOT_WAITING), ticket));
@@ -210,23 +211,24 @@ impl OpenTicketOrders {
             .collect()
     }
 
-    /// The tickets that a query asks for, in no order, if they are fewer than would be looked at in its order.
+    /// The tickets that a query asks for, in no order, if they are fewer than would be examined in its order.
     pub(super) fn few(&self, query: &OpenTicketQuery) -> Option<Vec<(TicketId, OpenTicketTimes)>> {
         if self.groups.len() > FEW_GROUPS {
             return None;
         }
         let matching = || self.groups.iter().filter(|group| query.matches(group.key));
         let count = matching().map(|group| group.tickets.len()).sum::<usize>();
-        // One in so many of the order matches, if they are spread evenly.
-        let looked_at = (query.skipped + query.limit).saturating_mul(self.len()) / count.max(1);
-        if count > FEW.min(looked_at) {
+        // The tickets that would be examined in the query's order, if the matching ones are spread evenly.
+        let examined = (query.skipped + query.limit).saturating_mul(self.len()) / count.max(1);
+        if count > FEW.min(examined) {
             return None;
         }
         let ids = matching().flat_map(|group| &group.tickets);
         Some(ids.filter_map(|(_, id)| Some((*id, self.get(*id)?))).collect())
     }
 
-    /// Continues a list, and looks at `max` tickets at most. Returns whether it has ended, or has as many as wanted.
+    /// Continues a list, and examines `max` tickets at most. Returns whether the list has ended, or has as many as the
+    /// query asks for.
     pub(super) fn continue_list(&self, query: &OpenTicketQuery, listing: &mut Listing, mut max: usize) -> bool {
         while let Some(segment) = listing.segment {
             for (position, group, is_listed) in self.entries(segment, listing.after, query.descending) {
@@ -253,7 +255,7 @@ impl OpenTicketOrders {
         true
     }
 
-    /// The tickets of a segment after a position, each with its group and whether the segment has it.
+    /// The tickets after a position, each with its group and whether it belongs to the segment.
     fn entries(
         &self,
         segment: Segment,
@@ -290,7 +292,7 @@ impl OpenTicketOrders {
         self.groups.get_mut(usize::try_from(index).ok()?)
     }
 
-    /// The index of a group, which is added if there is none.
+    /// The index of a group, which is added if it is missing.
     fn index_of(&mut self, key: GroupKey) -> GroupIndex {
         if let Some(index) = self.indexes.get(&key) {
             return *index;
