@@ -1,5 +1,5 @@
-//! The actor of one ticket. Only this actor changes the ticket. `opening.rs` opens tickets, and `snapshot.rs` is what
-//! is read without a message to the actor.
+//! The actor of one ticket. Only this actor changes the ticket. `opening.rs` opens tickets, and `snapshot.rs` has the
+//! state that is read without a message to the actor.
 
 mod opening;
 mod snapshot;
@@ -157,7 +157,7 @@ impl Handler<ContactChanged> for TicketActor {
         let id = contact.id;
         if self.ticket.contact.id == id {
             self.ticket = Arc::new(Ticket { contact, ..Ticket::clone(&self.ticket) });
-            // What was decided until now has the earlier number.
+            // Messages decided until now have the earlier number.
             self.scope.outboxes.record_changes(self.ticket.row.company_id, &[id]);
         }
         self.status.shared.end_update();
@@ -216,7 +216,7 @@ impl TicketActor {
         }
         self.status.record_use();
         // A panic is a defect of one command: its caller gets `Refusal::Defect`, the actor retires, and the next call
-        // starts one from durable state.
+        // starts a new one from durable state.
         match catch_unwind(AssertUnwindSafe(|| self.execute(execute))) {
             Ok(outcome) => outcome,
             Err(panic) => {

@@ -1,5 +1,5 @@
 //! The published snapshot of a ticket, which is read without a message to its actor. Most tickets are unchanged since
-//! the last read, which then needs neither a message in the mailbox nor a switch of threads.
+//! the last read: reading them again needs neither a message in the mailbox nor a switch of threads.
 
 use std::sync::{Arc, OnceLock};
 
@@ -67,8 +67,8 @@ impl PublishedSnapshot {
 }
 
 impl ActorStatus<PublishedSnapshot> {
-    /// The snapshot, if it is published, for a list. That is no use of the actor, or a walk through all tickets would keep
-    /// them in memory.
+    /// The snapshot, if it is published, for a list. This does not count as use of the actor, or a program that lists
+    /// all tickets would keep them in memory.
     pub(crate) fn listed(&self) -> Option<Arc<Ticket>> {
         self.shared.state.lock().ticket.clone()
     }

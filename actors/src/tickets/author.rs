@@ -20,7 +20,7 @@ impl Author {
     /// The contact.
     pub const CONTACT: Self = Self { user: None, integration: None, source: Source::Contact };
 
-    /// Somebody of the company, in an app of the provider or another one: nobody knows who.
+    /// Someone of the company, in an app of the provider or another app: it is unknown who.
     pub const OTHER_APP: Self = Self { user: None, integration: None, source: Source::User };
 
     /// No person: an automation that the company has configured.

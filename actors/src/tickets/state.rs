@@ -1,4 +1,4 @@
-//! The state of a ticket's actor: the row, and what answers need besides.
+//! The state of a ticket's actor: the row, and what else replies and decisions need.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,9 +59,9 @@ impl From<FollowUpRow> for FollowUp {
 /// messages' rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiptPositions {
-    /// The newest that was delivered.
+    /// The newest message that was delivered.
     pub delivered: Position,
-    /// The newest that was read.
+    /// The newest message that was read.
     pub seen: Position,
 }
 
@@ -145,7 +145,8 @@ impl Ticket {
         }
         if self.row.first_response_at.is_none() {
             self.row.first_response_at = Some(written_at);
-            // In a ticket that the company opened no contact was waiting, so it is not part of the reports' averages.
+            // In a ticket that the company opened, no contact was waiting, so the response is not part of the reports'
+            // averages.
             self.row.answer_id = Some(message).filter(|_| self.row.creation_source == Source::Contact);
         }
         let last = self.last_message.as_ref().filter(|last| last.direction == Direction::Inbound);

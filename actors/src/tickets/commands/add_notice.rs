@@ -7,12 +7,12 @@ use crate::Refusal;
 use crate::tickets::{Author, Command, Context, Ticket};
 
 /// Adds a notice of the provider, such as a changed security code, which only the company sees. The contact has not
-/// written: it is not unread, nobody waits because of it, and no conversation window begins.
+/// written: the notice is not unread, no one waits because of it, and no conversation window begins.
 #[derive(Clone, Debug)]
 pub struct AddNotice {
     /// The notice.
     pub body: String,
-    /// The provider's id of it, if it has one.
+    /// The provider's id of the notice, if it has one.
     pub provider_message_id: Option<String>,
     /// Who handles the conversation from now on, if the notice says so.
     pub handled_by: Option<HandledBy>,
@@ -28,7 +28,7 @@ impl Command for AddNotice {
         let author = Author { source: Source::Automation, ..Author::CONTACT };
         let mut notice = cx.message(ticket, Direction::Internal, &author, &self.body)?;
         notice.kind = MessageType::System;
-        // It is not sent to anyone, so it has its final status at once.
+        // A notice is not sent to anyone, so it has its final status at once.
         notice.status = MessageStatus::Sent;
         notice.sent_at = Some(cx.now);
         notice.provider_message_id = self.provider_message_id;

@@ -33,7 +33,7 @@ impl Command for MarkRead {
 /// The visitor has received the company's messages up to here.
 #[derive(Clone, Debug)]
 pub struct MarkDelivered {
-    /// The last one delivered.
+    /// The last message delivered.
     pub up_to: MessageId,
 }
 
@@ -55,7 +55,7 @@ impl Command for MarkDelivered {
 /// The visitor has read the company's messages up to here.
 #[derive(Clone, Debug)]
 pub struct MarkSeen {
-    /// The last one read.
+    /// The last message read.
     pub up_to: MessageId,
 }
 

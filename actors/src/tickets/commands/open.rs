@@ -21,7 +21,7 @@ pub(crate) fn default_queue(organization: &Organization, channel: &ChannelRow) -
 /// Opens a new ticket. Not a [`crate::tickets::Command`]: there is no ticket yet.
 #[derive(Clone, Debug)]
 pub struct Open {
-    /// The tenant.
+    /// The company.
     pub company: CompanyId,
     /// The channel of the conversation.
     pub channel: ChannelId,
@@ -38,7 +38,7 @@ pub struct Open {
 }
 
 impl Open {
-    /// The new ticket.
+    /// Decides the new ticket.
     ///
     /// # Errors
     /// When the channel, queue or user does not exist, or may not have the ticket.

@@ -8,8 +8,8 @@ use serde_json::json;
 use crate::Refusal;
 use crate::tickets::{Author, Command, Context, Ticket};
 
-/// The company reacts to a message of the ticket, or withdraws its reaction. The provider shows one reaction of it. Also in
-/// a closed ticket, and it answers nobody.
+/// The company reacts to a message of the ticket, or withdraws its reaction; also in a closed ticket. The provider
+/// shows one reaction of the company. A reaction is not an answer.
 #[derive(Clone, Debug)]
 pub struct React {
     /// The message as it is now.
@@ -35,7 +35,7 @@ impl Command for React {
         let is_seen = deleted_at.is_none() && self.message.direction != Direction::Internal;
         let to = self.message.provider_message_id.as_deref().filter(|_| is_seen);
         let to = to.ok_or_else(|| Refusal::invalid("messageId", "must be a message that the contact can see"))?;
-        // A provider's message with several files is several here.
+        // One message of the provider with several files is several messages here.
         let to = to.split_once('#').map_or(to, |(whole, _)| whole).to_owned();
         let seen = known.and_then(|known| if known.error.is_some() { known.before } else { known.emoji });
         let send = ReactionSend { id: cx.message_id()?, emoji: self.emoji.clone(), to, at: cx.now };
@@ -52,7 +52,7 @@ impl Command for React {
             user_name: self.author.user.as_ref().map(|(_, name)| name.clone()),
             integration_id: self.author.integration,
         };
-        // It may have been moved by a merge since it was read.
+        // A merge may have moved the message since it was read.
         let mut message = MessageRow { ticket_id: ticket.row.id, contact_id: ticket.row.contact_id, ..self.message };
         let mut revised = message.revisable();
         if revised.apply(&row).is_some() {

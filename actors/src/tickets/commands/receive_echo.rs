@@ -9,7 +9,7 @@ use crate::Refusal;
 use crate::tickets::{Author, Command, Context, LastInbound, Ticket};
 
 /// The company has written to the contact in another app: the provider's own, or one that is connected to the account.
-/// The provider has the message already. It answers the contact like a message that was sent through Hotline.
+/// The provider has the message already. The message answers the contact, like one that was sent through Hotline.
 #[derive(Clone, Debug)]
 pub struct ReceiveEcho {
     /// The message.
@@ -54,7 +54,8 @@ impl Command for ReceiveEcho {
     }
 }
 
-/// Whether the contact has written since: reports may come in any order. Some providers only name the second.
+/// Whether the contact has written after this time: reports may arrive in any order. Compared by seconds, because some
+/// providers report no smaller unit.
 fn precedes_last_inbound(ticket: &Ticket, written_at: DateTime<Utc>) -> bool {
     let last_inbound = match ticket.last_inbound {
         LastInbound::At(at) => Some(at),

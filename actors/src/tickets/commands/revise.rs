@@ -8,8 +8,8 @@ use hotline_persistence::{Change, CompanyId, ContactId, MessageId, TicketId};
 use crate::Refusal;
 use crate::tickets::{Author, Command, Context, LastMessage, Ticket};
 
-/// A message of the ticket was edited or deleted, or somebody has reacted to it; also in a closed ticket. It is no
-/// message: nothing is opened, counted or assigned, and the ticket waits for nobody.
+/// A message of the ticket was edited or deleted, or someone has reacted to it; also in a closed ticket. This is no
+/// message: nothing is opened, counted or assigned, and no one waits for an answer.
 #[derive(Clone, Debug)]
 pub struct Revise {
     /// Which message of this ticket.
@@ -45,12 +45,13 @@ impl Command for Revise {
 }
 
 impl Revise {
-    /// Whether it changes what is stored of this message: a reaction that is withdrawn before it comes is not shown later.
+    /// Whether it changes what is stored of this message. Also stored is a withdrawal that arrives before its reaction,
+    /// so that the reaction is not shown later.
     pub fn changes(&self, message: &MessageRow) -> bool {
         let row = self.clone().into_row(message.company_id, message.ticket_id, message.contact_id, self.at);
         let before = message.revisable();
         let mut revised = before.clone();
-        // What it returns is only of what is shown.
+        // The result is only about what is shown.
         let _ = revised.apply(&row);
         revised != before
     }

@@ -26,7 +26,8 @@ impl Command for Transfer {
         if ticket.is_closed() {
             return Err(Refusal::TicketClosed(ticket.row.id));
         }
-        // What the ticket already has is not checked: it may have been deactivated since, and keeping it is no change.
+        // The ticket's present queue and user are not checked: they may have been deactivated since, and keeping them
+        // is no change.
         let queue = self.queue.or(ticket.row.queue_id);
         let keeps_queue = queue == ticket.row.queue_id;
         if let Some(queue) = self.queue.filter(|_| !keeps_queue) {

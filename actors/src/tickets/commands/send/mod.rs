@@ -75,7 +75,7 @@ impl Command for Send {
         let channel = cx.organization.channels.get(&ticket.row.channel_id).ok_or(Refusal::NotFound)?.kind;
         self.check(ticket, channel, cx)?;
         let Self { content, facts, after, keep_closed, author, .. } = self;
-        // A ticket that was opened earlier already has a conversation, or waits for an agent.
+        // Only a new ticket is closed again: an earlier one already has a conversation, or waits for an agent.
         let keeps_closed = keep_closed && ticket.row.created_at == cx.now && ticket.row.last_message_id.is_none();
         if ticket.is_closed() {
             Reopen { author: author.clone() }.decide(ticket, cx)?;
@@ -121,7 +121,7 @@ impl Send {
             return Err(Refusal::TicketClosed(ticket.row.id));
         }
         ticket.reachable |= self.facts.reachable;
-        // On a phone channel, without a number, by the provider's own id.
+        // On a phone channel, a contact without a number is reached by the provider's id.
         let is_reachable = ticket.reachable || channel.has_phone() && ticket.contact.number.is_some();
         if !is_reachable {
             return Err(Refusal::ContactUnreachable(channel.into()));

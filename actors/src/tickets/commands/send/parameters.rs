@@ -41,7 +41,7 @@ pub(super) fn visit<'a>(value: &'a Value, to: &mut impl FnMut(&'a str)) {
 /// Fills in the variables of a template's parameters.
 ///
 /// # Errors
-/// When one is blank, too long or has characters that the provider refuses; the refusal names the component.
+/// When a parameter is blank, too long or has characters that the provider refuses; the refusal names the component.
 pub(super) fn fill_in(template: &mut Value, values: &Values<'_>) -> Result<(), Refusal> {
     let Some(components) = template.get_mut("components").and_then(Value::as_array_mut) else { return Ok(()) };
     let has_only_body = components.len() == 1;
@@ -86,7 +86,7 @@ fn fill_component(component: &mut Map<String, Value>, has_only_body: bool, value
     Ok(())
 }
 
-/// Checks the characters of a parameter's text, which variables only add to.
+/// Checks the characters of a parameter's text, also before its variables are filled in, which only adds characters.
 ///
 /// # Errors
 /// The rule it breaks.

@@ -84,7 +84,7 @@ fn every_variable_has_its_value() {
         ("agent", "Carl"),
         ("channel", "whatsapp"),
         ("company", "Acme"),
-        // Three hours behind, where it is still the day before.
+        // Three hours behind UTC, where it is still the day before.
         ("date", "2026-01-30"),
         ("time", "23:59"),
         ("greeting", "Good evening"),

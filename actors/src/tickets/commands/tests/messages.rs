@@ -135,7 +135,7 @@ fn a_send_does_not_reopen_while_another_ticket_of_the_contact_is_open() {
 #[test]
 fn a_phone_channel_reaches_a_number_and_nothing_else() {
     assert_eq!(unreached(PHONE).expect_refusal(send()), Refusal::ContactUnreachable(Unreachable::NoNumber));
-    // The provider's own id reaches them.
+    // The provider's own id reaches the contact.
     unreached(PHONE).run(Send { facts: ContactFacts { reachable: true, ..ContactFacts::default() }, ..send() });
 }
 
@@ -179,7 +179,7 @@ fn after() -> AfterSend {
 #[test]
 fn on_a_webchat_the_transfer_and_the_close_follow_at_once_in_that_order() {
     let mut desk = Desk::on(WEBCHAT);
-    // `SOLD` may close it only because the transfer to its queue came before.
+    // `SOLD` may close the ticket only because the transfer to its queue comes first.
     let result = desk.run(Send { after: after(), ..send() });
     let row = &desk.ticket.row;
     assert_eq!(kinds(&result), [EventType::Transferred, EventType::Closed]);
@@ -226,7 +226,7 @@ fn an_impossible_follow_up_is_refused_at_once_on_every_channel() {
             Refusal::invalid("queueId", "must be an active queue"),
         ),
         (AfterSend { wrapup_type_id: Some(NO_TYPE), ..after() }, Refusal::NotFound),
-        // It closes in the queue the message moves it to, which requires a wrap-up, and one of its own.
+        // The ticket closes in the queue that the message moves it to, which requires a wrap-up type of its own.
         (
             AfterSend { wrapup_type_id: None, ..after() },
             Refusal::invalid("wrapupTypeId", "is required by the ticket's queue"),
@@ -370,8 +370,8 @@ fn showing_a_ticket_records_nothing() {
 fn an_event_keeps_the_names_of_its_time() {
     let mut desk = Desk::on(PHONE);
     let ben = |name: &str| json!({"queue": {"id": 1, "name": "Support"}, "assignedTo": {"id": 2, "name": name}});
-    let came = desk.run(Transfer { queue: None, user: Some(Some(BEN)), author: ana() });
+    let given = desk.run(Transfer { queue: None, user: Some(Some(BEN)), author: ana() });
     desk.organization.users.get_mut(&BEN).expect("Ben").name = "Benjamin".to_owned();
-    let went = desk.run(Transfer { queue: None, user: Some(None), author: ana() });
-    assert_eq!((came.event().to.clone(), went.event().from.clone()), (Some(ben("Ben")), Some(ben("Benjamin"))));
+    let taken = desk.run(Transfer { queue: None, user: Some(None), author: ana() });
+    assert_eq!((given.event().to.clone(), taken.event().from.clone()), (Some(ben("Ben")), Some(ben("Benjamin"))));
 }

@@ -1,6 +1,6 @@
-//! The model of a ticket: its state machine once more, without the types of the code. `random.rs` compares the commands
-//! with it, and `tests/api/model.rs` the calls of the API. That test includes this file, which therefore must not refer
-//! to the crate.
+//! The model of a ticket: a second implementation of its state machine, without the types of the code. `random.rs`
+//! compares the commands with it, and `tests/api/model.rs` the calls of the API. That test includes this file, which
+//! therefore must not refer to the crate.
 
 use std::collections::BTreeMap;
 

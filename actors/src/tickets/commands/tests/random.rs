@@ -76,7 +76,7 @@ fn opening() -> impl Strategy<Value = Open> {
     )
 }
 
-/// The fixture's company once more, written by hand.
+/// The fixture's company in the model's terms, written by hand.
 fn setup() -> Setup {
     let queue =
         |is_active, requires_wrapup, agents: &[i64]| Queue { is_active, requires_wrapup, agents: agents.to_vec() };

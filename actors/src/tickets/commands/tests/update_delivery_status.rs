@@ -9,7 +9,7 @@ use hotline_persistence::{Change, MessageId};
 use super::fixture::*;
 use crate::tickets::{AfterSend, Author, Close, Receive, Reopen, Send, Transfer, UpdateDeliveryStatus};
 
-/// Ana sends, and the ticket is then moved to sales, with its wrap-up, and closed.
+/// Sends a message of Ana, whose follow-up moves the ticket to sales and closes it with a wrap-up. Returns its id.
 fn sent(desk: &mut Desk) -> MessageId {
     let after = AfterSend {
         queue_id: Some(SALES),
@@ -75,7 +75,7 @@ fn a_failed_message_has_no_follow_up_even_if_later_statuses_arrive() {
 
 #[test]
 fn an_impossible_step_of_a_follow_up_is_skipped() {
-    // The queue was closed meanwhile: the ticket stays in its queue, and needs a wrap-up type of that one.
+    // The ticket is moved meanwhile: the wrap-up type of the follow-up is not linked to its new queue.
     let mut desk = Desk::on(PHONE);
     let after = AfterSend { queue_id: Some(SALES), close_ticket: true, ..AfterSend::default() };
     let strict = desk.expect_refusal(Send { after: after.clone(), ..Send::text("hello", ana()) });
@@ -87,7 +87,7 @@ fn an_impossible_step_of_a_follow_up_is_skipped() {
     assert_eq!(kinds(&result), [], "the wrap-up is not the queue's");
     assert!(desk.ticket.is_open());
 
-    // A user has closed it: the message's status is recorded all the same.
+    // A user has closed the ticket: the message's status is recorded all the same.
     let mut desk = Desk::on(PHONE);
     let message = sent(&mut desk);
     desk.run(Close { wrapup_type: Some(SOLVED), wrapup_note: None, author: ana() });
@@ -115,7 +115,7 @@ fn each_message_has_its_own_follow_up() {
 
 // What counts as an answer.
 
-/// What the ticket says of its first response and of who waits.
+/// When the ticket had its first response, and since when its contact waits.
 fn answers(desk: &Desk) -> (Option<DateTime<Utc>>, Option<DateTime<Utc>>) {
     (desk.ticket.row.first_response_at, desk.ticket.row.waiting_since)
 }
