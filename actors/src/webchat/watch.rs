@@ -48,7 +48,7 @@ pub struct StatusUpdate {
     pub kind: ReceiptKind,
     /// The last of these messages.
     pub up_to: MessageId,
-    /// The time.
+    /// The time of the status.
     pub at: DateTime<Utc>,
 }
 
@@ -108,7 +108,7 @@ struct Watcher {
     typing: Arc<TypingUntil>,
 }
 
-/// A session's subscription; dropping it ends it.
+/// A session's subscription, which ends when this is dropped.
 pub(crate) struct Watch {
     watchers: Arc<Watchers>,
     conversation: Conversation,

@@ -7,11 +7,11 @@ use hotline_persistence::tables::messages::MessageRow;
 
 use crate::seen::{Membership, SeenSet};
 
-/// Messages a session caches to answer retries; older ones are read from the table.
+/// Maximum messages that a session caches to answer retries; older ones are read from the table.
 const NEWEST_MAX: usize = 32;
 
-/// Ids of the visitor's own messages that a session remembers, to recognize new ones without the database: more than
-/// any visitor sends. Beyond that, every id is looked up.
+/// Maximum ids of the visitor's own messages that a session remembers, to recognize new ones without the database: more
+/// than any visitor sends. Beyond that, every id is looked up.
 pub(crate) const CLIENT_IDS_MAX: usize = 20_000;
 
 /// The visitor's messages with ids of their own: a retry is answered with the first message.
@@ -28,7 +28,7 @@ impl Default for ClientMessages {
     }
 }
 
-/// The result of looking up an id.
+/// The result of looking up an id; `Unknown`: the tables must be read.
 pub(super) enum ClientIdLookup {
     New,
     Duplicate(Box<MessageRow>),

@@ -134,14 +134,14 @@ pub struct End {
 #[rtype(result = "Result<(), Refusal>")]
 pub struct MarkPresent;
 
-/// The session's contact was merged into another, or its ticket: the rows in the tables say so already. To be sent while the
-/// contact is marked, so that no change comes before it.
+/// The session's contact or ticket was merged into another: the rows in the tables have the change already. To be sent
+/// while the contact is marked, so that no change comes before it.
 #[derive(Clone, Copy, Message)]
 #[rtype(result = "()")]
 pub(crate) struct SessionMoved {
     /// The contact from now on.
     pub(crate) contact: ContactId,
-    /// The ticket that is gone, and the one that it was merged into.
+    /// The ticket that was merged, and the one that it was merged into.
     pub(crate) tickets: Option<(TicketId, TicketId)>,
 }
 
@@ -272,7 +272,8 @@ impl Handler<Envelope<SendVisitorMessage>> for VisitorSession {
     }
 }
 
-/// Delivers the visitor's message to the conversation; the session's row becomes durable in the same entry.
+/// Delivers the visitor's message to the conversation; the session's row becomes durable in the same entry. Returns the
+/// message, and the new row unless the message is a retry.
 async fn receive_message(
     scope: Arc<SessionScope>,
     row: SessionRow,
@@ -374,12 +375,12 @@ impl Handler<SessionMoved> for VisitorSession {
 
     fn handle(&mut self, SessionMoved { contact, tickets }: SessionMoved, _: &mut Self::Context) {
         self.row.contact_id = contact;
-        if let Some((gone, stays)) = tickets
-            && self.row.ticket_id == Some(gone)
+        if let Some((merged, remaining)) = tickets
+            && self.row.ticket_id == Some(merged)
         {
-            self.row.ticket_id = Some(stays);
+            self.row.ticket_id = Some(remaining);
         }
-        // They come again at once, and see the conversation of the contact that stays.
+        // Browsers reconnect at once, and see the conversation of the remaining contact.
         self.sockets.disconnect_all(DisconnectReason::Moved);
     }
 }

@@ -15,7 +15,7 @@ use crate::webchat::watch::Push;
 /// needs no memory here.
 pub const PUSHES_MAX: usize = 64;
 
-/// Maximum bytes of them: sixteen messages of the longest text. One push may be larger.
+/// Maximum bytes of these pushes: sixteen messages of the longest text. A single push may be larger.
 pub const PUSH_BYTES_MAX: usize = 1 << 20;
 
 /// Maximum bytes that wait for all sockets of the process.
@@ -81,7 +81,7 @@ pub(super) enum PushError {
 }
 
 impl PushSender {
-    /// Adds a push of so many bytes.
+    /// Adds a push of this size.
     pub(super) fn add(&self, push: &Push, bytes: usize) -> Result<(), PushError> {
         if let Push::Ended(at) = push {
             self.end.send_replace(Some(*at));
@@ -110,7 +110,7 @@ impl PushReceiver {
         self.queue.try_recv().ok().map(|queued| queued.push)
     }
 
-    /// When the session ended, once its end is among the pushes: for a socket that does not take them yet.
+    /// When the session ended, once it has: for a socket that does not take pushes yet.
     pub fn ended(&self) -> watch::Receiver<Option<DateTime<Utc>>> {
         self.ended.clone()
     }

@@ -25,7 +25,7 @@ pub(in crate::webchat) struct Sockets {
     /// Retained while there are any sockets.
     watch: Option<Watch>,
     last_id: u64,
-    /// When the visitor last showed a sign of life on any of them.
+    /// When the visitor last showed a sign of life on any socket.
     last_presence: Option<DateTime<Utc>>,
 }
 
@@ -38,7 +38,7 @@ struct Socket {
 /// Why a session disconnects a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisconnectReason {
-    /// It did not read its messages in time.
+    /// The socket did not take its pushes in time.
     TooSlow,
     /// The session continues in another process, or here in a moment.
     Moved,
@@ -96,7 +96,7 @@ impl Sockets {
         self.open.is_empty()
     }
 
-    /// When the visitor was last present, if later than `known`.
+    /// When the visitor was last present on a socket, or `known` if that is later.
     pub(super) fn presence_after(&self, known: DateTime<Utc>) -> DateTime<Utc> {
         self.last_presence.map_or(known, |presence| presence.max(known))
     }
@@ -164,7 +164,7 @@ impl VisitorSession {
         Ok(Some(AttachedSocket { row, id, session: cx.address(), typing }))
     }
 
-    /// The last socket was detached: from here on the visitor is idle.
+    /// Records, when the last socket was detached, that the visitor is idle from now on.
     fn record_departure(&mut self) {
         if !self.sockets.is_empty() || self.sockets.watch.take().is_none() {
             return;
