@@ -39,7 +39,7 @@ pub struct NewSchedule {
     pub queue: Option<QueueId>,
     /// The time to send it.
     pub send_at: DateTime<Utc>,
-    /// Who it is written for.
+    /// In whose name it is sent.
     pub author: Author,
     /// Who schedules it.
     pub by: By,
@@ -81,7 +81,7 @@ pub(crate) struct UpdateSchedule {
     pub(crate) by: By,
 }
 
-/// Cancels a pending message; by whom.
+/// Cancels a pending message: its id, and who cancels it.
 #[derive(Clone, Message)]
 #[rtype(result = "Result<(), Refusal>")]
 pub(crate) struct CancelSchedule(pub(crate) ScheduleId, pub(crate) By);

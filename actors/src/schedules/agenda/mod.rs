@@ -29,7 +29,7 @@ pub(super) const HORIZON_MAX: TimeDelta = TimeDelta::minutes(90);
 /// 10 MiB.
 const MESSAGES_MAX: usize = 20_000;
 
-/// Maximum bytes of their texts: 512 of the longest.
+/// Maximum bytes of these messages: 512 with the longest texts.
 const BYTES_MAX: usize = 32 << 20;
 
 /// Approximate bytes of a row without its text.
@@ -56,7 +56,7 @@ pub(super) struct Agenda {
     bytes: usize,
     /// The number of running reads.
     active_reads: usize,
-    /// Messages decided during these reads.
+    /// Messages decided while a read was running.
     changed_ids: Vec<ScheduleId>,
 }
 
@@ -94,7 +94,7 @@ pub(super) struct ScheduleCounts {
     pub(super) late: usize,
 }
 
-/// The state of a scheduled message.
+/// What memory has of a scheduled message.
 pub(super) enum MessageLookup {
     /// In memory, and not being sent.
     Idle(Arc<ScheduleRow>),
@@ -111,7 +111,7 @@ impl Default for Agenda {
             ready: BTreeSet::new(),
             retries: BTreeSet::new(),
             conversations: HashMap::new(),
-            // The earliest time a caller can give, which PostgreSQL can represent.
+            // The earliest time that a caller can give; PostgreSQL can represent it.
             until: (DateTime::UNIX_EPOCH, ScheduleId::new(0)),
             has_more: true,
             bytes: 0,
@@ -188,8 +188,8 @@ impl Agenda {
         self.evict();
     }
 
-    /// Applies the new state of a message. One that is due soon is kept even if earlier ones are not in memory: the
-    /// tables may be unavailable until then.
+    /// Applies the new state of a message. A message that is due soon is kept even if earlier ones are not in memory:
+    /// the tables may be unavailable when it is due.
     pub(super) fn apply(&mut self, row: Arc<ScheduleRow>, now: DateTime<Utc>) {
         self.remove_entry(row.id);
         let is_pending = row.status == ScheduleStatus::Pending;

@@ -33,7 +33,7 @@ fn canceled(row: ScheduleRow) -> Arc<ScheduleRow> {
     Arc::new(ScheduleRow { status: ScheduleStatus::Canceled, ..row })
 }
 
-/// Everything is in memory, and nothing is pending beyond.
+/// An agenda that has everything in memory; nothing is pending beyond it.
 fn complete(rows: Vec<ScheduleRow>) -> Agenda {
     let mut agenda = Agenda::default();
     agenda.begin_read();
@@ -73,7 +73,7 @@ fn a_conversation_sends_one_at_a_time_and_others_do_not_wait_for_it() {
     assert_eq!(agenda.take_due(now, instant).expect("another conversation").id.0, 4);
     assert!(agenda.take_due(now, instant).is_none());
     assert!(matches!(agenda.look_up(first.id), MessageLookup::Sending));
-    // It waits for its retry; those behind it stay there, and one of them is canceled.
+    // The first waits for its retry; the messages behind it wait too, and one of them is canceled.
     let retry = instant + Duration::from_secs(1);
     agenda.retry_at(first.id, retry);
     assert!(matches!(agenda.look_up(first.id), MessageLookup::Idle(_)));
@@ -148,7 +148,7 @@ fn a_message_created_during_an_outage_is_sent_on_time() {
     assert_eq!(agenda.count(now).pending, 3, "the first, and those that are due within an hour");
     assert!(matches!(agenda.look_up(ScheduleId::new(3)), MessageLookup::Unknown));
     assert_eq!(sent(&mut agenda, 10_000), [1, 2, 4]);
-    // Once they are available again, the read has the rest, and none of the sent ones.
+    // Once the tables are available again, a read has the remaining messages, and none of the sent ones.
     agenda.begin_read();
     agenda.add_loaded(
         agenda.until(),

@@ -91,7 +91,7 @@ impl ScheduleDispatcher {
     fn reply<R: Send + 'static>(&self, reply_to: ReplyTo<R>, outcome: Result<(R, Durable), Refusal>) {
         match outcome {
             Ok((reply, durable)) => reply_to.send_when_durable(durable, reply),
-            // The state it refers to must be durable before the caller sees it.
+            // The state that the refusal reveals must be durable before the caller sees it.
             Err(refusal) if refusal.reveals_state() => {
                 reply_to.send_after(&self.scope.base.store.log, self.status.last_seq(), Err(refusal));
             }

@@ -31,8 +31,8 @@ use crate::clock::now;
 use crate::registry::{ActorHandle, ActorStatus, Dismiss, Registered, Registry};
 use crate::services::{Contacts, Sending};
 
-/// Messages of a company that are sent concurrently: enough to share the journal's syncs, and enough that some that
-/// wait for the database do not block the others.
+/// Maximum messages of a company that are sent concurrently: enough to share the journal's syncs, and enough that
+/// messages that wait for the database do not block the others.
 const CONCURRENT_SENDS_MAX: usize = 256;
 
 /// Pause before a retry after an outage: half of the time by which a message may be late.
@@ -92,6 +92,7 @@ pub struct ScheduleDispatcher {
 pub(super) struct PrefetchState {
     pub(super) is_running: bool,
     pub(super) next: Vec<Arc<ScheduleRow>>,
+    /// When the data of all messages that are due soon is prefetched next; none: now.
     pub(super) all_at: Option<Instant>,
 }
 

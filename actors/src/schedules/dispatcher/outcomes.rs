@@ -78,7 +78,7 @@ impl ScheduleDispatcher {
             }
             Ok(Some(_)) => self.handle_refusal(&row, &refusal),
             Ok(None) => self.agenda.remove(row.id),
-            // It may have been sent, so it is not retried before that is known, and its tasks keep waiting.
+            // The message may have been sent, so it is not retried before that is known, and its tasks keep waiting.
             Err(defect) => {
                 let schedule = row.id;
                 tracing::error!(%defect, company.id = %self.company, schedule.id = %schedule, "unknown whether a scheduled message was sent; checking again");
