@@ -13,7 +13,7 @@ use hotline_persistence::{ContactId, TicketId};
 pub enum Slot {
     /// This ticket is open.
     Open(TicketId),
-    /// None is open; this one was the latest and is hot.
+    /// No ticket is open; this one was the latest, and is hot.
     Closed(TicketId),
 }
 
@@ -30,7 +30,7 @@ impl Conversations {
         Self { slots }
     }
 
-    /// The slot of a contact; none when no ticket is open and none of theirs is hot.
+    /// The slot of a contact; `None` if it has no open ticket, and its latest is not hot.
     pub fn get(&self, contact: ContactId) -> Option<Slot> {
         self.slots.get(&contact).map(|slot| *slot)
     }
@@ -91,7 +91,7 @@ impl Conversations {
         self.slots.len()
     }
 
-    /// Whether there are none.
+    /// Whether no contact has an open or hot ticket.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }

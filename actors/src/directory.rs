@@ -255,7 +255,7 @@ impl Directory {
         events.iter().for_each(|events| events.publish_all());
         webhooks.publish_all();
         self.reload_all(db).await?;
-        // On a fixed interval that notifications do not postpone, because one may have been lost.
+        // Reloads at a fixed interval, which notifications do not postpone, because one may have been lost.
         let mut ticks = tokio::time::interval(self.state.reload_every);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         ticks.tick().await;
@@ -275,7 +275,7 @@ impl Directory {
 
     async fn reload_all(&self, db: &PgPool) -> Result<()> {
         let mut ids = companies::of_slots(db, &OfSlots::all()).await?;
-        // Those that were deleted are forgotten.
+        // Companies that were deleted are included, so that they are dropped.
         ids.extend(self.state.companies.iter().map(|company| *company.key()));
         self.refresh_all(db, &ids).await.map(drop)
     }
@@ -286,17 +286,17 @@ impl Directory {
         self.refresh_together(db, &[id]).await
     }
 
-    /// Reloads many companies as [`Directory::refresh`] does one, with a few statements for some hundred of them. One whose rows
-    /// cannot be read stays as it was, does not affect the others, and is returned.
+    /// Reloads many companies, as [`Directory::refresh`] does one, with a few statements for some hundreds of them.
+    /// Returns those whose rows cannot be read: they stay as they were, and do not affect the others.
     ///
     /// # Errors
-    /// When the database cannot answer; some of them may be reloaded then.
+    /// When the database cannot answer; some companies may be reloaded then.
     pub async fn refresh_all(&self, db: impl Database<'_>, ids: &[CompanyId]) -> Result<Vec<CompanyId>> {
         // Locked in order, so that two such calls cannot block each other.
         let ids: Vec<CompanyId> = ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
         let mut unreadable = Vec::new();
-        for some in ids.chunks(LOADED_AT_ONCE) {
-            match self.refresh_together(db, some).await {
+        for chunk in ids.chunks(LOADED_AT_ONCE) {
+            match self.refresh_together(db, chunk).await {
                 // A row may be unreadable, so each company is loaded on its own.
                 Err(Error::Database(_)) => {}
                 outcome => {
@@ -304,7 +304,7 @@ impl Directory {
                     continue;
                 }
             }
-            for id in some {
+            for id in chunk {
                 match self.refresh_together(db, &[*id]).await {
                     Err(error @ Error::Database(_)) => {
                         tracing::error!(%error, company.id = %id, "could not load a company's settings; they stay as they were last loaded");
@@ -408,7 +408,7 @@ impl Directory {
         self.state.changed.send_replace(());
     }
 
-    /// Drops a company: it does not exist, or must not be served by old data.
+    /// Drops a company that does not exist, or must not be served from old data.
     pub(crate) fn forget(&self, id: CompanyId) {
         if let Some((_, before)) = self.state.companies.remove(&id) {
             self.drop_keys(&before, |_| false, |_| false);
@@ -417,7 +417,7 @@ impl Directory {
     }
 
     /// Drops the tokens and public keys that a company no longer has. Only its own are scanned: with thousands of
-    /// companies, a scan of all for each would take seconds.
+    /// companies, a scan of all keys for each company would take seconds.
     fn drop_keys(
         &self,
         before: &Organization,

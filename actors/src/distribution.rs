@@ -66,9 +66,9 @@ pub(crate) enum CountStatus {
     Known,
     /// A count is running.
     Running,
-    /// The caller must count them.
+    /// The caller must count the loads.
     Required,
-    /// They cannot be counted now.
+    /// The loads cannot be counted now.
     Delayed,
 }
 
@@ -93,7 +93,7 @@ impl Assigners {
         self.record(ticket.row.company_id, ticket.row.id, agent_of(ticket));
     }
 
-    /// Records the agent of an open ticket; none when it is unassigned, closed, or gone.
+    /// Records the agent of an open ticket; none when it is unassigned, closed, or deleted.
     pub(crate) fn record(&self, company: CompanyId, ticket: TicketId, agent: Option<UserId>) {
         // Not locked within the map, so that a company's turn does not block other companies.
         let assigner = self.assigners.get(&company).map(|assigner| assigner.clone());
@@ -103,7 +103,7 @@ impl Assigners {
     }
 }
 
-/// The agent of an open ticket.
+/// The agent of a ticket; `None` if it is unassigned or closed.
 pub(crate) fn agent_of(ticket: &Ticket) -> Option<UserId> {
     ticket.row.user_id.filter(|_| ticket.is_open())
 }
@@ -133,7 +133,8 @@ impl Assigner {
         self.count_ended.send_replace(());
     }
 
-    /// Chooses an agent, and holds the lock until the ticket is in the log.
+    /// Chooses an agent, if a queue distributes the ticket and has an active agent. The choice holds the lock until the
+    /// ticket is in the log.
     pub(crate) fn choose(&self, organization: &Organization, open: &Open) -> Option<Choice<'_>> {
         let (queue, distribution) = find_distribution(organization, open)?;
         let agents: BTreeSet<UserId> = organization.queues.get(&queue)?.users.iter().copied().collect();

@@ -11,16 +11,16 @@ use serde_json::Value;
 pub struct FieldError {
     /// The path in the body.
     pub field: String,
-    /// The reason, as a phrase that follows the field's name.
+    /// The reason, as a phrase that follows the field's name in a sentence.
     pub reason: String,
 }
 
 /// The reason of a conflict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conflict {
-    /// For people.
+    /// The state that causes the conflict, in words for people.
     pub state: &'static str,
-    /// For programs.
+    /// The same state, as a code for programs.
     pub reason: &'static str,
     /// The record, by the name of its id.
     pub record: Option<(&'static str, Value)>,
@@ -58,7 +58,7 @@ pub enum Unreachable {
 }
 
 impl Unreachable {
-    /// For programs.
+    /// The reason as a code, for programs.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NoNumber => "no_number",
@@ -68,7 +68,7 @@ impl Unreachable {
         }
     }
 
-    /// For people.
+    /// The reason in words, for people.
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::NoNumber => "they have no phone number",
@@ -113,7 +113,8 @@ pub enum Refusal {
     /// The contact cannot receive on this channel.
     #[error("the contact cannot receive on this channel: {}", .0.in_words())]
     ContactUnreachable(Unreachable),
-    /// The contact has not written on this phone channel lately: only a template may be sent. Since when, if known.
+    /// The contact has not written on this phone channel lately: only a template may be sent. Holds since when the
+    /// window is closed, if known.
     #[error("the conversation window is closed")]
     WindowClosed(Option<DateTime<Utc>>),
     /// The channel cannot show this interactive object.
@@ -125,7 +126,8 @@ pub enum Refusal {
     /// The contact is being deleted, or has changed since it was read: the command is to be retried.
     #[error("the contact is being deleted")]
     ContactLeaving(ContactId),
-    /// The facts that its caller has checked have changed since: the command is to be retried with a new check.
+    /// The facts that the command's caller has checked have changed since: the command is to be retried with a new
+    /// check.
     #[error("the underlying data has changed")]
     Outdated,
     /// The change cannot be made durable, or the database is needed and unavailable.

@@ -1,4 +1,4 @@
-//! Detects repeats among more ids than memory can hold: most ids are new, and memory alone shows it.
+//! Detects repeats among more ids than memory can hold: most ids are new, and memory alone shows that.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -10,7 +10,7 @@ pub struct SeenSet<I, T> {
     /// In order of arrival. An id that was seen again is here twice, and its first position is ignored.
     order: VecDeque<(T, I)>,
     room: usize,
-    /// Ids seen up to this time may be missing; if unset, none is.
+    /// Ids seen up to this time may be missing; none: no id is missing.
     missing_up_to: Option<T>,
 }
 
@@ -31,7 +31,7 @@ impl<I: Copy + Eq + Hash, T: Copy + Ord> SeenSet<I, T> {
         Self { at: HashMap::new(), order: VecDeque::new(), room, missing_up_to: None }
     }
 
-    /// Records an id. Of two times the later counts.
+    /// Records an id. If it was seen before, the later time counts.
     pub fn insert(&mut self, id: I, at: T) {
         if self.at.get(&id).is_some_and(|before| *before >= at) {
             return;

@@ -236,11 +236,11 @@ mod tests {
         // It stops before the text takes gigabytes.
         let large = "x".repeat(1 << 20);
         let calls = std::cell::Cell::new(0);
-        let one = |_: &str| {
+        let value = |_: &str| {
             calls.set(calls.get() + 1);
             Some(Cow::Borrowed(large.as_str()))
         };
-        assert_eq!(render(&"{{x}}".repeat(10_000), 1 << 20, one), None);
+        assert_eq!(render(&"{{x}}".repeat(10_000), 1 << 20, value), None);
         assert_eq!(calls.get(), 2);
     }
 

@@ -48,12 +48,12 @@ impl RequiredFacts {
         }
     }
 
-    /// Whether a hot ticket may have some of them.
+    /// Whether a hot ticket may have some of these facts.
     pub(crate) fn has_ticket_facts(self) -> bool {
         self.reachable || self.last_inbound
     }
 
-    /// Whether there are none.
+    /// Whether no fact is required.
     pub(crate) fn is_empty(self) -> bool {
         self == Self::default()
     }
@@ -71,7 +71,7 @@ pub struct ContactFacts {
 }
 
 impl ContactFacts {
-    /// Adds the required ones of these facts, as of a ticket.
+    /// Adds those of a ticket's facts that are required.
     pub(crate) fn add(&mut self, required: RequiredFacts, reachable: bool, last_inbound: LastInbound) {
         if required.reachable {
             self.reachable |= reachable;

@@ -20,7 +20,7 @@ pub(crate) struct RegistrationGuard {
 }
 
 impl HotTickets {
-    /// Registers the actor of a ticket. For a moment a ticket may have two: one that retires and its successor.
+    /// Registers the actor of a ticket. For a moment a ticket may have two actors: one that retires and its successor.
     pub(crate) fn register(self: &Arc<Self>, key: ContactKey, ticket: TicketId) -> RegistrationGuard {
         self.0.entry(key).or_default().push(ticket);
         RegistrationGuard { hot_tickets: self.clone(), key, ticket }
@@ -31,7 +31,7 @@ impl HotTickets {
         self.0.get(&key).map(|tickets| tickets.to_vec()).unwrap_or_default()
     }
 
-    /// Whether a contact has any.
+    /// Whether a contact has hot tickets.
     pub(crate) fn has(&self, key: ContactKey) -> bool {
         self.0.contains_key(&key)
     }

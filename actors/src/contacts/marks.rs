@@ -1,6 +1,6 @@
-//! Marks of contacts that are being deleted or merged, or whose conversations are being deleted. While a contact is marked,
-//! its tickets are not opened or changed and its sessions do not begin: the attempt waits until the outcome is known, and
-//! is retried.
+//! Marks of contacts that are being deleted or merged, or whose conversations are being deleted. While a contact is
+//! marked, its tickets are not opened or changed and its sessions do not begin: the attempt waits until the outcome is
+//! known, and is retried.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,8 +13,8 @@ use super::ContactKey;
 use crate::Refusal;
 use crate::id_map::IdMap;
 
-/// How long to wait for a mark to be removed. A deletion or a merge takes some milliseconds; one that takes longer than the
-/// time limit of its statements may mean that the database is unavailable.
+/// How long to wait for a mark to be removed. A deletion or a merge takes some milliseconds; one that takes longer than
+/// the time limit of its statements may mean that the database is unavailable.
 const WAIT_TIME_MAX: Duration = hotline_persistence::error::STATEMENT_TIME_MAX;
 
 /// The marked contacts.
@@ -47,7 +47,7 @@ impl ContactMarks {
         }
     }
 
-    /// Marks a contact that is not marked yet.
+    /// Marks a contact; `None` if it is marked already.
     pub(crate) fn try_mark(self: &Arc<Self>, key: ContactKey) -> Option<ContactMark> {
         let Entry::Vacant(vacant) = self.marks.entry(key) else { return None };
         let (removal, removed) = watch::channel(());

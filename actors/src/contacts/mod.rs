@@ -202,7 +202,7 @@ impl ContactCache {
         self.last_inbound.get(&(company, channel, contact)).unwrap_or_default()
     }
 
-    /// What is cached of these facts.
+    /// The required facts, as far as they are cached.
     pub(crate) fn facts(
         &self,
         company: CompanyId,
@@ -219,17 +219,17 @@ impl ContactCache {
     /// Held from before a contact is read until the copy is stored. Never take it twice: a waiting writer in between
     /// would cause a deadlock.
     pub(crate) async fn read_lock(&self, company: CompanyId) -> OwnedRwLockReadGuard<()> {
-        let locks = self.locks(company);
-        locks.read_owned().await
+        let lock = self.lock_of(company);
+        lock.read_owned().await
     }
 
     /// Held while a change is applied to all copies of contacts.
     pub(crate) async fn write_lock(&self, company: CompanyId) -> OwnedRwLockWriteGuard<()> {
-        let locks = self.locks(company);
-        locks.write_owned().await
+        let lock = self.lock_of(company);
+        lock.write_owned().await
     }
 
-    fn locks(&self, company: CompanyId) -> Arc<RwLock<()>> {
+    fn lock_of(&self, company: CompanyId) -> Arc<RwLock<()>> {
         if let Some(locks) = self.locks.get(&company) {
             return locks.clone();
         }

@@ -25,7 +25,7 @@ pub struct Retire {
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Dismiss {
-    /// Dropped once the actor has ended.
+    /// Sent or dropped once the actor has ended.
     pub(crate) end_signal: oneshot::Sender<()>,
 }
 

@@ -130,7 +130,7 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
         read(&self.actors.get(key)?.hot()?.status)
     }
 
-    /// The result of `work` on the actor, if it is hot and alive. `work` must not block either.
+    /// The result of `work` on the actor, if it is hot and alive. `work` must not block, as in [`Self::read_status`].
     fn with_hot<R>(&self, key: &K, work: impl FnOnce(&ActorHandle<A>) -> R) -> Option<R> {
         let dead = {
             let entry = self.actors.get(key)?;
@@ -145,7 +145,8 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
         None
     }
 
-    /// Puts a command into the actor's mailbox, if it is hot and has room; returns the receiver of the reply.
+    /// Puts a command into the actor's mailbox, if the actor is hot and the mailbox has room. Returns the receiver of
+    /// the reply.
     pub(crate) fn post<M>(&self, key: &K, command: impl FnOnce() -> M) -> Option<Receiver<Outcome<M::Reply>>>
     where
         M: Request,
@@ -202,7 +203,7 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
         entry.hot().is_some_and(|found| Arc::ptr_eq(&found.status, &hot.status))
     }
 
-    /// Removes every actor whose key `which` selects; one that is being started is waited for.
+    /// Removes every actor whose key `which` selects, and returns them; an actor that is being started is waited for.
     pub(crate) async fn remove_where(&self, which: impl Fn(&K) -> bool) -> Vec<ActorHandle<A>> {
         let keys: Vec<K> = self.actors.iter().map(|entry| entry.key().clone()).filter(|key| which(key)).collect();
         let mut removed = Vec::with_capacity(keys.len());
@@ -251,7 +252,7 @@ impl<K: Hash + Eq + Clone, A: Registered> Registry<K, A> {
         self.actors.len()
     }
 
-    /// Whether there are none.
+    /// Whether no actor is hot.
     pub fn is_empty(&self) -> bool {
         self.actors.is_empty()
     }

@@ -24,7 +24,7 @@ impl<A: Registered> Clone for ActorHandle<A> {
     }
 }
 
-/// Uses of all actors are timed from here, so that a status keeps no time of its own.
+/// The uses of all actors are timed from this moment, so that a status needs only a number of seconds.
 static BEGIN: LazyLock<Instant> = LazyLock::new(clock::instant);
 
 fn seconds_at(time: Instant) -> u32 {
@@ -68,7 +68,7 @@ impl<O> ActorStatus<O> {
         self.is_released.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was not used since [`ActorStatus::release`].
+    /// Whether the actor was not used since [`ActorStatus::release`].
     pub fn is_released(&self) -> bool {
         self.is_released.load(Ordering::Relaxed)
     }
