@@ -1,4 +1,4 @@
-//! What a channel is found by.
+//! The key of a channel.
 
 use hotline_persistence::{ChannelId, CompanyId};
 

@@ -157,7 +157,7 @@ impl OwnSends {
         self.0.lock().owner(channel, id) == Some(IdOwner::Own)
     }
 
-    /// Whether the echo with this id is that of a message that was just sent to this contact; `names` is our id of the
+    /// Whether the echo with this id shows a message that was just sent to this contact; `names` is our id of the
     /// message, if the echo has one. From now on the id belongs to a message of ours, or to another app's.
     pub(crate) fn claim(
         &self,

@@ -12,8 +12,8 @@ use hotline_persistence::{ChannelId, CompanyId};
 
 /// Sends messages to providers.
 pub trait Provider: Send + Sync + 'static {
-    /// Hands one message over. The future has a time limit of its own. If a caller drops it, it is unknown whether the
-    /// provider has the message.
+    /// Hands one message over. The future has a time limit of its own. If a caller drops the future, it is unknown
+    /// whether the provider has the message.
     fn send(&self, delivery: Delivery) -> BoxFuture<'static, Result<Accepted, SendFailure>>;
 
     /// Drops cached data of a company for which nothing is being sent.
@@ -31,8 +31,8 @@ pub struct Delivery {
     pub to_kind: IdentityKind,
     /// The message.
     pub message: Arc<MessageRow>,
-    /// The provider's acceptance of the message's file, if the text is sent separately and an earlier attempt, or this
-    /// one, got so far. The file is then not sent again.
+    /// The provider's acceptance of the message's file in an earlier attempt or in this one, if the text is sent
+    /// separately. The file is then not sent again.
     pub file_accepted: Arc<OnceLock<Accepted>>,
 }
 
@@ -45,7 +45,7 @@ pub struct Account {
     pub channel: ChannelId,
     /// The type of the channel, which determines the protocol.
     pub kind: ChannelType,
-    /// The phone number's id, or the page's.
+    /// The provider's id of the phone number or of the page.
     pub id: String,
     /// The credential of the account.
     pub access_token: Secret,

@@ -32,8 +32,8 @@ impl Withdrawals {
         *self.companies.entry(company).or_insert_with(|| self.next())
     }
 
-    /// Changes the version after a possible withdrawal. To be called once the tables or the log have it, and before it
-    /// is acknowledged. Never waits.
+    /// Changes the version after a possible withdrawal. To be called once the tables or the log have the withdrawal,
+    /// and before it is acknowledged. Never waits.
     pub(crate) fn invalidate(&self, company: CompanyId) {
         // Without a version, nothing was checked yet.
         if let Some(mut version) = self.companies.get_mut(&company) {

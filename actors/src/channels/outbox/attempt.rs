@@ -37,8 +37,8 @@ pub(super) enum AttemptOutcome {
     Retry(SendFailure),
     /// The message was deleted with its contact before the call.
     Removed,
-    /// There was no call, because the channel is not connected: the message waits. The version is that of the
-    /// withdrawals at which it was not withdrawn; none: that could not be checked.
+    /// There was no call, because the channel is not connected: the message waits. Holds the version of the withdrawals
+    /// at which it was not withdrawn; none: that could not be checked.
     Waits(Option<WithdrawalVersion>),
 }
 
@@ -81,7 +81,7 @@ impl Decision {
 /// Hands a message over to its provider. A campaign's message is never sent twice: its attempt is durable before the
 /// call.
 pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: Outgoing) -> AttemptOutcome {
-    // Effects never precede durability.
+    // A message must be durable before it is sent.
     if let Err(error) = scope.base.store.log.synced(outgoing.seq).await {
         return AttemptOutcome::Retry(SendFailure::Retry { reason: error.to_string(), after: None });
     }
@@ -225,7 +225,7 @@ async fn call_provider(scope: &SenderScope, delivery: Delivery) -> Result<Accept
     }
     let outcome = scope.provider.send(delivery).await.map(Accepted::storable).map_err(SendFailure::storable);
     let outcome = outcome.map_err(|failure| match failure {
-        // A reaction that is sent twice is shown once.
+        // A reaction that is sent twice is shown once, so it is retried.
         SendFailure::Unknown { reason, .. } if message.reacts_to().is_some() => {
             SendFailure::Retry { reason, after: None }
         }
@@ -380,7 +380,7 @@ pub(super) async fn record(scope: Arc<SenderScope>, outgoing: Outgoing, decision
     background.spawn(record_in_ticket(scope, outgoing, TicketOutcome::Status(progress))).await.ok().flatten()
 }
 
-/// An outcome that its ticket records.
+/// An outcome that the message's ticket records.
 enum TicketOutcome {
     Status(UpdateDeliveryStatus),
     Reaction(Box<Revise>),

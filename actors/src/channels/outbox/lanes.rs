@@ -56,7 +56,8 @@ impl Lanes {
         self.joined.get(&contact).copied().unwrap_or(contact)
     }
 
-    /// A contact was merged into another, which has its tickets now. If both have messages, each keeps its lane.
+    /// Joins the lanes of a merged contact and of `into`, which has its tickets now. If both have messages, each keeps
+    /// its lane.
     pub(super) fn merge(&mut self, from: ContactId, into: ContactId) {
         if !self.lanes.contains_key(&self.lane_of(into)) {
             self.joined.insert(into, self.lane_of(from));

@@ -3,11 +3,11 @@
 //! A message enters its channel's outbox when its ticket's actor appends it to the log, so the messages of a ticket
 //! enter in order. It is sent once it is durable. The channel's actor, [`ChannelSender`], paces the sends, retries
 //! failures, and records each outcome in the log. A message leaves the outbox only when its outcome is durable. So no
-//! accepted message is lost. One is sent twice only if the process ends after the provider's acceptance and before the
-//! entry with the outcome, or if the provider's answer is lost and no status with our id of the message arrives in
-//! time. A campaign's message is never sent twice: each attempt is durable before its call, and one of unknown outcome
-//! is left in doubt. A follow-up action is decided by the ticket's actor, in the entry with the outcome. Most messages
-//! have none; their outcomes are recorded in batches ([`status_recorder`]).
+//! accepted message is lost. A message is sent twice only if the process ends after the provider's acceptance and
+//! before the entry with the outcome, or if the provider's answer is lost and no status with our id of the message
+//! arrives in time. A campaign's message is never sent twice: each attempt is durable before its call, and one of
+//! unknown outcome is left in doubt. A follow-up action is decided by the ticket's actor, in the entry with the
+//! outcome. Most messages have no such action; their outcomes are recorded in batches ([`status_recorder`]).
 //!
 //! The senders and their calls run on an arbiter of their own: requests and the persister do not wait for providers,
 //! nor providers for them. Code on this arbiter never queries the database, because connections belong to the runtime

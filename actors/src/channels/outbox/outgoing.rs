@@ -30,7 +30,7 @@ pub(crate) struct Outgoing {
     /// The acceptance of its file, while the text that is sent after the file is not accepted yet. Shared by all
     /// clones.
     pub(super) file_accepted: Arc<OnceLock<Accepted>>,
-    /// How often it was handed over. Shared by all clones.
+    /// The attempts to hand it over. Shared by all clones.
     pub(super) attempts: Arc<Mutex<Attempts>>,
     /// Approximate bytes in memory.
     pub(super) bytes: usize,
@@ -101,7 +101,7 @@ impl Outgoing {
         self.is_removed.load(Ordering::Acquire)
     }
 
-    /// How often it was handed over.
+    /// The attempts to hand it over.
     pub(super) fn attempts(&self) -> Attempts {
         self.attempts.lock().clone()
     }

@@ -1,4 +1,4 @@
-//! Rate limits by the generic cell rate algorithm, which stores one instant for each limited thing.
+//! Rate limits by the generic cell rate algorithm, which stores one instant for each limit.
 //! <https://en.wikipedia.org/wiki/Generic_cell_rate_algorithm>
 
 use std::collections::HashMap;
