@@ -3,12 +3,13 @@
 use hotline_persistence::{QueueId, WrapupTypeId};
 use serde::{Deserialize, Serialize};
 
-/// Executed once the channel has accepted the message: it counts as an answer, then transfer, then close. The sender
-/// asks for the transfer and the close; whether it may count as an answer is decided with the message.
+/// Executed once the channel has accepted the message: the answer is recorded, then the ticket is transferred, then
+/// closed. The sender asks for the transfer and the close; whether it may count as an answer is decided with the
+/// message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AfterSend {
-    /// The contact waited for an answer when this was written.
+    /// Whether the message counts as an answer: the ticket awaited one when the message was written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub answers: bool,
     /// Moves the ticket to this queue.

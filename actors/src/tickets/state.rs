@@ -55,7 +55,7 @@ impl From<FollowUpRow> for FollowUp {
     }
 }
 
-/// The last of the company's messages that the contact has received and read. Not stored with the ticket: it is in the
+/// The last of the company's messages that the contact has received and read. Not stored with the ticket, but in the
 /// messages' rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiptPositions {

@@ -51,7 +51,7 @@ impl Revise {
         let row = self.clone().into_row(message.company_id, message.ticket_id, message.contact_id, self.at);
         let before = message.revisable();
         let mut revised = before.clone();
-        // The result is only about what is shown.
+        // The result is not needed: it is only about what is shown.
         let _ = revised.apply(&row);
         revised != before
     }
