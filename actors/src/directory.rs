@@ -187,7 +187,7 @@ impl Directory {
         self.state.companies.get(&id).map(|organization| organization.company.slot)
     }
 
-    /// The companies in the slots that match.
+    /// The companies in the slots that `selects` accepts.
     pub fn companies_in(&self, selects: impl Fn(Slot) -> bool) -> Vec<CompanyId> {
         let companies = self.state.companies.iter();
         companies.filter(|entry| selects(entry.company.slot)).map(|entry| *entry.key()).collect()

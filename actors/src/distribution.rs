@@ -29,7 +29,7 @@ pub(crate) struct Assigners {
 /// The assigner of one company.
 #[derive(Default)]
 pub(crate) struct Assigner {
-    /// A panic of a decision leaves it consistent, because it changes only after the entry was appended.
+    /// A panic of a decision leaves the state consistent, because it changes only after the entry was appended.
     state: Mutex<AssignmentState>,
     /// Notified when a count has ended, successfully or not.
     count_ended: watch::Sender<()>,
@@ -59,7 +59,7 @@ enum Counting {
     Done,
 }
 
-/// How an opening that depends on loads proceeds.
+/// Whether the loads are known to an opening that depends on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CountStatus {
     /// The loads are known.
@@ -166,7 +166,7 @@ impl Choice<'_> {
 }
 
 impl AssignmentState {
-    /// Chooses one of the agents, which are ordered by id; none when there are none.
+    /// Chooses one of `agents`, which are ordered by id; `None` if there are none.
     fn choose(&self, queue: QueueId, distribution: Distribution, agents: Vec<UserId>) -> Option<UserId> {
         // Starts after the last agent, so that agents with equal loads take turns.
         let next = self.last_agents.get(&queue).map_or(0, |last| agents.partition_point(|agent| agent <= last));

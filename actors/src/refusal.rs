@@ -9,7 +9,7 @@ use serde_json::Value;
 /// A field whose value was rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
-    /// The path in the body.
+    /// The path of the field in the request's body.
     pub field: String,
     /// The reason, as a phrase that follows the field's name in a sentence.
     pub reason: String,
@@ -24,17 +24,17 @@ pub struct Conflict {
     pub reason: &'static str,
     /// The record, by the name of its id.
     pub record: Option<(&'static str, Value)>,
-    /// Counts of records of other kinds.
+    /// The number of records that refer to it, by kind.
     pub by: Vec<(&'static str, i64)>,
 }
 
 impl Conflict {
-    /// A record, named by its id field, is in a state that forbids the change.
+    /// The conflict of a record, named by its id field, in a state that forbids the change.
     pub fn of(state: &'static str, reason: &'static str, field: &'static str, id: impl Into<Value>) -> Self {
         Self { state, reason, record: Some((field, id.into())), by: Vec::new() }
     }
 
-    /// Other records refer to it: the number of each kind.
+    /// The conflict of a record that others refer to; `by` has the number of each kind.
     pub fn used_by(
         state: &'static str,
         reason: &'static str,
@@ -200,7 +200,7 @@ impl From<Error> for Refusal {
             Error::Changed => Self::Changed,
             Error::Unavailable(reason) => Self::Unavailable(reason),
             Error::Unknown(reason) => Self::Unknown(reason),
-            // The operator knows from the log; the caller can do nothing else about it.
+            // The operator learns of it from the log; the caller can do nothing about it.
             Error::Key(error) if error.missing_key().is_some() => {
                 let state = "the key that encrypts the credentials is missing; the operator can restore or abandon it";
                 Self::Conflict(Conflict { state, reason: "key_missing", record: None, by: Vec::new() })

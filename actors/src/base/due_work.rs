@@ -102,7 +102,7 @@ pub(crate) trait DueWork: Actor<Context = Context<Self>> {
         }
     }
 
-    /// Ends the runs. Later callers reach the successor.
+    /// Ends the runs, and leaves the registry: later callers reach a successor.
     fn retire(&mut self, cx: &mut Context<Self>) {
         self.work_state().is_retired = true;
         self.leave();

@@ -13,7 +13,8 @@ const IN_TRANSIT_MAX: usize = 64;
 /// A send that is late by less than this does not delay the sends after it: timers and busy machines cause such delays.
 const LATE_MAX: Duration = Duration::from_millis(50);
 
-/// Messages that arrive within this time are counted together, so some of them count for a minute and this time.
+/// Messages that arrive within this time are counted together, so some of them count up to this much longer than a
+/// minute.
 const ARRIVAL_GRAIN: Duration = Duration::from_millis(100);
 
 /// If the next send was due for longer than this when a message arrives, the provider was unavailable.
@@ -57,7 +58,7 @@ impl Pace {
 
     /// When the next message may be sent, given the number in transit; none: not before one of them has arrived.
     ///
-    /// Those in transit may arrive at any time, so they count as if they arrived now: no minute exceeds the rate.
+    /// Messages in transit may arrive at any time, so they count as if they arrived now: no minute exceeds the rate.
     pub(super) fn next_at(&mut self, in_transit: usize, now: Instant) -> Option<Instant> {
         while let Some(oldest) = self.arrivals.front().filter(|oldest| oldest.last + MINUTE <= now) {
             self.in_minute -= oldest.count;

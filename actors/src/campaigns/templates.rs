@@ -1,4 +1,4 @@
-//! The interface to what the providers say of the templates of channels.
+//! The interface to the states of channels' templates, as providers report them.
 
 use futures_util::future::LocalBoxFuture;
 use hotline_persistence::tables::campaigns::PausedReason;

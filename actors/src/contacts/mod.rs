@@ -56,6 +56,7 @@ pub(crate) struct ContactCache {
     numbers: RandomState,
     /// By the id that a channel's provider has assigned to the contact.
     by_address: TtlCache<(CompanyId, ChannelId, String), ContactId>,
+    /// The contacts that a channel without phone numbers is known to reach.
     reachable: TtlCache<(CompanyId, ChannelId, ContactId), ()>,
     /// When contacts last wrote on a channel.
     last_inbound: TtlCache<(CompanyId, ChannelId, ContactId), LastInbound>,

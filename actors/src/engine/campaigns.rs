@@ -142,7 +142,7 @@ impl Campaigns {
     /// the actor reads the campaign again.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when it does not pause in time, or the database is unavailable.
+    /// [`Refusal::Unavailable`] when the campaign does not pause in time, or the database is unavailable.
     pub async fn hold(&self, company: CompanyId, id: CampaignId) -> Result<CampaignHold, Refusal> {
         let attempt = || async {
             let hot = self.hot(company, id).await?;
@@ -156,7 +156,7 @@ impl Campaigns {
         let hold = on_conflict(self.contacts.cache(), company, attempt, no_conflict);
         let in_time = tokio::time::timeout(HOLD_TIME_MAX, hold).await;
         let hold = in_time.map_err(|_| Refusal::Unavailable("the campaign did not stop in time".to_owned()))??;
-        // Its decisions are in the tables after this.
+        // The campaign's decisions are in the tables after this.
         self.base.reads().tables(company).await?;
         Ok(hold)
     }
@@ -185,7 +185,7 @@ impl Campaigns {
                     transaction.commit().await?;
                     tracing::warn!(company.id = %company, campaign.id = %id, reason = reason.as_str(), template = name, "campaign was paused");
                 }
-                // It was paused, ended or deleted meanwhile.
+                // The campaign was paused, ended or deleted meanwhile.
                 Ok(_) | Err(hotline_persistence::Error::NotFound(_)) => {}
                 Err(error) => return Err(error.into()),
             }

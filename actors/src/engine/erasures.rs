@@ -27,7 +27,7 @@ const ATTEMPTS_MAX: usize = 10;
 /// Maximum steps in one turn to remove references to the contact.
 const CASCADE_STEPS_MAX: usize = 100;
 
-/// What is recorded and logged of an erasure whose traces are unreadable.
+/// The failure of an erasure whose traces are unreadable, as it is recorded and logged.
 const UNREADABLE: &str = "the stored list of the contact's records is unreadable, so nothing is erased: restore `traces` of \
     the contact's row in the table `erasures` from a backup, or set it to '{}' to erase what can still be found";
 
@@ -94,7 +94,7 @@ impl Erasures {
         Ok(is_left)
     }
 
-    /// Records why an erasure failed; it is retried. Logs each new reason that does not pass by itself.
+    /// Records why an erasure failed; it is retried. Logs each new reason that will not resolve itself.
     async fn record_failure(&self, erasure: &Erasure, reason: &str, is_lasting: bool) {
         let (company, contact) = (erasure.company_id, erasure.contact_id);
         if erasure.failure.as_deref() == Some(reason) {

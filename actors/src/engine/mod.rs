@@ -1,5 +1,5 @@
 //! The engine: all actors and services of a process, each with its dependencies. It starts, drops and takes over
-//! companies; what the services are for is in `services/`.
+//! companies; the services themselves are in `services/`.
 
 mod campaigns;
 mod cascades;

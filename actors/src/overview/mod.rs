@@ -43,7 +43,7 @@ pub(crate) const TICKETS_MAX: usize = 200_000;
 /// counted and listed in the tables.
 const ALL_TICKETS_MAX: usize = 1_000_000;
 
-/// Open tickets in memory that each company may have, however many others have.
+/// Open tickets in memory that each company may always have, however many other companies have.
 const SHARE: usize = 10_000;
 
 /// Maximum tickets that a list examines before it lets the log record changes: some tens of microseconds.

@@ -12,7 +12,7 @@ pub(crate) struct OpenTicketQuery {
     queue_id: Option<QueueId>,
     user_id: Option<UserId>,
     channel_id: Option<ChannelId>,
-    /// Whether no user is assigned.
+    /// True: only tickets without a user; false: only tickets with one.
     unassigned: Option<bool>,
     pub(super) sort: TicketSort,
     pub(super) descending: bool,

@@ -121,7 +121,7 @@ impl Assignment {
     /// Like [`Assignment::delete_guarded`], for several records.
     ///
     /// # Errors
-    /// As of [`Assignment::delete_guarded`].
+    /// Those of [`Assignment::delete_guarded`].
     pub async fn leave_all<T, E: From<Refusal>>(
         &self,
         company: CompanyId,

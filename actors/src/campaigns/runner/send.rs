@@ -45,7 +45,7 @@ pub(super) enum SendProgress {
     },
     /// The send has ended.
     Ended { recipient: NextRecipient, outcome: Result<Disposition, Refusal> },
-    /// The tables were checked for whether the recipient of a decided but refused message is still pending.
+    /// The tables show whether the recipient of a decided but refused message is still pending.
     Checked { recipient: NextRecipient, refusal: Refusal, is_waiting: Result<bool, Refusal> },
 }
 

@@ -96,7 +96,7 @@ impl CampaignRunner {
                 self.state = if is_current { CampaignState::Current(run) } else { CampaignState::Stale(Some(run)) };
             }
             Ok(None) if is_current => self.state = CampaignState::Missing,
-            // It may have been created since.
+            // The campaign may have been created since.
             Ok(None) => self.state = CampaignState::Unread,
             Err(refusal) => {
                 self.log_retry(&refusal, "reading a campaign will be retried");

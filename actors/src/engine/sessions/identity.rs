@@ -27,7 +27,7 @@ pub struct VisitorLock(#[allow(dead_code)] KeyedGuard<(CompanyId, ContactId)>);
 /// A visitor with a signed identity.
 #[derive(Clone, Debug)]
 pub struct Identified {
-    /// Their id in the company's website.
+    /// Their id on the company's website.
     pub external_id: String,
     /// Further details from the website.
     pub visitor: Visitor,
@@ -112,9 +112,9 @@ impl Sessions {
         Ok((signed_in, lock))
     }
 
-    /// A visitor shows a signed identity during a session. Either the session itself becomes verified, or the visitor
-    /// continues in a session of the verified contact: the active one or a new one, opened by the token with this hash.
-    /// A retry has the same result. Returns the session, and whether that token opens it.
+    /// Handles a signed identity that a visitor shows during a session. Either the session itself becomes verified, or
+    /// the visitor continues in a session of the verified contact: the active one or a new one, opened by the token
+    /// with this hash. A retry has the same result. Returns the session, and whether that token opens it.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be made durable; [`Refusal::NotFound`] when the contact was deleted

@@ -44,7 +44,7 @@ pub(super) const PREFETCH_MAX: usize = 2000;
 /// Interval between updates of the figures.
 const COUNT_EVERY: Duration = Duration::from_millis(500);
 
-/// How long the actor of a company without scheduled messages stays.
+/// How long the actor of a company without scheduled messages stays, in seconds.
 const IDLE_AFTER_S: u64 = 60;
 
 /// State shared by the companies' dispatchers, and the registry of them.

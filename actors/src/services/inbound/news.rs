@@ -109,7 +109,7 @@ impl Inbound {
         }
     }
 
-    /// Records that a provider has refused a reaction of the company, which it had accepted.
+    /// Records that a provider has refused a reaction of the company that it had accepted before.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
@@ -128,7 +128,7 @@ impl Inbound {
         self.revise_row(company, &row, revision, at).await.map(drop)
     }
 
-    /// Records that the text after a message's file has failed, which its provider had accepted.
+    /// Records that the text after a message's file has failed, although its provider had accepted it.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it cannot be recorded now: the provider should retry.
