@@ -152,7 +152,7 @@ impl Pair<'_> {
     }
 }
 
-/// The first build alternates, so that the effects of a turn on the next one concern both.
+/// Alternates which build is first, so that the effects of a turn on the next one concern both.
 fn order(turn: u64) -> [usize; 2] {
     if turn.is_multiple_of(2) { [0, 1] } else { [1, 0] }
 }

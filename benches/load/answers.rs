@@ -1,4 +1,4 @@
-//! Answers of Hotline, taken once, that the bare handlers give to everybody.
+//! Answers of Hotline, recorded once; the bare handlers return them to every request.
 
 use reqwest::Method;
 use reqwest::header::{CONNECTION, CONTENT_LENGTH, DATE, TRANSFER_ENCODING};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::outcome::Outcome;
 use crate::seed::{Api, Company};
 
-/// One answer, whole: a handler that says the same sends as many bytes.
+/// A complete answer, so that a bare handler sends as many bytes as Hotline.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Answer {
     pub status: u16,
@@ -16,12 +16,12 @@ pub struct Answer {
     pub body: String,
 }
 
-/// One of each kind.
+/// One answer of each kind.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Answers {
     pub send: Answer,
     pub open: Answer,
-    /// Of every change of a ticket.
+    /// For every change of a ticket.
     pub change: Answer,
     pub read: Answer,
     pub list_20: Answer,
@@ -30,7 +30,7 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// Takes them. `spare` is a contact without a ticket; it has none afterwards.
+    /// Requests them. `spare` is a contact without a ticket; its new ticket is closed again.
     pub async fn take(api: &Api, company: &Company, spare: i64) -> Outcome<Self> {
         let first = company.tickets.first().ok_or("there is no ticket")?;
         let session = company.sessions.first().ok_or("there is no session")?;
@@ -55,7 +55,7 @@ impl Answers {
 
 async fn take(api: &Api, method: Method, path: &str, body: Option<Value>) -> Outcome<Answer> {
     let response = api.send(method, path, body.as_ref()).await?.error_for_status()?;
-    // What the framework writes by itself, it writes for every server.
+    // The framework adds these headers for every server.
     let own = [CONNECTION, CONTENT_LENGTH, DATE, TRANSFER_ENCODING];
     let headers = response.headers().iter().filter(|(name, _)| !own.contains(name));
     let headers = headers.map(|(name, value)| Ok((name.to_string(), value.to_str()?.to_owned())));

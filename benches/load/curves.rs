@@ -17,7 +17,7 @@ use crate::stage::Stage;
 /// Numbers of connections, each with one request at a time.
 const CONNECTIONS: [u32; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
-/// The scenarios measured with these.
+/// The scenarios measured with these connections.
 const SCENARIOS: [Scenario; 2] = [Scenario::Send, Scenario::Read];
 
 /// The offered rates, as parts of Hotline's maximum throughput.

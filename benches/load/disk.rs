@@ -1,4 +1,4 @@
-//! How long the disk takes to keep something.
+//! How long the disk takes to make a write durable.
 
 use std::fs::File;
 use std::io::Write;
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::outcome::Outcome;
 
-/// What is written and synced each time.
+/// Bytes that are written and synced each time.
 const BYTES: usize = 4096;
 
 /// Enough for a 99th percentile, over in a second or two.
@@ -42,7 +42,7 @@ impl Sync {
     }
 }
 
-/// A sync into memory is none: figures made there would flatter.
+/// Fails if the folder is in memory, where a sync does nothing and figures would be too good.
 pub fn check(folder: &Path) -> Outcome<()> {
     if statfs(folder)?.filesystem_type() == TMPFS_MAGIC {
         return Err(format!("{} is in memory; let TMPDIR name a folder on a disk", folder.display()).into());

@@ -8,17 +8,18 @@ use crate::machine::Machine;
 use crate::scenario::{OFFERED, Scenario, Server};
 use crate::usage::{Cpu, Memory};
 
-/// The 99th percentile of a send at half load is at most this many times that of (a), plus one sync of the disk.
+/// The 99th percentile of a send at half load is at most this many times that of the bare handler (a), plus one sync of
+/// the disk.
 const HALF_LOAD_TIMES_MAX: f64 = 3.0;
 
-/// The 99th percentile of a send at the same rate for all servers is at most this part of that of (b).
+/// The 99th percentile of a send, at the same rate for all servers, is at most this part of that of a transaction (b).
 const OFFERED_PART_MAX: f64 = 0.2;
 
-/// The 99th percentile of the mix with this many connections, in milliseconds.
+/// Maximum 99th percentile of the mix with this many connections, in milliseconds.
 const MIX_CONNECTIONS: u32 = 128;
 const MIX_P99_MS_MAX: f64 = 60.0;
 
-/// Lists of [`Scenario::Inbox`] a second, and the 95th percentile of [`Scenario::BusyInbox`] in milliseconds.
+/// Minimum lists a second of [`Scenario::Inbox`]; maximum 95th percentile of [`Scenario::BusyInbox`], in milliseconds.
 const INBOX_RATE_MIN: f64 = 5_000.0;
 const INBOX_P95_MS_MAX: f64 = 5.0;
 
@@ -28,9 +29,9 @@ pub struct Round {
     #[serde(flatten)]
     pub counted: LoadCounts,
     pub cpu: Cpu,
-    /// Memory at its end.
+    /// Memory at the end of the run.
     pub memory: Memory,
-    /// Seconds from its end until the tables had everything.
+    /// Seconds from the end of the run until the tables had everything.
     pub behind_s: f64,
 }
 
@@ -215,7 +216,7 @@ fn mix(measure: &Measure) -> Option<Verdict> {
     })
 }
 
-/// The median; of an even number of figures, the upper one of the middle two.
+/// The median; of an even number of figures, the upper one of the middle two; NaN if there are none.
 pub fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
@@ -264,7 +265,7 @@ pub mod tests {
 
     #[test]
     fn rounds_are_compared_with_their_neighbours() {
-        // The machine slows down: each pair says 0.5, though the medians of 900 and 1000 do not.
+        // The machine slows down, but the ratio of each pair is 0.5.
         let run = throughput(vec![
             measure(Scenario::Send, Server::Hotline, &[1000, 500, 400], 10),
             measure(Scenario::Send, Server::Bare, &[2000, 1000, 800], 10),

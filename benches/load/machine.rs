@@ -1,4 +1,4 @@
-//! Where and of what the figures are.
+//! The machine and the build that the figures are of.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,7 +16,7 @@ pub struct Machine {
     pub memory_gib: f64,
     pub kernel: String,
     pub postgres: String,
-    /// Whether the compiler was asked to optimise; else nothing here means anything.
+    /// Whether the build is optimised; otherwise the figures mean nothing.
     pub is_release: bool,
 }
 
@@ -49,12 +49,12 @@ impl Machine {
     }
 }
 
-/// As many as the service takes for its workers.
+/// Number of cores, as the service counts them for its workers.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
 }
 
-/// Of the sources, when they are a repository and `git` is there.
+/// The commit of the sources; `None` if they are no repository, or `git` is missing.
 fn commit() -> Option<String> {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").args(arguments).current_dir(sources()).output().ok()?;

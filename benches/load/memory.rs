@@ -21,15 +21,15 @@ use crate::seed::{Api, Company};
 use crate::service::{Binary, NEVER_S, Service};
 use crate::{stage, usage};
 
-/// Bytes of a hot ticket, everything included.
+/// Maximum bytes of a hot ticket, everything included.
 const TICKET_BYTES_MAX: f64 = 1800.0;
 
-/// Bytes of an open ticket in the orders and counts of its company.
+/// Maximum bytes of an open ticket in the orders and counts of its company.
 const LISTED_BYTES_MAX: f64 = 100.0;
 
-/// Seconds after which the last process' actors are idle: longer than it takes to make them hot. And how long they may
-/// take to end.
+/// Seconds after which actors are idle in the process that frees them: longer than it takes to make them hot.
 const IDLE_AFTER_S: u64 = 60;
+/// How long idle actors may take to end, and open tickets to be listed in memory.
 const RETIRE_TIME_MAX: Duration = Duration::from_secs(180);
 
 /// Concurrent requests: few, so that their own memory does not count.
@@ -249,7 +249,7 @@ impl MemoryResult {
             what: "a hot, idle ticket".to_owned(),
             aim: format!("at most {TICKET_BYTES_MAX} bytes"),
             measured: format!("{:.0} bytes", cost.each_bytes),
-            // Less than nothing is no measurement: the allocator moves more than so few tickets need.
+            // A negative figure is no measurement: the allocator's memory varies by more than so few tickets need.
             is_met: (0.0..=TICKET_BYTES_MAX).contains(&cost.each_bytes),
         });
         let retired = Verdict {

@@ -125,7 +125,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Sends at half of Hotline's throughput, to Hotline and to (a).
+    /// Sends at half of Hotline's throughput, to Hotline and to the bare handler (a).
     async fn half_load(&mut self, connections: u32) -> Outcome<()> {
         let subjects = self.stage.subjects(&[], &[])?;
         let per_second = match self.run.find(Scenario::Send, Server::Hotline, connections) {

@@ -1,4 +1,4 @@
-//! What is asked for, and what it is compared with.
+//! The scenarios: what is requested, and what it is compared with.
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -41,7 +41,7 @@ pub const OFFERED: f64 = 2_500.0;
 /// Requests a second of [`Scenario::BusyInbox`].
 pub const INBOX_OFFERED: f64 = 100.0;
 
-/// Who serves.
+/// A measured server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Server {
@@ -56,7 +56,7 @@ pub enum Server {
 }
 
 impl Server {
-    /// What stands before the paths.
+    /// The prefix of its paths.
     pub fn prefix(self) -> &'static str {
         match self {
             Self::Hotline => hotline::web::admission::modules::API,
@@ -83,7 +83,7 @@ pub struct Aim {
     pub at_least: f64,
 }
 
-/// The same beside another scenario of Hotline's own.
+/// A ratio that is aimed at: this many times Hotline's requests a second in another scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct OwnAim {
     pub scenario: Scenario,
@@ -125,7 +125,7 @@ impl Scenario {
         }
     }
 
-    /// The script that asks.
+    /// The name of its script in `lua/`.
     pub fn script(self) -> &'static str {
         match self {
             Self::Send | Self::HalfLoad | Self::Offered => "send",
@@ -141,7 +141,7 @@ impl Scenario {
         }
     }
 
-    /// Who is measured, in turn.
+    /// The servers that are measured, in turn.
     pub fn servers(self) -> &'static [Server] {
         match self {
             Self::Send | Self::SendKeyed | Self::Offered => &[Server::Hotline, Server::Bare, Server::Plain],
@@ -151,7 +151,7 @@ impl Scenario {
         }
     }
 
-    /// What is aimed at, against each of them.
+    /// The aims relative to other servers.
     pub fn aims(self) -> &'static [Aim] {
         match self {
             Self::Send => &[Aim { server: Server::Bare, at_least: 0.45 }, Aim { server: Server::Plain, at_least: 5.0 }],
@@ -162,7 +162,7 @@ impl Scenario {
         }
     }
 
-    /// What is aimed at beside another scenario.
+    /// The aim relative to another scenario, if there is one.
     pub fn own_aim(self) -> Option<OwnAim> {
         match self {
             Self::SendKeyed => Some(OwnAim { scenario: Self::Send, at_least: 0.85 }),
@@ -171,7 +171,8 @@ impl Scenario {
         }
     }
 
-    /// Messages that one answered request leaves in the table: what was counted is looked for there.
+    /// Messages that one answered request leaves in the table, to verify the counted requests; `None` if their number
+    /// varies.
     pub fn messages(self) -> Option<u64> {
         match self {
             Self::Send | Self::SendKeyed | Self::Say | Self::HalfLoad | Self::Offered => Some(1),
@@ -180,7 +181,7 @@ impl Scenario {
         }
     }
 
-    /// Whether each of its subjects can be used once only, so that there is no warming up.
+    /// Whether each subject can be used only once, so that there is no warm-up.
     pub fn uses_up(self) -> bool {
         matches!(self, Self::Open | Self::Close)
     }

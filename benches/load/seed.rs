@@ -1,5 +1,5 @@
-//! What there is before anything is measured: a company, its contacts, their open tickets and sessions. All of it is
-//! made by the command line and over HTTP, but for the contacts that only opening and closing uses up.
+//! The data before a measurement: a company, its contacts, their open tickets and sessions. All of it is created by the
+//! command line and over HTTP, except the contacts for opening and closing tickets.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use crate::outcome::Outcome;
 use crate::service::Service;
 
-/// Requests at once.
+/// Concurrent requests.
 const AT_ONCE: usize = 64;
 
-/// How long the running service may take to see what the command line has made.
+/// How long the running service may take to see a record that the command line created.
 const SEEN_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Speaks for the company.
+/// A client with the company's token.
 #[derive(Clone)]
 pub struct Api {
     http: reqwest::Client,
@@ -32,7 +32,7 @@ impl Api {
         Ok(Self { http: hotline::tls::client().build()?, base, key: key.to_owned() })
     }
 
-    /// The request as it is sent; the answer may be anything.
+    /// Sends a request, and returns its response with any status.
     pub async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> Outcome<reqwest::Response> {
         let request = self.http.request(method, format!("{}{path}", self.base)).bearer_auth(&self.key);
         Ok(match body {
@@ -43,7 +43,7 @@ impl Api {
         .await?)
     }
 
-    /// What was made or changed.
+    /// Sends a `POST`, which must succeed, and returns `data` of its response.
     pub async fn post(&self, path: &str, body: Value) -> Outcome<Value> {
         let response = self.send(Method::POST, path, Some(&body)).await?;
         let status = response.status();
@@ -54,7 +54,7 @@ impl Api {
         Ok(answer["data"].take())
     }
 
-    /// Many requests, some at once; their answers in the order of the requests.
+    /// Sends a `POST` for each item, some concurrently; the results are in the order of the items.
     pub async fn each<I, T>(&self, items: I, path: impl Fn(&T) -> (String, Value)) -> Outcome<Vec<Value>>
     where
         I: IntoIterator<Item = T>,
@@ -88,7 +88,7 @@ pub struct Company {
 }
 
 impl Company {
-    /// Makes it; no contacts yet.
+    /// Creates a company without contacts.
     pub async fn create(service: &Service) -> Outcome<(Self, Api)> {
         let id = number(&service.run_command(&["company", "create", "Load"])?, "id")?;
         let company = id.to_string();
@@ -128,7 +128,7 @@ impl Company {
         Ok(channel)
     }
 
-    /// So many contacts more, each with an open ticket and a session on the channel.
+    /// Adds this many contacts, each with an open ticket and a session on the channel.
     pub async fn converse(&mut self, api: &Api, channel: i64, count: usize) -> Outcome<()> {
         let from = self.contacts.len();
         let new = |number: &usize| {
@@ -143,7 +143,7 @@ impl Company {
         }
         let ticket = |contact: &i64| ("/tickets".to_owned(), json!({"channelId": channel, "contactId": contact}));
         self.tickets.extend(ids(&api.each(contacts.iter().copied(), ticket).await?)?);
-        // The channel takes messages for those it has heard from; each ticket has one to show.
+        // The sessions make the contacts reachable; each ticket gets a message to show.
         let first = |ticket: &i64| {
             let body = "Good morning! How can we help you today?";
             ("/messages".to_owned(), json!({"ticketId": ticket, "type": "text", "body": body}))
@@ -153,7 +153,7 @@ impl Company {
         Ok(())
     }
 
-    /// Contacts without a ticket, put into the table: a hundred thousand requests would measure nothing here.
+    /// Inserts contacts without a ticket into the table: requests would take long, and are not measured here.
     pub async fn pool(&self, db: &PgPool, count: usize) -> Outcome<Vec<i64>> {
         Ok(sqlx::query_scalar(
             "insert into contacts (company_id, name, number)
@@ -167,7 +167,7 @@ impl Company {
     }
 }
 
-/// Waits until the service knows what was made beside it.
+/// Waits until the service sees a record that the command line created.
 async fn wait_until_seen(api: &Api, path: &str) -> Outcome<()> {
     let seen = async {
         while !api.send(Method::GET, path, None).await?.status().is_success() {

@@ -11,24 +11,24 @@ use serde_json::Value;
 
 use crate::outcome::Outcome;
 
-/// A process that serves; stopped as a user stops it when it is dropped.
+/// A running service; dropping it stops the process as a user would.
 pub struct Service {
     child: Child,
     binary: Binary,
     folder: PathBuf,
-    /// Options of its database, for commands on it; none: in its folder.
+    /// Options of its database, also for commands; empty: the database is in its folder.
     database: Vec<String>,
     pub address: SocketAddr,
     pub metrics: SocketAddr,
 }
 
-/// Longer than any run.
+/// Seconds, longer than any run.
 pub const NEVER_S: u64 = 24 * 3600;
 
 // The commands of these benches are in old spellings: `load against` runs builds that know no others.
 
-/// Options of every service that is measured: no limit of requests, and sessions that outlast the run. All others, but
-/// when actors are idle, are the defaults.
+/// Options of every measured service: no limit of requests, and sessions that outlast the run. All others are the
+/// defaults, except when actors are idle.
 const OPTIONS: [&str; 6] = ["--listen", "127.0.0.1:0", "--rate-per-minute", "0", "--session-idle-after-s", "86400"];
 
 impl Service {
@@ -100,7 +100,7 @@ impl Drop for Service {
         if let Ok(None) = self.child.try_wait()
             && self.terminate().is_ok()
         {
-            // Its PostgreSQL ends with it, before the folder goes.
+            // Its PostgreSQL ends with it, before the folder is removed.
             let _ = self.child.wait();
         }
     }
@@ -127,7 +127,7 @@ impl Figures {
     }
 }
 
-/// Names another binary than the one that was built with this one: the shipped one, or one that notes what it does.
+/// Names another binary than the one built with this program: the shipped one, or one with instrumentation.
 const BINARY_VARIABLE: &str = "HOTLINE_LOAD_BINARY";
 
 /// A build of Hotline.
@@ -135,7 +135,7 @@ const BINARY_VARIABLE: &str = "HOTLINE_LOAD_BINARY";
 pub struct Binary(PathBuf);
 
 impl Binary {
-    /// The one that is measured: built with this program, or named.
+    /// The measured build: the one that `HOTLINE_LOAD_BINARY` names, or the one built with this program.
     pub fn measured() -> Outcome<Self> {
         if let Some(named) = std::env::var_os(BINARY_VARIABLE) {
             return Self::at(Path::new(&named));
@@ -146,14 +146,14 @@ impl Binary {
     }
 
     pub fn at(path: &Path) -> Outcome<Self> {
-        // The command's own folder is another one.
+        // Commands run in another folder.
         let path = std::path::absolute(path)?;
         if path.exists() { Ok(Self(path)) } else { Err(format!("{} is not built", path.display()).into()) }
     }
 
     fn command(&self, folder: &Path, arguments: &[&str]) -> Outcome<Command> {
         let mut command = Command::new(&self.0);
-        // What the caller's shell says of Hotline is not what is measured.
+        // Options in the caller's environment must not change the measured service.
         for (name, _) in std::env::vars_os() {
             if name.to_str().is_some_and(|name| name.starts_with("HOTLINE_") && name != "HOTLINE_PG_BIN") {
                 command.env_remove(name);
@@ -168,14 +168,14 @@ impl Binary {
     pub fn run_command(&self, folder: &Path, arguments: &[&str]) -> Outcome<Value> {
         let output = self.command(folder, arguments)?.arg("--json").output()?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("hotline {}: {}", arguments.join(" "), said.trim()).into());
+            let reason = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("hotline {}: {}", arguments.join(" "), reason.trim()).into());
         }
         Ok(serde_json::from_slice(&output.stdout)?)
     }
 }
 
-/// The end of what the service has logged.
+/// The last lines of the service's log.
 fn log_of(folder: &Path) -> String {
     let log = std::fs::read_to_string(folder.join("service.log")).unwrap_or_default();
     let lines: Vec<&str> = log.lines().collect();

@@ -1,5 +1,5 @@
-//! Everything that runs while something is measured: Hotline on a private PostgreSQL as it starts one itself, the
-//! yardsticks, and the ids to work on. Gone with its folder.
+//! Everything that runs during a measurement: Hotline on a private PostgreSQL as it starts one itself, the yardsticks,
+//! and the ids that requests use. All of it is removed with its folder.
 
 use std::fs::Permissions;
 use std::net::SocketAddr;
@@ -27,13 +27,13 @@ use crate::{disk, grown, subjects};
 /// How long the tables may be behind after a measurement before it counts as a defect.
 const SETTLE_TIME_MAX: Duration = Duration::from_secs(300);
 
-/// How often it is looked whether they still are.
+/// How often this is checked.
 const SETTLE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The database of the yardstick (b), beside Hotline's.
 const PLAIN_DATABASE: &str = "plain";
 
-/// In the order in which it is taken down.
+/// The fields are in the order of the shutdown.
 pub struct Stage {
     yardstick: Process,
     pub service: Service,
@@ -41,7 +41,7 @@ pub struct Stage {
     pub api: Api,
     /// Hotline's tables.
     pub db: PgPool,
-    /// Those of (b).
+    /// The tables of (b).
     plain: PgPool,
     /// Contacts without a ticket.
     pub pool: Vec<i64>,
@@ -50,7 +50,7 @@ pub struct Stage {
     folder: TempDir,
 }
 
-/// A folder that the PostgreSQL user may enter as well, on a disk.
+/// A new folder on a disk, which the user of PostgreSQL may enter too.
 pub fn folder() -> Outcome<TempDir> {
     let folder = tempfile::Builder::new().prefix("hotline-load-").tempdir()?;
     disk::check(folder.path())?;
@@ -58,22 +58,23 @@ pub fn folder() -> Outcome<TempDir> {
     Ok(folder)
 }
 
-/// Hotline's private PostgreSQL, while it runs.
+/// Hotline's private PostgreSQL, which must be running.
 pub async fn visit(folder: &Path) -> Outcome<Cluster> {
     Ok(Cluster::open(ClusterOptions::new(folder)).await?)
 }
 
-/// A private PostgreSQL for processes that share it, as Hotline has one.
+/// Starts a private PostgreSQL, as Hotline does, for processes that share it.
 pub async fn postgres(folder: &Path) -> Outcome<Cluster> {
     Ok(Cluster::start(ClusterOptions::new(folder)).await?)
 }
 
 impl Stage {
-    /// Starts and seeds it all. `pool_size`: how many contacts without a ticket; `grown`: what a year of use has left.
+    /// Starts and seeds everything. `pool_size` is the number of contacts without a ticket; with `grown` there is a
+    /// year of data.
     pub async fn set(binary: &Binary, tickets: usize, pool_size: usize, grown: Option<&GrownArgs>) -> Outcome<Self> {
         let folder = folder()?;
         let began = Instant::now();
-        // Actors stay hot for the whole run: which of them are is no accident then.
+        // Actors stay hot for the whole run, so that figures do not depend on which of them are.
         let (service, mut company, api) = match grown {
             Some(options) => grown::start::start(binary, folder.path(), options).await?,
             None => {
@@ -88,7 +89,7 @@ impl Stage {
         let cluster = visit(folder.path()).await?;
         let options = cluster.connect_options();
         let db = pool::connect(options.clone());
-        // One more, whose ticket is opened and closed for the answers to both.
+        // One more contact, whose ticket is opened and closed to record the answers.
         let mut pool = company.pool(&db, pool_size + 1).await?;
         let spare = pool.pop().ok_or("no contact was made")?;
         let answers = Answers::take(&api, &company, spare).await?;
@@ -103,7 +104,7 @@ impl Stage {
         sqlx::query("vacuum analyze").execute(&db).await?;
         let postgres = cluster.pid().ok_or("PostgreSQL has no process")?;
         let watched = Watched { hotline: service.pid(), postgres, yardstick: Some(yardstick.pid()) };
-        // The listener of the figures closes what is idle for five seconds, which is how long some steps take.
+        // The listener of the metrics closes connections that are idle for five seconds, as long as some steps take.
         let http = hotline::tls::client().pool_max_idle_per_host(0).build()?;
         let stage = Self { yardstick, service, company, api, db, plain, pool, watched, http, folder };
         stage.settle().await?;
@@ -115,19 +116,19 @@ impl Stage {
         self.folder.path()
     }
 
-    /// Writes what the scripts work on.
+    /// Writes the file with the ids that the scripts use, and returns its path.
     pub fn subjects(&self, contacts: &[i64], closing: &[i64]) -> Outcome<PathBuf> {
         let path = self.folder.path().join("subjects.lua");
         subjects::write(&path, &self.company, contacts, closing)?;
         Ok(path)
     }
 
-    /// Where a server answers.
+    /// The address of a server.
     pub fn address(&self, server: Server) -> SocketAddr {
         if server == Server::Hotline { self.service.address } else { self.yardstick.address }
     }
 
-    /// Runs it, and fails unless everything was answered well and is in the tables.
+    /// Runs a load; fails if a request failed, or if the tables do not have the messages that were sent.
     pub async fn measure(&self, load: &Load<'_>) -> Outcome<Round> {
         let messages = self.messages(load.server).await?;
         let before = self.watched.cpu()?;
@@ -145,7 +146,7 @@ impl Stage {
         if let (Some(each), Some(before), Some(after)) =
             (load.scenario.messages(), messages, self.messages(load.server).await?)
         {
-            // What was asked for at the very end was carried out, but nobody waited for the answer.
+            // The last requests were carried out, but the generator did not wait for their answers.
             let least = counted.requests * each;
             let most = (counted.requests + u64::from(load.connections)) * each;
             let made = u64::try_from(after - before)?;
@@ -156,7 +157,7 @@ impl Stage {
         Ok(Round { counted, cpu, memory, behind_s })
     }
 
-    /// Messages in the tables of a server that has some.
+    /// Number of messages in the tables of a server; `None` if it writes none.
     async fn messages(&self, server: Server) -> Outcome<Option<i64>> {
         let db = match server {
             Server::Hotline => &self.db,
@@ -166,7 +167,7 @@ impl Stage {
         Ok(Some(sqlx::query_scalar("select count(*) from messages").fetch_one(db).await?))
     }
 
-    /// Which requests were refused, as far as the service knows.
+    /// The failure, with the requests that the service refused.
     async fn errors(&self, what: &str) -> Failure {
         match self.service.figures(&self.http).await {
             Ok(figures) => format!("{what}\n{}", figures.refused().join("\n")).into(),
@@ -174,12 +175,13 @@ impl Stage {
         }
     }
 
-    /// A figure the service shows.
+    /// A sample of the service's metrics.
     pub async fn figure(&self, sample: &str) -> Outcome<f64> {
         self.service.figures(&self.http).await?.value(sample)
     }
 
-    /// Waits until the tables hold everything: what is behind would run on into the next measurement.
+    /// Waits until the tables have everything, so that no writes fall into the next measurement; returns how long it
+    /// took.
     pub async fn settle(&self) -> Outcome<Duration> {
         let began = Instant::now();
         while self.figure("hotline_flush_pending_entries").await? > 0.0 {
@@ -198,7 +200,7 @@ impl Stage {
         Ok(sqlx::query_scalar(sql).bind(self.company.id).bind(&self.pool).fetch_all(&self.db).await?)
     }
 
-    /// Closes those that are still open.
+    /// Closes the tickets of the pool that are open.
     pub async fn close_opened(&self) -> Outcome<()> {
         let wrapup = json!({"wrapupTypeId": self.company.wrapup_type});
         let close = |ticket: &i64| (format!("/tickets/{ticket}/close"), wrapup.clone());
@@ -207,7 +209,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Reopens what the mix left closed, so that it begins as it did before.
+    /// Reopens the tickets that the mix left closed, so that every mix begins alike.
     pub async fn reopen_changed(&self) -> Outcome<()> {
         let (changing, _) = subjects::split(&self.company.tickets);
         let sql = "select id from tickets where company_id = $1 and status = 'closed' and id = any($2)";
@@ -221,7 +223,7 @@ impl Stage {
         Ok(sqlx::query_scalar("show server_version").fetch_one(&self.db).await?)
     }
 
-    /// Takes it down, and fails when the service did not end well.
+    /// Stops everything; fails if the service did not end with success.
     pub async fn clear(self) -> Outcome<()> {
         let Self { yardstick, service, db, plain, folder, .. } = self;
         drop(yardstick);

@@ -1,4 +1,4 @@
-//! What the scripts work on, as a file they read.
+//! The file with the ids that the scripts use.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::outcome::Outcome;
 use crate::seed::Company;
 
-/// Of every so many tickets, how many change their state in the mix; the others are written to and read.
+/// Two of every ten tickets change their state in the mix; messages are sent to the others, and they are read.
 const CHANGING: (usize, usize) = (2, 10);
 
 /// Writes the file. `contacts` have no open ticket; `closing` are tickets to be closed.

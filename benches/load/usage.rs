@@ -1,4 +1,4 @@
-//! What processes use, as the kernel counts it.
+//! Processor time and memory of processes, as the kernel counts them.
 
 use std::fs::read_to_string;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::outcome::Outcome;
 
-/// Clock ticks a second, in which `/proc` tells CPU time: 100 on every Linux, whatever the kernel's own clock.
+/// Clock ticks a second, the unit of CPU time in `/proc`: 100 on every Linux, whatever the kernel's own clock.
 const TICKS_PER_S: f64 = 100.0;
 
 /// CPU time by process, in seconds.
@@ -20,7 +20,7 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// What was used since `before`.
+    /// The CPU time used since `before`.
     pub fn since(self, before: Self) -> Self {
         Self {
             hotline_s: self.hotline_s - before.hotline_s,
@@ -40,7 +40,8 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Used so far. The generator is what this process has waited for, and it waits for nothing else meanwhile.
+    /// The CPU time used so far. The generator's is that of this process's ended children, which include no others
+    /// meanwhile.
     pub fn cpu(&self) -> Outcome<Cpu> {
         Ok(Cpu {
             hotline_s: processor_s(self.hotline)?,
@@ -52,7 +53,7 @@ impl Watched {
 
     pub fn memory(&self) -> Outcome<Memory> {
         let server = proportional(self.postgres).ok_or("PostgreSQL is gone")?;
-        // One that ends just now uses nothing.
+        // A process that ends at this moment uses nothing.
         let children = children(self.postgres)?.iter().filter_map(|child| proportional(child.pid)).sum::<u64>();
         Ok(Memory { hotline_bytes: resident(self.hotline)?, postgres_bytes: server + children })
     }
@@ -63,7 +64,7 @@ pub fn processor_s(pid: u32) -> Outcome<f64> {
     Ok(Stat::of(pid)?.own as f64 / TICKS_PER_S)
 }
 
-/// The same of a server with all its processes.
+/// The same of a PostgreSQL server with all its processes.
 pub fn server_s(pid: u32) -> Outcome<f64> {
     let server = Stat::of(pid)?;
     let children: u64 = children(pid)?.iter().map(|child| child.own).sum();
@@ -75,7 +76,7 @@ pub fn server_s(pid: u32) -> Outcome<f64> {
 pub struct Memory {
     /// Resident.
     pub hotline_bytes: u64,
-    /// Resident, what the server's processes share counted once.
+    /// Resident; memory that the server's processes share counts once.
     pub postgres_bytes: u64,
 }
 
@@ -94,7 +95,7 @@ impl Stat {
         Self::parse(&read_to_string(format!("/proc/{pid}/stat"))?).ok_or_else(|| "`/proc` cannot be read".into())
     }
 
-    /// `pid (name) state ppid …`; the name may hold anything, also parentheses.
+    /// `pid (name) state ppid …`; the name may contain anything, even parentheses.
     fn parse(line: &str) -> Option<Self> {
         let (pid, rest) = line.split_once(' ')?;
         let fields: Vec<&str> = rest.rsplit_once(')')?.1.split_whitespace().collect();
@@ -113,24 +114,24 @@ fn children(parent: u32) -> Outcome<Vec<Stat>> {
     for entry in std::fs::read_dir("/proc")? {
         let name = entry?.file_name();
         let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
-        // Processes come and go while the folder is read.
+        // Processes start and end while the folder is read.
         found.extend(Stat::of(pid).ok().filter(|stat| stat.parent == parent));
     }
     Ok(found)
 }
 
-/// Bytes in memory.
+/// Resident bytes of a process.
 pub fn resident(pid: u32) -> Outcome<u64> {
     let status = read_to_string(format!("/proc/{pid}/status"))?;
     line_of(&status, "VmRSS:").ok_or_else(|| format!("process {pid} has no memory").into())
 }
 
-/// Bytes in memory, shared pages divided by those who share them.
+/// Resident bytes of a process, with shared pages divided by the number of their users; `None` if it has ended.
 fn proportional(pid: u32) -> Option<u64> {
     line_of(&read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?, "Pss:")
 }
 
-/// A line of the form `Name:   123 kB`.
+/// The bytes in a line of the form `Name:   123 kB`.
 fn line_of(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)

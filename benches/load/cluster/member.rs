@@ -14,16 +14,16 @@ const OPTIONS: [&str; 6] = ["--durability", "database", "--connections-per-addre
 pub struct Member {
     pub name: String,
     service: Service,
-    /// After the process.
+    /// Dropped after the process.
     _share: Share,
 }
 
-/// What all members have in common.
+/// Values that all members have in common.
 pub struct Shared<'a> {
     pub binary: &'a Binary,
     pub folder: &'a Path,
     pub database_url: &'a str,
-    /// Of one processor, for each.
+    /// Each member's share of one processor, in percent.
     pub percent: u64,
 }
 
@@ -59,7 +59,7 @@ impl Member {
         usage::processor_s(self.service.pid())
     }
 
-    /// Has it give its companies to the others, and end.
+    /// Lets the member hand its companies to the others, and end.
     pub fn stop(self) -> Outcome<()> {
         let Self { name: _, service, _share: share } = self;
         let stopped = service.stop();

@@ -1,8 +1,8 @@
 //! `load cluster`: one, two and three processes on one PostgreSQL, each with the same share of this machine's processors.
-//! What more of them give, and what it costs that a request comes to a process that does not serve its company.
+//! Measures the throughput of more processes, and the cost of a request at a process that does not serve its company.
 //!
-//! PostgreSQL and the generator have what the shares leave. Each process has a generator of its own, which asks for
-//! companies of all, as behind a balancer that knows nothing of companies.
+//! PostgreSQL and the generators use the rest of the processors. Each process has its own generator, which requests
+//! data of all companies, as behind a balancer that knows nothing of companies.
 
 mod member;
 mod share;
@@ -25,25 +25,25 @@ use crate::seed::Company;
 use crate::service::Binary;
 use crate::{stage, subjects, usage};
 
-/// How many processes there are, in turn: down and up again, so that what the machine does meanwhile falls on all.
+/// Numbers of processes, in this order: down and up again, so that a slow time of the machine affects all alike.
 const NUMBERS: [usize; 6] = [3, 2, 1, 1, 2, 3];
 
 pub const SCENARIOS: [Scenario; 2] = [Scenario::Send, Scenario::Read];
 
-/// What so many processes do, of as many times what one does.
+/// Minimum throughput of three processes, as a part of three times that of one.
 const SCALE_MIN: f64 = 0.55;
 
-/// Processor time of a hop, in microseconds.
+/// Maximum processor time of a hop between processes, in microseconds.
 const HOP_US_MAX: f64 = 25.0;
 
-/// How long is asked at a time until each number of processes is warm: connections, actors, plans.
+/// Length of one run that warms connections, actors and plans; it is repeated until every ticket was requested.
 const WARM: Duration = Duration::from_secs(3);
 
 /// How long slots may take to be shared out.
 const SHARED_TIME_MAX: Duration = Duration::from_secs(60);
 const SHARED_INTERVAL: Duration = Duration::from_millis(100);
 
-/// More are not needed to find the companies of each process: slots are given in equal shares.
+/// Companies created, at most, for each that is needed: processes have equal shares of the slots.
 const TRIES_MAX: u64 = 20;
 
 /// One measurement.
@@ -68,7 +68,7 @@ pub struct ClusterResult {
     pub percent: u64,
     pub companies: usize,
     pub rounds: Vec<Round>,
-    /// At the process that serves the company, and at the other of two.
+    /// Of two processes: at the one that serves the company, and at the other one.
     pub at_owner: Vec<Round>,
     pub elsewhere: Vec<Round>,
 }
@@ -82,13 +82,13 @@ impl ClusterResult {
         figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
     }
 
-    /// What so many processes do, of as many times what one does.
+    /// The throughput of this many processes, as a part of that many times the throughput of one.
     pub fn scale(&self, scenario: Scenario, nodes: usize) -> f64 {
         let per_second = |nodes| Self::median(&self.rounds, scenario, nodes, |round| round.per_second);
         per_second(nodes) / (nodes as f64 * per_second(1))
     }
 
-    /// Processor time that a request takes more at a process that does not serve its company, in microseconds.
+    /// Additional processor time of a request at a process that does not serve its company, in microseconds.
     pub fn hop_us(&self, scenario: Scenario) -> f64 {
         let used = |rounds: &[Round]| Self::median(rounds, scenario, 2, |round| round.hotline_us);
         used(&self.elsewhere) - used(&self.at_owner)
@@ -146,7 +146,7 @@ pub async fn run(shared: &SharedArgs, options: &ClusterArgs) -> Outcome<ClusterR
             for _ in 0..options.rounds.div_ceil(2) {
                 rounds.push(room.measure(scenario, &everyone, &all).await?);
             }
-            // Once is enough: what is compared is processor time.
+            // Not repeated on the way up: only processor time is compared.
             if nodes == 2 && turn < NUMBERS.len() / 2 {
                 let of_first = room.tickets(Some(0)).await?;
                 for _ in 0..options.rounds {
@@ -171,9 +171,9 @@ pub async fn run(shared: &SharedArgs, options: &ClusterArgs) -> Outcome<ClusterR
     Ok(measured)
 }
 
-/// What runs while it is measured.
+/// The measured processes, and their companies.
 struct Room<'a> {
-    /// In the order in which they began.
+    /// In the order of their starts.
     members: Vec<Member>,
     companies: Vec<Company>,
     db: PgPool,
@@ -183,7 +183,7 @@ struct Room<'a> {
 }
 
 impl Room<'_> {
-    /// So many processes, each with its share of the slots.
+    /// Starts or stops processes until there are `nodes`, and waits until each has its share of the slots.
     async fn resize(&mut self, common: &Common<'_>, nodes: usize) -> Outcome<()> {
         while self.members.len() > nodes {
             if let Some(member) = self.members.pop() {
@@ -204,7 +204,7 @@ impl Room<'_> {
         Ok(())
     }
 
-    /// Whether each has so many slots, and none moves.
+    /// Whether each process has at least this many slots, and no slot moves.
     async fn is_shared_out(&self, least: i64) -> Outcome<bool> {
         let statement =
             "select count(s.slot), count(s.next) from lives l left join slots s on s.life = l.life group by l.life";
@@ -213,7 +213,8 @@ impl Room<'_> {
         Ok(found.len() == self.members.len() && found.iter().all(is_at_rest))
     }
 
-    /// Makes companies until each process serves as many as it is to, and keeps these; each has its part of the tickets.
+    /// Creates companies until each process serves as many as the options say; surplus ones are not used. Each used one
+    /// gets its part of the tickets.
     async fn found(&mut self, tickets: usize) -> Outcome<()> {
         let each = usize::try_from(self.options.companies)?;
         let count = each * self.members.len();
@@ -244,7 +245,8 @@ impl Room<'_> {
         Ok(owner.ok_or_else(|| format!("{name} has ended"))?)
     }
 
-    /// The tickets of all companies, or of those that one process serves, one of each in turn.
+    /// The tickets, with the company's key, of all companies or of those that one process serves; one of each company
+    /// in turn.
     async fn tickets(&self, owner: Option<usize>) -> Outcome<Vec<(i64, &str)>> {
         let mut companies = Vec::new();
         for company in &self.companies {
@@ -259,12 +261,12 @@ impl Room<'_> {
         Ok((0..of_each).flat_map(turn).collect())
     }
 
-    /// Asks for each ticket once, so that its process has loaded it and the measurement includes no move.
+    /// Requests each ticket once, so that its process has loaded it before the measurement.
     async fn warm(&self, scenario: Scenario, tickets: &[(i64, &str)], doors: &[usize]) -> Outcome<()> {
         let (mut cold, mut asked) = (tickets.to_vec(), 0);
         while asked < tickets.len() {
             let counted = self.ask(scenario, &cold, doors, WARM).await?;
-            // Each door walks on from a place of its own.
+            // Each door continues from its own place in the list.
             let each = counted.iter().map(|counted| counted.requests).min().unwrap_or_default();
             let each = usize::try_from(each)?.min(tickets.len());
             cold.rotate_left(each);
@@ -305,7 +307,7 @@ impl Room<'_> {
         Ok((hotline, usage::server_s(self.postgres)?))
     }
 
-    /// Asks through these processes, each with its part of the connections; fails unless everything is answered well.
+    /// Sends requests through these processes, each with its part of the connections; fails if any request fails.
     async fn ask(
         &self,
         scenario: Scenario,
@@ -315,7 +317,7 @@ impl Room<'_> {
     ) -> Outcome<Vec<LoadCounts>> {
         let mut loads = Vec::new();
         for door in doors {
-            // Each begins at another one, so that they do not meet at the same ticket all the time.
+            // Each begins at a different ticket, so that they do not always request the same one.
             let mut turned = tickets.to_vec();
             turned.rotate_left(tickets.len() / self.members.len() * door);
             let path = self.folder.join(format!("subjects-{door}.lua"));

@@ -1,4 +1,5 @@
-//! A share of the processors: a control group of the kernel's, for one process. <https://docs.kernel.org/scheduler/sched-bwc.html>
+//! A share of the processors: a control group of the kernel for one process.
+//! <https://docs.kernel.org/scheduler/sched-bwc.html>
 
 use std::fs;
 use std::io;
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use crate::outcome::Outcome;
 
-/// In each of these a process gets its share. Short, so that it does not stand still for long once it has used it up.
+/// A process gets its share in each period; short, so that a process that has used its share does not stop for long.
 const PERIOD: Duration = Duration::from_millis(10);
 
 const GROUPS: &str = "/sys/fs/cgroup";
@@ -16,7 +17,7 @@ const GROUPS: &str = "/sys/fs/cgroup";
 const REMOVE_TRIES: u32 = 100;
 const REMOVE_PAUSE: Duration = Duration::from_millis(10);
 
-/// The group of one process; gone when it is dropped, which must be after the process.
+/// The group of one process. Dropping it removes the group, which must be after the end of the process.
 pub struct Share(PathBuf);
 
 impl Share {
@@ -38,7 +39,7 @@ impl Share {
             fs::write(share.0.join("cpu.max"), format!("{quota} {period}"))?;
             return Ok(share);
         }
-        // The first version has a tree for each resource.
+        // The first version of control groups has a tree for each resource.
         let share = Self(groups.join("cpu").join(name));
         fs::create_dir(&share.0)?;
         fs::write(share.0.join("cpu.cfs_period_us"), period.to_string())?;
@@ -46,7 +47,7 @@ impl Share {
         Ok(share)
     }
 
-    /// Puts a process into it, with all its threads.
+    /// Puts a process into the group, with all its threads.
     pub fn hold(&self, process: u32) -> Outcome<()> {
         Ok(fs::write(self.0.join("cgroup.procs"), process.to_string())?)
     }

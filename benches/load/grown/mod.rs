@@ -20,7 +20,7 @@ use crate::service::Binary;
 use crate::stage::Stage;
 use requests::Request;
 
-/// Milliseconds at p95: any page of any list, a report, a dashboard.
+/// Maximum milliseconds at p95: of any page of any list, of a report, of a dashboard.
 const LIST_MS_MAX: f64 = 50.0;
 const REPORT_MS_MAX: f64 = 100.0;
 const DASHBOARD_MS_MAX: f64 = 20.0;
@@ -31,7 +31,7 @@ const SCENARIO_RATIO_MIN: f64 = 0.9;
 /// Connections of the concurrent sends.
 const WRITERS: u32 = 8;
 
-/// Longer than all requests take: the sends are stopped after these.
+/// Longer than all requests take: the sends are stopped after the last request.
 const WRITING_TIME_MAX: Duration = Duration::from_secs(3 * 3600);
 
 /// The times of a request that was sent repeatedly.
@@ -111,7 +111,7 @@ impl GrownResult {
     }
 }
 
-/// Also reports before the scenarios: they may fail, and the requests before them take long.
+/// Reports once before the scenarios too: these may fail, and the requests before them take long.
 pub async fn run(
     shared: &SharedArgs,
     options: &GrownArgs,
@@ -160,7 +160,7 @@ pub async fn run(
     report(&measured)
 }
 
-/// Sends all of them in each round, so that a slow minute of the machine affects all alike.
+/// Sends all requests in each round, so that a slow minute of the machine affects all alike.
 async fn measure_requests(stage: &Stage, requests: &[Request], rounds: u64) -> Outcome<Vec<RequestTimes>> {
     eprintln!("{} requests, {rounds} times each", requests.len());
     let mut times = vec![Vec::new(); requests.len()];

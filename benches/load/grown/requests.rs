@@ -1,5 +1,5 @@
-//! What is asked of the grown database: every list of the API document with every filter, alone and in pairs, and every
-//! report. A new list or filter is asked without being named here.
+//! The requests to the grown database: every list of the API document with every filter, alone and in pairs, and every
+//! report. A new list or filter is included without being named here.
 
 use hotline_persistence::PgPool;
 use serde_json::Value;
@@ -10,10 +10,10 @@ use crate::seed::Company;
 /// Rows of a page.
 const PAGE_ROWS: u32 = 100;
 
-/// The page that is asked for beside the first.
+/// The page that is requested beside the first.
 const FAR_PAGE: u32 = 100;
 
-/// Lists whose filters are asked in pairs as well: those that grow with use.
+/// Lists whose filters are also requested in pairs: those that grow with use.
 const GREAT: [&str; 4] = ["/contacts", "/tickets", "/messages", "/crm/cards"];
 
 /// The parameter with the order of open tickets.
@@ -27,7 +27,7 @@ pub struct Request {
     pub aim_ms: f64,
 }
 
-/// How an id is found that filters and paths are asked with, by their name. No profile exists: nothing is found, which must not
+/// The statements that find [`Known`] ids, by the name of their filter. No row has the `profileId`: to find nothing must not
 /// take long either.
 const IDS: [(&str, &str); 19] = [
     ("contactId", "select contact_id from tickets where company_id = $1 order by id desc limit 1"),
@@ -51,7 +51,7 @@ const IDS: [(&str, &str); 19] = [
     ("profileId", "select 1::bigint from companies where id = $1"),
 ];
 
-/// Ids that filters and paths are asked with: of the company that is measured.
+/// Ids of the measured company, for filters and paths.
 struct Known(Vec<(&'static str, i64)>);
 
 impl Known {
@@ -67,7 +67,7 @@ impl Known {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, id)| *id)
     }
 
-    /// What a filter is asked with; more than one value where few and many rows have it.
+    /// The values to request of a filter; several, if one value has few rows and another many.
     fn values(&self, name: &str, schema: &Value) -> Vec<String> {
         if name == SORT {
             return ["activity", "waiting"].map(str::to_owned).to_vec();
@@ -118,7 +118,7 @@ fn lists_with(known: &Known, aim_ms: f64) -> Outcome<Vec<Request>> {
     for (path, item) in document["paths"].as_object().ok_or("no paths")? {
         let Some(path) = path.strip_prefix(hotline::web::admission::modules::API) else { continue };
         let Some(parameters) = item["get"]["parameters"].as_array() else { continue };
-        // What is asked of a provider, and what a visitor has.
+        // Lists of a provider's templates, and of a visitor's session.
         let is_elsewhere = path.ends_with("/templates") || path.contains("{sessionId}");
         if is_elsewhere || !parameters.iter().any(|parameter| parameter["name"] == "page") {
             continue;
@@ -155,8 +155,8 @@ fn lists_with(known: &Known, aim_ms: f64) -> Outcome<Vec<Request>> {
     Ok(requests)
 }
 
-/// Each filter with each other, by its first value, in both orders of the list: what is asked for together is mostly
-/// what is newest.
+/// Each filter with each other one, by their first values, in both orders of the list: combined filters mostly ask for
+/// the newest rows.
 fn pairs(filters: &[(&str, Vec<String>)]) -> Vec<String> {
     let mut pairs = Vec::new();
     for (index, (one, values)) in filters.iter().enumerate() {
@@ -165,7 +165,7 @@ fn pairs(filters: &[(&str, Vec<String>)]) -> Vec<String> {
             let is_span =
                 one.ends_with("From") && other.ends_with("To") && one[..one.len() - 4] == other[..other.len() - 2];
             let until = if is_span { other_values.last() } else { other_values.first() };
-            // It has a status of its own.
+            // `filter` adds a status to `sort`.
             let is_sorted_status = *one == "status" && *other == SORT;
             if let (Some(value), Some(until), false) = (values.first(), until, is_sorted_status) {
                 let pair = filter(one, value) + &filter(other, until);

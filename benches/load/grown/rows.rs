@@ -1,4 +1,4 @@
-//! A year of use, put into the tables: what a year of requests would have left there, at a hundredth of the time.
+//! Puts the rows into the tables that a year of requests would have left there, in a hundredth of the time.
 
 use std::time::Instant;
 
@@ -9,21 +9,21 @@ use crate::options::GrownArgs;
 use crate::outcome::Outcome;
 use crate::seed::Company;
 
-/// Tickets of one statement: the server keeps no more of it than its rows.
+/// Tickets that one statement inserts.
 const TICKETS_AT_ONCE: i64 = 50_000;
 
 /// The tables with most rows. Their indexes are made once the rows are there, which is several times quicker.
 const GREAT: [&str; 4] = ["contacts", "tickets", "messages", "ticket_events"];
 
-/// How much memory the server may use for such an index.
+/// Memory that the server may use to make such an index.
 const INDEX_MEMORY: &str = "1GB";
 
-/// Puts the rows of all companies into the tables, of which `company` gets its share. The service must not run: it would not
-/// know of the ids that are used up.
+/// Inserts the rows of all companies; `company` gets its share. The service must not run: it would not notice that ids
+/// are used.
 pub async fn fill(db: &PgPool, company: &Company, options: &GrownArgs) -> Outcome<()> {
     let mut db = db.acquire().await?;
     let db: &mut PgConnection = &mut db;
-    // Neither triggers nor foreign keys: these rows are well.
+    // Without triggers and foreign keys: these rows are valid.
     run(db, "set session_replication_role = replica; set statement_timeout = 0; set synchronous_commit = off").await?;
     let began = Instant::now();
     let others = others(db, options.companies - 1).await?;
@@ -44,12 +44,12 @@ pub async fn fill(db: &PgPool, company: &Company, options: &GrownArgs) -> Outcom
     run(db, "select hotline_fill_zones()").await?;
     eprintln!("the indexes: {:.0?}", began.elapsed());
     run(db, "vacuum analyze").await?;
-    // The way it came is nobody's setting.
+    // The connection returns to the pool without these settings.
     db.ping().await?;
     run(db, "reset all").await
 }
 
-/// What one company gets.
+/// Numbers of rows.
 #[derive(Clone, Copy)]
 struct Share {
     contacts: i64,
@@ -93,7 +93,7 @@ async fn others(db: &mut PgConnection, count: i64) -> Outcome<Vec<i64>> {
     Ok(made)
 }
 
-/// Drops those that are no constraint, and returns how they are made.
+/// Drops the indexes of [`GREAT`] that belong to no constraint, and returns the statements that create them.
 async fn drop_indexes(db: &mut PgConnection) -> Outcome<Vec<String>> {
     let held: Vec<(String, String)> = sqlx::query_as(
         "select indexname, indexdef from pg_indexes i where schemaname = 'public' and tablename = any($1)
@@ -108,8 +108,9 @@ async fn drop_indexes(db: &mut PgConnection) -> Outcome<Vec<String>> {
     Ok(held.into_iter().map(|(_, made)| made).collect())
 }
 
-/// Contacts, and their conversations of the year that ends now, oldest first. One ticket in a hundred is open, and belongs
-/// to the contact alone; every twentieth message is a note, every fiftieth of those sent has failed.
+/// Contacts, and their conversations of the year that ends now, oldest first. One in a hundred of the latest tickets is
+/// open, at most one of a contact; every twentieth message is a note, and sent messages with every fiftieth id have
+/// failed.
 async fn history(db: &mut PgConnection, company: i64, share: Share) -> Outcome<()> {
     let Share { contacts, tickets, messages } = share;
     let each = (messages / tickets).max(2);
@@ -161,7 +162,7 @@ async fn history(db: &mut PgConnection, company: i64, share: Share) -> Outcome<(
         ids(db, "message", tickets * each).await?,
         ids(db, "event", tickets * 2).await?,
     );
-    // The rest of a division by a prime spreads what refers to others over them.
+    // Remainders of divisions by primes spread the tickets over queues, users and wrap-up types.
     let parts = format!(
         "(select array_agg(id order by id) from queues where company_id = {company}) as queue,
          (select array_agg(id order by id) from users where company_id = {company}) as agent,
@@ -220,7 +221,7 @@ async fn history(db: &mut PgConnection, company: i64, share: Share) -> Outcome<(
     Ok(())
 }
 
-/// Takes so many ids of a kind, and returns the first.
+/// Takes this many ids of a kind, and returns the first.
 async fn ids(db: &mut PgConnection, kind: &str, count: i64) -> Outcome<i64> {
     let next: Option<i64> =
         sqlx::query_scalar("update id_blocks set next = next + $2 where kind = $1 returning next - $2")
@@ -231,7 +232,7 @@ async fn ids(db: &mut PgConnection, kind: &str, count: i64) -> Outcome<i64> {
     next.ok_or_else(|| format!("no ids of {kind}").into())
 }
 
-/// A board of ten stages, and what else a salesperson has.
+/// The statements for a board of ten stages, its cards, and products.
 fn sales(company: i64, cards: i64) -> String {
     format!(
         "insert into product_categories (company_id, name) values ({company}, 'Plans');
@@ -270,8 +271,8 @@ fn sales(company: i64, cards: i64) -> String {
     )
 }
 
-/// Messages that are to leave some day, a list with a tenth of the contacts, a campaign that has written to all of them, and
-/// what a webhook was told.
+/// The statements for scheduled messages, a list with a tenth of the contacts, a campaign that was sent to all of
+/// these, and the deliveries of a webhook.
 fn outreach(company: i64) -> String {
     format!(
         "insert into schedules (company_id, id, contact_id, channel_id, body, send_at, status, created_at, updated_at)

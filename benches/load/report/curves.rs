@@ -50,7 +50,7 @@ pub fn plot(curved: &CurvesResult) -> Outcome<String> {
     Ok(svg)
 }
 
-/// The line of each server: where `place` puts its points, of those it puts anywhere.
+/// The line of each server, through the positions that `place` returns; points without one are left out.
 fn lines(
     curved: &CurvesResult,
     scenario: Scenario,
@@ -74,7 +74,7 @@ fn lines(
     lines.into_iter().filter(|(_, _, points): &Line<'_>| !points.is_empty()).collect()
 }
 
-/// Both axes are logarithmic: a server that is ten times as fast is as far above another wherever it is.
+/// Both axes are logarithmic: the same ratio between two servers is the same distance everywhere.
 fn draw<B: DrawingBackend>(
     area: &DrawingArea<B, plotters::coord::Shift>,
     heading: &str,

@@ -1,5 +1,5 @@
-//! What was measured, for people (Markdown, SVG) and for programs (JSON, with every round): in `target/load/`, and with
-//! `--keep` what is for people in `benches/load/results/` as well.
+//! Writes the figures to `target/load/`, for people (Markdown, SVG) and for programs (JSON, with every round). With
+//! `--keep`, those for people are also written to `benches/load/results/`.
 
 mod curves;
 mod plot;
@@ -65,7 +65,7 @@ impl Report {
         Ok(())
     }
 
-    /// The table, and the plot if there is one.
+    /// Writes the table, and the plot if there is one.
     fn write_to(&self, folder: &Path) -> Outcome<()> {
         std::fs::create_dir_all(folder)?;
         let path = folder.join(self.name);

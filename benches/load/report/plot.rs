@@ -77,7 +77,7 @@ impl Svg {
 
 pub fn throughput(run: &Throughput) -> String {
     let mut svg = Svg::new();
-    // (b) is passed many times over, the others are not reached: each has a scale of its own.
+    // Hotline is many times as fast as (b), and slower than the others: these need two scales.
     ratios(&mut svg, run, "Requests a second, as a part of a bare handler's (a) and of the same SQL's (c)", |server| {
         matches!(server, Server::Bare | Server::SameSql)
     });
@@ -108,7 +108,7 @@ fn ratios(svg: &mut Svg, run: &Throughput, heading: &str, shown: impl Fn(Server)
         if let Some(aim) = aim(measure) {
             let at = x(aim.at_least);
             svg.line((at, at), (svg.y - 15.0, svg.y + 5.0), AIM);
-            // Not written across the line.
+            // The figure is not written across the line.
             end = if (end..end + FIGURE).contains(&at) { at } else { end };
         }
         svg.text(end + 6.0, "start", 12, &format!("{ratio:.2}"));

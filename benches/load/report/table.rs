@@ -8,7 +8,7 @@ use crate::scenario::{Scenario, Server};
 use crate::soak::SoakResult;
 use crate::{against, grown};
 
-/// Lists that are shown, of those that took longest.
+/// Number of the slowest lists that are shown.
 const SLOWEST: usize = 60;
 
 pub fn throughput(run: &Throughput) -> String {

@@ -73,22 +73,22 @@ struct Said {
 
 async fn send(message: Json<Message>, answers: Data<Answers>) -> HttpResponse {
     black_box(message);
-    say_again(&answers.send)
+    respond(&answers.send)
 }
 
 async fn open(ticket: Json<Ticket>, answers: Data<Answers>) -> HttpResponse {
     black_box(ticket);
-    say_again(&answers.open)
+    respond(&answers.open)
 }
 
 async fn change(change: Json<Change>, path: Path<(i64, String)>, answers: Data<Answers>) -> HttpResponse {
     black_box((change, path));
-    say_again(&answers.change)
+    respond(&answers.change)
 }
 
 async fn read(path: Path<i64>, answers: Data<Answers>) -> HttpResponse {
     black_box(path);
-    say_again(&answers.read)
+    respond(&answers.read)
 }
 
 #[derive(Deserialize)]
@@ -98,15 +98,15 @@ struct List {
 
 async fn list(list: Query<List>, answers: Data<Answers>) -> HttpResponse {
     let is_inbox = list.sort.as_deref() == Some("activity");
-    say_again(if is_inbox { &answers.inbox } else { &answers.list_20 })
+    respond(if is_inbox { &answers.inbox } else { &answers.list_20 })
 }
 
 async fn say(said: Json<Said>, path: Path<String>, answers: Data<Answers>) -> HttpResponse {
     black_box((said, path));
-    say_again(&answers.say)
+    respond(&answers.say)
 }
 
-fn say_again(answer: &Answer) -> HttpResponse {
+fn respond(answer: &Answer) -> HttpResponse {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = HttpResponse::build(status);
     for (name, value) in &answer.headers {

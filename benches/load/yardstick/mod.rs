@@ -22,7 +22,7 @@ use crate::outcome::Outcome;
 pub use plain::prepare;
 pub use process::Process;
 
-/// What the process is told, in a file.
+/// The settings of the process, in a file.
 #[derive(Serialize, Deserialize)]
 pub struct Settings {
     /// The server on which Hotline's database is.
@@ -57,7 +57,7 @@ pub fn serve(settings: &Path) -> Outcome<()> {
         let address = *server.addrs().first().ok_or("no address")?;
         println!("{address}");
         std::thread::spawn(|| {
-            // A pipe that nobody writes to: it ends with its other end.
+            // Nothing is written to this pipe: the read returns when the other process ends.
             let _ = std::io::stdin().read(&mut [0]);
             std::process::exit(0);
         });

@@ -1,9 +1,9 @@
 //! (b) The plainest honest send: token, ticket with its contact, and the message, in one transaction on the same
 //! PostgreSQL, in a database with the same tables and indexes. Committed as PostgreSQL does by default, synced.
 //!
-//! Where there was a choice it went in favour of this one: two statements are made one, no connection is tried out
-//! before it is used, statements are prepared once, and the ticket itself is not touched (Hotline also notes the last
-//! message, the first response and the time, and takes part in the order of the ticket's changes).
+//! Every choice favours this side: two statements are combined, no connection is tested before it is used, statements
+//! are prepared once, and the ticket itself is not changed (Hotline also records the last message, the first response
+//! and the time, and orders the ticket's changes).
 
 use actix_web::error::{ErrorInternalServerError, ErrorNotFound, ErrorUnauthorized, ErrorUnprocessableEntity};
 use actix_web::http::header::AUTHORIZATION;
@@ -19,7 +19,7 @@ use crate::outcome::Outcome;
 use crate::scenario::Server;
 use crate::seed::Company;
 
-/// Connections: the more wait for a sync, the more share it.
+/// Maximum connections: commits that wait together share a sync.
 const CONNECTIONS_MAX: u32 = 32;
 
 /// The database of this handler.

@@ -1,4 +1,4 @@
-//! The process of the yardsticks, as the one that measures sees it.
+//! The process of the yardsticks, for the process that measures.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use super::Settings;
 use crate::outcome::Outcome;
 
-/// Ends when it is dropped.
+/// The running process; dropping it ends it.
 pub struct Process {
     child: Child,
     pub address: SocketAddr,
