@@ -4,10 +4,10 @@
 //! `cargo bench --bench boards`
 //!
 //! Two companies, each with a board of ten stages: one with 100,000 cards (`HOTLINE_BENCH_CARDS`), one with 1,000. A card
-//! has a contact and a product; some are won, some are lost. Each call is made of both boards, in turn: its statements
-//! alone, through a pool and into the same rows, and the whole request in this process (token, statements, JSON) without
-//! a socket. Medians, and their ratios. Aims: the service adds at most 30 % to the statements; 100,000 cards take at
-//! most 3 times as long as 1,000; indicators take less than 20 ms.
+//! has a contact and a product; some are won, some are lost. Each call is made to both boards in turn, in two ways: its
+//! statements alone, through a pool and into the same rows; and the whole request (token, statements, JSON) in this
+//! process, without a socket. The output has medians and their ratios. Aims: the service adds at most 30 % to the
+//! statements; 100,000 cards take at most 3 times as long as 1,000; indicators take less than 20 ms.
 
 #![allow(clippy::expect_used, clippy::panic)]
 
@@ -41,13 +41,13 @@ const STAGES: i32 = 10;
 /// Times each call is made: enough for a steady median.
 const ROUNDS: usize = 40;
 
-/// Made before it counts: connections, caches and plans.
+/// Rounds before the measurement, for connections, caches and plans.
 const WARM_UP: usize = 8;
 
-/// A page of each stage is shown, and of one.
+/// Cards of a page: of each stage of a board, and of the list of one stage.
 const PAGE: i64 = 100;
 
-/// What is shown of a board with few stages.
+/// The cards that a read of a board with few stages includes.
 const FIRST: FirstCards = FirstCards { of_stage: PAGE, of_board: 1000, contacts: 10_000, of_user: None };
 
 /// A company with one board.
@@ -59,7 +59,7 @@ struct Owner {
     cards: Vec<CardId>,
 }
 
-/// What is measured.
+/// A measured call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
     SingleRead,
@@ -141,7 +141,7 @@ impl Call {
 }
 
 impl Owner {
-    /// Which card is moved where: over all of the board, somewhere in the first page of another stage.
+    /// The card to move, its next stage and its place there: over all cards, to the first page of any open stage.
     fn moved(&self, round: usize) -> (CardId, BoardListId, i64) {
         let card = self.cards[round * 7919 % self.cards.len()];
         // The last stage is for won cards alone.
@@ -207,7 +207,7 @@ async fn run() {
     service.stop().await.expect("the service stops");
 }
 
-/// A company with a board of so many cards.
+/// A company with a board of this many cards.
 async fn seed(db: &PgPool, rows: usize) -> Owner {
     let company = companies::insert(db, &format!("With {rows} cards")).await.expect("company").id;
     let new = NewToken { name: "bench", permissions: everything(), ..NewToken::default() };
@@ -245,7 +245,7 @@ async fn seed(db: &PgPool, rows: usize) -> Owner {
     }
     let stages = sqlx::query_scalar("select id from board_lists where company_id = $1 order by position");
     let stages = stages.bind(company).fetch_all(db).await.expect("stages");
-    // Won cards stay where they are.
+    // Won cards are not moved.
     let open = sqlx::query_scalar("select id from cards where company_id = $1 and not won order by id");
     let cards: Vec<CardId> = open.bind(company).fetch_all(db).await.expect("cards");
     Owner { company, key, board, stages, cards }

@@ -1,17 +1,17 @@
-//! Question: how many recipients a second does a campaign without a rate limit reach, from the decision to the provider, and
-//! how much of what the bare outbox hands over in the same time is that?
+//! Question: how many recipients a second does a campaign without a rate limit reach, from the decision to the
+//! provider, and what part is that of the messages which the bare outbox hands over in the same time?
 //!
 //! `cargo bench --bench campaign`; `HOTLINE_BENCH_MESSAGES` makes a round smaller.
 //!
 //! A round of the outbox is one of the bench `outbox`: as many messages as there are recipients wait in a channel, and are
 //! handed over once it is connected. A round of a campaign begins with recipients in the table: each is read, decided by
-//! their conversation, journaled and handed over to the same provider, which takes everything. Both take turns. 64 messages
-//! of a campaign are under way at once, which is also what a channel is given at once. Pacing is off. The journal lies in the
-//! temporary directory, so `TMPDIR` chooses the disk.
+//! their conversation, journaled and handed over to the same provider, which takes everything. The two kinds of rounds
+//! alternate. 64 messages of a campaign are under way at once, as many as a channel is given at once. Pacing is off.
+//! The journal is in the temporary directory, so `TMPDIR` chooses the disk.
 //!
 //! Aim: at least 0.8 of the outbox.
 
-// A bench that cannot be set up has nothing to go on with.
+// A bench whose setup fails cannot continue.
 #![allow(clippy::expect_used, clippy::panic)]
 
 mod support;
@@ -30,7 +30,7 @@ const RECIPIENTS: usize = 20_000;
 /// Turns of each side.
 const TURNS: usize = 3;
 
-/// More than anything reaches in a minute.
+/// A rate per minute that is never reached.
 const NO_RATE: i32 = 2_000_000_000;
 
 fn main() {

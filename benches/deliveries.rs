@@ -1,15 +1,16 @@
-//! Question: how many events a second are delivered to one webhook and to 100, and how much of what a bare loop of the same
-//! HTTP client posts to the same receiver is that?
+//! Question: how many events a second are delivered to one webhook and to 100, and what part is that of the posts which
+//! a bare loop of the same HTTP client makes to the same receiver?
 //!
 //! `cargo bench --bench deliveries`; `HOTLINE_BENCH_MESSAGES` changes how many deliveries a round has.
 //!
-//! Events of messages wait in the log: each is read, shown, signed, posted and noted by the dispatcher, which is asked to
-//! deliver all of them anew. The loop posts as many bodies of the same size, as many at once. Both take turns. Five companies
-//! have 20 webhooks each, as many as a company may have. The receiver is a thread of this process, and takes everything.
+//! Events of messages wait in the log. The dispatcher is asked to deliver all of them again: it reads, shows, signs,
+//! posts and records each. The loop makes as many posts of the same size, as many of them at once. The two alternate.
+//! Five companies have 20 webhooks each, as many as a company may have. The receiver is a thread of this process, and
+//! takes everything.
 //!
 //! Aim: at least half of the loop.
 
-// A bench that cannot be set up has nothing to go on with.
+// A bench whose setup fails cannot continue.
 #![allow(clippy::expect_used, clippy::panic)]
 
 mod support;
@@ -34,13 +35,13 @@ const TURNS: usize = 3;
 
 const TICKETS: usize = 50;
 
-/// Sends at once, while there are none to deliver yet.
+/// Concurrent sends, which fill the log before the measurement.
 const FILLING: usize = 64;
 
 /// Companies, and webhooks of each.
 const SHAPES: [(usize, usize); 2] = [(1, 1), (5, 20)];
 
-/// Attempts at once: of a webhook, and of a company.
+/// The service's limits of concurrent attempts: of a webhook, and of a company.
 const OF_WEBHOOK: usize = 32;
 const OF_COMPANY: usize = 96;
 
@@ -59,7 +60,7 @@ async fn run() {
     println!("{:>10} {:>14} {:>14} {:>7}", "webhooks", "loop", "delivered", "ratio");
     for (index, (companies, webhooks)) in SHAPES.into_iter().enumerate() {
         let count = companies * webhooks;
-        // Of each company, and of each of its webhooks.
+        // Events of each company; each of its webhooks gets all of them.
         let events = deliveries / count;
         let name = format!("deliveries{index}");
         let stage = Stage::start(&postgres, &name, (companies, TICKETS), |settings| {
@@ -108,7 +109,7 @@ async fn run() {
     }
 }
 
-/// The time of as many posts of the client alone.
+/// The time in which the client alone makes `count` posts.
 async fn bare(stage: &Stage, receiver: String, body: &[u8], count: usize, at_once: usize) -> Duration {
     let url = format!("http://{receiver}/");
     let began = Instant::now();

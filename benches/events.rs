@@ -1,21 +1,22 @@
-//! Question: how long after a change is answered does who streams events hear of it, and the receiver of a webhook; and what does
-//! a send cost more for being told?
+//! Question: how long after the answer to a change does its event reach a stream, and the receiver of a webhook; and
+//! how much more does a send cost when events are kept?
 //!
 //! `cargo bench --bench events`; `HOTLINE_BENCH_RATE` changes how many changes a second are asked for, and
 //! `HOTLINE_BENCH_MESSAGES` how many there are.
 //!
-//! Messages are sent over HTTP in many tickets, at an even rate. A stream of the company's events is open meanwhile in the same
-//! process, and notes when each `message.created` comes. What is printed is the time from the answer to a send to its event, which
-//! is none where the event comes first. The same again with a webhook in place of the stream, whose receiver is a thread of this
-//! process.
+//! Messages are sent over HTTP in many tickets, at an even rate. Meanwhile a stream of the company's events is open in
+//! the same process, and records when each `message.created` arrives. The output has the time from the answer to a send
+//! to its event, zero if the event arrives first. Then the same with a webhook in place of the stream; its receiver is
+//! a thread of this process.
 //!
-//! Then as many are sent as fast as 64 at once are answered, by a service that keeps events and by one that keeps none, in
-//! turns, with nobody listening; what the processes of PostgreSQL have computed is compared, and what this one has, which is
-//! Hotline with its client. The journal lies in the temporary directory, so `TMPDIR` chooses the disk.
+//! Then as many messages are sent, 64 at once, alternately to a service that keeps events and to one that keeps none;
+//! nothing reads the events. The processor time of PostgreSQL is compared, and that of this process (Hotline with its
+//! client). The journal is in the temporary directory, so `TMPDIR` chooses the disk.
 //!
-//! Aim: half of the events within 30 ms at 1,000 changes a second; a send costs PostgreSQL at most 15 % more, and Hotline 10 %.
+//! Aim: half of the events within 30 ms at 1,000 changes a second; a send costs PostgreSQL at most 15 % more, and
+//! Hotline 10 %.
 
-// A bench that cannot be set up has nothing to go on with.
+// A bench whose setup fails cannot continue.
 #![allow(clippy::expect_used, clippy::panic)]
 
 mod support;
@@ -32,7 +33,7 @@ use support::receiver::{self, Received};
 use support::stage::Stage;
 use support::usage::{POSTGRES, Usage};
 
-/// Changes a second that are listened to.
+/// Changes a second while their events are timed.
 const RATE: usize = 1000;
 
 /// Messages of each part.
@@ -61,15 +62,15 @@ async fn run() {
     let allow = |settings: &mut hotline::service::Settings| {
         settings.webhooks.allowed_networks = vec!["127.0.0.0/8".parse().expect("a network")];
     };
-    let told = Rc::new(Stage::start(&postgres, "told", (1, TICKETS), allow).await);
-    listen(&told, rate, messages).await;
-    receive(&told, rate, messages).await;
+    let publishing = Rc::new(Stage::start(&postgres, "publishing", (1, TICKETS), allow).await);
+    listen(&publishing, rate, messages).await;
+    receive(&publishing, rate, messages).await;
 
     let silent =
         Rc::new(Stage::start(&postgres, "silent", (1, TICKETS), |settings| settings.events.enabled = false).await);
     let (mut with, mut without) = (Cost::default(), Cost::default());
     for turn in 0..=TURNS {
-        let (more, less) = (cost(&told, &postgres, messages).await, cost(&silent, &postgres, messages).await);
+        let (more, less) = (cost(&publishing, &postgres, messages).await, cost(&silent, &postgres, messages).await);
         // The first turn opens the connections.
         if turn > 0 {
             with.add(more);
@@ -84,18 +85,18 @@ async fn run() {
     let ratio = |with: u64, without: u64| with as f64 / without.max(1) as f64;
     let (postgres_ratio, own_ratio) = (ratio(with.postgres, without.postgres), ratio(with.own, without.own));
     println!("{:>10} {postgres_ratio:>22.3} {own_ratio:>22.3}", "ratio");
-    for stage in [told, silent] {
+    for stage in [publishing, silent] {
         let stage = Rc::into_inner(stage).expect("nobody else has it");
         stage.service.stop().await.expect("the service stops");
     }
 }
 
-/// The time from the answers to the stream.
+/// Prints the time from the answers to the events in a stream.
 async fn listen(stage: &Rc<Stage>, rate: usize, messages: usize) {
     let url = stage.url("/events/stream?types=message.created");
     let response = stage.client.get(url).bearer_auth(&stage.companies[0].key).send().await.expect("a stream");
     let mut body = response.bytes_stream();
-    // The first piece says that it is there.
+    // The first piece says that the stream is open.
     assert!(body.next().await.is_some());
     let heard = actix_rt::spawn(async move {
         let (mut heard, mut text) = (HashMap::with_capacity(messages), String::new());
@@ -114,10 +115,10 @@ async fn listen(stage: &Rc<Stage>, rate: usize, messages: usize) {
         heard
     });
     let answered = send_all(stage, rate, messages).await;
-    tell("a stream", &answered, &heard.await.expect("all events"));
+    print_times("a stream", &answered, &heard.await.expect("all events"));
 }
 
-/// The time from the answers to the receiver of a webhook.
+/// Prints the time from the answers to the events at the receiver of a webhook.
 async fn receive(stage: &Rc<Stage>, rate: usize, messages: usize) {
     let received = Arc::new(Received::default());
     received.keep();
@@ -129,15 +130,15 @@ async fn receive(stage: &Rc<Stage>, rate: usize, messages: usize) {
     received.reach(messages).await;
     let id = |body: &[u8]| serde_json::from_slice::<Value>(body).ok()?["data"]["id"].as_i64();
     let kept = received.kept();
-    // Of one that came twice, the first time.
+    // Reversed: of an event that arrived twice, the first time remains.
     let heard = kept.iter().rev().filter_map(|(at, body)| Some((id(body)?, *at))).collect();
-    tell("a webhook", &answered, &heard);
+    print_times("a webhook", &answered, &heard);
     let hook = stage.url(&format!("/webhooks/{}", made["data"]["id"]));
     let removed = stage.client.delete(hook).bearer_auth(key).send().await.expect("an answer");
     assert!(removed.status().is_success(), "{}", removed.status());
 }
 
-/// What was sent, each with its answer's time; and how long all of it took.
+/// The ids of the messages with the times of their answers, and the time until the last answer.
 type Answered = (Vec<(i64, Instant)>, Duration);
 
 /// Sends messages at an even rate.
@@ -158,7 +159,7 @@ async fn send_all(stage: &Rc<Stage>, rate: usize, messages: usize) -> Answered {
     (answered, took)
 }
 
-fn tell(who: &str, (answered, took): &Answered, heard: &HashMap<i64, Instant>) {
+fn print_times(who: &str, (answered, took): &Answered, heard: &HashMap<i64, Instant>) {
     let mut times: Vec<Duration> = answered.iter().map(|(id, at)| heard[id].saturating_duration_since(*at)).collect();
     times.sort_unstable();
     let (median, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
@@ -166,7 +167,7 @@ fn tell(who: &str, (answered, took): &Answered, heard: &HashMap<i64, Instant>) {
     println!("{count} changes at {reached:.0}/s: {who} hears {median:.1?} after the answer (median), {p99:.1?} (p99)");
 }
 
-/// What was computed, in hundredths of a second.
+/// Processor time, in hundredths of a second.
 #[derive(Clone, Copy, Default)]
 struct Cost {
     postgres: u64,
@@ -185,7 +186,7 @@ impl Cost {
     }
 }
 
-/// What so many sends cost, up to their being in the tables.
+/// The processor time of this many sends, until the tables have them.
 async fn cost(stage: &Rc<Stage>, postgres: &Postgres, messages: usize) -> Cost {
     let before = Usage::now(postgres);
     let company = &stage.companies[0];

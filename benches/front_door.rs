@@ -1,5 +1,5 @@
-//! What stands before a handler: the cost of token, company, rate and permission for one request, and of a request's
-//! name, beside the same handler behind nothing.
+//! The cost of all that precedes a handler: the checks of token, company, rate and permission of one request, and the
+//! request's name; compared with the handler alone.
 //!
 //! `cargo bench --bench front_door`. In this process and without sockets: the difference is the front door alone.
 
@@ -49,7 +49,7 @@ fn main() {
 async fn run() {
     let postgres = support::Postgres::start().await;
     let (service, key) = serve(&postgres).await;
-    // What the middleware works with, as in the service.
+    // The state that the middleware needs, as in the service.
     let web_state = service.handles.web_state.clone();
     let add = || {
         let web_state = web_state.clone();
@@ -99,7 +99,7 @@ fn status<B>(response: Result<ServiceResponse<B>, actix_web::Error>) -> u16 {
     status
 }
 
-/// The service with one company without a limit, and its token.
+/// The service with one company, and the company's token.
 async fn serve(postgres: &support::Postgres) -> (Service, String) {
     let database = postgres.database("front_door").await;
     let db = pool::connect(database.clone());
@@ -108,7 +108,7 @@ async fn serve(postgres: &support::Postgres) -> (Service, String) {
     let new = NewToken { name: "bench", permissions: everything(), ..NewToken::default() };
     let (_, key) = tokens::insert(&db, company, new).await.expect("token");
     db.close().await;
-    // As in the service, and more than the bench can use up.
+    // A rate limit, as in the service, but one that the bench cannot reach.
     let settings = Settings { rate_per_minute: u32::MAX, ..support::http::settings(postgres, database) };
     (Service::start(settings).await.expect("the service starts"), key)
 }

@@ -1,4 +1,4 @@
-//! Question: how many records a second does the journal make durable, and how much of what the bare disk does is that?
+//! Question: how many records a second does the journal make durable, and what part is that of the bare disk's rate?
 //!
 //! `cargo bench --bench journal_append`
 //!
@@ -6,7 +6,7 @@
 //! same bytes go to a bare file of zeros with one write and one sync for each group. The files are made in the
 //! temporary directory, so `TMPDIR` chooses the disk; on a memory file system the figures mean nothing.
 
-// A bench that cannot set up its disk has nothing to go on with.
+// A bench whose setup fails cannot continue.
 #![allow(clippy::expect_used, clippy::panic)]
 
 use std::fs::{File, OpenOptions};
@@ -24,7 +24,7 @@ const GROUPS: [u64; 4] = [1, 16, 256, 4096];
 /// Frame and length fields, as in the journal's format.
 const FRAME_BYTES: usize = 24;
 const PREFIX_BYTES: usize = 4;
-/// For the ratio.
+/// Turns of each side for the ratio, and groups of a turn.
 const TURNS: u64 = 40;
 const GROUPS_A_TURN: u64 = 25;
 const BARE_FILE_BYTES: u64 = 256 << 20;
@@ -119,11 +119,11 @@ struct GroupedJournal {
 impl GroupedJournal {
     fn start(dir: &Path, group: u64) -> Self {
         let (queued, next_is_queued) = channel();
-        let (tell, synced) = channel();
+        let (synced_sender, synced) = channel();
         let on_synced = move |items: &mut Vec<(Seq, ())>| {
             if let Some((last, ())) = items.last() {
                 // Both fail only when the bench is over.
-                let _ = tell.send(*last);
+                let _ = synced_sender.send(*last);
             }
             let _ = next_is_queued.recv();
         };
@@ -141,7 +141,8 @@ impl GroupedJournal {
         place.append(&[0x5A; RECORD_BYTES], ()).expect("the record is small");
     }
 
-    /// The time to queue a group counts in full; under load it passes while the group before is being synced.
+    /// Queues groups, and waits until each is synced. The time to queue a group counts in full; under load it passes
+    /// while the previous group is synced.
     fn write(&mut self, groups: u64) {
         for _ in 0..groups {
             (0..self.group).for_each(|_| self.append());

@@ -3,11 +3,11 @@
 //!
 //! `cargo bench --bench lists`
 //!
-//! A hundred companies; one has 1,000,000 contacts (`HOTLINE_BENCH_CONTACTS`), each other one 1,000. Every list is
-//! asked of the largest and of a small one, in turn: the statement alone, through the same pool and into the same
-//! rows, and the whole request in this process (token, filters, statement, JSON) without a socket. Medians, and their
-//! ratios. Aims: the service adds at most 30 % to the statement; a million rows take at most 3 times as long as a
-//! thousand, for indexed filters.
+//! One of a hundred companies has 1,000,000 contacts (`HOTLINE_BENCH_CONTACTS`), the others 1,000 each. Every list of
+//! the largest and of a small company is requested in turn, in two ways: the statement alone, through a pool and into
+//! the same rows; and the whole request (token, filters, statement, JSON) in this process, without a socket. The output
+//! has medians and their ratios. Aims: the service adds at most 30 % to the statement; a million rows take at most 3
+//! times as long as a thousand, for indexed filters.
 
 #![allow(clippy::expect_used, clippy::panic)]
 
@@ -35,22 +35,22 @@ const CONTACTS_FEW: usize = 1_000;
 /// Times each list is asked for: enough for a steady median, few enough for deep pages.
 const ROUNDS: usize = 60;
 
-/// Asked for before it counts: connections, caches and plans.
+/// Rounds before the measurement, for connections, caches and plans.
 const WARM_UP: usize = 10;
 
-/// A list: its name, its query, and the same as the statement takes it.
+/// A list: its name, its query, and the filter and page that the query means.
 struct Case {
     name: &'static str,
     query: String,
     filter: ContactFilter,
     page: PageRequest,
-    /// Whether an index finds its rows, so that it must not grow with the table.
+    /// Whether an index finds its rows: its time must not grow with the table.
     is_indexed: bool,
 }
 
 fn cases(rows: usize) -> Vec<Case> {
     let page = |number: i64| PageRequest { place: Place::Number(number), ..PageRequest::first(100) };
-    // A page in the middle of what there is, or the thousandth.
+    // The middle page, at most the thousandth.
     let deep = i64::try_from((rows / 100 / 2).clamp(1, 1_000)).expect("a page");
     let number = format!("55119{:08}", rows / 2);
     vec![

@@ -1,5 +1,5 @@
 //! Question: how many messages a second go from the outboxes to their providers, through one channel and through a
-//! hundred, and how much of what a bare loop of the same HTTP client does is that?
+//! hundred, and what part is that of the calls of a bare loop with the same HTTP client?
 //!
 //! `cargo bench --bench outbox`; `HOTLINE_BENCH_MESSAGES` makes a round smaller.
 //!
@@ -7,17 +7,17 @@
 //! on a thread of its own that takes everything, has the last message. Meanwhile each hand-over is journaled and the
 //! persister writes it to PostgreSQL; messages beyond those that fit into memory are read from the tables. The bare loop
 //! posts as many bodies of the same shape to the same server with as many calls in flight, and does nothing with the
-//! answers but read them. Both take turns, and both have one thread for their HTTP client: here the main thread, there
-//! the senders' own, as in the service. Pacing is off. The journal lies in the temporary directory, so `TMPDIR` chooses
-//! the disk.
+//! answers but read them. The two alternate, and each has one thread for its HTTP client: the loop has the main thread,
+//! the outboxes have the senders' own, as in the service. Pacing is off. The journal is in the temporary directory, so
+//! `TMPDIR` chooses the disk.
 //!
-//! Beside it, live: the same messages are sent while the channels are connected, and a round ends when the provider has the
-//! last of them. So it contains what a send is: decided, journaled, answered. That alone is the column `sends`: the same
-//! while the channels are disconnected.
+//! The column `live`: the same messages are sent while the channels are connected, and a round ends when the provider
+//! has the last one. It includes the sends themselves (decided, journaled, answered). The column `sends` has these
+//! alone, while the channels are disconnected.
 //!
 //! Aim: at least 0.6 of the bare loop.
 
-// A bench that cannot be set up has nothing to go on with.
+// A bench whose setup fails cannot continue.
 #![allow(clippy::expect_used, clippy::panic)]
 
 mod support;

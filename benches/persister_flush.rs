@@ -1,15 +1,15 @@
-//! Question: how many rows a second does the persister write, and how much of what PostgreSQL itself takes is that?
+//! Question: how many rows a second does the persister write, and what part is that of the rows that PostgreSQL takes?
 //!
 //! `cargo bench --bench persister_flush`
 //!
-//! Entries of a ticket row, an event and a message, each of another ticket so that nothing is written only once for
-//! many, go through the log (durability `database`) and are waited for. Beside it, in the same run and into the same
-//! tables, equal rows are inserted by one connection with `INSERT … SELECT FROM UNNEST`, in transactions of the same
-//! size, from columns that were laid out before the clock started.
+//! Entries of a ticket row, an event and a message go through the log (durability `database`) until all are written;
+//! each has its own ticket, so that no rows are merged. In the same run and into the same tables, one connection
+//! inserts equal rows with `INSERT … SELECT FROM UNNEST`, in transactions of the same size, from columns that were
+//! prepared before the clock started.
 //!
 //! Aim: at least 0.7 of the bare insert.
 
-// A bench that cannot be set up has nothing to go on with.
+// A bench whose setup fails cannot continue.
 #![allow(clippy::expect_used, clippy::panic)]
 
 mod support;
@@ -65,7 +65,7 @@ fn main() {
     group.finish();
     criterion.final_summary();
 
-    // In turns, so that a machine that is slower for a while is slower for both, and tables that grow grow for both.
+    // In turns, so that a slow time of the machine and the growth of the tables affect both.
     let (mut bare, mut persister) = (Duration::ZERO, Duration::ZERO);
     for _ in 0..TURNS {
         bare += system.block_on(bench.insert());
@@ -101,7 +101,7 @@ impl Bench {
         self.store.close().await.expect("close the store");
     }
 
-    /// The time from the first entry's way into the log to the last one's into the tables.
+    /// The time from the append of the first entry until the tables have the last one.
     async fn flush(&self) -> Duration {
         let entries: Vec<Vec<Change>> = self.rows().await.into_iter().map(Entry::into_changes).collect();
         let log = &self.store.log;
@@ -227,7 +227,7 @@ impl Entry {
     }
 }
 
-/// The columns of one transaction that are not null throughout. What no row has is left to its default, null.
+/// The columns of one transaction, without those that are null in every row.
 #[derive(Default)]
 struct Columns {
     company: Vec<i64>,

@@ -10,10 +10,10 @@
 //! - the tables hold 100,000 open tickets (`HOTLINE_BENCH_TICKETS`) of one channel, and the journal is empty. The
 //!   send goes into one of them. Aim: 2 s.
 //!
-//! The journal lies in the temporary directory, so `TMPDIR` chooses the disk. It was written just before, so it is
-//! read from the page cache.
+//! The journal is in the temporary directory, so `TMPDIR` chooses the disk. It was written just before, so it is read
+//! from the page cache.
 
-// A bench that cannot be set up has nothing to go on with.
+// A bench whose setup fails cannot continue.
 #![allow(clippy::expect_used, clippy::panic)]
 
 mod support;
@@ -35,7 +35,7 @@ use hotline_persistence::tables::organization;
 use hotline_persistence::{Change, CompanyId, ContactId, Durability, PgPool, StoreOptions, TicketId, pool};
 use support::{Company, Postgres, timed};
 
-/// Tickets the unflushed records are messages of.
+/// Tickets that have the unflushed messages.
 const TICKETS_OF_RECORDS: usize = 10_000;
 
 const UNFLUSHED_AIM: Duration = Duration::from_secs(10);
@@ -99,7 +99,7 @@ async fn migrated(options: &StoreOptions) -> PgPool {
     db
 }
 
-/// A start of the service, as far as the first answer.
+/// The times of a start: until the store is open, and until the first answer.
 struct Started {
     store: Duration,
     total: Duration,
@@ -112,7 +112,7 @@ async fn start(options: StoreOptions, company: &Company, contact: ContactId) -> 
     let directory = Directory::load(&store.housekeeping, &store.keys, hotline_actors::directory::RELOAD_EVERY)
         .await
         .expect("load the directory");
-    // Numbers that nobody has ever written from are written to.
+    // The default permits sends to numbers that have never written.
     let options = EngineOptions::default();
     let engine = Engine::new(store.clone(), directory, options);
     let recipient = Recipient::Contact(company.channel, contact);
@@ -144,8 +144,8 @@ fn send() -> Send {
     Send::text("Good morning! Your order has left our warehouse and arrives tomorrow.", Author::API)
 }
 
-/// Writes what the service would have: each contact's ticket is opened, then messages go round all of them. Answers
-/// the journal's size.
+/// Writes the records of a service: the opening of each contact's ticket, then messages to the tickets in turn. Returns
+/// the journal's size in bytes.
 async fn write_journal(
     options: &StoreOptions,
     db: &PgPool,
@@ -214,7 +214,7 @@ fn append(journal: &Journal<()>, changes: &[Change]) {
     place.append(&bytes, ()).expect("the record is small");
 }
 
-/// An open ticket of each contact, in tables as a server that has run for a while knows them.
+/// Inserts an open ticket of each contact, and analyzes the tables, as a server that has run for a while has done.
 async fn insert_open_tickets(db: &PgPool, company: &Company) {
     sqlx::query(
         "insert into tickets (company_id, id, channel_id, contact_id, queue_id, status, creation_source, unread_count,

@@ -1,4 +1,4 @@
-//! What benches of whole requests share: a service over a database of the bench, asked without a socket.
+//! Shared by benches of whole requests: a service on a database of the bench, called without a socket.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use sqlx::postgres::PgConnectOptions;
 
 use super::Postgres;
 
-/// A service over this database, alone on its machine.
+/// The settings of a service on this database, without a cluster.
 pub fn settings(postgres: &Postgres, database: PgConnectOptions) -> Settings {
     let data_dir = postgres.journal_dir(database.get_database().expect("a database is named"));
     Settings {
@@ -29,7 +29,7 @@ pub fn settings(postgres: &Postgres, database: PgConnectOptions) -> Settings {
         durability: Durability::Journal,
         on_premise: false,
         journal: journal::Options::default(),
-        // Numbers that nobody has ever written from are written to.
+        // The default permits sends to numbers that have never written.
         engine: EngineOptions::default(),
         workers: 1,
         trusted_proxies: Vec::new(),
@@ -52,13 +52,13 @@ pub fn settings(postgres: &Postgres, database: PgConnectOptions) -> Settings {
     }
 }
 
-/// A request as a company makes it.
+/// The request with a company's token.
 pub fn authorized(request: TestRequest, key: &str) -> TestRequest {
     let peer = ([127, 0, 0, 1], 4711).into();
     request.peer_addr(peer).insert_header((AUTHORIZATION, format!("Bearer {key}")))
 }
 
-/// Makes a request and reads what is answered.
+/// Makes a request, which must succeed, and reads its body.
 pub async fn ask<S, R, B>(service: &S, request: R)
 where
     S: Service<R, Response = ServiceResponse<B>, Error = Error>,
@@ -70,7 +70,7 @@ where
     assert!(body.len() > 50);
 }
 
-/// The time in the middle.
+/// The median.
 pub fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() / 2]

@@ -1,8 +1,8 @@
-//! What the benches share: a PostgreSQL of their own, a company in it, and the store above.
+//! Shared by the benches: a PostgreSQL of their own, a company in it, and a store on it.
 //!
-//! Everything lies in one temporary folder, so `TMPDIR` chooses the disk.
+//! Everything is in one temporary folder, so `TMPDIR` chooses the disk.
 
-// Each bench uses a part of it.
+// Each bench uses a part of this module.
 #![allow(dead_code)]
 
 pub mod http;
@@ -35,11 +35,11 @@ use mimalloc::MiMalloc;
 use sqlx::postgres::PgConnectOptions;
 use tempfile::TempDir;
 
-/// As in the service.
+/// The allocator of the service.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// Whether to measure: cargo says so. Without it every target is merely tried out, and a bench has nothing to try.
+/// Whether to measure: `cargo bench` passes this argument. `cargo test` does not, and a bench has nothing to test.
 pub fn is_bench() -> bool {
     std::env::args().any(|argument| argument == "--bench")
 }
@@ -52,10 +52,10 @@ pub fn size(variable: &str, usual: usize) -> usize {
     }
 }
 
-/// Connections of a server with commits that survive: two stores, and plain transactions beside them.
+/// Maximum connections of [`Postgres::synced`]: for two stores, and for plain transactions.
 const CONNECTIONS_MAX: u16 = 300;
 
-/// A running PostgreSQL of this bench alone, gone with its folder when dropped.
+/// A running PostgreSQL of this bench; dropping it stops the server and removes its folder.
 pub struct Postgres {
     root: TempDir,
     cluster: Cluster,
@@ -68,7 +68,7 @@ impl Postgres {
         Self { root, cluster }
     }
 
-    /// The same with commits that survive a crash of the machine, as behind the service.
+    /// Starts one whose commits survive a crash of the machine, as the service's do; [`Self::stop`] stops it.
     pub async fn synced() -> Self {
         let root = Self::root();
         let options =
@@ -77,19 +77,19 @@ impl Postgres {
         Self { root, cluster }
     }
 
-    /// Stops one that was started so.
+    /// Stops a server of [`Self::synced`].
     pub async fn stop(self) {
         self.cluster.stop().await.expect("PostgreSQL stops");
     }
 
     fn root() -> TempDir {
         let root = TempDir::new().expect("make a folder");
-        // The server may run as a user of its own, who must get through.
+        // The server may run as another user, who must be able to enter.
         std::fs::set_permissions(root.path(), Permissions::from_mode(0o711)).expect("open the folder");
         root
     }
 
-    /// A new and empty database: a store is the only writer of its own.
+    /// Creates an empty database: every store needs one of its own.
     pub async fn database(&self, name: &str) -> PgConnectOptions {
         let server = pool::connect(self.cluster.connect_options());
         let sql = sqlx::AssertSqlSafe(format!("create database {name}"));
@@ -98,24 +98,24 @@ impl Postgres {
         self.cluster.connect_options().database(name)
     }
 
-    /// Its process, which is the parent of all that it computes with.
+    /// The id of its main process, the parent of its other ones.
     pub fn pid(&self) -> u32 {
         self.cluster.pid().expect("it runs")
     }
 
-    /// Where the journal of a database lies.
+    /// The folder of a database's journal.
     pub fn journal_dir(&self, database: &str) -> PathBuf {
         self.root.path().join(format!("journal-{database}"))
     }
 
-    /// What seals the secrets of all of its databases.
+    /// The keys that seal the secrets of all its databases.
     pub fn keys(&self) -> Keyring {
         let keys = Keyring::at(self.root.path().join("secrets.key"));
         keys.load_or_create().expect("a key file");
         keys
     }
 
-    /// How the service opens its store, over this database.
+    /// The options with which the service opens its store on this database.
     pub fn store_options(&self, database: PgConnectOptions, durability: Durability) -> StoreOptions {
         let journal_dir = self.journal_dir(database.get_database().expect("a database is named"));
         let keys = self.keys();
@@ -233,7 +233,7 @@ pub async fn new_channel(db: &PgPool, company: CompanyId, queue_id: Option<Queue
     channels::insert(db, &Keyring::default(), company, new).await.expect("a channel")
 }
 
-/// How long something takes.
+/// The result of some work, and how long it took.
 pub async fn timed<T>(work: impl Future<Output = T>) -> (T, Duration) {
     let started = Instant::now();
     let outcome = work.await;

@@ -1,4 +1,4 @@
-//! A provider that takes everything, and an engine whose channels are given to it.
+//! A provider that takes every message, and an engine whose channels send to it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use serde_json::json;
 
 use super::{Company, Postgres};
 
-/// Requests at once while the outboxes are filled.
+/// Concurrent sends while the outboxes are filled.
 const FILLING: usize = 256;
 
 /// Calls in flight, of all channels together.
@@ -32,9 +32,9 @@ const IN_FLIGHT: usize = 64;
 
 pub const BODY: &str = "Good morning! Your order has left our warehouse and arrives tomorrow.";
 
-/// A provider that takes everything.
+/// Starts a provider that takes every message and counts it in `taken`; returns its address.
 pub fn serve(taken: Arc<AtomicUsize>) -> SocketAddr {
-    let (told, address) = std::sync::mpsc::channel();
+    let (address_sender, address) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         actix_rt::System::new().block_on(async move {
             let counters = Data::new((taken, AtomicU64::new(0)));
@@ -42,7 +42,7 @@ pub fn serve(taken: Arc<AtomicUsize>) -> SocketAddr {
                 App::new().app_data(counters.clone()).route("/{version}/{account}/messages", web::post().to(take))
             };
             let server = HttpServer::new(app).workers(1).disable_signals().bind(("127.0.0.1", 0)).expect("a free port");
-            told.send(server.addrs()[0]).expect("the bench waits");
+            address_sender.send(server.addrs()[0]).expect("the bench waits");
             server.run().await.expect("the provider serves");
         });
     });
@@ -57,7 +57,7 @@ async fn take(counters: Data<(Arc<AtomicUsize>, AtomicU64)>, body: Bytes) -> Htt
     HttpResponse::Ok().json(json!({"messaging_product": "whatsapp", "messages": [{"id": id}]}))
 }
 
-/// Calls in flight of each of so many channels.
+/// Calls in flight of each of this many channels.
 pub fn in_flight(channels: usize) -> usize {
     (IN_FLIGHT / channels).max(1)
 }
@@ -82,7 +82,7 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// With so many channels, contacts, and messages of a round.
+    /// Opens it with `count` channels, and this many contacts and messages of a round.
     pub async fn open(
         postgres: &Postgres,
         address: SocketAddr,
@@ -139,7 +139,7 @@ impl Desk {
         self.arrive(taken, due, begin).await
     }
 
-    /// Waits until the provider has so many, and then for the tables, which does not count.
+    /// The time until the provider has `due` messages. Then waits for the tables, which is not included.
     async fn arrive(&self, taken: &AtomicUsize, due: usize, begin: Instant) -> Duration {
         while taken.load(Ordering::Acquire) < due {
             tokio::time::sleep(Duration::from_millis(1)).await;

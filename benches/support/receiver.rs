@@ -1,4 +1,4 @@
-//! A receiver of webhooks that takes everything, and counts.
+//! A receiver of webhooks that takes and counts every request.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,25 +10,25 @@ use actix_web::{App, HttpResponse, HttpServer};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// What has come.
+/// The received requests.
 #[derive(Default)]
 pub struct Received {
     pub count: AtomicUsize,
     bytes: AtomicUsize,
-    /// Whether what comes is kept.
+    /// Whether their bodies are kept.
     keeps: AtomicBool,
     kept: Mutex<Vec<(Instant, Bytes)>>,
     more: Notify,
 }
 
 impl Received {
-    /// Begins to count anew.
+    /// Resets the counts.
     pub fn forget(&self) {
         self.count.store(0, Ordering::Release);
         self.bytes.store(0, Ordering::Release);
     }
 
-    /// Waits until so many have come.
+    /// Waits until this many requests have been received.
     pub async fn reach(&self, count: usize) {
         loop {
             let more = self.more.notified();
@@ -39,30 +39,30 @@ impl Received {
         }
     }
 
-    /// Keeps what comes from now on.
+    /// Keeps the bodies of requests from now on.
     pub fn keep(&self) {
         self.keeps.store(true, Ordering::Release);
     }
 
-    /// What was kept, and when each came.
+    /// Takes the kept bodies, with the time of each.
     pub fn kept(&self) -> Vec<(Instant, Bytes)> {
         std::mem::take(&mut *self.kept.lock())
     }
 
-    /// Bytes of one body.
+    /// The mean size of a body, in bytes.
     pub fn bytes_each(&self) -> usize {
         self.bytes.load(Ordering::Acquire) / self.count.load(Ordering::Acquire).max(1)
     }
 }
 
-/// Serves on a thread of its own.
+/// Serves on a thread of its own; returns the address.
 pub fn serve(received: Arc<Received>) -> SocketAddr {
-    let (told, address) = std::sync::mpsc::channel();
+    let (address_sender, address) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         actix_rt::System::new().block_on(async move {
             let app = move || App::new().app_data(Data::from(received.clone())).route("/", web::post().to(take));
             let server = HttpServer::new(app).workers(1).disable_signals().bind(("127.0.0.1", 0)).expect("a free port");
-            told.send(server.addrs()[0]).expect("the bench waits");
+            address_sender.send(server.addrs()[0]).expect("the bench waits");
             server.run().await.expect("the receiver serves");
         });
     });

@@ -18,14 +18,15 @@ pub struct Stage {
     pub companies: Vec<Tenant>,
 }
 
-/// A company as its integration knows it.
+/// A company's token and tickets.
 pub struct Tenant {
     pub key: String,
     pub tickets: Vec<i64>,
 }
 
 impl Stage {
-    /// Starts one with so many companies of so many tickets each, on a new database; `adapt` changes what it is set to.
+    /// Starts a service with this many companies of this many tickets each, on a new database; `adapt` changes its
+    /// settings.
     pub async fn start(
         postgres: &Postgres,
         name: &str,
@@ -71,7 +72,7 @@ impl Stage {
         format!("http://{}/api/v1{path}", self.service.address)
     }
 
-    /// Sends one message in one of a company's tickets; answers its id, and when it was answered.
+    /// Sends a message in one of a company's tickets; returns its id, and the time of the answer.
     pub async fn send(&self, company: &Tenant, number: usize) -> (i64, Instant) {
         let ticket = company.tickets[number % company.tickets.len()];
         let send = json!({"ticketId": ticket, "type": "text", "body": format!("message {number}")});

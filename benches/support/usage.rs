@@ -1,4 +1,4 @@
-//! What is computed by whom, as the kernel counts it.
+//! Processor time by process and thread, as the kernel counts it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,15 +6,15 @@ use std::path::Path;
 
 use super::Postgres;
 
-/// Hundredths of a second that PostgreSQL has computed, and each kind of thread of this process, by its name.
+/// Processor time, in hundredths of a second: of PostgreSQL, and of each kind of thread of this process by its name.
 #[derive(Clone, Debug, Default)]
 pub struct Usage(BTreeMap<String, u64>);
 
-/// What PostgreSQL's processes are called together.
+/// The name of all processes of PostgreSQL together.
 pub const POSTGRES: &str = "PostgreSQL";
 
 impl Usage {
-    /// Up to now.
+    /// The time used up to now.
     pub fn now(postgres: &Postgres) -> Self {
         let mut used = Self::default();
         for task in numbers("/proc/self/task") {
@@ -30,7 +30,7 @@ impl Usage {
         used
     }
 
-    /// What was computed since `before`. Of a thread that has ended nothing is known.
+    /// The time used since `before`, without that of threads that have ended.
     pub fn since(&self, before: &Self) -> Self {
         let grown = |(name, ticks): (&String, &u64)| {
             (name.clone(), ticks.saturating_sub(before.0.get(name).copied().unwrap_or_default()))
@@ -44,12 +44,12 @@ impl Usage {
         }
     }
 
-    /// Of one of them.
+    /// The time of this name; 0 if there is none.
     pub fn of(&self, name: &str) -> u64 {
         self.0.get(name).copied().unwrap_or_default()
     }
 
-    /// Of all.
+    /// The time of all names.
     pub fn total(&self) -> u64 {
         self.0.values().sum()
     }
@@ -69,7 +69,7 @@ fn numbers(folder: &str) -> Vec<u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// The parent of a process or thread, and what it has computed.
+/// The parent of a process or thread, and its processor time; `None` if it has ended.
 fn times(folder: &str) -> Option<(u32, u64)> {
     let stat = fs::read_to_string(format!("{folder}/stat")).ok()?;
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! What every answer of an actor costs.
+//! The cost that every answer of an actor has.
 
 use actix::{Actor, Context, Handler, Message};
 

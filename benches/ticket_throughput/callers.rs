@@ -1,9 +1,9 @@
-//! Who asks.
+//! The callers, and their threads.
 
 use actix::Arbiter;
 use tokio::sync::oneshot;
 
-/// The threads callers live on, as many as the service has HTTP workers.
+/// The threads of the callers, as many as the service has HTTP workers.
 pub struct Callers {
     arbiters: Vec<Arbiter>,
 }
@@ -13,7 +13,7 @@ impl Callers {
         Self { arbiters: (0..count).map(|_| Arbiter::new()).collect() }
     }
 
-    /// Lets every caller walk its lane at once, and answers the lanes when the last one is through.
+    /// Runs all callers concurrently, each through its lane; returns the lanes when the last one has finished.
     pub async fn walk<L, F>(
         &self,
         lanes: Vec<L>,

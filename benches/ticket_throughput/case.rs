@@ -1,4 +1,4 @@
-//! What tickets are asked for.
+//! The cases: which commands tickets carry out.
 
 use std::sync::LazyLock;
 
@@ -8,11 +8,11 @@ pub const IN_FLIGHT: usize = 256;
 /// Tickets of the largest case.
 pub const MANY: usize = 10_000;
 
-/// What a ticket is asked for, over and over.
+/// The kind of a command.
 #[derive(Clone, Copy)]
 pub enum Kind {
     Open,
-    /// Reopens what is closed.
+    /// Reopens a closed ticket.
     Send,
     Transfer,
     Close,
@@ -21,12 +21,12 @@ pub enum Kind {
 /// One case: which commands, in how many tickets, how often.
 pub struct Case {
     pub name: &'static str,
-    /// What brings a new ticket to where the cycle begins.
+    /// The commands that bring a new ticket to the start of the cycle.
     pub prepare: &'static [Kind],
-    /// After these the ticket, or the next one of its contact, is where it was.
+    /// The repeated commands: after them the ticket, or the next one of its contact, is at the start again.
     pub cycle: &'static [Kind],
     pub tickets: usize,
-    /// Callers at once. More than there are tickets only where any order of the commands will do.
+    /// Concurrent callers; more than tickets only if the commands may come in any order.
     pub in_flight: usize,
     /// Cycles of each caller in each of its tickets in one round. A round stays below the 300,000 changes that are
     /// kept for the persister.
@@ -79,7 +79,7 @@ pub const CASES: [Case; 9] = [
 ];
 
 impl Case {
-    /// Which tickets each caller asks: every ticket has one caller, unless there are more callers than tickets.
+    /// The tickets of each caller: every ticket has one caller, unless there are more callers than tickets.
     pub fn lanes(&self) -> Vec<Vec<usize>> {
         let lane = |caller| match self.in_flight <= self.tickets {
             true => (caller..self.tickets).step_by(self.in_flight).collect(),

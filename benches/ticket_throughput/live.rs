@@ -1,4 +1,4 @@
-//! The engine, asked for what the handlers ask it for.
+//! The engine, called as the handlers call it.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use crate::case::{CONTACTS, Kind};
 use crate::slot::Slot;
 use crate::support::{self, Company, Postgres};
 
-/// What the side is called.
+/// The name of this side.
 pub const NAME: &str = "journal";
 
-/// What is sent.
+/// The text of every message.
 pub const TEXT: &str = "Good morning! Your order has left our warehouse and arrives tomorrow.";
 
-/// What is noted at the end.
+/// The wrap-up note.
 pub const NOTE: &str = "Told them when.";
 
 /// The engine over a store of its own.
@@ -38,7 +38,7 @@ impl Live {
         let directory = Directory::load(&store.housekeeping, &store.keys, hotline_actors::directory::RELOAD_EVERY)
             .await
             .expect("load the directory");
-        // Numbers that nobody has ever written from are written to.
+        // The default permits sends to numbers that have never written.
         let options = EngineOptions::default();
         let engine = Engine::new(store.clone(), directory, options);
         Self { store, engine, company }
@@ -50,7 +50,7 @@ impl Live {
         self.store.close().await.expect("close the store");
     }
 
-    /// Has one command carried out.
+    /// Carries out one command.
     pub async fn ask(&self, slot: &mut Slot, kind: Kind) {
         let Self { engine, company, .. } = self;
         let author = Author::API;

@@ -1,5 +1,5 @@
-//! Question: how many commands a second do tickets carry out, how many times what plain transactions do is that, and how much of
-//! what bare actix mailboxes do?
+//! Question: how many commands a second do tickets carry out, compared with plain transactions and with bare actix
+//! mailboxes?
 //!
 //! `cargo bench --bench ticket_throughput`
 //!
@@ -10,12 +10,12 @@
 //! persister writes to PostgreSQL meanwhile, as it always does; what it has not written when a round ends is waited for
 //! between rounds, so that no round is refused for want of room. Every ticket is hot: nothing timed waits for PostgreSQL.
 //!
-//! Journal and PostgreSQL, which syncs here as it does behind the service, lie in the temporary directory, so `TMPDIR` chooses
-//! the disk.
+//! The journal and PostgreSQL, which syncs as it does for the service, are in the temporary directory, so `TMPDIR`
+//! chooses the disk.
 //!
 //! Aim, for 10,000 tickets: `journal` 25 times the plain transactions.
 
-// A bench that cannot be set up has nothing to go on with.
+// A bench whose setup fails cannot continue.
 #![allow(clippy::expect_used, clippy::panic)]
 
 mod bare;
@@ -83,7 +83,7 @@ fn main() {
         let mut sides = vec![Side::bare(case, &arbiters)];
         let asked = Asked::Live(live.clone());
         sides.push(system.block_on(Side::asked(case, asked, contacts.clone(), &callers)));
-        // Of few tickets they would measure how long a row is locked.
+        // With few tickets, transactions would measure how long a row is locked.
         if case.tickets == MANY {
             let asked = Asked::Plain(plain.clone());
             sides.push(system.block_on(Side::asked(case, asked, contacts.clone(), &callers)));

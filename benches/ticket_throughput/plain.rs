@@ -1,9 +1,9 @@
 //! The plainest honest way to do the same: each command one transaction, committed as PostgreSQL does by default, synced, on the
 //! same server and in the same tables.
 //!
-//! Where there was a choice it went in favour of this one: what is looked up and changed is one statement where it can be,
-//! statements are prepared once, no connection is tried out before it is used, and a message leaves its ticket alone (Hotline
-//! also notes the last message, the first response and the time).
+//! Every choice favours this side: a lookup and a change are one statement if possible, statements are prepared once,
+//! no connection is tested before it is used, and a message does not change its ticket (Hotline also records the last
+//! message, the first response and the time).
 
 use hotline_persistence::{PgPool, TicketId, pool};
 use sqlx::postgres::PgPoolOptions;
@@ -14,10 +14,10 @@ use crate::live::{NOTE, TEXT};
 use crate::slot::Slot;
 use crate::support::{Company, Postgres};
 
-/// Connections: the more wait for a sync, the more share it.
+/// Maximum connections: commits that wait together share a sync.
 const CONNECTIONS_MAX: u32 = 32;
 
-/// How long a command may wait for one: all that are in flight wait for few.
+/// How long a command may wait for a connection: there are fewer of them than commands in flight.
 const WAIT: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// Handlers without actors.
@@ -40,7 +40,7 @@ impl Plain {
         Self { db, company }
     }
 
-    /// Has one command carried out.
+    /// Carries out one command.
     pub async fn ask(&self, slot: &mut Slot, kind: Kind) {
         let done = match kind {
             Kind::Open => self.open(slot).await,
@@ -133,7 +133,7 @@ impl Plain {
         transaction.commit().await
     }
 
-    /// What has happened to a ticket, in its history.
+    /// Adds an event to the history of a ticket.
     async fn note(&self, db: &mut PgConnection, ticket: TicketId, kind: &str) -> Result<(), sqlx::Error> {
         let statement = "insert into ticket_events (company_id, id, ticket_id, type, source, created_at)
              values ($1, nextval('plain_ids'), $2, $3, 'api', now())";

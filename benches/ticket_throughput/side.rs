@@ -1,4 +1,4 @@
-//! What is compared, and how a round of it goes.
+//! The sides that are compared, and their rounds.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use crate::plain::Plain;
 use crate::slot::Slot;
 use crate::support::{self, Company};
 
-/// Tickets of each caller that a round of plain transactions goes through: with all of them it would take a quarter of a minute.
+/// Tickets of each caller in a round of plain transactions: with all of them, a round would take 15 seconds.
 const PLAIN_TICKETS_A_CALLER: usize = 2;
 
 /// Names of sides.
 pub const BARE: &str = "bare_mailbox";
 pub const PLAIN: &str = "plain_transactions";
 
-/// One of the things compared, with its callers' lanes.
+/// A side of the comparison, with the lanes of its callers.
 pub enum Side {
     Bare { lanes: Vec<Vec<Addr<Bare>>> },
     Asked { asked: Asked, lanes: Vec<Vec<Slot>> },
@@ -53,7 +53,7 @@ impl Asked {
         }
     }
 
-    /// Has one command carried out.
+    /// Carries out one command.
     async fn ask(&self, slot: &mut Slot, kind: Kind) {
         match self {
             Self::Live(live) => live.ask(slot, kind).await,
@@ -61,7 +61,7 @@ impl Asked {
         }
     }
 
-    /// Waits until all of it is in the tables.
+    /// Waits until the tables have everything.
     async fn settle(&self) {
         if let Self::Live(live) = self {
             support::drain(&live.store.log).await;
@@ -77,7 +77,7 @@ impl Side {
         Self::Bare { lanes: case.lanes().into_iter().map(lane).collect() }
     }
 
-    /// Tickets of these contacts, brought to where the case begins: callers begin at different commands of the cycle.
+    /// Brings tickets of these contacts to the start of the case: callers begin at different commands of the cycle.
     pub async fn asked(case: &Case, asked: Asked, contacts: Range<usize>, callers: &Callers) -> Self {
         let slot = |contact: &Arc<ContactRef>| Slot { contact: contact.clone(), ticket: None, next: 0 };
         let slots: Vec<Slot> = asked.company().contacts[contacts].iter().map(slot).collect();
