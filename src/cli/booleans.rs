@@ -19,7 +19,7 @@ fn is_plain(option: &Arg) -> bool {
 }
 
 fn complete_option(option: Arg) -> Arg {
-    // `Option<bool>` has no default: the value that is stored stays.
+    // `Option<bool>` has no default: without the option, the stored value stays.
     let is_flag = matches!(option.get_action(), ArgAction::SetTrue);
     let option = option
         .action(ArgAction::Set)

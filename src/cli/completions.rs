@@ -62,7 +62,7 @@ mod tests {
 
     use super::*;
 
-    /// The options of a command and of those below it, and the names of these.
+    /// Adds the options of a command and of its subcommands, and the names of the subcommands.
     fn words(command: &Command, is_hidden: bool, words: &mut Vec<String>) {
         for option in command.get_arguments() {
             let aliases = option.get_all_aliases().unwrap_or_default();

@@ -9,7 +9,7 @@ use super::masking::{MASK, masked_url};
 use super::{Cli, Failure, GlobalArgs, Refusal, config_file, failure};
 use crate::telemetry;
 
-/// Options whose value is a secret as a whole if it is not a URL.
+/// Options whose whole value is masked if it is not a URL.
 const SECRETS: [&str; 2] = ["database-url", "smtp-url"];
 
 #[derive(Subcommand)]

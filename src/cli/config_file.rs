@@ -18,7 +18,7 @@ use crate::config::{DATABASE, Size};
 /// The file that is read by default, if it exists.
 const DEFAULT: &str = "hotline.toml";
 
-/// The commands that accept every key, by the options of the first; the others accept only those of the database.
+/// The commands that accept every key; the keys are the options of the first. Others accept only keys of the database.
 const SERVICE: &[&str] = &["serve", "demo"];
 
 /// Commands whose options have the names and the meaning of the service's.
@@ -140,7 +140,7 @@ fn option<'a>(command: &'a Command, long: &str) -> Option<&'a Arg> {
     of_database.chain(of_service).find(is_named)
 }
 
-/// Every command has these, with the others of the root.
+/// Whether this is an option of the database, which every command has.
 pub(super) fn is_database_option(option: &Arg) -> bool {
     option.get_help_heading() == Some(DATABASE)
 }
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(times.map(|time| time.as_millis()), [11, 14, 15]);
         assert_eq!(sending.give_up_after.as_secs(), 16);
         assert!(settings.database.is_some());
-        // Instead of the bucket that this configuration has.
+        // A shared folder, instead of the bucket above.
         let settings = |text: &str, line: &[&str]| {
             let (args, database) = serve(text, line);
             args.settings(&database)
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(shared.media.folder, Path::new("/mnt/files"));
         let both = settings("media_shared = \"/mnt/files\"", &["--media-store", "s3://files/hotline"]);
         assert!(both.is_err_and(|message| message.contains("--media-shared and --media-store")), "one place");
-        // Checks that every option was tested above, or cannot be with a database of one's own.
+        // Every option is in the text above, except those that exclude one of its options.
         const OTHERWISE: [&str; 3] = ["media-shared", "postgres-memory", "postgres-disk"];
         let command = crate::cli::command();
         let serve = command.find_subcommand("serve").expect("serve");
@@ -340,7 +340,7 @@ mod tests {
         }
     }
 
-    /// The settings that differ from one text to the other.
+    /// The settings as text, for comparison.
     fn settings_text(text: &str, line: &[&str]) -> String {
         let (args, database) = serve(text, line);
         let settings = args.settings(&database).expect("settings");
@@ -381,7 +381,7 @@ mod tests {
             let key = old.replace('-', "_");
             let in_file = match old {
                 "trusted-proxies" => format!("[\"{value}\"]"),
-                // The only one that has a unit.
+                // The only old spelling whose value has a unit.
                 "cluster-notice" => format!("\"{value}\""),
                 _ => value.to_owned(),
             };

@@ -84,7 +84,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
     }
 }
 
-/// Waits until a service has done it, or finds that none runs.
+/// Waits until a service has erased the contact, or finds that none runs.
 async fn wait(db: &PgPool, erase: &Erase) -> Result<Wait, Failure> {
     let deadline = Instant::now() + erase.timeout;
     loop {
@@ -104,7 +104,7 @@ async fn wait(db: &PgPool, erase: &Erase) -> Result<Wait, Failure> {
     }
 }
 
-/// Does it as the service would, with its options.
+/// Erases as the service would, with its options.
 async fn erase_offline() -> Result<(), Failure> {
     let options = Cli::read_service()?;
     let service = OfflineService::open(&options.args.settings(&options.database)?).await?;

@@ -22,11 +22,11 @@ pub(super) enum NewFolder {
 /// What a command does with the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TableAccess {
-    /// Reads them, of an older schema as well.
+    /// Reads them, also in an older schema.
     Read,
     /// Changes them. An empty database gets them; an older schema is refused, because a running release uses it.
     Write,
-    /// Looks after the schema itself.
+    /// Works with any schema.
     Schema,
     /// Restores them into an empty database.
     Restore,
@@ -135,7 +135,7 @@ async fn open<T>(
 /// The private PostgreSQL of the data folder.
 fn private_options(args: &DatabaseArgs, new_folder: NewFolder, access: TableAccess) -> Result<ClusterOptions, Refusal> {
     let options = ClusterOptions { binaries: args.pg_bin.clone(), ..ClusterOptions::new(&args.data_dir) };
-    // A restore puts both into the folder.
+    // A restore puts both a PostgreSQL and a journal into the folder.
     if access != TableAccess::Restore && !options.exists() && journal::exists(&args.data_dir.join(JOURNAL)) {
         let folder = args.data_dir.display();
         return Err(Refusal::configuration(format!(

@@ -53,12 +53,12 @@ pub struct FileFailure {
 }
 
 impl FileFailure {
-    /// Of a file or folder that exists.
+    /// The failure of a file or folder that exists.
     pub fn of(error: IoError) -> Self {
         Self { exit: of_io(&error), error }
     }
 
-    /// Of one that is created.
+    /// The failure of one that is created.
     pub fn of_new(error: IoError) -> Self {
         Self { exit: of_new_file(&error), error }
     }
@@ -108,13 +108,13 @@ pub fn exit_on_usage_error(error: &clap::Error) -> ! {
     std::process::exit(Exit::Usage.code().into())
 }
 
-/// The message without the `error:` prefix and everything after the first paragraph, which is for people.
+/// The first paragraph of the message, without the `error:` prefix; the other ones are for people.
 pub fn usage_message(error: &clap::Error) -> String {
     let message = masked(error).unwrap_or_else(|| error.render().to_string());
     message.split("\n\n").next().unwrap_or_default().trim().trim_start_matches("error: ").to_owned()
 }
 
-/// The whole message if it shows a value with a password, with asterisks for that.
+/// The whole message with passwords masked; `None` if it shows no value with a password.
 fn masked(error: &clap::Error) -> Option<String> {
     let kinds = [ContextKind::InvalidValue, ContextKind::InvalidArg, ContextKind::InvalidSubcommand];
     let shown = kinds.into_iter().filter_map(|kind| error.get(kind));
@@ -130,7 +130,7 @@ fn masked(error: &clap::Error) -> Option<String> {
 }
 
 fn without_password(value: &str) -> String {
-    // It may be in a URL that cannot be parsed. An option shows the form of its value.
+    // The URL may be impossible to parse. An option (`-`) shows only the form of its value.
     let other = if value.contains("://") && value.contains('@') && !value.starts_with('-') { MASK } else { value };
     masked_url(value).unwrap_or_else(|| other.to_owned())
 }
@@ -217,7 +217,7 @@ fn of_service(error: &ServiceError) -> Exit {
         ServiceError::Media(OpenError::Store(_)) => Exit::Configuration,
         ServiceError::Media(OpenError::Database(error)) => of_store(error),
         ServiceError::Listen { error, .. } => match error.kind() {
-            // A machine that starts may get its addresses later than its services.
+            // A machine may start its services before it has its addresses.
             ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable => Exit::Retry,
             ErrorKind::PermissionDenied => Exit::Rights,
             _ => Exit::Configuration,
@@ -303,7 +303,7 @@ fn of_cluster(error: &ClusterError) -> Exit {
 /// The class of an SQLSTATE that denies the connection, and the code of a missing privilege.
 const DENIED: [&str; 2] = ["28", "42501"];
 
-/// What a statement fails with if the schema is older than it: no such column, table, function or schema.
+/// The SQLSTATEs of a statement that is newer than the schema: no such column, table, function or schema.
 const OTHER_SCHEMA: [&str; 4] = ["42703", "42P01", "42883", "3F000"];
 
 fn of_statement(error: &sqlx::Error) -> Exit {

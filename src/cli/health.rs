@@ -36,7 +36,7 @@ struct HealthReport {
 /// Prints the state of the service.
 ///
 /// # Errors
-/// When it does not answer, or must get no requests.
+/// When it does not answer, or must not get requests.
 pub async fn run(args: HealthArgs, global: &GlobalArgs) -> Result<(), Failure> {
     match ask(args).await {
         Ok(health) => global.output.one(health),

@@ -8,7 +8,7 @@ pub(super) const MASK: &str = "***";
 /// The URL without passwords; `None` if the value is not a URL with `//`, in which a password cannot be found.
 pub(super) fn masked_url(value: &str) -> Option<String> {
     let mut url = Url::parse(value).ok().filter(|url| !url.cannot_be_a_base())?;
-    // An unescaped `/`, `?` or `#` in a password ends the host before it.
+    // An unescaped `/`, `?` or `#` in a password ends the host there, before the `@`.
     if url.username().is_empty() && url.as_str().split_once("://").is_some_and(|(_, rest)| rest.contains('@')) {
         return Some(MASK.to_owned());
     }

@@ -1,4 +1,4 @@
-//! The files that messages have, and the folder lacks.
+//! The files of messages that the folder lacks.
 
 use hotline_persistence::backup::{files_after, still_used};
 use hotline_persistence::tables::media::FileKey;
@@ -9,8 +9,8 @@ use super::Failure;
 /// Files per statement.
 const PAGE_FILES: i64 = 1000;
 
-/// Passes on the files of messages that are not there, and returns the number of all. A message that was deleted since the
-/// snapshot has no file.
+/// Calls `missing` with each file of a message for which `is_there` is false, and returns the number of all files. The
+/// files of messages that were deleted since the snapshot are not missing.
 pub async fn find_missing(
     snapshot: &mut PgConnection,
     db: &PgPool,

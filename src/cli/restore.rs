@@ -94,7 +94,7 @@ fn next(manifest: &Manifest) -> String {
     format!("start it with `hotline serve`, and never together with the installation that was backed up{bucket}")
 }
 
-/// The backup that is meant.
+/// The backup in this folder, or the newest one if it is a folder for backups.
 fn find(dir: &Path) -> Result<PathBuf, Failure> {
     if dir.join(JOURNAL).is_dir() || Manifest::read(dir).is_ok() {
         return Ok(dir.to_owned());

@@ -48,7 +48,7 @@ pub(super) async fn start(
     Ok(Some(service))
 }
 
-/// Names what is about to run, and on what. Never a password.
+/// Logs the version, the database and the options that are about to be used, without passwords.
 fn log_start(settings: &crate::service::Settings) {
     let database = match &settings.database {
         None => "private PostgreSQL in the data folder".to_owned(),

@@ -1,4 +1,4 @@
-//! What systemd is notified of by a service with `Type=notify`. Without `NOTIFY_SOCKET` nothing is sent.
+//! The notifications to systemd of a service with `Type=notify`. Without `NOTIFY_SOCKET` nothing is sent.
 
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -15,7 +15,7 @@ use crate::health::LivenessCheck;
 /// How often a start or a stop asks for more time.
 const EXTEND_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The time it asks for, in microseconds: a process that hangs is ended after it.
+/// The additional time that it asks for, in microseconds: a process that hangs is ended after it.
 const EXTENSION_US: u32 = 30_000_000;
 
 /// Maximum time for which a start asks: a journal of 4 GiB is replayed in minutes, a migration of a large database may
@@ -25,13 +25,13 @@ const START_TIME_MAX: Duration = Duration::from_secs(3600);
 /// Maximum time for which a stop asks: it waits for requests, for the database, and for the private PostgreSQL.
 const STOP_TIME_MAX: Duration = Duration::from_secs(180);
 
-/// The watchdog is notified this often in the time after which it acts.
+/// How often the watchdog is notified within its timeout.
 const NOTICES_PER_TIMEOUT: u32 = 3;
 
 /// Messages that wait for a service manager that does not read; further ones are dropped.
 const WAITING_MAX: usize = 64;
 
-/// Queues a message. Its thread sends it, because a service manager that does not read would stop the sender.
+/// Queues a message for a thread of its own, because a service manager that does not read would block the sender.
 fn notify(states: &[NotifyState<'_>]) {
     static SENDER: OnceLock<Option<SyncSender<String>>> = OnceLock::new();
     let sender = SENDER.get_or_init(|| {

@@ -1,8 +1,8 @@
-//! The signals of a service. They are handled before anything is started: as the first process of a container it would
-//! otherwise ignore them, and anywhere else a signal would end it without a clean stop.
+//! The signals of a service. They are handled before anything is started: otherwise the first process of a container
+//! would ignore them, and any other process would end without a clean stop.
 //!
-//! SIGTERM and SIGINT stop it, at any moment of its start as well; a second one ends it at once. SIGHUP never ends it,
-//! although it is what a closed terminal sends: it reads files again.
+//! SIGTERM and SIGINT stop the service, also during its start; a second one ends it at once. SIGHUP makes it read files
+//! again, and never ends it, although a closed terminal sends SIGHUP too.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,7 +15,7 @@ use super::{Cli, Failure};
 use crate::service::StopSignal;
 use crate::telemetry;
 
-/// What shells add to the number of the signal that ended a process.
+/// The exit status of a process that a signal ended is the number of the signal plus this, as shells report it.
 const STATUS_OF_SIGNALS: i32 = 128;
 
 /// The handled signals.
@@ -26,7 +26,7 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// From here on they no longer end the process.
+    /// Handles the signals from now on: they no longer end the process.
     pub(super) fn listen() -> Result<Self, Failure> {
         let terminate = signal(SignalKind::terminate())?;
         let interrupt = signal(SignalKind::interrupt())?;

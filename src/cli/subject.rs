@@ -14,7 +14,7 @@ pub struct NameArgs {
 }
 
 impl NameArgs {
-    /// One of the two is given.
+    /// The name: one of the two is always given.
     pub fn get(&self) -> &str {
         self.name.as_deref().or(self.name_option.as_deref()).unwrap_or_default()
     }

@@ -138,7 +138,7 @@ impl Create {
 }
 
 impl TokenArgs {
-    /// An action on it, in its company's log.
+    /// An action on the token, in its company's log.
     async fn audited(&self, db: &PgPool, action: &'static str) -> Result<AuditedAction, Failure> {
         let known = tokens::find(db, self.id).await?;
         Ok(AuditedAction::of_company(known.map(|token| token.company_id), action).on(self.id))

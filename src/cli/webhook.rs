@@ -130,7 +130,7 @@ pub struct UrlArgs {
 }
 
 impl UrlArgs {
-    /// One of the two is given.
+    /// The URL: one of the two is always given.
     fn into_url(self) -> String {
         self.url.or(self.url_option).unwrap_or_default()
     }

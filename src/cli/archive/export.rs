@@ -67,7 +67,7 @@ async fn wait_for_tables(database: &DatabaseArgs, db: &PgPool) -> Result<(), Fai
         let mut connection = db.acquire().await?;
         let state = State::read(&mut connection).await?;
         drop(connection);
-        // Without a position it is the journal of another database.
+        // Without a watermark, this is the journal of another database.
         let missing = state.watermark(&journal).map_or(0, |watermark| last.saturating_sub(watermark));
         if missing == 0 {
             return Ok(());
@@ -104,7 +104,7 @@ async fn write(args: &ExportArgs, db: &PgPool, files: &FileArchive) -> Result<Ar
         files: sum,
         missing_files,
     };
-    // Last, so that an incomplete export has none.
+    // The manifest is last, so that an incomplete export has none.
     let mut file = SummedFile::create(&args.dir.join(MANIFEST))?;
     file.write(serde_json::to_string_pretty(&manifest)?.as_bytes())?;
     file.finish()?;

@@ -34,7 +34,7 @@ use crate::webhooks::new_secret;
 /// Maximum size of a manifest: it has a line for each noun.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
-/// Maximum records of a company of the nouns that every process has in memory, as where they are created.
+/// Maximum records of a company, by noun: those that every process has in memory, with the limits of their creation.
 const RECORDS_MAX: [(&str, i64); 8] = [
     ("users", User::IN_DIRECTORY_MAX),
     ("queues", Queue::IN_DIRECTORY_MAX),
@@ -104,7 +104,7 @@ fn in_words(error: Error) -> Failure {
     }
 }
 
-/// What is in the folder is refused.
+/// The refusal of the folder's content.
 fn damaged(message: String) -> Failure {
     Refusal::new(Exit::Data, message).into()
 }

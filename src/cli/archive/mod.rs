@@ -18,7 +18,7 @@ use crate::service::ServiceError;
 pub(super) use export::run as export;
 pub(super) use import::run as import;
 
-/// What the manifest names itself.
+/// The format that the manifest names.
 const FORMAT: &str = "hotline-company";
 
 /// The version of the format. A release refuses a later one.

@@ -39,7 +39,7 @@ pub enum DumpError {
     File(#[from] BackupFileError),
     #[error("could not run `{name}`")]
     NotRun { name: String, source: io::Error },
-    /// What it reported.
+    /// What the program reported.
     #[error("{0}")]
     Failed(#[source] Refusal),
 }

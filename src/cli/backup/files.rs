@@ -14,8 +14,8 @@ use crate::cli::FileFailure;
 const DIR_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
-/// Maximum number of files of messages in a backup. Their sums need 3 GB of memory then, and as much again for those of the
-/// backup before; a bucket keeps that many files with versions of its own.
+/// Maximum number of files of messages in a backup. Their sums need 3 GB of memory, and those of the previous backup as
+/// much again. An installation with more files stores them in a bucket, which keeps versions of its own.
 pub const FILES_MAX: usize = 20_000_000;
 
 /// Bytes per read and write.

@@ -15,7 +15,7 @@ use crate::exit_code::Exit;
 
 /// Names of backups sort by time, and have no character that a file system or a shell treats specially.
 const NAME: &str = "%Y-%m-%dT%H-%M-%S%.3fZ";
-/// In a name: years of more than four digits would not sort.
+/// Length of a name: years of more than four digits would not sort.
 const NAME_CHARACTERS: usize = "2026-01-31T12-00-00.000Z".len();
 const LOCK: &str = ".lock";
 const UNFINISHED: &str = ".unfinished";

@@ -85,7 +85,7 @@ pub struct FilesPart {
     pub linked: u64,
 }
 
-/// What becomes of a backup that has damaged or missing files of messages. Whatever else is damaged, it is refused.
+/// How a backup with damaged or missing files of messages is handled. Any other damage is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DamagedFiles {
     Refuse,
@@ -124,7 +124,7 @@ impl Manifest {
 
     /// Writes the manifest as the last file of a backup.
     pub fn write(&self, backup: &Path) -> Result<(), BackupFileError> {
-        // Its types have no map with other keys than texts.
+        // Cannot fail: its types have no map whose keys are not texts.
         let text = serde_json::to_string_pretty(self).unwrap_or_default();
         files::write(&backup.join(MANIFEST), format!("{text}\n").as_bytes()).map(drop)
     }

@@ -1,4 +1,4 @@
-//! Files of messages. They never change, so a file that the backup before has is linked instead of copied: each backup is
+//! Files of messages. They never change, so a file of the previous backup is linked instead of copied: each backup is
 //! complete, and has its own bytes only for new files. A link is verified first: damage would otherwise be in every backup
 //! that follows.
 
@@ -14,7 +14,7 @@ use super::manifest::{FilesPart, MEDIA};
 use crate::cli::media_files::{find_missing, path_of};
 use crate::cli::{Failure, Refusal};
 
-/// The backup before, and the sums of its files.
+/// The previous backup, and the sums of its files.
 pub struct Previous {
     pub path: PathBuf,
     pub sums: Sums,
@@ -64,7 +64,7 @@ pub fn copy(
     Ok(())
 }
 
-/// The names of the files that messages have, and neither the backup nor the folder.
+/// The names of the files of messages that neither the backup nor the folder has.
 pub async fn missing(db: &PgPool, folder: &Path, sums: &Sums) -> Result<BTreeSet<String>, Failure> {
     let mut connection = db.acquire().await?;
     let mut missing = BTreeSet::new();
@@ -86,7 +86,7 @@ fn is_hour(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Whether a file of the backup before is as it was written.
+/// Whether a file of the previous backup is as it was written.
 fn is_whole(path: &Path, size: u64, sum: &files::Sum) -> bool {
     let is_whole =
         fs::metadata(path).is_ok_and(|known| known.len() == size) && files::sum(path).is_ok_and(|found| found == *sum);

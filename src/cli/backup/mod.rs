@@ -78,10 +78,11 @@ pub struct Completed {
     pub linked_files: u64,
     /// Number of older backups that were deleted.
     pub deleted_backups: usize,
-    /// The keys that encrypt credentials and are in the key file no more. An older backup that has one is not deleted.
+    /// The keys that encrypt credentials but are no longer in the key file. An older backup that has one is not
+    /// deleted.
     #[serde(default)]
     pub missing_keys: Vec<String>,
-    /// The number of files that messages have and the folder for files does not. The same holds of them.
+    /// The number of files of messages that the folder for files lacks. An older backup that has one is not deleted.
     #[serde(default)]
     pub missing_files: u64,
 }
@@ -95,7 +96,7 @@ struct Gaps {
 }
 
 impl Gaps {
-    /// Whether an older backup has some of it, or cannot be read.
+    /// Whether an older backup has some of these, or its files are unknown because it cannot be read.
     fn are_in(&self, backup: &Path) -> bool {
         let mut has_key = false;
         if !self.keys.is_empty() {
@@ -112,7 +113,7 @@ impl Gaps {
 
 pub async fn run(args: BackupArgs, global: &GlobalArgs) -> Result<(), Failure> {
     let media = args.place.folder(&global.database)?;
-    // The folder is opened first: what cannot be written to is reported before a stopped PostgreSQL is started.
+    // First, so that a folder that cannot be written to is reported before a stopped PostgreSQL is started.
     let folder = BackupFolder::open(&args.dir)?;
     let completed = connect(&global.database, async |db| {
         let job =
@@ -188,7 +189,7 @@ impl BackupJob<'_> {
             missing_keys: gaps.keys,
         };
         if let Err(error) = self.record(&completed) {
-            // The backup is complete all the same.
+            // The backup is complete even so.
             eprintln!("hotline: the result of the backup was not stored in the data folder: {error}");
         }
         Ok(completed)
@@ -235,7 +236,7 @@ impl BackupJob<'_> {
             least_migration: snapshot.state.least_migration,
         };
         let (id, path) = (snapshot.id.clone(), unfinished.path().to_owned());
-        // Of a database of its own the whole is written: extensions may be in a schema of their own.
+        // A database that only Hotline uses is written completely: extensions may be in a schema of their own.
         let is_whole = part.schema == dump::PUBLIC && !snapshot.state.is_shared;
         let schema = (!is_whole).then(|| part.schema.clone());
         let write = move || dump::write(&program, &connection, &id, schema.as_deref(), &path);
@@ -363,7 +364,7 @@ fn of_journal(journal: &Contents, state: &State) -> JournalPart {
     JournalPart { id: journal.id.clone(), watermark: state.watermark(&journal.id).unwrap_or(0), last: journal.last }
 }
 
-/// The backup before; one that is damaged is not linked to.
+/// A previous backup; `None` if it is damaged, so that no file is linked to it.
 fn previous(path: PathBuf) -> Option<Previous> {
     let sums = Manifest::read(&path).and_then(|manifest| manifest.read_sums(&path)).ok()?;
     Some(Previous { path, sums })

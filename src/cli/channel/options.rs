@@ -131,7 +131,7 @@ pub fn apply(
     Ok(())
 }
 
-/// An empty value clears a setting; among the values of a repeatable option it says nothing.
+/// An empty value clears a setting; among the values of a repeatable option it is ignored.
 fn clear_if_empty(value: Value) -> Value {
     let is_empty = |value: &Value| value.as_str().is_some_and(|text| text.trim().is_empty());
     match value {

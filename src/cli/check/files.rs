@@ -13,7 +13,7 @@ use crate::cli::media_files::{find_missing, path_of};
 /// Files per statement.
 const PAGE_FILES: usize = 1000;
 
-/// Missing files that are named.
+/// Maximum missing files that are named.
 const NAMED_MAX: usize = 5;
 
 /// For how many hours a file may be without a message: it is stored first, and the service deletes unused ones later.

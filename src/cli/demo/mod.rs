@@ -37,7 +37,7 @@ const NAME: &str = "Demo Ltd";
 /// The shop's visitor with an account there: her id in the shop, name and e-mail.
 const SIGNED_IN_VISITOR: (&str, &str, &str) = ("customer-1", "Maria Lima", "maria@example.com");
 
-/// The wrap-up type of its closed conversations.
+/// The wrap-up type of the demo's closed conversations.
 const SOLVED: &str = "Solved";
 
 /// How long the seed waits until the running service knows the new company.

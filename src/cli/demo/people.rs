@@ -21,7 +21,7 @@ pub(super) struct People {
     pub(super) agent: (&'static str, String),
 }
 
-/// Creates or resets them.
+/// Creates or resets both, and returns their new passwords.
 pub(super) async fn prepare(app: &App, company: CompanyId) -> Result<People, Failure> {
     let db = &app.engine.store().housekeeping;
     let (password, hash) = random_password()?;

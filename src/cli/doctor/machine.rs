@@ -47,7 +47,7 @@ async fn of_port(check: &'static str, option: &str, address: SocketAddr) -> Find
     }
 }
 
-/// Whether a service of ours answers: for metrics by their names, otherwise by its health.
+/// Whether a Hotline answers: with its health, or at the port of metrics with their names.
 async fn is_hotline(address: SocketAddr) -> bool {
     let Ok(client) = crate::tls::client().timeout(ANSWER_TIME_MAX).build() else { return false };
     let mut address = address;

@@ -1,4 +1,4 @@
-//! What has to be there before something is lost: a recent backup, and someone who watches the service.
+//! What an installation needs before data is lost: a recent backup, and someone who watches the service.
 
 use std::path::Path;
 

@@ -27,13 +27,13 @@ use crate::service::Settings;
 /// Timeout of a call.
 const CALL_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Calls at the same time.
+/// Maximum concurrent calls.
 const CALLS_MAX: usize = 8;
 
-/// Channels and webhooks that are called, the first ones; the rest is counted only.
+/// Maximum channels, and maximum webhooks, that are called; the others are only counted.
 const CALLED_MAX: usize = 500;
 
-/// Failures that are named.
+/// Maximum failures that are named.
 const NAMED_MAX: usize = 5;
 
 pub async fn check(settings: &Settings, db: &PgPool) -> Result<Vec<Finding>, Failure> {

@@ -21,7 +21,7 @@ pub async fn check(db: &PgPool) -> Result<Vec<Finding>> {
     let mut connection = db.acquire().await?;
     let asked_at = clock::now();
     let server = server(&mut connection).await?;
-    // The answer is from the middle of the call.
+    // The server read its clock in about the middle of the call.
     let here = asked_at + (clock::now() - asked_at) / 2;
     Ok(vec![
         of_version(&server),
