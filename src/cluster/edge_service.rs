@@ -1,5 +1,5 @@
-//! The outermost layer of a listener. Once the stop is announced, each public response closes its connection: not later,
-//! while the next request is being sent.
+//! The outermost layer of a listener. Once the stop is announced, each public response closes its connection, so that
+//! it does not close later, while the next request is being sent.
 
 use std::rc::Rc;
 use std::task::{Context, Poll};

@@ -28,8 +28,8 @@ use crate::web::connections::MinRateStream;
 /// How long a response may take once its request is sent. Everything a handler waits for has its own limit of seconds.
 const RESPONSE_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// How long to wait for a response when the request could not be sent completely: the other side refused it, or is
-/// gone.
+/// How long to wait for a response when the request could not be sent completely: the other side refused it, or has
+/// ended.
 const EARLY_RESPONSE_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Responses up to this size are read completely before they are forwarded, which frees the connection at once. Larger ones
@@ -192,8 +192,8 @@ fn write_error(is_started: bool) -> ForwardError {
     if is_started { ForwardError::Unknown } else { ForwardError::Unreachable }
 }
 
-/// Reads so many bytes of a response, with the same limits as for its head. The handler has finished, so its effect is
-/// final; if the bytes do not come, only its response is lost.
+/// Reads this many bytes of a response, with the same limits as for its head. The handler has finished, so its effect
+/// is final; if the bytes do not arrive, only its response is lost.
 async fn read_whole(link: &mut PeerLink, bytes: usize, stop: StopConditions) -> Result<(), ForwardError> {
     let read = timeout(RESPONSE_TIME_MAX, async {
         while link.read.len() < bytes {

@@ -122,7 +122,7 @@ impl PeerLink {
         matches!(self.stream.try_read(&mut byte), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Writes all bytes. The error tells whether any of them were sent.
+    /// Writes all bytes. The error says whether any of them were sent.
     pub(super) async fn write(&mut self, mut bytes: &[u8]) -> Result<(), WriteError> {
         let mut is_started = false;
         while !bytes.is_empty() {
@@ -147,7 +147,7 @@ impl PeerLink {
         }
     }
 
-    /// Reads more.
+    /// Reads more bytes of a response.
     pub(super) async fn read_more(&mut self) -> Result<(), ResponseError> {
         self.read.reserve(READ_BYTES);
         match self.stream.read_buf(&mut self.read).await {

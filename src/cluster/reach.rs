@@ -15,7 +15,7 @@ use super::signer::{FORWARDED, Forwarded, Signer};
 /// Timeout of a check: twice as long as a request may take to connect.
 const CHECK_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// What every process answers, of every release.
+/// A path that every process of every release answers.
 const PATH: &str = "/health/live";
 
 /// Bytes of a response within which its first line must end.

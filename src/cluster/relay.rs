@@ -53,7 +53,7 @@ impl StopConditions {
         }
     }
 
-    /// Resolves then, or when this process stops.
+    /// Resolves when the other life has ended, or when this process stops.
     fn stopped(self) -> Pin<Box<dyn Future<Output = ()>>> {
         let stopped = self.life_ended();
         let mut stopping = self.stopping;
@@ -72,7 +72,7 @@ pub(super) struct RelayedBody {
     /// `None` once all of it was received.
     link: Option<PeerLink>,
     codec: ClientPayloadCodec,
-    /// Where the connection is returned to then.
+    /// Where the connection is returned to after the whole body.
     return_to: Option<(Rc<PeerLinks>, LifeId)>,
     stopped: Pin<Box<dyn Future<Output = ()>>>,
     /// Whether the body has no fixed end; otherwise it has broken off when `stopped` fires.
@@ -152,7 +152,7 @@ async fn pump(mut client_bytes: Payload, mut writer: OwnedWriteHalf) {
             return;
         }
     }
-    // The client has disconnected; this tells the other side.
+    // The client has disconnected; this notifies the other side.
     let _ = writer.shutdown().await;
 }
 

@@ -18,7 +18,7 @@ impl Member {
         loop {
             clock.tick().await;
             let lease = &self.0.membership.lease;
-            // Read before the heartbeat, which sees at least as much.
+            // Read before the heartbeat, which then sees at least these commits.
             let committed = self.0.deps.engine.store().log.flushed();
             let result = match lives::beat(&self.0.db, self.life(), committed).await {
                 Ok(sent) => {

@@ -1,5 +1,5 @@
 //! The work of a cluster member: it sends heartbeats, learns which process serves which slot, opens and closes slots,
-//! ends lives that look dead and takes care of what they have left.
+//! ends lives that look dead, and takes over from them.
 
 mod handover;
 mod heartbeat;
@@ -39,7 +39,7 @@ pub type QuiesceCompanies = Arc<dyn Fn(Vec<CompanyId>) -> BoxFuture<'static, ()>
 
 /// What a member needs to open and close slots.
 pub struct MemberDeps {
-    /// The live half.
+    /// The engine, which runs all actors.
     pub engine: Engine,
     /// The used idempotency keys.
     pub keys: Keys,
@@ -171,7 +171,7 @@ impl Member {
         all.spawn(work);
     }
 
-    /// Ends the process when this life is over, or the database has lost its commits; otherwise the error is transient.
+    /// Whether an error is transient. Ends the process if this life is over, or if the database has lost its commits.
     fn is_transient(&self, error: &Error) -> bool {
         match error {
             Error::NotOwner if self.0.is_ending.load(Ordering::Acquire) => {}

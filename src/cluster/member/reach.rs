@@ -51,7 +51,7 @@ impl Member {
         let lives: Vec<&LifeRow> =
             all.iter().map(|(life, _)| life).filter(|life| life.beat_age_ms < lease_ms).collect();
         self.report_same_names(reach, &lives);
-        // One that starts does not listen yet, one that stops does so no longer.
+        // A process that starts does not listen yet, and one that stops no longer does.
         let others: Vec<&LifeRow> =
             lives.iter().copied().filter(|life| life.life != self.life() && !life.draining).collect();
         let checks = others.iter().map(|life| async move {

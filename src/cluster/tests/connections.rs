@@ -1,4 +1,4 @@
-//! Connections of clients and of other processes, which are counted apart.
+//! Connections of clients and of other processes, which are counted separately.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -41,7 +41,7 @@ async fn expect_answer(stream: &mut TcpStream) {
     assert_eq!(&answer, b"HTTP/1.1");
 }
 
-/// A connection that waits for a place, with a request that nobody reads.
+/// A connection that waits for a place, with a request that is not read meanwhile.
 async fn waiting_connection(address: SocketAddr) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.expect("it is in the backlog");
     send_request(&mut stream).await;
@@ -61,7 +61,7 @@ async fn clients_that_take_all_connections_keep_no_process_out() {
     let connections = open_connections(owner.public).await;
     let late = waiting_connection(owner.public).await;
     let answer = ask(&client(), Method::GET, edge.url("/api/v1/echo")).send().await.expect("an answer");
-    // The request behind it was served, and it was not.
+    // The forwarded request was served, and the waiting client's was not.
     assert_eq!(
         (answer.status().as_u16(), edge.started_requests(), owner.started_requests()),
         (200, 0, CONNECTIONS_MAX + 1)
@@ -74,14 +74,14 @@ async fn clients_that_take_all_connections_keep_no_process_out() {
 async fn processes_take_no_connection_of_a_client() {
     let owner = Node::start_with(2, few_connections());
     owner.owns();
-    // Nobody has signed what they ask, so they are refused; their connections are open all the same.
+    // Their requests are not signed, so they are refused; the connections stay open.
     let connections = open_connections(owner.peers.address()).await;
     let mut late = waiting_connection(owner.peers.address()).await;
     let answer = ask(&client(), Method::GET, owner.url("/api/v1/echo")).send().await.expect("an answer");
     assert_eq!(answer.status().as_u16(), 200);
     assert!(is_unanswered(&late), "all places are taken");
     drop(connections);
-    // A connection that has ended gives its place back.
+    // A connection that has ended releases its place.
     expect_answer(&mut late).await;
 }
 

@@ -92,7 +92,7 @@ async fn no_header_is_removed_by_naming_it_in_connection() {
         let cased = name.chars().enumerate();
         cased.map(|(at, letter)| if at % 2 == 0 { letter.to_ascii_uppercase() } else { letter }).collect()
     };
-    // Each alone in another spelling, all in one line, and each in a line of its own.
+    // Each name alone in another spelling, all names in one line, and each name in a line of its own.
     let mut lines: Vec<Vec<String>> =
         names.iter().map(|name| vec![format!("keep-alive , {} ,", mixed(name))]).collect();
     lines.push(vec![names.join(", ")]);

@@ -73,7 +73,7 @@ async fn events(world: Data<World>) -> HttpResponse {
             if let Some(notified) = notified {
                 notified.await;
             }
-            // It listens before it is read, so that no notification is lost in between.
+            // Registered before the event is sent, so that no notification is lost in between.
             let notified = Arc::clone(&world.go).notified_owned();
             let event = Bytes::from(format!("data: {number}\n\n"));
             Some((Ok::<_, std::io::Error>(event), (number + 1, Some(notified))))

@@ -36,7 +36,7 @@ const COMPANY: CompanyId = CompanyId::new(7);
 const TOKEN: &str = "sk_live_abcdefghijklmnopqrstuvwxyz012345";
 const SECRET: [u8; 64] = [7; 64];
 
-/// How long a request waits for the process that serves its company: longer than a test takes to name one.
+/// How long a request waits for the owner of its company: longer than a test takes to name an owner.
 const WAIT: Duration = Duration::from_secs(30);
 /// The same in tests that name none.
 const SHORT_WAIT: Duration = Duration::from_millis(200);

@@ -111,7 +111,7 @@ async fn what_may_have_begun_is_sent_again_only_where_that_is_safe() {
     assert_eq!(successor.started_requests(), 2);
     successor.membership.lease.extend(Moment::now() + Duration::from_secs(3600));
 
-    // A process that hangs is over once the others say so.
+    // A process that hangs counts as ended once the placement says so.
     let hanging = Node::start(5);
     hanging.owns();
     edge.knows(&hanging.peer());

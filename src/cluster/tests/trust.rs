@@ -1,4 +1,4 @@
-//! Who is believed, and for how long.
+//! What a process trusts: its lease, and requests that another process has signed.
 
 use std::time::Duration;
 
