@@ -23,7 +23,7 @@ pub(super) struct EventBatch {
     /// The position for the next read.
     pub(super) next: After,
     pub(super) has_more: bool,
-    /// The records among these that have a waiting delivery in the table.
+    /// The lanes of these events that have a waiting delivery in the table.
     pub(super) busy: HashSet<String>,
 }
 

@@ -139,7 +139,7 @@ async fn retire_all(couriers: Vec<CourierHandle>) {
         if timeout_at(until, ended).await.is_err() {
             task.abort();
         }
-        // Without it the courier would take its webhook for deleted.
+        // Dropped earlier, it would mean to the courier that its webhook was deleted.
         drop(settings);
     }
 }

@@ -183,7 +183,8 @@ impl Courier {
             self.handle_result(result);
         }
         if retire_until.is_some() {
-            // Otherwise the next owner would begin before those that were not delivered, and repeat the others.
+            // Otherwise the next owner would begin at the first undelivered event, and repeat later ones that were
+            // delivered.
             self.queue.spill_all(clock::now());
         }
         self.end(ends, retire_until).await;
@@ -225,15 +226,15 @@ impl Courier {
         false
     }
 
-    /// Whether an attempt may begin. Without the lease another process may have taken over, and would try the same; of a
-    /// company that is about to move, nothing may begin that the move would wait for.
+    /// Whether an attempt may begin. Without the lease, another process may have taken over and would make the same
+    /// attempt; for a company that is about to move, nothing may begin that the move would wait for.
     fn may_act(&self) -> bool {
         let store = self.shared.app.engine.store();
         store.may_act() && store.ownership().owns(self.company())
     }
 
-    /// Ensures that the company is not closed before what is to be in memory is written. `false`: it is not served now, or
-    /// about to move.
+    /// Ensures that the company is not closed before the outcomes of events that are read from now on are written.
+    /// `false`: it is not served now, or about to move.
     fn enter(&mut self) -> bool {
         let ownership = self.shared.app.engine.store().ownership();
         if self.presence.is_none() {

@@ -246,8 +246,7 @@ impl DeliveryQueue {
         Some(event)
     }
 
-    /// Records the outcome of an attempt: returns the consequence for the webhook, and when the delivery is retried, if
-    /// it is.
+    /// Records the outcome of an attempt; returns the new status of the delivery, and the consequence for the webhook.
     pub(super) fn finish(
         &mut self,
         id: i64,

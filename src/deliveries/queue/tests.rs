@@ -90,7 +90,7 @@ fn an_endpoint_is_disabled_after_410_or_five_days_of_failures() {
     start_all(&mut queue);
     let (_, consequence) = queue.finish(1, Verdict::Gone, attempt(), &retry_policy, START);
     assert_eq!(consequence, Consequence::Disable(DisableReason::Gone));
-    // Others fail all the while.
+    // Other deliveries fail in between.
     let failed = |queue: &mut DeliveryQueue, event: i64, after: TimeDelta| {
         queue.finish(event, Verdict::Refused, attempt(), &retry_policy, START + after).1
     };
@@ -102,7 +102,7 @@ fn an_endpoint_is_disabled_after_410_or_five_days_of_failures() {
     assert_eq!(late, Consequence::Disable(DisableReason::FailingSince(START)));
 }
 
-/// Has an event of its own record come and fail; what follows for the webhook.
+/// Adds an event of a new record, whose attempt fails; returns the consequence for the webhook.
 fn fail_first(queue: &mut DeliveryQueue, event: i64, now: DateTime<Utc>) -> Consequence {
     queue.push_page(vec![outgoing(event, &event.to_string())], event, &HashSet::new(), now);
     start_all(queue);
@@ -116,7 +116,7 @@ fn a_failure_after_a_silence_is_the_first_and_switches_nothing_off() {
     assert_eq!(fail_first(&mut queue, 1, START), Consequence::None);
     assert_eq!(fail_first(&mut queue, 2, weeks(3)), Consequence::None, "nobody has asked it for three weeks");
     assert_eq!(queue.take_batch().standing.failing_since, Some(weeks(3)));
-    // The same of one that was written before the service was started.
+    // The same for a failure that was written before the service was started.
     let failing = FailurePeriod { since: START, last_failed_at: START + TimeDelta::days(3) };
     let mut queue = DeliveryQueue::new(0, Some(failing));
     assert!(!queue.is_unwritten());
@@ -345,7 +345,7 @@ fn whatever_happens_everything_arrives_and_of_each_record_in_order() {
                     queue = DeliveryQueue::new(table.delivered_through, None);
                 }
                 91 if !is_calm => {
-                    // Rests: what is under way is answered, or cancelled before it has arrived.
+                    // The courier retires: running attempts are answered, or cancelled before they arrive.
                     for event in under_way.drain(..).filter(|_| random.random_bool(0.7)).collect::<Vec<_>>() {
                         arrived.push(event);
                         queue.finish(event, Verdict::Accepted, attempt(), &retry_policy, now);
