@@ -107,7 +107,7 @@ pub(super) enum EventKind {
 }
 
 impl EventKind {
-    /// It went to another app, which handles the conversation.
+    /// Marks the event as sent to another app, which handles the conversation.
     pub(super) fn set_standby(&mut self) {
         match self {
             Self::Message(message) => message.standby = true,
@@ -124,7 +124,7 @@ pub(super) struct FileReference {
     /// The provider's id of the file; its URL must be requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Or the URL itself.
+    /// The URL of the file, if there is no id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// The declared content type.

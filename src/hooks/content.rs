@@ -29,7 +29,7 @@ const DEPTH_MAX: usize = 8;
 const KEY_CHARACTERS_MAX: usize = 255;
 const TEXT_CHARACTERS_MAX: usize = 10_000;
 
-/// What a phone's message says of itself: whether it was forwarded, the product it is about, and the advertisement that
+/// The context of a phone's message: whether it was forwarded, the product it is about, and the advertisement that
 /// brought the contact.
 pub(super) fn of_context(message: &Value) -> MessageContent {
     let context = message.get("context").unwrap_or(&Value::Null);
@@ -174,7 +174,7 @@ fn bounded_with(value: &Value, key: fn(&str) -> String) -> Option<Value> {
 }
 
 fn copy(value: &Value, key: fn(&str) -> String, depth: usize, bytes_left: &mut usize) -> Option<Value> {
-    /// The size of what is no text, and of the marks around texts.
+    /// Bytes that are counted for each value, besides those of keys and texts.
     const MARKS: usize = 8;
     *bytes_left = bytes_left.checked_sub(MARKS)?;
     let depth = depth.checked_sub(1)?;

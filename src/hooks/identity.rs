@@ -1,4 +1,4 @@
-//! What the phone channel says of who somebody is: changes of numbers and of ids, and groups.
+//! Identities on the phone channel: changes of numbers and of ids, and groups.
 //!
 //! - Changes: <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages/system>
 //! - Ids in place of numbers: <https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>
@@ -21,7 +21,7 @@ pub(super) fn parse(message: &Value) -> Option<ChangedSender> {
     let new_id = at_one(&["user_id", "new_user_id"]);
     let old_id = at_one(&["previous_user_id", "old_user_id"]).or_else(|| id(message, "from_user_id"));
     let (old, new) = match kind.as_str() {
-        // `customer_changed_number` and `new_wa_id` are those of earlier versions.
+        // `customer_changed_number` and `new_wa_id` are the names of earlier versions.
         "user_changed_number" | "customer_changed_number" => {
             let old = sender(id(message, "from"), old_id);
             (old, sender(at_one(&["wa_id", "new_wa_id"]), new_id))
@@ -43,7 +43,7 @@ pub(super) fn of_group(message: &Value, from: Sender) -> (Sender, Option<Message
     (group, Some(author))
 }
 
-/// Somebody with this number, or this id in its place, and this id.
+/// A sender with the number in `from`, or with the id that is in its place unless there is a `user_id`.
 fn sender(from: Option<String>, user_id: Option<String>) -> Sender {
     let number = from.as_deref().filter(|from| numbers::is_phone_number(from));
     let number = number.map(|digits| Number { digits: digits.to_owned(), country: numbers::country(digits) });

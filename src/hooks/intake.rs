@@ -54,7 +54,7 @@ pub(super) async fn process_call(
             None => ignored += 1,
         }
     }
-    // After the others, once the messages that the same call names have their statuses.
+    // Processed after the others, once the messages that the same call names have their statuses.
     let mut watermarks: HashMap<(ChannelId, String), Vec<EventKind>> = HashMap::new();
     for CallEvent { account, kind } in events {
         let group = if matches!(kind, EventKind::StatusesUntil { .. }) { &mut watermarks } else { &mut conversations };
@@ -71,7 +71,7 @@ pub(super) async fn process_call(
             return Err(refusal);
         }
     }
-    // Last: they would be written again with a repetition of the call.
+    // News are last: a repetition of the call would write them again.
     for news in news {
         let channels = channels_of_account(&organization, channel, &settings, news.account.as_deref());
         process_news(engine, &channels, news.kind).await?;
@@ -159,7 +159,7 @@ async fn process_news(engine: &Engine, channels: &[&ChannelRow], kind: AccountNe
         }
         AccountNewsKind::Phone { number, news } => {
             let has_number = |channel: &&&ChannelRow| number.is_some() && channel.number == number;
-            // A channel need not have its number, so the only one of an account is the one.
+            // A channel need not have its number: then the only channel of an account is meant.
             let is_open = |channel: &ChannelRow| number.is_none() || channel.number.is_none();
             let only = if let [only] = channels { Some(only).filter(|only| is_open(only)) } else { None };
             match channels.iter().find(has_number).or(only) {
@@ -327,7 +327,7 @@ async fn receive_echo(
     }
 }
 
-/// Maximum messages that one of a provider's becomes: one for each file, and one for the picture of its story.
+/// Maximum messages that a provider's message becomes: one for each file, and one for the picture of its story.
 const PARTS_MAX: usize = 33;
 
 /// Revises a message. The file of a deleted one is removed, and not fetched any more.
@@ -353,7 +353,7 @@ async fn revise_message(
                 if is_deletion {
                     downloads.withdraw(&before);
                 }
-                // A deletion is of all files of the provider's message, also if one could not be fetched.
+                // A deletion concerns all files of the provider's message, also if one could not be fetched.
                 if !has_parts || (before.media.is_none() && before.error.is_none()) {
                     return Ok(EventOutcome::Processed);
                 }

@@ -15,7 +15,8 @@
 //! those of other apps become messages of the company, our own are known. While another app handles a conversation, its
 //! events come as `standby`
 //! (<https://developers.facebook.com/documentation/business-messaging/messenger-platform/webhooks/webhook-events/standby>):
-//! they are the same, but nobody waits for the company. That a conversation was handed over (`pass_thread_control`,
+//! they have the same form, but no one waits for the company. That a conversation was handed over
+//! (`pass_thread_control`,
 //! `take_thread_control`, …/webhook-events/messaging_handovers) is a notice.
 //!
 //! News are no messages: a reaction, an edit (`message_edit`,
@@ -178,7 +179,7 @@ impl Network {
     /// The app in which the company has written a message.
     fn origin_of(self, message: &Value) -> MessageOrigin {
         let app = MessageApp::of_id(id(message, "app_id").as_deref());
-        // What comes without an id was written in the app of the channel.
+        // A message without an app's id was written in the app of the channel.
         let (kind, name) = match (&app.id, app.name) {
             (None, _) => (Via::NativeApp, Some(self.name.to_owned())),
             (Some(_), Some(name)) => (Via::NativeApp, Some(name)),
@@ -217,10 +218,10 @@ impl Network {
     /// One message for each file, or one for the text: none if it is ignored. `None` when it is unreadable.
     fn parse_message(self, sender: &str, event: &Value, message: &Value) -> Option<Vec<InboundMessage>> {
         let mid = id(message, "mid")?;
-        let said = message.get("text").and_then(Value::as_str).map(str::to_owned);
+        let written_text = message.get("text").and_then(Value::as_str).map(str::to_owned);
         let story = message.pointer("/reply_to/story");
         let named = story.and_then(|story| text(story, "url")).map(|url| format!("{} {url}", placeholder("story")));
-        let (mut text_body, attached) = parse_attachments(message, lines([named, said]));
+        let (mut text_body, attached) = parse_attachments(message, lines([named, written_text]));
         let files: Vec<FileReference> = story.and_then(story_file).into_iter().chain(attached).collect();
         if text_body.is_none() && files.is_empty() {
             text_body = body(placeholder(if is_set(message, "is_unsupported") { "unsupported" } else { "message" }));

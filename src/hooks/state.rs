@@ -22,7 +22,7 @@ impl Hooks {
 
     /// Drops everything known of a company.
     pub fn forget(&self, company: CompanyId) {
-        // Calls have seats only while they are running.
+        // Calls have permits only while they run.
         let Self { guard, budget: _, downloads } = self;
         guard.forget(company);
         downloads.forget(company);

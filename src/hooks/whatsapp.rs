@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `text` | the text |
 //! | `image`, `audio`, `video`, `document`, `sticker` | the file, once it was fetched, with its caption |
-//! | `location`, `contacts`, `order` | a text with what they hold, line by line |
+//! | `location`, `contacts`, `order` | a text with their content, line by line |
 //! | `interactive` (`button_reply`, `list_reply`, `nfm_reply`), `button` | the option's title, quoting the message it belongs to, or the form's content |
 //! | `unsupported` | a text that names what the contact has sent |
 //!
@@ -18,7 +18,7 @@
 //! <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/smb_message_echoes>. It
 //! becomes a message of the company. The API reports no other messages of an account, so these are never our own.
 //!
-//! All others are news, which open nothing and count nowhere:
+//! All others are news, which neither open a ticket nor count as messages:
 //!
 //! | kind | effect |
 //! |---|---|
@@ -109,7 +109,7 @@ fn add_messages(value: &Value, call: &mut Call) {
     }
 }
 
-/// The event of a status. Of a reaction, and of the text that follows a file, only a refusal is one.
+/// The event of a status. For a reaction, and for the text that follows a file, only a refusal is an event.
 fn status_event(status: &Value, message_id: String, delivery_status: DeliveryStatus) -> Option<EventKind> {
     let at = time(status, "timestamp");
     let callback_data = text(status, "biz_opaque_callback_data").unwrap_or_default();
@@ -141,8 +141,8 @@ fn add_echoes(value: &Value, call: &mut Call) {
     }
 }
 
-/// People who stop the business's marketing messages. Who resumes them is opted in again by the company, which also has
-/// the stop words of its own.
+/// People who stop the business's marketing messages. A person who resumes them is opted in again by the company, which
+/// also has stop words of its own.
 /// <https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/user_preferences>
 fn add_preferences(value: &Value, call: &mut Call) {
     let account = id_at(value, "/metadata/phone_number_id");
@@ -314,8 +314,8 @@ fn parse_news(
         }
         _ if of == Direction::Outbound => ParsedMessage::Ignored,
         _ => {
-            let said = text(part, "body").filter(|_| kind == "system").and_then(body);
-            let body = said.unwrap_or_else(|| unknown(kind, message));
+            let reported_text = text(part, "body").filter(|_| kind == "system").and_then(body);
+            let body = reported_text.unwrap_or_else(|| unknown(kind, message));
             tracing::info!(kind, "provider sent news of a kind without an effect");
             ParsedMessage::Event(EventKind::Notice(Box::new(Notice { message_id, from, body, handled_by: None })))
         }

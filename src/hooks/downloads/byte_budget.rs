@@ -1,4 +1,4 @@
-//! The bytes of files that are being downloaded: few large ones must not fill a disk before it is noticed.
+//! Limits the bytes of files that are being downloaded, so that large ones cannot fill a disk before it is noticed.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use hotline_persistence::limits::{BudgetLimits, KeyedBudget, ReservedBytes};
 /// Bytes of a company's files that are downloaded at once: two of the largest.
 const BYTES_PER_COMPANY_MAX: usize = 256 << 20;
 
-/// Of all companies together.
+/// The same for all companies together.
 const BYTES_MAX: usize = 2 << 30;
 
 /// How long a file waits for others before its download is retried later.

@@ -185,7 +185,7 @@ impl Downloads {
         if let Some(stored) = StoredMedia::of(media) {
             self.0.media.discard(message.company_id, &[stored]);
         }
-        // Also one that was added to its message meanwhile.
+        // The sweep also finds a file that was added to its message meanwhile.
         self.0.media.sweep_soon();
     }
 
@@ -296,7 +296,7 @@ impl Downloads {
         let location = self.locate(&account, file).await?;
         let declared = FileDeclaration { mime_type: location.mime_type.clone(), file_name: file.file_name.clone() };
         let stored = match self.download(company, &account, &location, declared).await {
-            // The declared type is wrong: the content decides, and what it does not show is bytes.
+            // The declared type is wrong: the content decides, and if it shows no type, the file is plain bytes.
             Err(DownloadError::Refused(FileError::TypeMismatch)) => {
                 let bytes = FileDeclaration { mime_type: Some(OCTETS.to_owned()), file_name: None };
                 self.download(company, &account, &location, bytes).await.map_err(DownloadError::into_fetch_error)
