@@ -39,7 +39,7 @@ impl FileArchive {
         Ok(self.0.get(company, id, None).await?.into_stream().map_err(ReadError::from).boxed())
     }
 
-    /// Stores a file under its id, with one part of it in memory; `on_part` sees each.
+    /// Stores a file under its id, with at most one part of it in memory; each part is passed to `on_part`.
     ///
     /// # Errors
     /// When the content cannot be read, or the store is unavailable.

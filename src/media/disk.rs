@@ -1,5 +1,5 @@
-//! Shares the disk between companies: a company that sends many files at once waits for its own, and no other company
-//! waits.
+//! Shares the disk between companies: a company that sends many files at once waits for its own writes, and delays no
+//! other company.
 //!
 //! Writing to a disk also occupies a processor, and the sync of a file is ahead of the journal's in the disk's queue.
 //! So each company writes one chunk at a time, and all companies together leave processor time for the serving threads.

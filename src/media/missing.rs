@@ -7,7 +7,7 @@ use hotline_persistence::CompanyId;
 use hotline_persistence::tables::media::{FileKey, MediaId};
 use parking_lot::Mutex;
 
-/// Maximum number of files that are remembered until they are compared. More would be reported no differently.
+/// Maximum number of files that are remembered until they are compared. More would not change the report.
 const FILES_MAX: usize = 64;
 
 /// The remembered files.

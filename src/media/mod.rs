@@ -2,7 +2,7 @@
 //!
 //! An incoming file is written to disk and examined ([`Media::receive`]), and stored ([`Media::publish`]) before the
 //! message that refers to it is journaled: a message never refers to a missing file. A file to which no message refers
-//! is removed by the sweep. Deleting a message also deletes its file. In between, everyone who may read the message
+//! is removed by the sweep. Deleting a message also deletes its file. Until then, everyone who may read the message
 //! gets a URL of the file that is valid for a while ([`Links`]).
 
 mod archive;
@@ -60,7 +60,7 @@ pub const BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// WhatsApp. <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media#supported-media-types>
 pub const FETCHED_BYTES_MAX: u64 = 100 * 1024 * 1024;
 
-/// Default validity of a URL. As long as responses are recorded for retries, so that these contain valid URLs too.
+/// Default validity of a URL: as long as responses are recorded for retries, so that a repeated one has valid URLs.
 pub const LINK_VALID_FOR: Duration = Duration::from_secs(24 * 3600);
 
 /// How often the sweep runs. It works in small steps.

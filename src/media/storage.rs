@@ -121,7 +121,7 @@ impl Storage {
         Ok(())
     }
 
-    /// Stores the content of a file, atomically; `on_part` sees each part of it.
+    /// Stores the content of a file, atomically; each part of it is passed to `on_part`.
     pub(super) async fn write(
         &self,
         company: CompanyId,
@@ -186,7 +186,7 @@ fn file_key(path: &Path) -> Option<FileKey> {
     Some((company, id))
 }
 
-/// Uploads a content, with at most one part of it in memory; `on_part` sees each.
+/// Uploads a content, with at most one part of it in memory; each part is passed to `on_part`.
 async fn upload(
     store: &dyn ObjectStore,
     to: &Path,
