@@ -147,7 +147,7 @@ fn with_tls(
     for (name, value) in [&root, &certificate, &key].into_iter().flatten() {
         check_file(name, value)?;
     }
-    // An authority is named to be checked.
+    // A named authority means that the certificate of the server is to be checked.
     let mode = if root.is_some() && matches!(options.get_ssl_mode(), PgSslMode::Require) {
         PgSslMode::VerifyCa
     } else {

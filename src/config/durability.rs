@@ -52,7 +52,7 @@ impl DurabilityArgs {
     /// Checks that limits of the private PostgreSQL are not given for another database, where they would have no effect.
     ///
     /// # Errors
-    /// When they are.
+    /// When such a limit is given.
     pub(super) fn check_postgres(&self, is_private: bool) -> Result<(), String> {
         let given = [("--postgres-memory", self.postgres_memory), ("--postgres-disk", self.postgres_disk)];
         match given.iter().find(|(_, size)| size.is_some()) {

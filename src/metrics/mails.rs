@@ -10,12 +10,12 @@ pub struct MailFigures {
 }
 
 impl MailFigures {
-    /// The relay has accepted a letter.
+    /// The relay has accepted an e-mail.
     pub fn add_sent(&self) {
         self.sent.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A letter was not sent.
+    /// An e-mail was not sent.
     pub fn add_failed(&self) {
         self.failed.fetch_add(1, Ordering::Relaxed);
     }

@@ -63,7 +63,7 @@ pub struct Metrics {
     pub hooks: HookFigures,
     /// Deliveries to webhooks.
     pub webhooks: WebhookFigures,
-    /// Letters to people.
+    /// E-mails to people.
     pub mails: MailFigures,
     /// The edge of a cluster.
     pub cluster: ClusterFigures,

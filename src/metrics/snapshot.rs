@@ -21,7 +21,7 @@ const PREFIX: &str = "hotline";
 
 const NS_PER_S: f64 = 1e9;
 
-/// Timeout of the database check. Far above what it needs, and far below the timeout of those who read metrics.
+/// Timeout of the database check: far above what the check needs, and far below the timeout of metrics collectors.
 const PROBE_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// All metrics at one moment.
@@ -35,18 +35,18 @@ impl MetricsSnapshot {
     /// Checks whether the database responds; everything else is read when it is formatted.
     pub(super) async fn take(engine: Engine, figures: Data<Metrics>) -> Self {
         let probed_engine = engine.clone();
-        // Runs on the runtime that lives longest, because a connection opened here depends on it.
+        // Runs on the runtime that lives longest: a connection opened by the check ends with its runtime.
         let database_is_up = engine.background().spawn(async move { is_database_up(&probed_engine).await }).await;
         Self { engine, figures, database_is_up: database_is_up.unwrap_or(false) }
     }
 
-    /// Formats it in the Prometheus text format, version 0.0.4.
+    /// Formats the metrics in the Prometheus text format, version 0.0.4.
     pub(super) fn into_text(self) -> Result<String, fmt::Error> {
         let mut registry = Registry::with_prefix(PREFIX);
         registry.register_collector(Box::new(self));
         let mut text = String::new();
         text::encode_registry(&mut text, &registry)?;
-        // Their names are those of every Prometheus client, so they have no prefix.
+        // The metrics of the process have the names that every Prometheus client uses, so without our prefix.
         let mut standard = Registry::default();
         standard.register_collector(Box::new(ProcessCollector));
         text::encode_registry(&mut text, &standard)?;
