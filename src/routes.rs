@@ -58,7 +58,7 @@ pub struct Handles {
     pub app: Data<App>,
     /// The state of event streams.
     pub shared_streams: Data<events::SharedStreams>,
-    /// Tickets as last shown.
+    /// The cached JSON of tickets.
     pub rendered_tickets: Data<tickets::RenderedTickets>,
     /// The state of the hooks.
     pub hooks: Data<Hooks>,
@@ -331,7 +331,8 @@ fn api(services: &mut ServiceConfig) {
     for (noun, paths) in endpoint_paths().into_iter().fold(Vec::new(), group) {
         let scope = web::scope(&format!("{API}{noun}")).default_service(web::to(no_such_route));
         let scope = paths.into_iter().fold(scope, |scope, entry| scope.service(entry.into_resource()));
-        // The last is the outermost: only known callers are recorded.
+        // The middleware that is wrapped last runs first: `admit` refuses unknown callers, and only the rest are
+        // recorded.
         if panel::audits_tokens(&noun) {
             services.service(scope.wrap(from_fn(panel::audit_tokens)).wrap(from_fn(admit)));
         } else {
@@ -368,7 +369,7 @@ pub fn body_bytes_max(path: &str) -> usize {
     if is_import { <contacts::Import as Input>::BYTES_MAX } else { JSON_BYTES_MAX }
 }
 
-/// Groups of endpoints.
+/// Adds groups of endpoints to a table.
 trait PlainEndpoints {
     /// The five endpoints of a plain noun; `many` is the plural of its records.
     fn plain<T: Plain>(&mut self, path: &'static str, id_name: &str, many: &str) -> &mut Self;

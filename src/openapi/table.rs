@@ -64,7 +64,7 @@ impl<'a> Table<'a> {
         Self { paths: Vec::new(), schemas: Some(schemas), tag: None, scope }
     }
 
-    /// The same table for serving: it skips the documentation, which takes much longer than the rest.
+    /// A table for serving the API: it skips the documentation, which takes much longer than the rest.
     pub fn for_serving(scope: fn(&str) -> &str) -> Self {
         Self { paths: Vec::new(), schemas: None, tag: None, scope }
     }
@@ -131,7 +131,7 @@ impl<'a> Table<'a> {
 }
 
 impl PathEntry {
-    /// Converts it for the router.
+    /// Converts the path to a resource of the router.
     pub fn into_resource(self) -> Resource {
         let allow = self.methods.iter().map(|entry| entry.method).collect::<Vec<_>>().join(", ");
         with_methods(self.resource, allow)

@@ -227,7 +227,7 @@ impl Outbound {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(OutboundError::Forbidden("it contains credentials"));
         }
-        // These need no resolver, so they must be checked here.
+        // An IP address as host needs no resolver, so it must be checked here.
         let address = match url.host() {
             Some(Host::Domain(_)) => None,
             Some(Host::Ipv4(address)) => Some(address.into()),

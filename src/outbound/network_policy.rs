@@ -37,11 +37,11 @@ const NOT_PUBLIC_V4: [Ipv4Net; 17] = [
 /// embedded IPv4 address (mapped, compatible, NAT64) are outside of it.
 const PUBLIC_V6: Ipv6Net = v6(0x2000, 0, 0, 3);
 
-/// Parts of it that are not public. <https://www.iana.org/assignments/iana-ipv6-special-registry>
+/// Parts of that range that are not public. <https://www.iana.org/assignments/iana-ipv6-special-registry>
 const NOT_PUBLIC_V6: [Ipv6Net; 5] = [
-    v6(0x2001, 0, 0, 23), // protocol assignments: Teredo, which holds an address of IPv4, benchmarks, ORCHID
+    v6(0x2001, 0, 0, 23), // protocol assignments: Teredo, which contains an IPv4 address, benchmarks, ORCHID
     v6(0x2001, 0xDB8, 0, 32), // documentation
-    v6(0x2002, 0, 0, 16), // 6to4, which holds an address of IPv4
+    v6(0x2002, 0, 0, 16), // 6to4, which contains an IPv4 address
     v6(0x2620, 0x4F, 0x8000, 48), // AS112
     v6(0x3FFF, 0, 0, 20), // documentation
 ];
@@ -65,7 +65,7 @@ impl NetworkPolicy {
         Self { allowed, is_strict: true }
     }
 
-    /// Whether the operator has allowed any.
+    /// Whether the operator has allowed any network.
     pub fn has_allowed(&self) -> bool {
         !self.allowed.is_empty()
     }

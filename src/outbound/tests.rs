@@ -243,7 +243,7 @@ async fn redirects_have_an_end_and_a_token_stays_where_it_was_meant_to_go() {
 
 #[tokio::test]
 async fn a_failed_response_yields_its_status_and_its_body_is_not_read() {
-    // It declares a huge length.
+    // The response declares a huge length.
     let server = Server::start("HTTP/1.1 404 Not Found\r\ncontent-length: 9999999999999\r\n\r\n").await;
     let outbound = allowing(&["127.0.0.1/32"], Names::of(&[]));
     let error = refusal(&outbound, &format!("http://127.0.0.1:{}/", server.port)).await;

@@ -11,7 +11,7 @@ use crate::web::response::schema::Schemas;
 
 /// The description of a response that a handler builds itself.
 pub trait ResponseDescription: 'static {
-    /// Adds it to the operation.
+    /// Adds the description to the operation.
     fn describe(operation: &mut Operation, schemas: &mut Schemas);
 }
 

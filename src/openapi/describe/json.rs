@@ -70,7 +70,7 @@ impl Operation {
             .extend(self.query.iter().map(|(name, schema)| json!({"name": name, "in": "query", "schema": schema})));
         parameters.extend(self.parameters.iter().cloned());
         for parameter in &mut parameters {
-            // Readers of the document expect it here.
+            // Readers of the document expect the description at the parameter, not in its schema.
             let own = parameter.get("description").or_else(|| parameter["schema"].get("description"));
             let own = own.and_then(Value::as_str);
             let name = parameter["name"].as_str().unwrap_or_default();

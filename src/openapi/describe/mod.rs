@@ -24,7 +24,7 @@ pub enum Access {
     Company,
     /// Holders of the token of a visitor's session.
     Visitor,
-    /// The same, or visitors without a token.
+    /// Holders of the token of a visitor's session, or visitors without a token.
     VisitorOrAnonymous,
     /// People who have signed in to the panel.
     Person,
@@ -71,7 +71,7 @@ pub struct Operation {
     pub body_is_optional: bool,
     /// Whether it accepts an idempotency key.
     pub is_idempotent: bool,
-    /// Whether its handler writes the record of a request under a key with what it does, for people as well.
+    /// Whether its handler records a request's idempotency key in the transaction of its change, also for people.
     pub is_recorded: bool,
     /// The status of a success, with the schema of its body.
     pub success: (u16, Option<Value>),
