@@ -25,7 +25,7 @@ const MAX_AGE_S: u32 = 30 * 24 * 3600;
 const DEVICE_SECURE: &str = "__Secure-hotline-device";
 const DEVICE_PLAIN: &str = "hotline_device";
 
-/// The path for which it is sent.
+/// The path for which browsers send the device cookie.
 const DEVICE_PATH: &str = "/panel/api/v1/session";
 
 /// Separates the text of a session from its signature; neither contains it.

@@ -17,7 +17,7 @@ pub(super) const KNOWN_DAYS: i64 = 400;
 /// them, and a few people share a device. A browser sends all of them each time.
 const PERSONS_MAX: usize = 4;
 
-/// Maximum length of one person's part of a cookie, in bytes; ours have half of it.
+/// Maximum length of one person's part of a cookie, in bytes: twice what a part needs.
 const PART_BYTES_MAX: usize = 400;
 
 /// Separates the parts of several persons; no sealed text contains it.
@@ -117,7 +117,7 @@ mod tests {
         let other = Location { column: "second_factors.secret", company: INSTALLATION, row: "ana@example.com" };
         let other = keys.seal(&other, format!("7 1 a {}", now.timestamp()).as_bytes()).expect("sealed");
         assert!(of("ana@example.com", &other, now).is_empty());
-        // Renewed, it is the same device; without its cookie, another one.
+        // A renewed cookie names the same device; without its cookie, a device counts as another one.
         let again = renew_cookie(&keys, ana, Some(&cookie), now).expect("sealed");
         assert_eq!(of("ana@example.com", &again, now), first);
         let another = renew_cookie(&keys, ana, None, now).expect("sealed");

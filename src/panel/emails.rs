@@ -1,4 +1,4 @@
-//! The mails sent to people: invitations, and links to choose a password.
+//! The e-mails sent to people: invitations, and links to choose a password.
 
 use actix_web::http::header::{ACCEPT_LANGUAGE, HeaderMap};
 use hotline_persistence::tables::people::Language;
@@ -23,7 +23,7 @@ const NAME_CHARACTERS_MAX: usize = 60;
 /// ASCII characters that are allowed in names. A full stop has its own rule.
 const NAME_MARKS: &str = " '-,&";
 
-/// The recipient of a mail.
+/// The recipient of an e-mail.
 pub(super) struct Recipient {
     pub(super) name: String,
     pub(super) email: String,
@@ -41,7 +41,7 @@ pub(super) fn preferred_language(headers: &HeaderMap) -> Option<Language> {
     })
 }
 
-/// A text of the mails in English, Portuguese and Spanish.
+/// A text of the e-mails in English, Portuguese and Spanish.
 type Translations = [&'static str; 3];
 
 const INVITATION_SUBJECT: Translations =
@@ -75,7 +75,7 @@ const CLOSING: Translations = [
     "Si no esperaba este correo, puede ignorarlo.",
 ];
 
-/// The mail with this link.
+/// The e-mail with this link.
 pub(super) fn link_email(to: &Recipient, link: &AccountLink) -> OutgoingEmail {
     let at = match to.language {
         Language::English => 0,

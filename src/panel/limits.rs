@@ -52,7 +52,7 @@ const PERSON_REQUESTS: NonZeroU32 = NonZeroU32::MIN.saturating_add(599);
 /// evicted.
 const REMEMBERED_MAX: usize = 100_000;
 
-/// How long they are remembered. A limit is full again after a minute.
+/// How long counted accounts, addresses and persons are remembered. An allowance is full again after a minute.
 const REMEMBERED_TIME: Duration = Duration::from_secs(600);
 
 /// What attempts are counted by.
@@ -77,8 +77,8 @@ enum AttemptKey {
 /// Further links must be passed on by hand.
 const EMAILS_PER_HOUR: u32 = 50;
 
-/// How many of these may be requested at the sign-in page. Strangers who know addresses of a company's people can use up only
-/// these.
+/// How many of a company's e-mails per hour may be requested at the sign-in page. Strangers who know addresses of its
+/// people can use up only these.
 const REQUESTED_EMAILS_PER_HOUR: u32 = 20;
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -218,7 +218,7 @@ impl PeopleLimits {
         self.emails.get_or_insert_with(&company, EmailCounters::new).all.try_increment(EMAILS_PER_HOUR)
     }
 
-    /// Counts an attempt that is limited only by address: with a link.
+    /// Counts an attempt with a link, which is limited only by address.
     ///
     /// # Errors
     /// `429` when there were too many.
@@ -250,7 +250,7 @@ impl PeopleLimits {
         self.ended.get(&key.hash()).is_some()
     }
 
-    /// Notes that a session has ended.
+    /// Records that a session has ended.
     pub(super) fn record_ended(&self, key: &SessionKey) {
         self.ended.insert(key.hash(), ());
     }

@@ -47,7 +47,7 @@ use crate::web::response::schema::Schemas;
 /// The settings of the panel.
 #[derive(Clone, Debug, Default)]
 pub struct PanelOptions {
-    /// How links are mailed to people; `None`: the creator of a link passes it on.
+    /// How links are e-mailed to people; `None`: the creator of a link passes it on.
     pub mail: Option<MailOptions>,
     /// Whether administrators of the installation must have a second factor.
     pub admins_need_factor: bool,
@@ -57,7 +57,7 @@ pub struct PanelOptions {
 pub struct Panel {
     limits: PeopleLimits,
     mailer: Option<Mailer>,
-    /// Serializes requests for a link: someone who asks twice at the same time gets one mail for each of their links.
+    /// Serializes requests for a link: two requests for one e-mail at the same time send one link per account, not two.
     reset_lock: Mutex<()>,
     admins_need_factor: bool,
     /// The audited operations.
@@ -65,7 +65,7 @@ pub struct Panel {
 }
 
 impl Panel {
-    /// With all operations for people.
+    /// Creates the state; `paths` contains all operations for people.
     pub fn new<'a>(
         paths: impl IntoIterator<Item = &'a PathEntry>,
         mailer: Option<Mailer>,
@@ -81,14 +81,14 @@ impl Panel {
         signed
     }
 
-    /// Waits until the requested mails have been created: this uses connections that end with the serving threads.
+    /// Waits until the requested e-mails have been created, which uses connections that end with the serving threads.
     pub async fn settle(&self) {
         if let Some(mailer) = &self.mailer {
             mailer.settle().await;
         }
     }
 
-    /// Waits for mails being sent, up to the timeout of one mail.
+    /// Waits for e-mails that are being sent, up to the timeout of one e-mail.
     pub async fn close(&self) {
         if let Some(mailer) = &self.mailer {
             mailer.close().await;

@@ -1,5 +1,5 @@
-//! Finds the operation of a request by its method and decoded path. A path has many spellings, and the router decodes them all
-//! alike; so does this, or another spelling would escape the audit log.
+//! Finds the operation of a request by its method and decoded path. A path has many spellings, which the router decodes
+//! alike. This module decodes them in the same way, or a request with another spelling would escape the audit log.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use actix_web::http::Method;
 use crate::openapi::PathEntry;
 use crate::web::admission::modules::{API, PANEL_API};
 
-/// The action of a change that is not a known operation: the router refuses it, and it is recorded all the same.
+/// The action of a change that is not a known operation: the router refuses the request, and it is recorded anyway.
 pub(super) const UNKNOWN: &str = "unknown";
 
 /// Nouns whose changes are all audited, by the first segment of their path below the API's.

@@ -192,7 +192,7 @@ async fn with_session(
     Ok(answer.and_device(&renewed, is_https))
 }
 
-/// The body of `POST /session/second-factor`: one of both.
+/// The body of `POST /session/second-factor`: a code of the authenticator app, or a recovery code.
 pub struct Factor {
     code: Option<Typed>,
     recovery_code: Option<Typed>,

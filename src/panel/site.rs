@@ -25,7 +25,7 @@ pub(super) fn check_page(request: &HttpRequest, trusted: &[IpNet], public_url: O
     let headers = request.headers();
     let is_own = match headers.get(SEC_FETCH_SITE).map(HeaderValue::as_bytes) {
         Some(b"same-origin") => true,
-        // Typed into the address bar.
+        // The address was typed into the address bar.
         Some(b"none") => is_read,
         Some(_) => false,
         None if is_read => true,
@@ -66,7 +66,7 @@ mod tests {
         check_page(&request.to_http_request(), &[], None).is_ok()
     }
 
-    /// What a change is refused with, from a page of this origin by a trusted proxy.
+    /// The error of a change from a page of this origin through a trusted proxy; `None` if it is accepted.
     fn refusal(page: &str, public_url: Option<&str>, headers: &[(&str, &str)]) -> Option<String> {
         let mut request = TestRequest::post().insert_header(("origin", page));
         request = request.peer_addr("10.0.0.1:4711".parse().expect("address"));

@@ -61,7 +61,7 @@ async fn create_link(
         Some(base) => base.to_owned(),
         None => origin::site(request, &app.trusted_proxies).unwrap_or_default(),
     };
-    // Read first: if this failed later, the caller would not see the created link.
+    // Read before the link is created: if this failed afterwards, the caller would not see the link.
     let profile = match panel.mailer {
         Some(_) => people::find(app.db(company), person).await?,
         None => None,
@@ -91,7 +91,7 @@ fn check_other(administrator: &Administrator, id: UserId) -> ApiResult<()> {
     if own == PersonId::User(administrator.company, id) { Err(ApiError::own_account()) } else { Ok(()) }
 }
 
-/// Mails a link to its person; returns the address, or `None` when the link must be passed on by hand.
+/// E-mails a link to its person; returns the address, or `None` when the link must be passed on by hand.
 async fn send_link(
     app: &App,
     panel: &Panel,

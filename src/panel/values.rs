@@ -1,4 +1,4 @@
-//! Values that only people enter.
+//! Values that only people enter, never programs.
 
 use std::fmt;
 
