@@ -29,7 +29,7 @@ impl From<GraphError> for SendFailure {
         let reason = error.to_string();
         let (status, code, is_transient, message, after) = match error {
             GraphError::Unreachable(_) | GraphError::Unanswered(_) => return Self::Retry { reason, after: None },
-            // It stays forbidden until an administrator changes something, so the message says so at once.
+            // The URL stays forbidden until an administrator changes something, so the message fails at once.
             GraphError::Forbidden(_) => {
                 let code = "ERR_PROVIDER_ADDRESS_FORBIDDEN".to_owned();
                 return Self::Failed(MessageError { code, message: reason });

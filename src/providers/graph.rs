@@ -23,20 +23,20 @@ use crate::outbound::{self, Outbound, OutboundError, OutboundOptions};
 /// Timeout for connecting. The timeout of a whole call is [`ProviderOptions::call_time_max`].
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// How long an idle connection is kept for reuse: less than providers keep it. One that they close at the moment of a call
-/// leaves its message in doubt.
+/// How long an idle connection is kept for reuse: less than providers keep it. If a provider closes a connection at the
+/// moment of a call, it is unknown whether the message was sent.
 const IDLE_CONNECTION_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// Maximum size of a response: a page of templates is some hundred KiB, every other response far less.
 const RESPONSE_BYTES_MAX: usize = 4 << 20;
 
-/// Maximum size of all pages of an account's templates: 6,000 templates need half of it.
+/// Maximum size of all pages of an account's templates: twice what 6,000 templates need.
 const TEMPLATES_BYTES_MAX: usize = 16 << 20;
 
 /// Maximum length of a provider's message that is stored.
 const MESSAGE_CHARACTERS_MAX: usize = 500;
 
-/// Maximum time of a `Retry-After` that is believed: a longer one would stop a channel for a mistake of its provider.
+/// Maximum pause that a `Retry-After` can cause: a provider's mistake must not stop a channel for longer.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
 
 /// Templates per page, and maximum number of pages: the provider allows an account 6,000 templates.
@@ -99,7 +99,8 @@ struct ErrorDetails {
 }
 
 impl GraphError {
-    /// Whether the provider may have executed the call: there was no answer, or only one of something before the provider.
+    /// Whether the provider may have executed the call: there was no answer, or only that of a proxy before the
+    /// provider.
     pub fn leaves_doubt(&self) -> bool {
         matches!(self, Self::Unanswered(_) | Self::Refused { status: 408 | 502 | 504, code: None, .. })
     }
@@ -165,8 +166,8 @@ impl Graph {
         read(self.request(Method::GET, account, file_id(id)?)?).await
     }
 
-    /// The templates of a business account, as the provider describes them. If the business account is not known, they
-    /// are requested under the number's id.
+    /// The templates of a business account, as the provider describes them. If the business account is not known
+    /// (`None`), they are requested under the number's id.
     /// <https://developers.facebook.com/docs/graph-api/reference/whats-app-business-account/message_templates>
     ///
     /// # Errors
@@ -213,7 +214,7 @@ impl Graph {
     }
 }
 
-/// An id of an account, which the channel's settings name. The provider's are numbers.
+/// Checks an id of an account, which the channel's settings contain. Ids of the provider consist of digits.
 fn digits(id: &str) -> Result<&str, GraphError> {
     if !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()) {
         Ok(id)
@@ -222,7 +223,7 @@ fn digits(id: &str) -> Result<&str, GraphError> {
     }
 }
 
-/// An id of a file, which a call of the provider names: one part of a path, without anything that could end it.
+/// Checks an id of a file, which a provider's webhook contains: one segment of a path, without characters that end it.
 fn file_id(id: &str) -> Result<&str, GraphError> {
     if !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)) {
         Ok(id)
@@ -256,7 +257,7 @@ async fn read<A: DeserializeOwned>(request: RequestBuilder) -> Result<Option<A>,
     Ok(body.and_then(|body| serde_json::from_slice(&body).ok()))
 }
 
-/// The body of a successful response. `None` when it cannot be read.
+/// The body of a successful response; `None` when the body cannot be read.
 async fn response_body(request: RequestBuilder) -> Result<Option<Vec<u8>>, GraphError> {
     let response = request.send().await.map_err(failure_of)?;
     if response.status().is_success() { Ok(body(response).await) } else { Err(error_of(response).await) }
@@ -285,7 +286,7 @@ async fn error_of(response: Response) -> GraphError {
     GraphError::Refused { status, code: error.code, is_transient: error.is_transient, message, retry_after }
 }
 
-/// `None` when it is truncated or exceeds the maximum size.
+/// The body of a response; `None` when it is truncated or exceeds the maximum size.
 async fn body(mut response: Response) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.ok()? {

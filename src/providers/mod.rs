@@ -32,7 +32,7 @@ pub use self::whatsapp::TEXT_SUFFIX;
 pub struct ProviderOptions {
     /// The URL of the Graph API, for channels without their own. Default: `https://graph.facebook.com`.
     pub url: String,
-    /// Its version, the first segment of every path. Default: `v23.0`.
+    /// The version of the Graph API, the first segment of every path. Default: `v23.0`.
     pub version: String,
     /// Timeout of a call, from connecting to the end of the response. Default: 30 seconds.
     pub call_time_max: Duration,

@@ -45,8 +45,8 @@ fn text_of(message: &MessageRow) -> &str {
     message.body.as_deref().unwrap_or_default()
 }
 
-/// Sends a file. Files have no caption here: the text is sent as a second message, and if only that fails, a retry sends
-/// only that.
+/// Sends a file. Files have no captions on these channels: the text is sent as a second message. If only the text
+/// fails, a retry sends only the text.
 async fn send_file(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery) -> Result<Accepted, SendFailure> {
     let Delivery { account, message, file_accepted, .. } = delivery;
     let accepted = match file_accepted.get() {
@@ -71,7 +71,7 @@ async fn send_file(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery
 async fn post(graph: &Graph, delivery: &Delivery, content: Value) -> Result<Accepted, SendFailure> {
     let sent = graph.post(&delivery.account, "messages", &envelope(delivery, content)).await;
     let response: Option<Value> = sent.map_err(|error| match error {
-        // Statuses return nothing of ours.
+        // Statuses of these providers contain no id of ours, so none can identify the message later.
         error if error.leaves_doubt() => {
             SendFailure::Unknown { reason: error.to_string(), is_part: false, may_be_named: false }
         }
@@ -106,7 +106,7 @@ fn envelope(delivery: &Delivery, mut content: Value) -> Value {
     json!({"recipient": recipient, "messaging_type": "RESPONSE", "message": content})
 }
 
-/// Converts an interactive object of the cloud API; `None` if it has no equivalent here.
+/// Converts an interactive object of the cloud API; `None` if it has no equivalent on these channels.
 fn interactive(message: &Value) -> Option<Value> {
     let text = message["body"]["text"].as_str()?;
     let action = &message["action"];

@@ -14,7 +14,7 @@ use super::{FileKind, unsupported};
 
 const PRODUCT: &str = "whatsapp";
 
-/// Follows our id of a message in the callback data of the text after its file.
+/// Follows the message's id in the callback data of a text that is sent after its audio file.
 pub const TEXT_SUFFIX: &str = " text";
 
 pub(super) async fn send(
@@ -34,8 +34,8 @@ pub(super) async fn send(
     post(graph, delivery, callback_data, Content::of(&delivery.message, None)?).await
 }
 
-/// Sends a file. Audio has no caption: its text is sent as a second message, and if only that fails, a retry sends only
-/// that.
+/// Sends a file. Audio has no caption: its text is sent as a second message. If only the text fails, a retry sends only
+/// the text.
 async fn send_file(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery) -> Result<Accepted, SendFailure> {
     let Delivery { message, file_accepted, .. } = delivery;
     let accepted = match file_accepted.get() {
@@ -58,12 +58,12 @@ async fn send_file(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery
         }
     };
     let body = message.body.as_deref().unwrap_or_default();
-    // Not the id alone, so that the statuses of the text do not name the message: they would stand for the file.
+    // Not the id alone: statuses with the id are those of the file, and the text has statuses of its own.
     post(graph, delivery, format!("{}{TEXT_SUFFIX}", message.id), Content::Text { text: Text { body } }).await?;
     Ok(accepted)
 }
 
-/// Sends one message. `callback_data` comes back with its statuses.
+/// Sends one message. The provider returns `callback_data` with the message's statuses.
 async fn post(
     graph: &Graph,
     delivery: &Delivery,
@@ -91,7 +91,8 @@ struct Envelope<'a> {
     /// A number, or a group's id.
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<&'a str>,
-    /// The business-scoped user id of somebody who hides their number: in `to` the provider accepts and drops it.
+    /// The business-scoped user id of somebody who hides their number. The provider would accept the id in `to`, but
+    /// not deliver the message.
     /// <https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>
     #[serde(skip_serializing_if = "Option::is_none")]
     recipient: Option<&'a str>,
@@ -152,7 +153,7 @@ struct Text<'a> {
 #[derive(Serialize)]
 struct ReactionContent<'a> {
     message_id: String,
-    /// Empty: the reaction is withdrawn.
+    /// Empty to withdraw the reaction.
     emoji: &'a str,
 }
 

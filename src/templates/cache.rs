@@ -25,7 +25,7 @@ pub struct Options {
     /// How long fetched templates count as current. An approval is noticed earlier: a send with an unknown template
     /// triggers a new fetch. Default: 5 minutes.
     pub fresh_for: Duration,
-    /// How long after a fetch an unknown template triggers no new one: wrong names must not cause calls of the
+    /// How long after a fetch an unknown template triggers no new fetch: wrong names must not cause calls of the
     /// provider. Default: 10 seconds.
     pub missed_for: Duration,
 }
@@ -65,8 +65,7 @@ pub struct Templates {
     fetch_locks: KeyedLocks<CacheKey>,
     /// The last failure by channel.
     failures: TtlCache<CacheKey, Instant>,
-    /// By company, a number for each that has dropped its templates. It is raised then: a fetch that began before must not be
-    /// cached.
+    /// How often each company's templates were dropped: a fetch that began before the last drop must not be cached.
     versions: DashMap<CompanyId, u64>,
 }
 
@@ -96,8 +95,9 @@ impl Templates {
         failures.remove_where(|(id, _)| *id == company);
     }
 
-    /// The templates of a channel, approved or not; only phone channels have any. `None` if they are not known because
-    /// the channel is not connected: its provider cannot be asked, or does not answer it, and none are cached.
+    /// The templates of a channel, approved or not; only phone channels have any. `None` if the channel is not
+    /// connected and its templates are not known: none are cached, and the provider cannot be called or does not
+    /// respond.
     ///
     /// # Errors
     /// `503` when none are cached and the provider of a connected channel does not respond.
@@ -105,7 +105,7 @@ impl Templates {
         self.get(self.options.fresh_for, channel).await
     }
 
-    /// The same after a template was not found.
+    /// As [`Templates::of`], after a template was not found: fetches again, unless the last fetch is very recent.
     ///
     /// # Errors
     /// As for [`Templates::of`].
@@ -119,7 +119,7 @@ impl Templates {
         }
         let key = (channel.company_id, channel.id);
         let Some(account) = account_of(channel) else {
-            // Of whichever account the channel had.
+            // The cached templates may belong to any account that the channel had.
             return Ok(self.cached.get(&key).map(|cached| cached.templates.clone()));
         };
         let cached = || self.cached.get(&key).filter(|cached| cached.account == account);
@@ -177,7 +177,7 @@ impl TemplateStates for Templates {
         };
         async move {
             reason(self.of(channel).await.ok()?)?;
-            // It may be approved again since the templates were fetched.
+            // The template may have been approved again since the templates were fetched.
             reason(self.refreshed(channel).await.ok()?)
         }
         .boxed_local()

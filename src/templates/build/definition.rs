@@ -13,15 +13,15 @@ pub(super) struct Definition<'a> {
     header: Option<&'a Value>,
     body: Option<&'a Value>,
     buttons: Vec<Button>,
-    /// The template has parts that the simple form cannot fill: cards, an offer's expiry.
+    /// Whether the template has parts that the simple form cannot fill: cards, an offer's expiry.
     needs_components: bool,
 }
 
 /// A button that takes a parameter.
 struct Button {
-    /// Its index among the template's buttons.
+    /// The button's index among all buttons of the template.
     index: usize,
-    /// Its `sub_type` in a send.
+    /// The `sub_type` of the button's component in a send.
     sub_type: &'static str,
 }
 
@@ -157,7 +157,7 @@ pub(super) fn check_types(components: &[Map<String, Value>], errors: &mut Vec<Fi
     }
 }
 
-/// A component with text parameters; `None` when it has no placeholders.
+/// A component with text parameters; `None` when it has no placeholders or the number of texts is wrong.
 fn fill_texts(kind: &str, names: &[&str], values: &[String], errors: &mut Vec<FieldError>) -> Option<Value> {
     if !check_count(kind, names.len(), values, errors) || names.is_empty() {
         return None;

@@ -19,7 +19,7 @@ use crate::web::request::values::{FromField, Name, NonBlankText, Object};
 /// Maximum number of parameters per component: more than any template has placeholders.
 const PARAMETERS_MAX: usize = 50;
 
-/// Maximum number of components of a built template: each kind a few times.
+/// Maximum number of components of a built template: every kind of component occurs at most a few times.
 const COMPONENTS_MAX: usize = 20;
 
 /// Maximum number of languages listed to a caller who has to choose one.
@@ -46,9 +46,9 @@ enum TemplateForm {
 pub struct BuiltTemplate {
     /// The template in the provider's format.
     pub template: Value,
-    /// The text of its body, with the provider's placeholders.
+    /// The text of the template's body, with the provider's placeholders; `None` if it is not known.
     pub text: Option<String>,
-    /// Whether it is a one-time code, which the provider sends to phone numbers only.
+    /// Whether the template is a one-time code, which the provider sends to phone numbers only.
     /// <https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>
     pub is_one_time_code: bool,
 }
@@ -144,8 +144,8 @@ impl TemplateRequest {
         Ok(BuiltTemplate { template, text: definition.body_text(), is_one_time_code })
     }
 
-    /// Builds the template as it is described, for a channel that is not connected and whose templates are not known.
-    /// The provider checks it once the channel is connected.
+    /// Builds the template from the request alone, for a channel that is not connected and whose templates are not
+    /// known. The provider checks it once the channel is connected.
     ///
     /// # Errors
     /// Every field that only the channel's templates could complete.
