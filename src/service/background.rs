@@ -15,7 +15,7 @@ use crate::routes::Handles;
 /// How often the partitions of events are checked. A partition in use at that time is dropped an hour later.
 const PARTITION_CHECK_INTERVAL: Duration = Duration::from_secs(3600);
 
-/// Starts all of them.
+/// Starts all background tasks.
 pub(super) fn start(handles: &Handles, settings: &Settings) {
     let events = settings.events;
     let engine = &handles.app.engine;

@@ -1,5 +1,6 @@
 //! Answers health checks from the first moment of a start, which may replay a large journal or migrate for minutes, and
-//! tells every other client that the service is starting. It has a thread of its own, so that nothing else delays it.
+//! answers every other request that the service is starting. It has a thread of its own, so that nothing else delays
+//! it.
 
 use std::convert::Infallible;
 use std::io;
@@ -24,10 +25,10 @@ use crate::web::ApiError;
 /// Maximum open connections; further ones wait in the backlog, and may be accepted by the service itself.
 const CONNECTIONS_MAX: u32 = 256;
 
-/// Time of a connection, which has one request.
+/// Timeout of a connection, which serves one request.
 const CONNECTION_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Time for the last responses once the service itself takes over.
+/// Timeout of the last responses once the service itself takes over.
 const END_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Pause after a connection could not be accepted, most likely because no descriptor is left.
@@ -120,7 +121,7 @@ fn respond(path: &str) -> Response<EitherBody<String>> {
     };
     let mut response = Response::build(status);
     response.insert_header((CONTENT_TYPE, "application/json")).insert_header((CACHE_CONTROL, "no-store"));
-    // A widget on any page learns that it is a start, and does not take it for a refusal of the page.
+    // A widget on any page can read that the service is starting, and does not conclude that its page is refused.
     response.insert_header((ACCESS_CONTROL_ALLOW_ORIGIN, "*"));
     if status == StatusCode::SERVICE_UNAVAILABLE {
         response.insert_header((RETRY_AFTER, "1"));

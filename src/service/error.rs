@@ -8,7 +8,7 @@ use crate::media;
 /// Why the service could not start or stop.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
-    /// The start was interrupted by a request to stop; everything it had started is stopped.
+    /// The start was interrupted by a request to stop; every part that was started is stopped again.
     #[error("the start was interrupted")]
     Interrupted,
     /// The private PostgreSQL failed.

@@ -43,7 +43,8 @@ impl CompanyEviction {
     /// Drops a company, and serves it again if its slot is open here.
     pub(super) async fn forget(&self, company: CompanyId) -> Result<(), Refusal> {
         let engine = &self.handles.app.engine;
-        // Before the company is closed, which waits for the couriers' events in memory.
+        // Paused before the company is closed, because closing waits until couriers have released their events in
+        // memory.
         let _paused = PausedDeliveries::of(self.deliveries.as_ref(), company).await;
         let closed = engine.store().ownership().close(company).await?;
         engine.forget(company, &closed).await?;

@@ -76,7 +76,7 @@ pub struct Service {
     pub handles: Handles,
     /// The used idempotency keys.
     pub keys: Keys,
-    /// The address it listens on.
+    /// The address for HTTP.
     pub address: SocketAddr,
     /// The listener for the other processes of a cluster, if it is in one.
     peers: Option<Peers>,
@@ -86,7 +86,7 @@ pub struct Service {
     deliveries: Option<Deliveries>,
     /// This process as a member of a cluster; `None`: it is alone.
     pub member: Option<Member>,
-    /// How it stops.
+    /// How the service stops.
     stop_settings: StopSettings,
     /// The public socket, which is shared with the server.
     socket: TcpListener,
@@ -109,11 +109,12 @@ impl Service {
     /// As [`Service::start`], but stops what it has started once the signal is given.
     ///
     /// # Errors
-    /// [`ServiceError::Interrupted`] then.
+    /// [`ServiceError::Interrupted`] when the signal is given.
     pub async fn start_unless(settings: Settings, stop: StopSignal) -> Result<Self, ServiceError> {
         // Bound before anything else: a taken port must be reported before PostgreSQL is started and a recovery runs.
         let sockets = match BoundSockets::bind(&settings) {
-            // Usually the other process is the service of this very folder, which is the more useful error.
+            // Usually the process on the port is another service of the same folder; an error that says so is more
+            // useful.
             Err(error) if settings.database.is_none() => {
                 Cluster::not_served(&settings.data_dir)?;
                 return Err(error);
@@ -136,9 +137,9 @@ impl Service {
         // Boxed: a large future, and the stack of the caller may be small.
         let start = Box::pin(Self::start_on(&settings, sockets, early, database, &stop));
         let started = match &settings.cluster {
-            // Nothing was acknowledged yet, so everything can be dropped where it is.
+            // Nothing was acknowledged yet, so the start can be dropped at any point.
             None => stop.interrupt(start).await.unwrap_or(Err(ServiceError::Interrupted)),
-            // Others know of it once its store is open, so it must stop as usual.
+            // Once its store is open, the other processes know this one, so it must stop as usual.
             Some(_) => start.await,
         };
         match started {
@@ -223,11 +224,11 @@ async fn start_parts(
         Some(_) => {
             let directory = directory.clone();
             store.ownership().use_gates(Gates::new(Box::new(move |company| directory.slot(company))));
-            // They are loaded with the slots that are assigned to this process.
+            // The keys are loaded with the slots that are assigned to this process.
             Keys::default()
         }
     };
-    // After the store: its lock on the folder excludes other processes.
+    // Opened after the store, whose lock on the folder excludes other processes.
     let media = Media::open(settings.media.clone(), store.housekeeper(), &store.keys, Handle::current()).await?;
     let key = installation_keys::find_or_stand_in(store.housekeeper(), &store.keys, cursor::KEY_NAME).await?;
     let follow = directory.clone().follow(store.housekeeping.clone(), store.events.clone(), store.webhooks.clone());
@@ -235,7 +236,7 @@ async fn start_parts(
     // The serving threads also run the actors.
     let engine = Engine::new(store, directory, EngineOptions { arbiters: 0, ..settings.engine.clone() });
     engine.start_sweeping();
-    // Sending uses connections of its own, because a connection belongs to the thread that opened it.
+    // Sending has its own client, because a connection belongs to the thread that opened it.
     let sending = Graph::new(&settings.provider, &settings.outbound)?;
     engine.sending.start(Arc::new(Providers::new(sending, Arc::new(media.clone())))).await?;
     engine.schedules.start().await?;

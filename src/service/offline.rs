@@ -1,5 +1,5 @@
-//! The engine without a service, for work of the command line while no process serves the database: what the journal has is
-//! written to the tables, nothing is sent, nobody is served.
+//! The engine without a service, for work of the command line while no process serves the database: the journal's
+//! content is written to the tables, no message is sent, and no request is served.
 
 use std::sync::Arc;
 
@@ -83,5 +83,6 @@ impl OfflineService {
     }
 }
 
-/// Rounds over the requested erasures: each takes the next steps of all. What is left then has failed, and says why.
+/// Maximum rounds over the requested erasures: each round takes the next step of every erasure. An erasure that is left
+/// after the last round has failed, and the reason is recorded.
 const ROUNDS_MAX: usize = 100;

@@ -87,9 +87,9 @@ pub struct Settings {
 /// What a start waits for, and whether it migrates.
 #[derive(Clone, Copy, Debug)]
 pub struct StartOptions {
-    /// How long it waits for a database that does not respond.
+    /// How long a start waits for a database that does not respond.
     pub wait: Duration,
-    /// Whether it migrates, and how long it waits for the locks of a migration.
+    /// Whether a start migrates, and how long it waits for the locks of a migration.
     pub migration: MigrationPolicy,
 }
 
@@ -102,15 +102,15 @@ impl Default for StartOptions {
 /// How the service stops.
 #[derive(Clone, Copy, Debug)]
 pub struct StopSettings {
-    /// How long it still accepts connections after `/health/ready` has announced the stop.
+    /// How long the service still accepts connections after `/health/ready` has announced the stop.
     pub notice: Duration,
     /// The time without a request after which the connections are closed.
     pub quiet: Duration,
 }
 
 impl StopSettings {
-    /// The usual `quiet`: a client that sends one request after the other has sent the next within it, and a connection
-    /// that was being opened is open.
+    /// The usual `quiet`: within this time, a client that sends one request after the other sends the next, and a
+    /// connection that was being opened is open.
     pub const QUIET: Duration = Duration::from_millis(500);
 }
 
@@ -119,7 +119,7 @@ impl StopSettings {
 pub struct ClusterSettings {
     /// The address the listener for peers binds.
     pub listen: SocketAddr,
-    /// Host and port under which the others reach it.
+    /// Host and port under which the other processes reach this one.
     pub address: String,
     /// The name of the machine, for people.
     pub node: String,

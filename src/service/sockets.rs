@@ -9,7 +9,7 @@ use super::settings::Settings;
 use crate::metrics::Listener;
 use crate::web::connections;
 
-/// The options that set them.
+/// The options that set the addresses.
 pub(super) const LISTEN: &str = "--listen";
 pub(super) const CLUSTER_LISTEN: &str = "--cluster-listen";
 pub(super) const METRICS_LISTEN: &str = "--metrics-listen";

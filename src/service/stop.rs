@@ -20,7 +20,8 @@ use crate::cluster::Member;
 /// every second, in case a notification was lost.
 const PEERS_QUIET: Duration = Duration::from_millis(1500);
 
-/// Maximum wait for that. A process that does not know by then has lost its database, and its own slots with it.
+/// Maximum wait for quiet peers. A peer that still sends requests then has lost the database, and its own slots with
+/// it.
 const PEERS_QUIET_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Maximum wait for clients that never pause: their next response closes the connection as well.
@@ -31,7 +32,7 @@ const QUIET_TIME_MAX: Duration = Duration::from_secs(3);
 pub struct StopSignal(watch::Receiver<bool>);
 
 impl StopSignal {
-    /// A signal, and what gives it.
+    /// A signal, and the sender that gives it.
     pub fn new() -> (watch::Sender<bool>, Self) {
         let (sender, receiver) = watch::channel(false);
         (sender, Self(receiver))
@@ -42,12 +43,12 @@ impl StopSignal {
         Self::new().1
     }
 
-    /// Whether it is given.
+    /// Whether the signal is given.
     pub fn is_given(&self) -> bool {
         *self.0.borrow()
     }
 
-    /// Returns once it is given.
+    /// Returns once the signal is given.
     pub async fn given(&mut self) {
         if self.0.wait_for(|is_given| *is_given).await.is_err() {
             std::future::pending::<()>().await;
@@ -79,7 +80,7 @@ impl Service {
         self.app.begin_stopping();
         self.app.engine.begin_stopping();
         self.handles.panel.settle().await;
-        // Before the threads that serve them end.
+        // Stopped before the threads that serve the peers end.
         if let Some(peers) = &self.peers {
             peers.stop(DRAIN_TIME_MAX).await;
         }
@@ -117,7 +118,7 @@ impl Service {
         self.app.health.announce_stop();
         match &self.member {
             Some(member) => {
-                // Without another process there is none to send requests to, so nobody needs the notice.
+                // Without another process there is no other place for requests, so a notice would help no client.
                 if self.hand_over(member).await {
                     sleep_until(announced_at + self.stop_settings.notice).await;
                     self.wait_for_quiet_peers().await;

@@ -20,7 +20,7 @@ pub fn last_backup_at(data_dir: &Path) -> Option<DateTime<Utc>> {
 /// Maximum size of the file that is read.
 const BYTES_MAX: u64 = 64 << 10;
 
-/// What is read of the file.
+/// The part of the file that is read.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Backup {

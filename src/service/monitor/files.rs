@@ -5,14 +5,14 @@ use hotline_persistence::tables::media::{self, FileKey};
 use super::Monitor;
 use crate::telemetry::states::Condition;
 
-/// A file that a message refers to and that is not in the store. The condition ends once it is there again, or its message
-/// was deleted.
+/// A file that a message refers to and that is not in the store. The condition ends once the file is there again, or
+/// its message was deleted.
 pub(super) struct MissingFile(FileKey);
 
 impl Monitor {
     pub(super) async fn observe_files(&mut self) {
         let db = &self.app.engine.store().housekeeping;
-        // Files of deleted messages are rightly missing.
+        // Files of deleted messages are missing on purpose.
         let requested = self.app.media.take_missing();
         if !requested.is_empty() {
             let Ok(missing) = media::with_message(db, &requested).await else { return };

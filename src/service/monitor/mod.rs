@@ -21,7 +21,7 @@ use self::files::MissingFile;
 use crate::app::App;
 use crate::telemetry::states::{Condition, States};
 
-/// How often everything is observed that is in memory, and the database.
+/// How often the database, and everything that is in memory, is observed.
 const OBSERVE_EVERY: Duration = Duration::from_secs(1);
 
 /// Observations between two of the disks, descriptors and files.
@@ -57,7 +57,7 @@ pub(super) struct Monitor {
     missing: Option<MissingFile>,
     /// Whether the database responded at the last observation.
     responded: bool,
-    /// Whether it accepted changes then.
+    /// Whether the database accepted changes at the last observation.
     accepted: bool,
     timeouts: u64,
     timed_out_at: Option<Instant>,
@@ -133,7 +133,7 @@ impl Monitor {
                 return states.end(Condition::DatabaseConnections, database);
             }
             Finding::TooManyConnections(reason) => Some(reason),
-            // Those who waited during an outage time out shortly after it.
+            // Requests that waited during an outage time out shortly after it, so they are not counted.
             Finding::Responds if has_timed_out && responded => Some("requests timed out".to_owned()),
             Finding::Responds => None,
         };
