@@ -7,7 +7,8 @@ use rustls::ClientConfig;
 use rustls::crypto::ring::default_provider;
 use rustls_platform_verifier::ConfigVerifierExt;
 
-/// What the clients created here trust: the system's roots. They are some hundred files, so they are read once in a process.
+/// The root certificates that the clients created here trust: the system's. They are some hundred files, so they are
+/// read once per process.
 static TRUST: LazyLock<Result<ClientConfig, rustls::Error>> = LazyLock::new(|| {
     install();
     ClientConfig::with_platform_verifier()
@@ -29,7 +30,7 @@ pub fn http1_client() -> reqwest::ClientBuilder {
     builder_for(&["http/1.1"]).http1_only()
 }
 
-#[allow(clippy::disallowed_methods)] // The one place.
+#[allow(clippy::disallowed_methods)] // The only place that may create a client.
 fn builder_for(versions: &[&str]) -> reqwest::ClientBuilder {
     let trust = TRUST.clone();
     let builder = reqwest::Client::builder();

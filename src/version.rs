@@ -3,10 +3,10 @@
 /// The version of the release.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The commit it was built from; `unknown` if the build was not given one.
+/// The commit of this build; `unknown` if the build was not given one.
 pub const COMMIT: &str = env!("BUILD_COMMIT");
 
-/// The date of that commit; `unknown` if the build was not given one.
+/// The date of [`COMMIT`]; `unknown` if the build was not given one.
 pub const BUILT: &str = env!("BUILD_DATE");
 
 /// Version and commit, for people.

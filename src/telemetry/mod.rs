@@ -1,9 +1,8 @@
-//! Logs and spans. They never contain tokens, bodies or phone numbers. Every line written while a request is served
-//! carries its id, because it is in the request's span ([`crate::web::admission::request_id`]), which can also be exported
-//! (`otlp.rs`).
+//! Logs and spans. They never contain tokens, bodies or phone numbers. Every line written while a request is served has
+//! the request's id, because the line is in the request's span ([`crate::web::admission::request_id`]). Spans can also
+//! be exported (`otlp.rs`).
 //!
-//! A span costs 0.6 to 1.2 µs, 4 to 9 % of a read. Setting a name manually while the request is polled, as an earlier
-//! version did, costs nothing, but no tool supports it.
+//! A span costs 0.6 to 1.2 µs, 4 to 9 % of a read.
 
 #[cfg(feature = "otlp")]
 mod otlp;
@@ -51,7 +50,7 @@ const FILTER_VARIABLE: &str = "RUST_LOG";
 /// Changes the filter of the running process.
 static FILTER: OnceLock<reload::Handle<EnvFilter, Registry>> = OnceLock::new();
 
-/// Whether lines are objects.
+/// Whether log lines are JSON objects.
 static IS_JSON: AtomicBool = AtomicBool::new(false);
 
 /// The filter of the option, else of `RUST_LOG`, else the default.
@@ -94,7 +93,8 @@ pub fn start(format: LogFormat, filter: EnvFilter) {
     }
 }
 
-/// The same, and exports the spans of requests to the OpenTelemetry collector at this URL. Needs a running runtime.
+/// Starts logging, and the export of requests' spans to the OpenTelemetry collector at this URL. Needs a running
+/// runtime.
 ///
 /// # Errors
 /// When this build has no export, or it cannot be set up.
@@ -124,8 +124,8 @@ where
     }
 }
 
-/// Standard error, without its errors: when the terminal is closed or the collector has ended, lines are lost, and the
-/// service continues.
+/// Writes to standard error and ignores failures: when the terminal is closed or the log collector has ended, lines are
+/// lost, and the service continues.
 struct LogWriter;
 
 impl Write for LogWriter {
@@ -139,7 +139,7 @@ impl Write for LogWriter {
     }
 }
 
-/// Replaces the filter: [`filter`] of this option.
+/// Replaces the filter of the running process by [`filter`] of this option.
 ///
 /// # Errors
 /// When it is invalid, or logging has not started; the previous filter stays.
@@ -149,12 +149,12 @@ pub fn reload(option: Option<&str>) -> Result<(), String> {
     handle.reload(new).map_err(|error| error.to_string())
 }
 
-/// Whether log lines are objects, which errors that end the process must be as well.
+/// Whether log lines are JSON objects; an error that ends the process must then be one too.
 pub fn is_json() -> bool {
     IS_JSON.load(Ordering::Acquire)
 }
 
-/// A line as the logs have them, for what is written where no log is.
+/// A JSON line in the format of the log, for output that does not pass through the log.
 pub fn json_line(level: &str, message: &str) -> String {
     let timestamp = chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Micros, true);
     let fields = serde_json::json!({"message": message});

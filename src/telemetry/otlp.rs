@@ -71,7 +71,7 @@ pub(super) fn start(format: LogFormat, filter: EnvFilter, endpoint: &Url) -> Res
         .with_tracked_inactivity(false)
         // Log lines are not exported.
         .with_filter(filter_fn(|metadata| metadata.is_span() && metadata.target().starts_with("hotline")));
-    // It filters the lines, and not the exported spans.
+    // The filter applies to the lines, and not to the exported spans.
     let (filter, handle) = reload::Layer::new(filter);
     let result = tracing_subscriber::registry().with(lines(format).with_filter(filter)).with(spans).try_init();
     if result.is_ok() {
@@ -103,7 +103,7 @@ fn provider(endpoint: &Url) -> Result<SdkTracerProvider, String> {
 /// Exports the remaining spans.
 pub(super) async fn stop() {
     let Some(provider) = EXPORT.get() else { return };
-    // It blocks until the exporter's thread is done, which needs this runtime to send.
+    // The shutdown blocks until the exporter's thread is done, which needs this runtime to send.
     let result = tokio::task::spawn_blocking(|| provider.shutdown_with_timeout(STOP_TIME_MAX)).await;
     if !matches!(result, Ok(Ok(()))) {
         tracing::warn!("could not export the last spans");

@@ -75,7 +75,7 @@ impl Condition {
         self.texts().name
     }
 
-    /// The log line with which it begins.
+    /// The message of the log line when the condition begins.
     pub fn message(self) -> &'static str {
         self.texts().begins
     }
@@ -186,7 +186,7 @@ const TEXTS: [ConditionTexts; Condition::ALL.len()] = [
 pub struct Active {
     /// The condition.
     pub condition: Condition,
-    /// What it is about: a folder, a node, a database; it may be empty.
+    /// The folder, node or database that the condition concerns; it may be empty.
     pub subject: String,
     /// How long it has lasted.
     pub lasted: Duration,
@@ -206,7 +206,8 @@ pub struct States {
 }
 
 impl States {
-    /// The condition holds. `reason` is logged if it has just begun. It must contain no secret.
+    /// Records that the condition holds. If it has just begun, it is logged with `reason`, which must contain no
+    /// secret.
     pub fn begin(&self, condition: Condition, subject: &str, reason: &str) {
         let mut active = self.active.lock();
         let key = (condition, subject.to_owned());
@@ -223,14 +224,14 @@ impl States {
         }
     }
 
-    /// Adds to what the condition has cost so far, for example refused requests.
+    /// Adds to the condition's count of affected things, for example of refused requests.
     pub fn add(&self, condition: Condition, subject: &str, count: u64) {
         if let Some(record) = self.active.lock().get_mut(&(condition, subject.to_owned())) {
             record.count += count;
         }
     }
 
-    /// The condition does not hold, or no longer.
+    /// Records that the condition does not hold. If it held until now, its end is logged.
     pub fn end(&self, condition: Condition, subject: &str) {
         let Some(Record { since, count }) = self.active.lock().remove(&(condition, subject.to_owned())) else { return };
         let ConditionTexts { name, ends, .. } = *condition.texts();
@@ -240,7 +241,7 @@ impl States {
         tracing::info!(state = name, subject, lasted_s, count, "{ends}");
     }
 
-    /// Drops a condition of subjects that no longer exist: it has not ended, but nothing is known of it.
+    /// Drops a condition for subjects that no longer exist, without logging an end.
     pub fn forget(&self, condition: Condition, exists: impl Fn(&str) -> bool) {
         self.active.lock().retain(|(held, subject), _| *held != condition || exists(subject));
     }
