@@ -1,5 +1,5 @@
-//! Typing, for the company's side: it is sent to the visitor's sockets and read from them, and never stored. Requires a
-//! company's token.
+//! Typing, for the company's programs: they report that an agent is typing, and read whether the visitor is. The state
+//! is sent to and read from the visitor's sockets, and never stored. Requires a company's token.
 
 use std::borrow::Cow;
 
@@ -44,7 +44,7 @@ pub struct ActivityView {
     pub typing: bool,
 }
 
-/// The ticket in a path below the webchat's, extracted as the second of two segments.
+/// The public key and the ticket's id in a path.
 type Path = actix_web::web::Path<(String, String)>;
 
 /// Documents the ticket's id, which follows the public key.

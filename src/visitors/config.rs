@@ -17,7 +17,7 @@ use crate::web::response::schema::Schemas;
 /// Default colour of a channel: white text on it has sufficient contrast (WCAG AA).
 const COLOR: &str = "#2563eb";
 
-/// How long browsers may use an outdated answer: short, because it contains the current availability.
+/// How long browsers may use an outdated response: short, because it contains the current availability.
 const CACHED: &str = "public, max-age=15";
 
 /// The widget's configuration.

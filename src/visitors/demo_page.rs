@@ -20,7 +20,7 @@ pub struct DemoPage {
 }
 
 impl DemoPage {
-    /// The settings for the page, and the visitor it may sign in.
+    /// A page with these settings, which signs in this visitor with an identity signed with `secret`.
     pub fn new(secret: Secret, visitor: Value, settings: Value) -> Self {
         Self { secret, visitor, settings }
     }
@@ -35,7 +35,7 @@ impl DemoPage {
     }
 }
 
-/// The demo's page, once there is a demo; empty in a normal service.
+/// The demo's page, once the demo has started; empty in a normal service.
 #[derive(Default)]
 pub struct Demo(OnceLock<DemoPage>);
 

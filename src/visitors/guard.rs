@@ -42,20 +42,20 @@ const PREFLIGHT_AGE_S: &str = "600";
 /// The webchat that a request addresses, once the request is admitted.
 #[derive(Clone)]
 pub struct Webchat {
-    /// Its company's directory.
+    /// The directory of the webchat's company.
     pub organization: Arc<Organization>,
     /// The channel.
     pub channel: ChannelId,
     /// The channel's public key.
     pub public_key: String,
-    /// Where it may be embedded, and how it looks.
+    /// The channel's settings: the pages that may embed the webchat, and its appearance.
     pub settings: Arc<ChannelSettings>,
     /// The visitor's address; `None` when it is unknown.
     pub(super) address: Option<Address>,
 }
 
 impl Webchat {
-    /// Whether a new request of the page would be admitted: a socket outlasts the request that opened it.
+    /// Whether a new request of the page would be admitted. Checked for an open socket, which outlasts its request.
     pub(super) fn revalidate(company: CompanyId, channel: ChannelId, origin: Option<&HeaderValue>, app: &App) -> bool {
         let organization = app.engine.directory().company(company).filter(|found| found.company.active);
         let row = organization.as_ref().and_then(|organization| organization.channels.get(&channel));
@@ -90,9 +90,9 @@ impl OperationPart for Webchat {
 enum OriginRule {
     /// None: a script is fetched without an origin, and an agent's program is not a browser's page.
     Any,
-    /// If present, it must be allowed. A browser omits it when a page reads from its own origin.
+    /// If present, the origin must be allowed. A browser omits it when a page reads from its own origin.
     IfPresent,
-    /// It must be present and allowed.
+    /// The origin must be present and allowed.
     Allowed,
 }
 

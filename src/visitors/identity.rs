@@ -24,7 +24,7 @@ use crate::web::{ApiError, ApiResult};
 /// Maximum size of a token: three times what a name, an e-mail and a number of maximum length need.
 const BYTES_MAX: usize = 4096;
 
-/// Maximum time until a token expires, in seconds: a leaked one is valid for a day at most.
+/// Maximum time until a token expires, in seconds: a leaked token is valid for a day at most.
 const AHEAD_MAX_S: f64 = 24.0 * 3600.0;
 
 /// Accepted clock difference between the two servers, in seconds.
@@ -115,7 +115,7 @@ fn mac_of(secret: &Secret, signed_part: &str) -> Option<Hmac<Sha256>> {
 
 fn decode<T: for<'de> Deserialize<'de>>(text: &str) -> Option<T> {
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok()?;
-    // Duplicate names are refused: two parsers could choose different ones.
+    // Duplicate names are refused: two parsers could use different values of them.
     serde_json::from_slice(&bytes).ok()
 }
 
@@ -154,7 +154,8 @@ fn optional<T: FromField>(name: &str, value: Option<Value>, errors: &mut Vec<Fie
     }
 }
 
-/// Creates a token with these claims, as the company's server would: for the demo, which has no such server.
+/// Creates a token with these claims, as the company's server would: for the demo, which has no such server. `None` if
+/// the secret cannot be used.
 pub fn sign(secret: &Secret, claims: &Value) -> Option<String> {
     let header = json!({"alg": "HS256", "typ": "JWT"});
     let [header, claims] = [&header, claims].map(|part| BASE64_URL_SAFE_NO_PAD.encode(part.to_string()));

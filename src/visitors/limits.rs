@@ -17,24 +17,26 @@ use super::uploads::{UploadMeter, UploadOptions, Uploads};
 use crate::web::admission::rate::{Allowance, LimitClock, RateExceeded, allowance, full};
 use crate::web::connections::origin::Address;
 
-/// Sockets of one company, and of all, that read what they have missed at the same time. When a company moves between
-/// processes, all of its visitors come back at once; requests need most of its database connections meanwhile.
+/// Maximum number of sockets of one company, and of all, that read missed messages at the same time. When a company
+/// moves between processes, all of its visitors reconnect at once, while requests need most of its database
+/// connections.
 const CATCH_UPS_OF_COMPANY_MAX: usize = 2;
 const CATCH_UPS_MAX: usize = 8;
 
-/// Sockets of one company that wait for that. Each is open already, so waiting needs almost no memory.
+/// Maximum number of sockets of one company that wait to read missed messages. Each is open already, so waiting needs
+/// almost no memory.
 const CATCH_UPS_WAITING_MAX: usize = 100_000;
 
 /// The limits of visitors, and the times of their sockets; each is an option of the command line.
 #[derive(Clone, Copy, Debug)]
 pub struct VisitorOptions {
-    /// Sessions an address may open per minute; 0, here and below: no limit.
+    /// Sessions an address may open per minute. In this and the next three fields, 0 means no limit.
     pub sessions_per_minute: u32,
-    /// Messages it may send per minute.
+    /// Messages an address may send per minute.
     pub messages_per_minute: u32,
-    /// All other requests per minute, including socket handshakes.
+    /// All other requests of an address per minute, including socket handshakes.
     pub requests_per_minute: u32,
-    /// Sockets it may have open.
+    /// Sockets an address may have open.
     pub sockets_per_address: u32,
     /// Bytes that visitors may send.
     pub uploads: UploadOptions,
@@ -49,7 +51,7 @@ impl VisitorOptions {
     pub const DEFAULT: Self = Self {
         // An office behind one address opens its chats over hours, not within a minute.
         sessions_per_minute: 30,
-        // A fast typist sends twenty.
+        // A fast typist sends twenty messages a minute.
         messages_per_minute: 240,
         requests_per_minute: 600,
         sockets_per_address: 500,
@@ -105,7 +107,7 @@ impl AddressLimit {
     }
 }
 
-/// A socket's share of its address's limit.
+/// Counts an open socket against the limit of its address.
 pub struct SocketPermit {
     _permit: Option<KeyedPermit<Address>>,
 }
@@ -147,7 +149,7 @@ impl Visitors {
         }
     }
 
-    /// Counts what a session sends in one body, by session, address and company.
+    /// A meter for the bytes of one body, which count against the limits of the session, address and company.
     pub(super) fn meter(&self, session: &SessionRow, address: Option<Address>) -> UploadMeter {
         UploadMeter::of(self.uploads.clone(), session, address)
     }

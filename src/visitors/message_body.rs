@@ -93,8 +93,8 @@ impl VisitorFile {
         Ok(Self { upload, body: body.map(|body| body.0), client_id: client_id.map(|id| id.0) })
     }
 
-    /// Stores the file and sends the message. If the message was not sent, or refers to another file, this one is
-    /// removed.
+    /// Stores the file and sends the message. If the message was not sent, or refers to another file, the stored file
+    /// is removed.
     pub(super) async fn send(self, app: &App, session: &SessionRow) -> ApiResult<MessageRow> {
         let Self { upload, body, client_id } = self;
         let company = session.company_id;

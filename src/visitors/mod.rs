@@ -56,7 +56,7 @@ fn add_paths(table: &mut Table<'_>) {
         .at("/tickets/{ticketId}/typing").get("getVisitorActivity", agent_typing::show, "Get the visitor's activity").post("showAgentTyping", agent_typing::show_typing, "Show that an agent is typing");
 }
 
-/// The prefix of a path that belongs to its scope.
+/// The part of a path that its scope covers.
 fn scope_of(path: &str) -> &str {
     if path.starts_with(paths::AGENT_PATHS) { paths::AGENT_PATHS } else { "" }
 }

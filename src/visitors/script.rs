@@ -49,7 +49,7 @@ const UNKNOWN_WEBCHAT: &str = concat!(
     "document.currentScript ? document.currentScript.src : \"\");\n"
 );
 
-/// Responds with it. Not `404`, because browsers do not run such a script.
+/// Responds with [`UNKNOWN_WEBCHAT`]. Not with `404`, because browsers do not run such a script.
 pub(super) fn unknown_webchat() -> HttpResponse {
     HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/javascript; charset=utf-8"))

@@ -1,5 +1,5 @@
 //! Limits on the bytes that visitors send, by session, address and company. Each limit is a token bucket that refills
-//! evenly within an hour. Bytes count when they arrive, whatever happens to them: a refused file has cost as much.
+//! evenly within an hour. Bytes count when they arrive: a refused file has cost as much as a stored one.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ impl<K: Clone + std::hash::Hash + Eq> UploadLimit<K> {
         match limiter.check_key_n(key, units) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(RateExceeded::after(self.mib_per_hour, error.wait_time_from(LimitClock.now()))),
-            // More at once than an hour allows.
+            // One chunk exceeds the allowance of a whole hour.
             Err(_) => Err(RateExceeded::after(self.mib_per_hour, std::time::Duration::from_secs(3600))),
         }
     }
@@ -105,7 +105,7 @@ impl CompanyLimit {
         match limiter.check_n(units) {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(RateExceeded::after(self.mib_per_hour, error.wait_time_from(LimitClock.now()))),
-            // More at once than an hour allows.
+            // One chunk exceeds the allowance of a whole hour.
             Err(_) => Err(RateExceeded::after(self.mib_per_hour, std::time::Duration::from_secs(3600))),
         }
     }
@@ -148,7 +148,7 @@ impl Uploads {
     }
 }
 
-/// The sender.
+/// The session, address and company that a body counts against.
 #[derive(Clone)]
 struct Sender {
     session: SessionId,
@@ -170,7 +170,7 @@ impl UploadMeter {
         Self { uploads, sender, prepaid_bytes: 0 }
     }
 
-    /// Counts this many further bytes.
+    /// Counts this many further bytes; refuses them when a limit is exceeded.
     pub(super) fn take(&mut self, bytes: usize) -> Result<(), RateExceeded> {
         let missing = bytes.saturating_sub(self.prepaid_bytes);
         let units = missing.div_ceil(UNIT_BYTES);

@@ -52,7 +52,7 @@ impl FromRequest for Visitor {
     type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        // As for a company's caller: without the middleware there is no visitor.
+        // Only the middleware sets this extension: a route without it admits no visitor.
         ready(request.extensions().get::<Self>().cloned().ok_or_else(ApiError::unauthorized))
     }
 }
@@ -91,14 +91,16 @@ pub async fn authenticate<B: MessageBody + 'static>(
     }
 }
 
-/// The visitor with this token. The token is hashed and looked up, so it is never compared byte by byte. One of a session that
-/// ended unverified is void once its contact is verified, also by a merge: its visitor may be someone else.
+/// The visitor with this token. The token is hashed and looked up, so it is never compared byte by byte. The token of a
+/// session that ended unverified is void once its contact is verified, also by a merge: its visitor may be another
+/// person than the contact.
 pub(super) async fn find(app: &App, webchat: &Webchat, token: Option<&str>) -> ApiResult<Visitor> {
     let is_valid = |token: &&str| token.len() == TOKEN_PREFIX.len() + KEY_CHARACTERS && token.starts_with(TOKEN_PREFIX);
     let token = token.filter(is_valid).ok_or_else(ApiError::unauthorized)?;
     let row = app.engine.sessions.by_token(webchat.company(), webchat.channel, &key::hash(token)).await?;
     let row = row.ok_or_else(ApiError::unauthorized)?;
-    // Active sessions end when their contact becomes verified; of those that have ended, only the token is left.
+    // Active sessions end when their contact becomes verified; of a session that has ended, only the token could be
+    // used.
     if row.status == SessionStatus::Ended && !row.verified {
         let contact = app.engine.contacts.get(row.company_id, row.contact_id).await?;
         if contact.is_some_and(|contact| contact.verified) {
@@ -108,7 +110,7 @@ pub(super) async fn find(app: &App, webchat: &Webchat, token: Option<&str>) -> A
     Ok(Visitor(row))
 }
 
-/// The token of an earlier session, which a browser may send; it is not verified yet.
+/// The token of an earlier session, which a browser may send; not verified yet.
 pub struct EarlierToken(Option<String>);
 
 impl FromRequest for EarlierToken {
@@ -166,7 +168,7 @@ impl Input for IdentifyInput {
     }
 }
 
-/// A signed identity, unverified: any defect of it makes it not accepted.
+/// A signed identity as sent, not verified yet: any string is accepted here.
 pub struct IdentityText(String);
 
 impl FromField for IdentityText {
@@ -186,7 +188,7 @@ impl IdentityText {
 }
 
 /// `POST …/sessions`. With a signed identity, the visitor is the person it names. With the token of an earlier session,
-/// the visitor is that session's, as long as that one is anonymous.
+/// the visitor is the one of that session, provided that it is anonymous.
 pub async fn open(
     webchat: Webchat,
     app: Data<App>,
@@ -229,7 +231,7 @@ pub async fn identify(
     let identity = body.0.0.read(&webchat)?;
     for _ in 1..IDENTIFY_ATTEMPTS_MAX {
         match sign_in(&visitor.0, &app, &identity).await {
-            // The contact was deleted at this very moment: the identity gets another one.
+            // The contact was deleted at this very moment: the next attempt creates another contact for the identity.
             Err(error) if error.status == StatusCode::NOT_FOUND => {}
             outcome => return outcome,
         }

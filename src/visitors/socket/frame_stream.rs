@@ -23,7 +23,7 @@ const UNREAD_BYTES_MAX: u64 = 64 * 1024;
 
 /// The frames of a socket.
 pub(super) struct FrameStream {
-    /// With the start of a frame that has not arrived completely.
+    /// The connection, with the start of a frame that has not arrived completely.
     taken: TakenStream,
     codec: Codec,
     /// Frames that are not written yet.
@@ -46,7 +46,7 @@ pub(super) enum FrameReadError {
 pub(super) enum FrameWriteError {
     /// The connection is closed.
     Closed,
-    /// The client does not read it in time.
+    /// The client does not read the frame in time.
     TooSlow,
 }
 
@@ -80,7 +80,7 @@ impl FrameStream {
     }
 
     fn decode(&mut self) -> Result<Option<Frame>, FrameReadError> {
-        // The codec looks at the length once all of the frame is there, and it may claim 2^63 bytes.
+        // The codec checks the length only once the whole frame has arrived, and a header may claim 2^63 bytes.
         let received = &mut self.taken.received;
         if claimed_bytes(received).is_some_and(|bytes| bytes > FRAME_BYTES_MAX as u64) {
             return Err(FrameReadError::TooLarge);
@@ -91,7 +91,7 @@ impl FrameStream {
         })
     }
 
-    /// Writes a message. If the future is dropped, what remains of it is written before the next one.
+    /// Writes a message. If the future is dropped, the rest of the message is written before the next one.
     ///
     /// # Errors
     /// [`FrameWriteError`]; nothing more can be written then.
@@ -104,8 +104,8 @@ impl FrameStream {
         Ok(())
     }
 
-    /// Writes a close frame and closes the connection once its client has, or after this time. Bytes that are unread when a
-    /// connection is closed reset it, and the close frame could be lost.
+    /// Writes a close frame and closes the connection once its client has, or after `time_max`. Closing a connection
+    /// with unread bytes resets it, and the close frame could be lost; so they are read before.
     pub(super) async fn close(mut self, reason: Option<CloseReason>, time_max: Duration) {
         let closing = timeout(time_max, async {
             if self.write(Message::Close(reason)).await.is_ok() && self.taken.stream.shutdown().await.is_ok() {
@@ -118,7 +118,7 @@ impl FrameStream {
     }
 }
 
-/// The length of the content that the header of a frame claims, once it is there (RFC 6455, 5.2).
+/// The content length that the header of a frame claims (RFC 6455, 5.2); `None` while the header is incomplete.
 fn claimed_bytes(frame: &[u8]) -> Option<u64> {
     let [_, length, rest @ ..] = frame else { return None };
     match length & 0x7F {
@@ -136,7 +136,7 @@ mod tests {
 
     use super::*;
 
-    /// A connection's server side, and its client's.
+    /// The server's side of a connection, and the client's.
     async fn connected() -> (FrameStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let client = TcpStream::connect(listener.local_addr().expect("an address")).await.expect("a connection");
@@ -215,7 +215,7 @@ mod tests {
     #[tokio::test]
     async fn what_a_dropped_write_leaves_precedes_the_next_frame() {
         let (mut server, mut client) = connected().await;
-        // As many seconds as KiB: enough for any machine.
+        // The time to write grows with the size: enough for any machine.
         let long = "a".repeat(8 << 20);
         assert!(
             server.write(Message::Text(long.clone().into())).now_or_never().is_none(),

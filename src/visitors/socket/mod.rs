@@ -1,8 +1,9 @@
 //! `GET …/socket`: pushes messages to the visitor as they happen.
 //!
-//! There is one task per socket: that of its connection, which it takes over from the framework. The session's actor pushes
-//! to it through a bounded queue, and the task writes no faster than its reader reads. So the cost of a slow reader is
-//! bounded: when the queue is full, the socket is closed, and the browser catches up from the tables when it reconnects.
+//! Each socket has one task, which takes the connection over from the framework. The session's actor pushes to the task
+//! through a bounded queue, and the task writes no faster than the browser reads. So the cost of a slow browser is
+//! bounded: when the queue is full, the socket is closed, and the browser catches up from the tables when it
+//! reconnects.
 
 mod frame_stream;
 mod frames;
@@ -98,7 +99,7 @@ pub async fn open(
     let channels = ActorChannels { pushes, close };
     let has_connection = take_over(&request, payload.into_inner(), move |taken| {
         let frames = FrameStream::new(taken);
-        // Boxed: a future takes the size of its arguments twice.
+        // Boxed, because a future reserves space for its arguments twice.
         Box::new(SocketSession::new(app, visitors, context, attached, permit, frames, channels)).run()
     });
     if !has_connection {
@@ -110,7 +111,7 @@ pub async fn open(
     Ok(HttpResponse::from(response).into())
 }
 
-/// A copy of a header. A clone would hold the buffer of the connection it was read from.
+/// A copy of a header's value. A clone would keep the whole buffer in memory that the request was read into.
 fn detached(value: &HeaderValue) -> Option<HeaderValue> {
     HeaderValue::from_bytes(value.as_bytes()).ok()
 }

@@ -20,8 +20,8 @@ const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// Messages per page, unless they are long.
 const PAGE: i64 = 100;
 
-/// Maximum size of a page's texts, which a socket holds until its reader has read them. A longer message is a page of its
-/// own.
+/// Maximum size of a page's texts in bytes. A socket holds them until its browser has read them. A longer message is a
+/// page of its own.
 const PAGE_BYTES_MAX: usize = 256 * 1024;
 
 /// A page of missed messages.
@@ -71,7 +71,8 @@ impl SocketSession {
         let company = session.company_id;
         let db = self.app.engine.reads().tables_as_of_now(company).await?;
         let _permit = self.visitors.catch_up(company).await.map_err(hotline_persistence::Error::from)?;
-        // A page is held for as long as its reader is slow. Sockets above their share read theirs later.
+        // A slow browser causes its page to be held for long. Sockets above their share of memory read their page
+        // later.
         let reservation = self.context.response_memory.hold(self.context.address, company, PAGE_BYTES_MAX);
         let mut reservation =
             reservation.ok_or_else(|| Refusal::Unavailable("too much unread output is buffered".to_owned()))?;
@@ -82,7 +83,7 @@ impl SocketSession {
         reservation.shrink(bytes);
         let is_cut = count < missed.rows.len();
         missed.rows.truncate(count);
-        // Long messages are seldom alone, and rows that do not fit are read twice: so the next page is smaller.
+        // Long messages are seldom alone, and rows that do not fit are read again: so the next page has fewer rows.
         let next_size =
             if is_cut { i64::try_from(count).unwrap_or(PAGE).saturating_mul(2).clamp(1, PAGE) } else { PAGE };
         let states = if missed.has_more || is_cut {
@@ -95,7 +96,7 @@ impl SocketSession {
     }
 }
 
-/// How many of the messages fit in a page, and the bytes of their texts, a full page at most.
+/// How many of the messages fit in a page (at least one), and the bytes of their texts, at most a full page.
 fn fitting_rows(rows: &[MessageRow]) -> (usize, usize) {
     let (mut count, mut bytes) = (0, 0);
     for row in rows {

@@ -46,7 +46,7 @@ impl End {
     }
 }
 
-/// Returns once the session closes the socket, or has ended.
+/// Returns the reason once the session's actor closes the socket, or has failed.
 pub(super) async fn wait_for_close(close: &mut watch::Receiver<Option<DisconnectReason>>) -> End {
     match close.wait_for(Option::is_some).await.map(|reason| *reason) {
         Ok(Some(DisconnectReason::Moved)) => End::Moved,
@@ -55,7 +55,7 @@ pub(super) async fn wait_for_close(close: &mut watch::Receiver<Option<Disconnect
     }
 }
 
-/// Returns once the session has ended.
+/// Returns the time once the session has ended.
 pub(super) async fn wait_for_end(ended: &mut watch::Receiver<Option<DateTime<Utc>>>) -> DateTime<Utc> {
     let at = ended.wait_for(Option::is_some).await.ok().and_then(|at| *at);
     match at {

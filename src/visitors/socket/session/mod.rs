@@ -1,8 +1,9 @@
 //! One socket, from its first frame to its last.
 //!
-//! No message is missed and none is pushed twice. From the moment it is attached, the session queues everything for
-//! this socket. Meanwhile the missed messages are read from the tables, once they contain everything that was in the log at that
-//! moment. Both are ordered by message id, so a message that is not newer than the last one pushed was already pushed.
+//! No message is missed and none is pushed twice. From the moment a socket is attached, the session's actor queues
+//! everything new for it. Meanwhile the missed messages are read from the tables, once these contain everything that
+//! was in the log at that moment. Both are ordered by message id, so a message that is not newer than the last one
+//! pushed was already pushed.
 
 mod catch_up;
 mod end;
@@ -34,7 +35,7 @@ use crate::visitors::guard::Webchat;
 use crate::visitors::limits::{SocketPermit, VisitorOptions, Visitors};
 use crate::visitors::view::{AgentView, MessageView, SessionView};
 
-/// How long a browser may take to report its newest message. It normally does so at once.
+/// How long a browser may take to report its newest message. Browsers normally do so at once.
 const REPORT_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Timeout for closing a socket.
@@ -62,13 +63,14 @@ pub(super) struct SocketSession {
     visitors: Data<Visitors>,
     options: VisitorOptions,
     context: SocketContext,
-    /// Changes of the directory, and the version of the company that was last checked.
+    /// Signals changes of the directory.
     changes: watch::Receiver<()>,
+    /// The version of the company when the admission was last checked.
     checked_version: u64,
     attached: AttachedSocket,
     frame_stream: FrameStream,
     pushes: PushReceiver,
-    /// When the session ended: no push is read before the browser has reported its newest message.
+    /// When the session ended. Needed apart from `pushes`, which is not read before the browser has caught up.
     ended: watch::Receiver<Option<DateTime<Utc>>>,
     close: watch::Receiver<Option<DisconnectReason>>,
     stopping: watch::Receiver<bool>,
@@ -96,9 +98,9 @@ struct OpenSocket(Data<Metrics>);
 /// The browser's position in the conversation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CatchUpPosition {
-    /// Not reported yet. The deadline is by the service's clock.
+    /// The browser has not reported its newest message yet. The deadline is by the service's clock.
     Unreported { until: std::time::Instant },
-    /// Missed messages are to be read, at this time.
+    /// Missed messages will be read at this time.
     Behind { at: Instant },
     /// Only new messages are pushed.
     CaughtUp,
@@ -128,7 +130,7 @@ impl SocketSession {
     ) -> Self {
         let (now, options) = (clock::instant(), visitors.options);
         let stopping = app.stopping();
-        // A change between the admission of the handshake and now counts as well.
+        // Checks the admission again, because the directory may have changed since the handshake was admitted.
         let mut changes = app.engine.directory().changes();
         changes.mark_changed();
         app.figures.sockets.add_opened();
@@ -170,7 +172,7 @@ impl SocketSession {
         frame_stream.close(end.reason(), CLOSE_TIME_MAX).await;
     }
 
-    /// Leaves the session, and returns what remains.
+    /// Leaves the session, and returns the connection.
     fn detach(self: Box<Self>) -> FrameStream {
         self.frame_stream
     }
@@ -253,7 +255,7 @@ impl SocketSession {
         Ok(())
     }
 
-    /// Ends the socket when its webchat would no longer be opened.
+    /// Ends the socket if its webchat would no longer admit it.
     fn check_admission(&mut self) -> Result<(), End> {
         let company = self.session().company_id;
         let version = self.app.engine.directory().company(company).map_or(0, |organization| organization.version);
@@ -366,7 +368,7 @@ impl SocketSession {
     }
 
     async fn write(&mut self, message: Message) -> Result<(), End> {
-        // Without its lease, another process may serve the company: what happens there is not known here.
+        // Without this process's lease, another process may serve the company, and its new messages are not known here.
         if !self.app.engine.store().may_act() {
             return Err(End::Moved);
         }

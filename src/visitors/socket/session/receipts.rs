@@ -10,8 +10,8 @@ use super::SocketSession;
 use crate::api::webchat::is_visible;
 
 impl SocketSession {
-    /// Records in their tickets that messages were delivered, in the background. What cannot be recorded now is
-    /// recorded when the browser reconnects.
+    /// Records in the background, in their tickets, that messages were delivered. A status that cannot be recorded now
+    /// is recorded when the browser reconnects.
     pub(super) fn acknowledge_delivered(&mut self) {
         for (ticket, up_to) in self.undelivered.drain(..) {
             let (engine, company) = (self.app.engine.clone(), self.attached.row.company_id);
@@ -23,7 +23,7 @@ impl SocketSession {
         }
     }
 
-    /// Records in their tickets that messages were seen, in the background: all up to this one.
+    /// Records in the background, in their tickets, that all messages up to this one were seen.
     pub(super) fn acknowledge_seen(&mut self, up_to: MessageId) {
         let (engine, session) = (self.app.engine.clone(), self.session().clone());
         let mut tickets: Vec<TicketId> = Vec::new();
@@ -51,8 +51,8 @@ pub(super) fn record_newest(newest_by_ticket: &mut Vec<(TicketId, MessageId)>, r
     }
 }
 
-/// Marks the messages of these tickets up to one as seen. Without tickets, another socket has pushed that message: then
-/// its own ticket is meant.
+/// Marks the messages of these tickets up to `up_to` as seen. Without tickets, another socket has pushed that message:
+/// then the message's ticket is used.
 async fn mark_seen(
     engine: &Engine,
     session: &SessionRow,
