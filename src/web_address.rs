@@ -1,6 +1,6 @@
 //! Strict parsing of web addresses. The URL parser is made for browsers and corrects mistakes: it accepts `https:x` and
-//! `https:\\x` as `https://x`, removes line breaks, and accepts almost any text as a host. Such an address has another
-//! host than its reader expects, or none, and is refused.
+//! `https:\\x` as `https://x`, removes line breaks, and accepts almost any text as a host. Such an address may lead to
+//! another host than a person reads in it, or to none, so it is refused here.
 
 use url::{Host, Url};
 
@@ -11,7 +11,7 @@ const LABEL_BYTES_MAX: usize = 63;
 /// Why a text is not a valid web address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidWebAddress {
-    /// It does not begin with `https://` or `http://`.
+    /// The text does not begin with `https://` or `http://`.
     Scheme,
     /// The rest is not an address, or its host cannot exist.
     Host,
@@ -20,7 +20,7 @@ pub enum InvalidWebAddress {
 /// Parses an `https` or `http` address; surrounding whitespace is ignored.
 ///
 /// # Errors
-/// When it is not a valid one.
+/// When the address is not valid.
 pub fn parse(text: &str) -> Result<Url, InvalidWebAddress> {
     let text = text.trim();
     let after = |scheme: &str| {

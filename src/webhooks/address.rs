@@ -7,8 +7,8 @@ use crate::web_address::{self, InvalidWebAddress};
 /// Maximum length of a URL, in characters.
 pub const ADDRESS_CHARACTERS_MAX: usize = 2_000;
 
-/// Checks the form of a URL: `https`, or `http` to this machine only. The latter is refused elsewhere, unless the
-/// operator has allowed it.
+/// Checks the form of a URL: `https`, or `http` to this machine only. Whether the operator has allowed `http` to this
+/// machine is checked by [`super::Webhooks::check`].
 ///
 /// # Errors
 /// A phrase that follows the field's name.

@@ -36,10 +36,11 @@ pub const RESPONSE_TIME_MAX: Duration = Duration::from_secs(15);
 /// Characters of a response that a test returns.
 pub const RESPONSE_CHARACTERS_MAX: usize = 1_000;
 
-/// Bytes of a response that are read: enough for those characters, and for reusing the connection.
+/// Maximum bytes of a response that are read: enough for [`RESPONSE_CHARACTERS_MAX`], and usually to reuse the
+/// connection.
 const RESPONSE_BYTES_MAX: usize = 4 * RESPONSE_CHARACTERS_MAX;
 
-/// Timeout for reading them; the status is already known then.
+/// Timeout for reading the body; the status is already known then.
 const BODY_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// The status of an endpoint that no longer exists.
@@ -122,9 +123,9 @@ pub enum Verdict {
 pub struct AttemptResult {
     /// When it started.
     pub at: DateTime<Utc>,
-    /// The status of the endpoint's response.
+    /// The status of the endpoint's response; `None` if there was none.
     pub status: Option<u16>,
-    /// Why the delivery failed.
+    /// Why the delivery failed; `None` if it succeeded.
     pub error: Option<String>,
     /// How long it took.
     pub duration: Duration,
@@ -172,7 +173,7 @@ impl Webhooks {
         Ok(Self { outbound, tests: Arc::default(), retry_policy: Arc::new(options.retry_policy.clone()) })
     }
 
-    /// Starts a test of a webhook, unless one is running.
+    /// Starts a test of a webhook; `None` if one is running.
     pub fn begin_test(&self, company: CompanyId, webhook: WebhookId) -> Option<RunningTest> {
         let key = (company, webhook);
         self.tests.insert(key).then(|| RunningTest { tests: self.tests.clone(), key })

@@ -27,8 +27,8 @@ const JITTER: f64 = 0.1;
 /// How long an endpoint may fail before it is disabled.
 const FAILING_MAX: TimeDelta = TimeDelta::days(5);
 
-/// Maximum time between two failures that belong to the same period of failure: somewhat longer than the longest pause between
-/// two attempts. After a longer gap without deliveries, the state in between is unknown.
+/// Maximum time between two failures of the same period of failure: somewhat longer than the longest pause between two
+/// attempts. After a longer gap without deliveries, it is unknown whether the endpoint has failed in between.
 const GAP_MAX: TimeDelta = TimeDelta::hours(30);
 
 /// When a delivery is retried, and when an endpoint is disabled.
@@ -38,7 +38,7 @@ pub struct RetryPolicy {
     pub pauses: Vec<Duration>,
     /// An endpoint that has accepted nothing for this long is disabled.
     pub failing_max: TimeDelta,
-    /// A failure that comes later than this after the previous one begins a new period.
+    /// A failure that follows the previous one after more than this time begins a new period.
     pub gap_max: TimeDelta,
 }
 
@@ -61,7 +61,7 @@ impl RetryPolicy {
         now - failed_at <= self.gap_max
     }
 
-    /// Whether an endpoint that has failed since then is disabled.
+    /// Whether an endpoint that has failed since `failing_since` is disabled.
     pub fn must_disable(&self, failing_since: DateTime<Utc>, now: DateTime<Utc>) -> bool {
         now - failing_since >= self.failing_max
     }

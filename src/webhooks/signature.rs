@@ -10,7 +10,7 @@ use sha2::Sha256;
 /// The prefix of every secret.
 const PREFIX: &str = "whsec_";
 
-/// Size of a secret: a longer key would not make HMAC-SHA-256 stronger.
+/// Size of a secret in bytes: a longer key would not make HMAC-SHA-256 stronger.
 const SECRET_BYTES: usize = 32;
 
 /// A new random secret.
