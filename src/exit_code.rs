@@ -4,7 +4,7 @@
 /// Why the process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// It did what it was started for.
+    /// The process did what it was started for.
     Success,
     /// A check found a problem.
     Finding,

@@ -87,7 +87,7 @@ impl Service {
         self.binary.run_command(&self.folder, &arguments.iter().copied().chain(database).collect::<Vec<_>>())
     }
 
-    /// Its metrics.
+    /// The service's metrics.
     pub async fn figures(&self, http: &reqwest::Client) -> Outcome<Figures> {
         let text =
             http.get(format!("http://{}/metrics", self.metrics)).send().await?.error_for_status()?.text().await?;
@@ -100,7 +100,7 @@ impl Drop for Service {
         if let Ok(None) = self.child.try_wait()
             && self.terminate().is_ok()
         {
-            // Its PostgreSQL ends with it, before the folder is removed.
+            // The PostgreSQL of the service ends with it, before the folder is removed.
             let _ = self.child.wait();
         }
     }

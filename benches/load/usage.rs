@@ -64,7 +64,7 @@ pub fn processor_s(pid: u32) -> Outcome<f64> {
     Ok(Stat::of(pid)?.own as f64 / TICKS_PER_S)
 }
 
-/// The same of a PostgreSQL server with all its processes.
+/// Seconds of processor time that a PostgreSQL server has used so far, all its processes.
 pub fn server_s(pid: u32) -> Outcome<f64> {
     let server = Stat::of(pid)?;
     let children: u64 = children(pid)?.iter().map(|child| child.own).sum();

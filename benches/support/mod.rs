@@ -134,7 +134,7 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        // One that is owned was stopped by its owner.
+        // This process has already stopped a server that it owns.
         if self.cluster.is_owner() {
             return;
         }

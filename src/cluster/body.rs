@@ -53,7 +53,7 @@ impl EdgeBody {
     pub(super) async fn read(&mut self, head: &RequestHead, budget: &RetainedBudget) -> Result<(), PayloadError> {
         let payload = match std::mem::replace(self, Self::Consumed) {
             Self::Unread(payload) => payload,
-            // It was already read.
+            // The body was already read.
             read => {
                 *self = read;
                 return Ok(());

@@ -50,7 +50,7 @@ pub(super) enum ForwardError {
     Unreachable,
     /// The other process is not the owner, and has not started the request.
     NotOwner,
-    /// It is unknown whether the request was started.
+    /// It is unknown whether the owner has started the request.
     Unknown,
     /// The caller's body could not be read.
     Body(PayloadError),

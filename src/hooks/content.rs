@@ -163,7 +163,7 @@ pub(super) fn bounded(value: &Value) -> Option<Value> {
     bounded_with(value, as_is)
 }
 
-/// The same, with keys converted by `key`.
+/// As [`bounded`], with keys converted by `key`.
 fn bounded_with(value: &Value, key: fn(&str) -> String) -> Option<Value> {
     let mut bytes_left = STRUCTURE_BYTES_MAX;
     let copy = copy(value, key, DEPTH_MAX, &mut bytes_left);

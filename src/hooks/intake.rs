@@ -243,9 +243,9 @@ async fn process_conversation(
 /// What became of an event.
 enum EventOutcome {
     Processed,
-    /// It was processed before.
+    /// The event was processed before.
     Repeated,
-    /// It has no effect here.
+    /// The event has no effect here.
     Ignored,
 }
 

@@ -215,7 +215,7 @@ impl Network {
         }
     }
 
-    /// One message for each file, or one for the text: none if it is ignored. `None` when it is unreadable.
+    /// One message for each file, or one for the text; empty if the event is ignored, `None` if it is unreadable.
     fn parse_message(self, sender: &str, event: &Value, message: &Value) -> Option<Vec<InboundMessage>> {
         let mid = id(message, "mid")?;
         let written_text = message.get("text").and_then(Value::as_str).map(str::to_owned);

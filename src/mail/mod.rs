@@ -281,7 +281,7 @@ mod tests {
 
     #[actix_web::test]
     async fn letters_that_strangers_cause_take_a_part_of_the_queue_and_of_the_connections() {
-        // It accepts nothing, so each e-mail keeps its connection.
+        // This relay accepts no e-mail, so each e-mail keeps its connection.
         let relay = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("smtp://{}", relay.local_addr().expect("an address"));
         let from = "desk@acme.example".parse().expect("a sender");

@@ -69,7 +69,7 @@ impl Links {
         Self { inner: Arc::new(Inner { mac: Hmac::new(&key.into()), valid_for }), public_url }
     }
 
-    /// The same with another origin before the path, unless one is configured.
+    /// The links with this origin before the path, unless a public URL is configured.
     pub fn at(&self, origin: impl FnOnce() -> Option<String>) -> Self {
         if !self.public_url.is_empty() {
             return self.clone();

@@ -57,7 +57,7 @@ fn resident_in(status: &str) -> Option<u64> {
 /// Open file descriptors.
 pub fn open_files() -> Option<u64> {
     let entries = std::fs::read_dir("/proc/self/fd").ok()?.count();
-    // One of them is that of this listing.
+    // One of these descriptors is open only for this listing.
     Some((entries as u64).saturating_sub(1))
 }
 

@@ -25,9 +25,9 @@ pub struct Table<'a> {
 pub struct PathEntry {
     /// The path.
     pub path: String,
-    /// Its methods, with the ids of their operations.
+    /// The methods of the path, with the ids of their operations.
     pub methods: Vec<MethodEntry>,
-    /// Their documentation; empty in a table for serving.
+    /// The documentation of the methods; empty in a table for serving.
     pub operations: Vec<Operation>,
     resource: Resource,
 }
@@ -38,7 +38,7 @@ pub struct MethodEntry {
     pub method: &'static str,
     /// The id of the operation in the document.
     pub id: OperationText,
-    /// Its tag; `None`: its module.
+    /// The operation's tag; `None`: its module.
     pub tag: Option<&'static str>,
 }
 

@@ -111,7 +111,7 @@ impl Counter {
 /// The e-mails of a company in an hour.
 struct EmailCounters {
     all: Counter,
-    /// Those that were requested at the sign-in page.
+    /// E-mails that were requested at the sign-in page.
     requested: Counter,
 }
 

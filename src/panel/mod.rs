@@ -178,7 +178,7 @@ pub fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     operations.map(|operation| Operation { prefix: PANEL_API, ..operation }).collect()
 }
 
-/// The same operations with their handlers.
+/// The operations outside a company, with their handlers.
 pub fn handlers() -> Vec<PathEntry> {
     let mut table = Table::for_serving(scope_of);
     installation_paths(&mut table);

@@ -30,11 +30,11 @@ pub(super) const AUDITED_OF_TOKENS: [&str; 7] =
 
 /// How an operation is recorded.
 pub(super) enum AuditRule<'a> {
-    /// It is recorded before it is executed, under this name.
+    /// The operation is recorded before it is executed, under this name.
     Before(&'a str),
-    /// It is recorded if its response is an export.
+    /// The operation is recorded if its response is an export.
     IfExport(&'a str),
-    /// It is not recorded.
+    /// The operation is not recorded.
     Never,
 }
 

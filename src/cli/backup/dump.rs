@@ -1,7 +1,8 @@
 //! The tables, by the programs of PostgreSQL itself: `pg_dump` writes them, `pg_restore` reads them. Anyone can use the
 //! file with them, without Hotline.
 //!
-//! Their connection is given in variables: arguments of a process are visible to every user of the machine.
+//! The programs get the connection in environment variables: arguments of a process are visible to every user of the
+//! machine.
 
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;

@@ -117,9 +117,9 @@ pub struct DemoCompany {
     pub company: CompanyId,
     /// A token with all permissions.
     pub key: String,
-    /// Its webchat.
+    /// The company's webchat.
     pub webchat: ChannelId,
-    /// A wrap-up type of its queue.
+    /// A wrap-up type of the company's queue.
     pub wrapup_type: WrapupTypeId,
 }
 

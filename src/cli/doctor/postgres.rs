@@ -6,7 +6,7 @@ use hotline_persistence::{PgPool, Result, clock};
 
 use crate::cli::findings::Finding;
 
-/// As `server_version_num`.
+/// The oldest supported version, in the format of `server_version_num`.
 const VERSION_MIN: i32 = 150_000;
 
 const ENCODING: &str = "UTF8";

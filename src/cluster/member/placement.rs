@@ -114,7 +114,7 @@ impl Member {
         let MemberDeps { engine, keys, .. } = &self.0.deps;
         let companies = match engine.reload_directory(&slots).await {
             Ok(companies) => companies,
-            // They are not open, so the next update retries.
+            // The slots are not open, so the next update retries.
             Err(refusal) => return tracing::warn!(%refusal, slots = slots.len(), "could not load slots; will retry"),
         };
         let count = companies.len();
@@ -128,7 +128,7 @@ impl Member {
     pub(super) async fn serve(&self, slots: &[Slot]) {
         let MemberDeps { engine, keys, .. } = &self.0.deps;
         if let Err(refusal) = engine.open(slots).await {
-            // They are not open, so the next update retries.
+            // The slots are not open, so the next update retries.
             tracing::warn!(%refusal, slots = slots.len(), "could not open slots; will retry");
             return;
         }

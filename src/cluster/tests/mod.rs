@@ -38,7 +38,7 @@ const SECRET: [u8; 64] = [7; 64];
 
 /// How long a request waits for the owner of its company: longer than a test takes to name an owner.
 const WAIT: Duration = Duration::from_secs(30);
-/// The same in tests that name none.
+/// How long a request waits in tests that name no owner.
 const SHORT_WAIT: Duration = Duration::from_millis(200);
 
 /// One process of the cluster.

@@ -8,7 +8,7 @@ use hotline_persistence::limits::{BudgetLimits, KeyedBudget, ReservedBytes};
 /// Bytes of a company's files that are downloaded at once: two of the largest.
 const BYTES_PER_COMPANY_MAX: usize = 256 << 20;
 
-/// The same for all companies together.
+/// Bytes of all companies' files that are downloaded at once.
 const BYTES_MAX: usize = 2 << 30;
 
 /// How long a file waits for others before its download is retried later.

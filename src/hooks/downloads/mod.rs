@@ -145,9 +145,9 @@ impl Drop for RunningDownload {
 
 /// Why a file is not available.
 enum FetchError {
-    /// It may become available.
+    /// The file may become available later.
     Transient(String),
-    /// It never will.
+    /// The file will never become available.
     Permanent(MessageError),
 }
 
