@@ -23,7 +23,7 @@ pub struct BuildComparison {
     pub other_per_second: f64,
     /// Throughput of this build divided by that of the other one, for each pair of turns.
     pub ratio: Spread,
-    /// Processor time per request of Hotline and PostgreSQL, likewise.
+    /// The same ratio of processor time per request, of Hotline and PostgreSQL together.
     pub cpu: Spread,
 }
 

@@ -15,7 +15,7 @@ use crate::health::LivenessCheck;
 /// How often a start or a stop asks for more time.
 const EXTEND_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The additional time that it asks for, in microseconds: a process that hangs is ended after it.
+/// The additional time of each request, in microseconds: a process that hangs is ended after it.
 const EXTENSION_US: u32 = 30_000_000;
 
 /// Maximum time for which a start asks: a journal of 4 GiB is replayed in minutes, a migration of a large database may

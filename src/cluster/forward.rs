@@ -319,8 +319,8 @@ fn write_head(out: &mut BytesMut, head: &RequestHead, forwarded: &str, length: &
     if !head.headers.contains_key(HOST) {
         write_header(out, HOST.as_str(), b"");
     }
-    // Headers that `Connection` names are forwarded all the same: both processes are one service, and a caller could
-    // otherwise remove headers that a proxy has added.
+    // Headers that `Connection` names are forwarded too: both processes are one service, and a caller could otherwise
+    // remove headers that a proxy has added.
     for (name, value) in &head.headers {
         let is_omitted = HOP_BY_HOP.contains(name) || [CONTENT_LENGTH, EXPECT, FORWARDED].contains(name);
         if !is_omitted {

@@ -1,5 +1,5 @@
-//! Files that were requested and are not in the store. A file of a deleted message is rightly missing, so they are compared
-//! with the tables before they are reported.
+//! Files that were requested and are not in the store. Files of deleted messages are missing on purpose, so each file
+//! is looked up in the tables before it is reported.
 
 use std::collections::BTreeSet;
 

@@ -143,7 +143,7 @@ fn refuse(request: ServiceRequest, refused: &ApiError) -> ServiceResponse<BoxBod
 /// `429` when either is used up.
 fn take_allowance(state: &State, signed: &SignedInPerson, allowance: &mut Option<Allowance>) -> ApiResult<()> {
     let person = signed.person();
-    // A stranger who knows the password alone must not use up what the person and their company have.
+    // A stranger who knows only the password must not use up the allowance of the person and their company.
     if signed.state != SessionState::Open {
         return state.panel.limits.try_half_open(person);
     }

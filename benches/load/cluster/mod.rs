@@ -213,8 +213,8 @@ impl Room<'_> {
         Ok(found.len() == self.members.len() && found.iter().all(is_at_rest))
     }
 
-    /// Creates companies until each process serves as many as the options say; surplus ones are not used. Each used one
-    /// gets its part of the tickets.
+    /// Creates companies until each process serves as many as the options say. Surplus companies are not used; the
+    /// tickets are divided among the others.
     async fn found(&mut self, tickets: usize) -> Outcome<()> {
         let each = usize::try_from(self.options.companies)?;
         let count = each * self.members.len();

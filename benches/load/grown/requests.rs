@@ -155,8 +155,8 @@ fn lists_with(known: &Known, aim_ms: f64) -> Outcome<Vec<Request>> {
     Ok(requests)
 }
 
-/// Each filter with each other one, by their first values, in both orders of the list: combined filters mostly ask for
-/// the newest rows.
+/// Every pair of filters, each with its first value, in both orders of the list: combined filters mostly request the
+/// newest rows.
 fn pairs(filters: &[(&str, Vec<String>)]) -> Vec<String> {
     let mut pairs = Vec::new();
     for (index, (one, values)) in filters.iter().enumerate() {

@@ -279,7 +279,7 @@ impl BackupJob<'_> {
         }
     }
 
-    /// The keys that a restored installation would miss. The backup is made all the same: everything else is worth it.
+    /// The keys that a restored installation would miss. The backup is made nevertheless, for everything else in it.
     async fn missing_keys(&self) -> Result<Vec<String>, Failure> {
         if !self.args.include_key {
             return Ok(Vec::new());

@@ -1,5 +1,4 @@
-//! `hotline check`: whether the parts of an installation agree. It reads only, beside a running service or on a stopped
-//! one.
+//! `hotline check`: whether the parts of an installation agree. It only reads, while the service runs or is stopped.
 //!
 //! IMPORTANT: the journal is read before the tables, which a running service moves forward meanwhile.
 

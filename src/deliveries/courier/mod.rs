@@ -1,6 +1,6 @@
 //! The courier of one webhook: it reads the log, starts the deliveries of its events, and writes their outcomes. It
-//! runs one statement at a time, beside many attempts. Its only timers are for what is due, so an idle webhook costs
-//! nothing.
+//! runs one statement at a time, concurrently with many attempts. Its timers are only for due work, so an idle webhook
+//! costs nothing.
 
 mod attempt;
 mod statements;
