@@ -11,40 +11,18 @@ use super::outgoing::Outgoing;
 /// An event that a sender waited for.
 pub(super) enum Event {
     /// An attempt with this version of the channel has ended.
-    Attempted {
-        outgoing: Outgoing,
-        version: DateTime<Utc>,
-        outcome: AttemptOutcome,
-    },
+    Attempted { outgoing: Outgoing, version: DateTime<Utc>, outcome: AttemptOutcome },
     /// The doubt whether a message has left is durable, at or before this place in the log; none: it cannot be
     /// recorded, or was recorded before.
-    DoubtRecorded {
-        outgoing: Outgoing,
-        doubt: Doubt,
-        seq: Option<Seq>,
-    },
+    DoubtRecorded { outgoing: Outgoing, doubt: Doubt, seq: Option<Seq> },
     /// The wait for a status of a message in doubt has ended; with the provider's id if a status has named the message.
-    DoubtEnded {
-        outgoing: Outgoing,
-        doubt: Doubt,
-        seq: Option<Seq>,
-        provider_message_id: Option<String>,
-    },
+    DoubtEnded { outgoing: Outgoing, doubt: Doubt, seq: Option<Seq>, provider_message_id: Option<String> },
     /// The outcome of a message is durable, at or before this place in the log; none: it cannot be recorded.
-    Recorded {
-        outgoing: Outgoing,
-        seq: Option<Seq>,
-    },
+    Recorded { outgoing: Outgoing, seq: Option<Seq> },
     /// Up to `limit` entries were read from the tables; none: the read failed.
-    Read {
-        entries: Option<Vec<OutboxEntry>>,
-        limit: usize,
-    },
+    Read { entries: Option<Vec<OutboxEntry>>, limit: usize },
     /// The failure of a message is durable, at or before this place in the log; none: it cannot be recorded.
-    FailureRecorded {
-        id: MessageId,
-        seq: Option<Seq>,
-    },
+    FailureRecorded { id: MessageId, seq: Option<Seq> },
     /// The channel's error status was written.
     ErrorSaved,
     /// The directory has changed, perhaps this channel with it.
