@@ -38,7 +38,7 @@ pub enum Malformed {
     /// Not a JSON number.
     NoNumber,
     /// More than [`DECIMALS_MAX`] decimals.
-    TooFine,
+    TooManyDecimals,
     /// Not below [`LIMIT`].
     TooLarge,
 }
@@ -47,7 +47,7 @@ impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoNumber => write!(f, "must be a number"),
-            Self::TooFine => write!(f, "must have at most {DECIMALS_MAX} decimals"),
+            Self::TooManyDecimals => write!(f, "must have at most {DECIMALS_MAX} decimals"),
             Self::TooLarge => write!(f, "must be below {LIMIT}"),
         }
     }
@@ -85,7 +85,7 @@ impl Amount {
         let point = whole.len() as i64 - leading_zeros as i64 + if is_power_negative { -power } else { power };
         let decimals = significant.len() as i64 - point;
         if decimals > i64::from(DECIMALS_MAX) {
-            return Err(Malformed::TooFine);
+            return Err(Malformed::TooManyDecimals);
         }
         if point > i64::from(DIGITS_MAX - DECIMALS_MAX) {
             return Err(Malformed::TooLarge);
@@ -231,7 +231,7 @@ mod tests {
             assert_eq!(Amount::parse(digits), Err(Malformed::NoNumber), "{digits}");
         }
         for digits in ["0.00001", "1.23456", "1e-5", "0.1e-4", "-0.00001", "1e-99999999999999999999"] {
-            assert_eq!(Amount::parse(digits), Err(Malformed::TooFine), "{digits}");
+            assert_eq!(Amount::parse(digits), Err(Malformed::TooManyDecimals), "{digits}");
         }
         for digits in ["100000000000000", "1e14", "-1e14", "123456789012345678", "1e99999999999999999999"] {
             assert_eq!(Amount::parse(digits), Err(Malformed::TooLarge), "{digits}");

@@ -29,18 +29,18 @@ pub fn value_has_refused(value: &Value) -> bool {
 }
 
 /// Removes these characters from a text.
-pub fn leave_out(text: &mut String) {
+pub fn remove_from_text(text: &mut String) {
     if has_refused(text) {
         text.retain(|character| !is_refused(character));
     }
 }
 
 /// Removes these characters from every text of a value. The names of its fields stay: readers look them up.
-pub fn leave_out_of(value: &mut Value) {
+pub fn remove_from_value(value: &mut Value) {
     match value {
-        Value::String(text) => leave_out(text),
-        Value::Array(items) => items.iter_mut().for_each(leave_out_of),
-        Value::Object(fields) => fields.values_mut().for_each(leave_out_of),
+        Value::String(text) => remove_from_text(text),
+        Value::Array(items) => items.iter_mut().for_each(remove_from_value),
+        Value::Object(fields) => fields.values_mut().for_each(remove_from_value),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -62,7 +62,7 @@ mod tests {
     fn they_are_removed_from_every_text_of_a_value() {
         let mut value = json!({"a": "x\u{1}\ty", "b": ["\u{1f}", 7, null, {"c": "\r\n\u{b}é"}]});
         assert!(value_has_refused(&value));
-        leave_out_of(&mut value);
+        remove_from_value(&mut value);
         assert_eq!(value, json!({"a": "x\ty", "b": ["", 7, null, {"c": "\r\né"}]}));
         assert!(!value_has_refused(&value) && value_has_refused(&json!({"\u{2}": 1})));
     }

@@ -186,12 +186,12 @@ impl Ownership {
         match self.try_enter(company) {
             Some(presence) => Ok(presence),
             None if !self.is_placed_here(company) => Err(Error::Elsewhere),
-            None => timeout(ENTER_TIME_MAX, self.enter_in_time(company)).await.map_err(|_| not_served()),
+            None => timeout(ENTER_TIME_MAX, self.enter_without_limit(company)).await.map_err(|_| not_served()),
         }
     }
 
     /// As [`Ownership::enter`] without a time limit, for work whose caller was already answered.
-    pub async fn enter_in_time(&self, company: CompanyId) -> Presence {
+    pub async fn enter_without_limit(&self, company: CompanyId) -> Presence {
         let gate = self.gate(company);
         gate.wait_for(|| self.enter_gate(&gate, company)).await;
         Presence(gate)
@@ -306,7 +306,7 @@ mod tests {
         assert!(!ownership.owns(COMPANY) && ownership.try_enter(COMPANY).is_none() && ownership.is_shut(COMPANY));
         assert!(matches!(ownership.enter(COMPANY).await, Err(Error::Elsewhere)));
         assert!(ownership.follow(COMPANY).is_none(), "nothing is under way that it could follow");
-        let mut waiting = Box::pin(ownership.enter_in_time(COMPANY));
+        let mut waiting = Box::pin(ownership.enter_without_limit(COMPANY));
         assert!(poll_immediate(&mut waiting).await.is_none());
         ownership.open_slots(&[slot]);
         let work = waiting.await;

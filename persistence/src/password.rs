@@ -170,7 +170,7 @@ pub fn is_right(text: &str, hash: &str) -> bool {
 }
 
 /// Takes as long as [`is_right`] and always returns false: for accounts that do not exist.
-pub fn is_nobodys(text: &str) -> bool {
+pub fn verify_unknown(text: &str) -> bool {
     let _ = UNMATCHABLE_HASH.as_deref().is_some_and(|hash| is_right(text, hash));
     false
 }
@@ -188,7 +188,7 @@ mod tests {
             let refused = Password::parse(common.to_owned()).expect_err(common);
             assert_eq!(refused, "is one of the most common passwords");
         }
-        assert!(!is_nobodys("correct horse battery"));
+        assert!(!verify_unknown("correct horse battery"));
     }
 
     #[test]

@@ -173,7 +173,7 @@ async fn remove(db: &PgPool, company: CompanyId, id: ProfileId) -> Result<Profil
         Err(Error::InUse) => return Err(format!("profile {id} is assigned to users").into()),
         removed => removed?,
     }
-    if profiles::administering(&mut transaction, company).await? == 0 {
+    if profiles::count_administering(&mut transaction, company).await? == 0 {
         return Err("the company must keep at least one profile that administers it".into());
     }
     transaction.commit().await?;

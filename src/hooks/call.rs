@@ -239,7 +239,7 @@ pub(super) fn time(value: &Value, field: &str) -> Option<DateTime<Utc>> {
 /// The body of a message, truncated to the maximum; `None` when it is blank.
 pub(super) fn body(text: impl Into<String>) -> Option<String> {
     let mut text = text.into();
-    controls::leave_out(&mut text);
+    controls::remove_from_text(&mut text);
     if text.len() > BODY_BYTES_MAX {
         text.truncate(text.floor_char_boundary(BODY_BYTES_MAX));
     }
@@ -298,7 +298,7 @@ pub(super) fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => {
             let mut text = text.clone();
-            controls::leave_out(&mut text);
+            controls::remove_from_text(&mut text);
             Some(text)
         }
         Value::Number(number) => Some(number.to_string()),

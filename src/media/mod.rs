@@ -164,7 +164,7 @@ impl Media {
         keys: &Keyring,
         background: Handle,
     ) -> Result<Self, OpenError> {
-        let key = installation_keys::find_or_stand_in(db, keys, "media_links").await?;
+        let key = installation_keys::find_or_create_temporary(db, keys, "media_links").await?;
         let public_url = options.public_url.clone();
         let (bytes_max, fetched_bytes_max) = (options.bytes_max, options.fetched_bytes_max);
         let sweep_every = options.sweep_every;

@@ -208,7 +208,7 @@ async fn create_reset_emails(
             tracing::warn!(company.id = %person.company(), "e-mail dropped: the hourly limit of password e-mails is reached");
             continue;
         }
-        let Some((token, kind)) = links::make_again(db, person).await? else { continue };
+        let Some((token, kind)) = links::request(db, person).await? else { continue };
         let Some(profile) = people::find(db, person).await? else { continue };
         if !panel.limits.take_requested_email(person.company()) {
             continue;

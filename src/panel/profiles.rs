@@ -146,7 +146,7 @@ impl Input for ProfileChange {
 
 /// Refuses a change that would leave the company without an administrator.
 async fn check_administered(db: &mut PgConnection, company: CompanyId) -> ApiResult<()> {
-    if profiles::administering(db, company).await? > 0 {
+    if profiles::count_administering(db, company).await? > 0 {
         return Ok(());
     }
     let details = json!({"state": "last", "reason": "last_administering_profile"});

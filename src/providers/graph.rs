@@ -244,7 +244,7 @@ impl From<OutboundError> for GraphError {
 
 /// Removes control characters, which messages must not contain: a template's text becomes a message's.
 fn without_control_characters(mut template: Value) -> Value {
-    controls::leave_out_of(&mut template);
+    controls::remove_from_value(&mut template);
     template
 }
 

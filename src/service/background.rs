@@ -30,7 +30,7 @@ pub(super) fn start(handles: &Handles, settings: &Settings) {
     let inbound = engine.inbound.clone();
     engine.spawn(async move { inbound.run_sweep().await });
     let inbound = engine.inbound.clone();
-    engine.spawn(async move { inbound.run_doubts().await });
+    engine.spawn(async move { inbound.run_doubt_settlement().await });
     let store = engine.store().clone();
     engine.spawn(async move { run_partition_maintenance(store, events).await });
     let media = handles.app.media.clone();

@@ -230,7 +230,7 @@ async fn start_parts(
     };
     // Opened after the store, whose lock on the folder excludes other processes.
     let media = Media::open(settings.media.clone(), store.housekeeper(), &store.keys, Handle::current()).await?;
-    let key = installation_keys::find_or_stand_in(store.housekeeper(), &store.keys, cursor::KEY_NAME).await?;
+    let key = installation_keys::find_or_create_temporary(store.housekeeper(), &store.keys, cursor::KEY_NAME).await?;
     let follow = directory.clone().follow(store.housekeeping.clone(), store.events.clone(), store.webhooks.clone());
     let directory_task = tokio::spawn(follow);
     // The serving threads also run the actors.

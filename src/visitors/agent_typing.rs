@@ -75,14 +75,14 @@ pub async fn show_typing(
         }
         None => None,
     };
-    app.engine.sessions.agent_types(conversation, agent, body.0.typing);
+    app.engine.sessions.show_agent_typing(conversation, agent, body.0.typing);
     Ok(NoContent)
 }
 
 /// `GET …/tickets/{ticketId}/typing`.
 pub async fn show(caller: Caller, webchat: Webchat, app: Data<App>, path: Path) -> ApiResult<Json<ActivityView>> {
     let conversation = conversation_of(&caller, &webchat, &app, &path.1).await?;
-    let activity = app.engine.sessions.visitor_doing(conversation);
+    let activity = app.engine.sessions.visitor_activity(conversation);
     Ok(Json::of(ActivityView { online: activity.online, typing: activity.typing }))
 }
 

@@ -74,7 +74,7 @@ impl Base {
         self.spawn(async move {
             let _presence = match following {
                 Some(presence) => presence,
-                None => ownership.enter_in_time(company).await,
+                None => ownership.enter_without_limit(company).await,
             };
             work.await;
         });

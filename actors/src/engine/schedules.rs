@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use hotline_persistence::tables::events::current;
-use hotline_persistence::tables::schedules::{self, ContactWas};
+use hotline_persistence::tables::schedules::{self, DeletedContact};
 use hotline_persistence::{CompanyId, ContactId, ScheduleId};
 
 use crate::Refusal;
@@ -162,7 +162,7 @@ impl Schedules {
         &self,
         company: CompanyId,
         contact: ContactId,
-        contact_was: Option<ContactWas>,
+        contact_was: Option<DeletedContact>,
     ) -> Result<(), Refusal> {
         loop {
             let db = self.base.reads().tables(company).await?;

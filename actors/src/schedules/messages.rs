@@ -6,7 +6,7 @@ use actix::Message;
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::events::By;
-use hotline_persistence::tables::schedules::{ContactWas, ScheduleRow};
+use hotline_persistence::tables::schedules::{DeletedContact, ScheduleRow};
 use hotline_persistence::{ChannelId, ContactId, QueueId, ScheduleId};
 
 use crate::Refusal;
@@ -95,7 +95,7 @@ pub(crate) struct FailSchedule {
     /// Who deleted the recipient.
     pub(crate) by: By,
     /// Who the recipient was.
-    pub(crate) contact_was: Option<ContactWas>,
+    pub(crate) contact_was: Option<DeletedContact>,
 }
 
 /// Reads a message.

@@ -115,14 +115,14 @@ impl Assignment {
         removal: Removal,
         work: impl AsyncFnOnce(Db<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.leave_all(company, [removal], work).await
+        self.delete_all_guarded(company, [removal], work).await
     }
 
     /// Like [`Assignment::delete_guarded`], for several records.
     ///
     /// # Errors
     /// Those of [`Assignment::delete_guarded`].
-    pub async fn leave_all<T, E: From<Refusal>>(
+    pub async fn delete_all_guarded<T, E: From<Refusal>>(
         &self,
         company: CompanyId,
         removals: impl IntoIterator<Item = Removal>,

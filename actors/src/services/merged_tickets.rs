@@ -34,7 +34,7 @@ impl Tickets {
 
     /// Why the open ticket of a contact was not found: [`Refusal::ContactLeaving`] while the contact is being merged or
     /// deleted, [`Refusal::Gone`] if its slot has changed since.
-    pub(crate) async fn explain_gone(
+    pub(crate) async fn explain_missing_ticket(
         &self,
         (company, channel, contact): (CompanyId, ChannelId, ContactId),
         ticket: TicketId,

@@ -315,7 +315,7 @@ impl Sending {
             }
         };
         let Some(ticket) = ticket else { return Ok(None) };
-        match self.tickets.if_hot(target.company, ticket).await {
+        match self.tickets.get_if_hot(target.company, ticket).await {
             Some(Err(Refusal::NotFound)) | None => Ok(None),
             Some(found) => found.map(Some),
         }

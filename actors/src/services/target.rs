@@ -83,13 +83,13 @@ impl Target {
 
     /// The same target, for a sender who named it long before.
     #[must_use]
-    pub(crate) fn following_all(self) -> Self {
+    pub(crate) fn always_following_merges(self) -> Self {
         Self { follows: Follows::Always, ..self }
     }
 
     /// The same target, for a sender who writes to the remaining contact by itself.
     #[must_use]
-    pub(crate) fn following_none(self) -> Self {
+    pub(crate) fn never_following_merges(self) -> Self {
         Self { follows: Follows::Never, ..self }
     }
 

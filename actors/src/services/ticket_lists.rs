@@ -73,7 +73,7 @@ impl Tickets {
         let missing = tickets.iter_mut().zip(ids).filter(|(ticket, _)| ticket.is_none());
         let mut missing: HashMap<_, _> = missing.map(|(ticket, id)| (*id, ticket)).collect();
         let answers = join_all(missing.iter_mut().map(async |(id, ticket)| {
-            **ticket = self.if_hot(company, *id).await.and_then(Result::ok);
+            **ticket = self.get_if_hot(company, *id).await.and_then(Result::ok);
         }));
         answers.await;
         let cold: Vec<TicketId> = missing.iter().filter(|(_, ticket)| ticket.is_none()).map(|(id, _)| *id).collect();

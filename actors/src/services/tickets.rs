@@ -112,7 +112,7 @@ impl Tickets {
     /// # Errors
     /// [`Refusal::NotFound`] when the company has no such ticket.
     pub async fn get(&self, company: CompanyId, id: TicketId) -> Result<Arc<Ticket>, Refusal> {
-        match self.if_hot(company, id).await {
+        match self.get_if_hot(company, id).await {
             Some(outcome) => outcome,
             None => Box::pin(self.find(company, id)).await,
         }
@@ -125,7 +125,7 @@ impl Tickets {
     }
 
     /// As [`Self::get`], for a hot ticket; none for others.
-    pub(crate) async fn if_hot(&self, company: CompanyId, id: TicketId) -> Option<Result<Arc<Ticket>, Refusal>> {
+    pub(crate) async fn get_if_hot(&self, company: CompanyId, id: TicketId) -> Option<Result<Arc<Ticket>, Refusal>> {
         let key = (company, id);
         if let Some(snapshot) = self.scope.hot.read_status(&key, ActorStatus::snapshot) {
             return Some(Ok(snapshot));

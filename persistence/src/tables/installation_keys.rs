@@ -46,7 +46,7 @@ pub async fn find_or_create(db: impl Database<'_>, keys: &Keyring, name: &str) -
 ///
 /// # Errors
 /// As [`find_or_create`].
-pub async fn find_or_stand_in(db: impl Database<'_>, keys: &Keyring, name: &str) -> Result<InstallationKey> {
+pub async fn find_or_create_temporary(db: impl Database<'_>, keys: &Keyring, name: &str) -> Result<InstallationKey> {
     match find_or_create(db, keys, name).await {
         Err(Error::Key(error)) if keys.is_reported(&error) => {
             let mut stand_in: InstallationKey = [0; KEY_BYTES];

@@ -85,7 +85,7 @@ pub async fn lock(db: &mut PgConnection, company: CompanyId) -> Result<()> {
 }
 
 /// Number of a company's profiles that administer it.
-pub async fn administering(db: &mut PgConnection, company: CompanyId) -> Result<i64> {
+pub async fn count_administering(db: &mut PgConnection, company: CompanyId) -> Result<i64> {
     let count = sqlx::query_scalar("select count(*) from profiles where company_id = $1 and administers");
     with_timeout(count.bind(company).fetch_one(db)).await
 }

@@ -67,12 +67,12 @@ pub struct ScheduleRow {
     /// The deleted contact to whom sending failed, for the event; not stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[sqlx(skip)]
-    pub contact_was: Option<ContactWas>,
+    pub contact_was: Option<DeletedContact>,
 }
 
 /// A contact that was deleted, as scheduled messages to it showed it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ContactWas {
+pub struct DeletedContact {
     pub name: Box<str>,
     #[serde(default)]
     pub number: Option<Box<str>>,

@@ -181,7 +181,7 @@ pub async fn update(
         return refresh_after(&app, company, update).await;
     }
     let removals: Vec<Removal> = leaving_queues.iter().map(|queue| Removal::Member(*queue, id.0)).collect();
-    app.engine.assignment.leave_all(company, removals, async |_| update.await).await
+    app.engine.assignment.delete_all_guarded(company, removals, async |_| update.await).await
 }
 
 /// Refuses changes of the caller's own sign-in: an unlocked screen must not be enough to take over the account. Such

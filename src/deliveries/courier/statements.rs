@@ -59,7 +59,7 @@ pub(super) async fn write(
         let mut transaction = store.db(company).begin().await?;
         let connection = transaction.connection()?;
         let is_current =
-            deliveries::record(connection, endpoint, batch.standing, &batch.outcomes, batch.may_unblock).await?;
+            deliveries::record(connection, endpoint, batch.progress, &batch.outcomes, batch.may_unblock).await?;
         transaction.commit().await?;
         Ok::<_, hotline_persistence::Error>(is_current)
     };

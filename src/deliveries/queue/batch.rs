@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use hotline_persistence::tables::webhooks::deliveries::{Attempt, DeliveryOutcome, DeliveryStatus, Standing};
+use hotline_persistence::tables::webhooks::deliveries::{Attempt, DeliveryOutcome, DeliveryStatus, WebhookProgress};
 
 use super::{DeliveryQueue, OutgoingEvent};
 
@@ -14,7 +14,7 @@ const SPILL_AFTER: TimeDelta = TimeDelta::seconds(1);
 /// The content of one write.
 #[derive(Debug)]
 pub(in crate::deliveries) struct WriteBatch {
-    pub(in crate::deliveries) standing: Standing,
+    pub(in crate::deliveries) progress: WebhookProgress,
     pub(in crate::deliveries) outcomes: Vec<DeliveryOutcome>,
     /// Whether other deliveries may have been waiting in the table for these.
     pub(in crate::deliveries) may_unblock: bool,
@@ -67,7 +67,7 @@ impl DeliveryQueue {
 
     /// Takes the content of the next write. It counts as written unless it is returned ([`DeliveryQueue::restore`]).
     pub(in crate::deliveries) fn take_batch(&mut self) -> WriteBatch {
-        let standing = Standing {
+        let progress = WebhookProgress {
             from: self.written_to,
             delivered_through: self.delivered_through(),
             failing_since: self.failing_since(),
@@ -85,17 +85,17 @@ impl DeliveryQueue {
                 }
             }
         }
-        self.written_to = standing.delivered_through;
-        self.written_failing_since = standing.failing_since;
+        self.written_to = progress.delivered_through;
+        self.written_failing_since = progress.failing_since;
         self.must_check = false;
         self.may_have_waiting |= outcomes.iter().any(|outcome| outcome.status == DeliveryStatus::Pending);
-        WriteBatch { standing, outcomes, may_unblock: self.may_have_waiting }
+        WriteBatch { progress, outcomes, may_unblock: self.may_have_waiting }
     }
 
     /// The write failed: its content is added to what has accumulated since.
     pub(in crate::deliveries) fn restore(&mut self, batch: WriteBatch) {
-        let WriteBatch { standing, mut outcomes, may_unblock: _ } = batch;
-        self.written_to = standing.from;
+        let WriteBatch { progress, mut outcomes, may_unblock: _ } = batch;
+        self.written_to = progress.from;
         self.must_check = true;
         outcomes.append(&mut self.unwritten);
         self.unwritten = outcomes;

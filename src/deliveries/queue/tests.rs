@@ -38,12 +38,12 @@ fn of_one_record_one_event_is_tried_at_a_time_and_of_many_many() {
     accept(&mut queue, 1);
     assert_eq!(start_all(&mut queue), [3]);
     let batch = queue.take_batch();
-    assert_eq!(batch.standing.delivered_through, 2, "3 is neither done nor in the table");
+    assert_eq!(batch.progress.delivered_through, 2, "3 is neither done nor in the table");
     assert_eq!(batch.outcomes.len(), 2);
     accept(&mut queue, 3);
     assert_eq!(start_all(&mut queue), [5]);
     accept(&mut queue, 5);
-    assert_eq!(queue.take_batch().standing.delivered_through, 6, "of the other types nothing waits");
+    assert_eq!(queue.take_batch().progress.delivered_through, 6, "of the other types nothing waits");
     assert!(!queue.is_unwritten());
 }
 
@@ -62,7 +62,7 @@ fn what_fails_waits_in_the_table_with_all_that_follows_it() {
     let written: Vec<_> = batch.outcomes.iter().map(|o| (o.event_id, o.status, o.next_attempt_at.is_some())).collect();
     use DeliveryStatus::{Delivered, Pending};
     assert_eq!(written, [(1, Pending, true), (2, Pending, false), (3, Delivered, false), (4, Pending, false)]);
-    assert_eq!((batch.standing.delivered_through, batch.may_unblock), (4, true));
+    assert_eq!((batch.progress.delivered_through, batch.may_unblock), (4, true));
     assert!(queue.event_ids().is_empty());
 }
 
@@ -115,7 +115,7 @@ fn a_failure_after_a_silence_is_the_first_and_switches_nothing_off() {
     let mut queue = DeliveryQueue::new(0, None);
     assert_eq!(fail_first(&mut queue, 1, START), Consequence::None);
     assert_eq!(fail_first(&mut queue, 2, weeks(3)), Consequence::None, "nobody has asked it for three weeks");
-    assert_eq!(queue.take_batch().standing.failing_since, Some(weeks(3)));
+    assert_eq!(queue.take_batch().progress.failing_since, Some(weeks(3)));
     // The same for a failure that was written before the service was started.
     let failing = FailurePeriod { since: START, last_failed_at: START + TimeDelta::days(3) };
     let mut queue = DeliveryQueue::new(0, Some(failing));
@@ -133,9 +133,9 @@ fn an_endpoint_whose_failure_is_cleared_fails_from_its_next_failure() {
     let mut queue = DeliveryQueue::new(0, Some(failing));
     queue.clear_failure();
     assert!(queue.is_unwritten(), "the table is to be updated");
-    assert_eq!(queue.take_batch().standing.failing_since, None);
+    assert_eq!(queue.take_batch().progress.failing_since, None);
     assert_eq!(fail_first(&mut queue, 1, START), Consequence::None);
-    assert_eq!(queue.take_batch().standing.failing_since, Some(START));
+    assert_eq!(queue.take_batch().progress.failing_since, Some(START));
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_withheld_event_fails_without_effect_on_the_endpoint() {
     assert_eq!(outcomes, [(1, DeliveryStatus::Failed, 0)]);
     let error = batch.outcomes[0].attempt.as_ref().and_then(|attempt| attempt.error.as_deref());
     assert_eq!(error, Some("not for this one"));
-    assert_eq!(batch.standing.failing_since, None);
+    assert_eq!(batch.progress.failing_since, None);
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_line_that_is_noted_leaves_nothing_that_was_delivered_behind_its_position() 
     let written: Vec<_> = batch.outcomes.iter().map(|o| (o.event_id, o.status, o.next_attempt_at.is_some())).collect();
     // The second waits for the first of its record.
     assert_eq!(written, [(3, Delivered, false), (1, Pending, true), (2, Pending, false), (4, Pending, true)]);
-    assert_eq!(batch.standing.delivered_through, 5);
+    assert_eq!(batch.progress.delivered_through, 5);
     assert!(!queue.is_empty());
     accept(&mut queue, 1);
     accept(&mut queue, 4);
@@ -233,8 +233,8 @@ type Row = (String, DeliveryStatus, i32, Option<DateTime<Utc>>);
 
 impl FakeTable {
     fn record(&mut self, batch: &WriteBatch, now: DateTime<Utc>) {
-        assert_eq!(self.delivered_through, batch.standing.from);
-        self.delivered_through = batch.standing.delivered_through;
+        assert_eq!(self.delivered_through, batch.progress.from);
+        self.delivered_through = batch.progress.delivered_through;
         for o in &batch.outcomes {
             self.rows.insert(o.event_id, (o.lane.clone(), o.status, o.tries, o.next_attempt_at));
         }

@@ -275,7 +275,7 @@ impl Downloads {
         let command = SetMedia { message: message.id, media };
         let ownership = self.0.engine.store().ownership();
         loop {
-            let _presence = ownership.enter_in_time(message.company_id).await;
+            let _presence = ownership.enter_without_limit(message.company_id).await;
             match self.0.engine.tickets.ask_following(message.company_id, message.ticket_id, command.clone()).await {
                 Err(Refusal::Unavailable(reason)) => {
                     tracing::debug!(reason, message.id = %message.id, "attaching a file to its message will be retried");

@@ -97,10 +97,10 @@ pub async fn find_matching(text: String, hashes: Vec<Option<String>>) -> ApiResu
     run_low_priority(HashedFor::SignIn, move || {
         let is_right = |hash: &Option<String>| match hash {
             Some(hash) => password::is_right(&text, hash),
-            None => password::is_nobodys(&text),
+            None => password::verify_unknown(&text),
         };
         if hashes.is_empty() {
-            password::is_nobodys(&text);
+            password::verify_unknown(&text);
         }
         hashes.iter().enumerate().filter(|(_, hash)| is_right(hash)).map(|(index, _)| index).collect()
     })
@@ -127,7 +127,7 @@ mod tests {
             let (now, most) = (now.clone(), most.clone());
             run_low_priority(HashedFor::SignIn, move || {
                 most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                password::is_nobodys("whatever it is");
+                password::verify_unknown("whatever it is");
                 now.fetch_sub(1, Ordering::SeqCst);
                 thread::current().name().map(str::to_owned)
             })

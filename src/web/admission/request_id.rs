@@ -83,7 +83,7 @@ pub async fn name_request<B: MessageBody + 'static>(
     if let Some(rates) = rates.filter(|_| !is_unlimited) {
         rates.default_allowance().write_if_missing(response.headers_mut());
     }
-    let mut response = name_defect(response, id.text());
+    let mut response = add_request_id(response, id.text());
     response.headers_mut().insert(X_REQUEST_ID, id.0);
     harden(&mut response);
     Ok(response)
@@ -96,7 +96,7 @@ pub(crate) fn of(headers: &HeaderMap) -> HeaderValue {
 }
 
 /// Puts the request's id into the message of an internal error, so that it can be found in the logs.
-fn name_defect<B: MessageBody + 'static>(response: ServiceResponse<B>, id: &str) -> ServiceResponse<BoxBody> {
+fn add_request_id<B: MessageBody + 'static>(response: ServiceResponse<B>, id: &str) -> ServiceResponse<BoxBody> {
     if response.status() != StatusCode::INTERNAL_SERVER_ERROR {
         return response.map_into_boxed_body();
     }

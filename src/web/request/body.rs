@@ -74,7 +74,7 @@ pub(super) fn parse_from<T: Input>(bytes: &[u8], is_from_visitor: bool) -> Resul
             .map_err(|_| ApiError::bad_request(format!("the body is not valid JSON: {error}")))?,
     };
     if is_from_visitor {
-        controls::leave_out_of(&mut value);
+        controls::remove_from_value(&mut value);
     }
     Fields::parse(&value, bytes)
 }

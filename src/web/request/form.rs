@@ -89,7 +89,7 @@ impl<T: Input + Send + 'static, const FILES: usize> FromRequest for BodyWithFile
             // Boxed: otherwise every JSON body would carry and copy this large future.
             let Form { mut fields, files } = Box::pin(read(&request, payload, media, FILES, meter)).await?;
             if is_from_visitor {
-                fields.values_mut().for_each(controls::leave_out_of);
+                fields.values_mut().for_each(controls::remove_from_value);
             }
             let bytes = fields.values().filter_map(Value::as_str).map(str::len).sum();
             let fields = body_scheduler::parse(&request, bytes, move || Fields::parse_form(&fields)).await?;

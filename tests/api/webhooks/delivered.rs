@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use hotline_persistence::tables::webhooks::deliveries::{Standing, record};
+use hotline_persistence::tables::webhooks::deliveries::{WebhookProgress, record};
 use hotline_persistence::tables::webhooks::{self, WebhookId};
 use serde_json::{Value, json};
 
@@ -126,12 +126,12 @@ async fn a_position_that_was_reached_with_other_types_is_not_stored() {
     let more = json!({"types": ["note.added", "ticket.opened"]});
     app.api.put(&format!("/webhooks/{webhook}"), more).await.data(200);
     let from = stale.delivered_through;
-    let standing = Standing { from, delivered_through: from + 5, failing_since: None };
+    let progress = WebhookProgress { from, delivered_through: from + 5, failing_since: None };
     let mut db = app.db.acquire().await.expect("a connection");
-    let is_current = record(&mut db, &stale, standing, &[], false).await.expect("written");
+    let is_current = record(&mut db, &stale, progress, &[], false).await.expect("written");
     let current = endpoint().await;
     assert_eq!((is_current, current.delivered_through), (false, from));
-    let is_current = record(&mut db, &current, standing, &[], false).await.expect("written");
+    let is_current = record(&mut db, &current, progress, &[], false).await.expect("written");
     assert_eq!((is_current, endpoint().await.delivered_through), (true, from + 5));
     drop(db);
     app.stop().await;

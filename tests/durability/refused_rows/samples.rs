@@ -9,7 +9,7 @@ use hotline_persistence::tables::messages::{
     AttemptRow, Attempts, DeliveryReceipt, DeliveryStatus, DeliveryStatusRow, Direction, MediaRow, MessageError,
     MessageRow, MessageStatus, MessageType, Revision, RevisionRow,
 };
-use hotline_persistence::tables::schedules::{ContactWas, ScheduleRow, ScheduleStatus};
+use hotline_persistence::tables::schedules::{DeletedContact, ScheduleRow, ScheduleStatus};
 use hotline_persistence::tables::source::Source;
 use hotline_persistence::tables::ticket_events::{EventRow, EventType};
 use hotline_persistence::tables::tickets::{HandledBy, TicketRow, TicketStatus};
@@ -207,7 +207,7 @@ pub fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         created_at: at,
         updated_at: at,
         by: by(),
-        contact_was: Some(ContactWas { name: "Maria".into(), number: Some("5511900000001".into()) }),
+        contact_was: Some(DeletedContact { name: "Maria".into(), number: Some("5511900000001".into()) }),
     };
     let recipient = RecipientRow {
         company_id,

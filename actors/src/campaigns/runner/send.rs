@@ -158,7 +158,7 @@ async fn target(
     contact: ContactId,
 ) -> Result<Target, Refusal> {
     // A merged contact is no longer a recipient, and the contact it was merged into has a turn of its own.
-    Ok(scope.sending.resolve(company, Recipient::Contact(run.channel_id, contact)).await?.following_none())
+    Ok(scope.sending.resolve(company, Recipient::Contact(run.channel_id, contact)).await?.never_following_merges())
 }
 
 fn command(scope: &CampaignScope, company: CompanyId, run: &CampaignRun) -> Result<Send, Refusal> {

@@ -164,7 +164,7 @@ impl Sessions {
     }
 
     /// Shows a visitor that an agent types, or has stopped. This is not stored.
-    pub fn agent_types(&self, conversation: Conversation, agent: Option<&str>, typing: bool) {
+    pub fn show_agent_typing(&self, conversation: Conversation, agent: Option<&str>, typing: bool) {
         let agent: Option<Arc<str>> = agent.map(Arc::from);
         self.scope
             .watchers
@@ -172,7 +172,7 @@ impl Sessions {
     }
 
     /// The current activity of a conversation's visitor.
-    pub fn visitor_doing(&self, conversation: Conversation) -> VisitorActivity {
+    pub fn visitor_activity(&self, conversation: Conversation) -> VisitorActivity {
         self.scope.watchers.activity(conversation)
     }
 

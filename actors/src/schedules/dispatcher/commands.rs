@@ -6,7 +6,7 @@ use actix::Handler;
 use chrono::TimeDelta;
 use hotline_persistence::Durable;
 use hotline_persistence::tables::events::By;
-use hotline_persistence::tables::schedules::{ContactWas, ScheduleRow, ScheduleStatus};
+use hotline_persistence::tables::schedules::{DeletedContact, ScheduleRow, ScheduleStatus};
 
 use super::super::messages::{CancelSchedule, CreateSchedule, FailSchedule, ReadSchedule, Scheduled, UpdateSchedule};
 use super::{ScheduleDispatcher, send};
@@ -82,7 +82,12 @@ impl ScheduleDispatcher {
         Ok(((), self.append(Arc::new(canceled), Vec::new)?))
     }
 
-    fn fail(&mut self, row: &ScheduleRow, by: By, contact_was: Option<ContactWas>) -> Result<((), Durable), Refusal> {
+    fn fail(
+        &mut self,
+        row: &ScheduleRow,
+        by: By,
+        contact_was: Option<DeletedContact>,
+    ) -> Result<((), Durable), Refusal> {
         check_pending(row)?;
         let failed = row.failed(&send::failure(&Refusal::ContactNotFound, row, None), now(), by);
         Ok(((), self.append(Arc::new(ScheduleRow { contact_was, ..failed }), Vec::new)?))

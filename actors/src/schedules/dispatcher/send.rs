@@ -51,7 +51,7 @@ pub(super) async fn prefetch(scope: &ScheduleScope, row: &ScheduleRow) -> Result
 
 async fn prepare(scope: &ScheduleScope, row: &ScheduleRow) -> Result<(Target, Send), Refusal> {
     let recipient = Recipient::Contact(row.channel_id, row.contact_id);
-    let target = scope.sending.resolve(row.company_id, recipient).await?.following_all();
+    let target = scope.sending.resolve(row.company_id, recipient).await?.always_following_merges();
     let organization = scope.base.organization(row.company_id)?;
     let user = row.user_id.and_then(|id| Some((id, organization.users.get(&id)?.name.clone())));
     let author = Author { user, integration: row.integration_id, source: Source::Schedule };

@@ -43,7 +43,7 @@ impl Inbound {
     }
 
     /// Settles messages in doubt for the life of the process.
-    pub async fn run_doubts(self: &Arc<Self>) {
+    pub async fn run_doubt_settlement(self: &Arc<Self>) {
         let mut ticks = tokio::time::interval(SEARCH_EVERY);
         loop {
             ticks.tick().await;

@@ -170,7 +170,7 @@ impl Inbound {
         let row = self.receive_from(company, channel, message, &lock).await?;
         lock.record_received(row.created_at);
         self.inboxes.cache_message((company, channel), &id, MessageRef { ticket_id: row.ticket_id, id: row.id });
-        Ok(Some(self.revised_early(company, channel, &id, row).await))
+        Ok(Some(self.with_early_revisions(company, channel, &id, row).await))
     }
 
     async fn receive_from(
@@ -288,7 +288,9 @@ impl Inbound {
         let has_phone = self.has_phone(company, channel)?;
         match self.tickets.slot(company, channel, contact).await? {
             Some(Slot::Open(ticket)) => match self.tickets.attempt(company, ticket, command).await {
-                Err(Refusal::NotFound) => Err(self.tickets.explain_gone((company, channel, contact), ticket).await),
+                Err(Refusal::NotFound) => {
+                    Err(self.tickets.explain_missing_ticket((company, channel, contact), ticket).await)
+                }
                 outcome => outcome,
             },
             _ => {

@@ -169,7 +169,7 @@ impl Inbound {
     }
 
     /// A message that was just received, with the revisions applied that its provider has reported before.
-    pub(super) async fn revised_early(
+    pub(super) async fn with_early_revisions(
         self: &Arc<Self>,
         company: CompanyId,
         channel: ChannelId,

@@ -11,7 +11,7 @@ use crate::persister::facts::SourceRow;
 use crate::persister::kinds::Kind;
 use crate::tables::cascades;
 use crate::tables::events::{self, ContactSnapshot, EventKind, NewEvent, Record, ScheduleSnapshot};
-use crate::tables::schedules::{ContactWas, ScheduleRow, ScheduleStatus};
+use crate::tables::schedules::{DeletedContact, ScheduleRow, ScheduleStatus};
 use crate::{CompanyId, ContactId, ScheduleId};
 
 impl EventCollector<'_> {
@@ -80,7 +80,7 @@ fn fails_without_command(row: &ScheduleRow) -> bool {
 fn changed_fields(
     previous_row: &ScheduleRow,
     row: &ScheduleRow,
-    contact_was: Option<&ContactWas>,
+    contact_was: Option<&DeletedContact>,
     contacts: &HashMap<(CompanyId, ContactId), ContactSnapshot>,
 ) -> Option<Value> {
     let contact = |id: ContactId| {

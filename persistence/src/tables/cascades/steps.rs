@@ -15,7 +15,7 @@ use crate::error::with_timeout;
 use crate::tables::cards::{self, LoadedCard};
 use crate::tables::contacts::{self, ContactRow, CustomFieldValue};
 use crate::tables::events::{By, acting, current};
-use crate::tables::schedules::ContactWas;
+use crate::tables::schedules::DeletedContact;
 use crate::{CardId, CompanyId, ContactId, Result, TicketId};
 
 /// Maximum records of a kind that one step changes: few, because a card may show a hundred contacts.
@@ -36,7 +36,7 @@ pub struct DeletedRecord {
 
 impl DeletedRecord {
     /// The deleted contact, as scheduled messages to it showed it; `None` if unreadable.
-    pub fn contact_was(&self) -> Option<ContactWas> {
+    pub fn contact_was(&self) -> Option<DeletedContact> {
         serde_json::from_value(self.view.clone()).ok()
     }
 

@@ -61,7 +61,7 @@ const REQUEST_INTERVAL: &str = "5 minutes";
 /// Creates a link on a person's own request; returns its token and kind, or `None` if the previous link is recent or
 /// the person does not exist. An invited person who has not signed in yet gets a new invitation, so that a request by
 /// another person does not shorten the validity.
-pub async fn make_again(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<(String, LinkKind)>> {
+pub async fn request(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<(String, LinkKind)>> {
     let token = new_key(&format!("{}{SEPARATOR}", person.company()));
     let statement = format!(
         "insert into person_links as l (company_id, person_id, kind, hash, expires_at)

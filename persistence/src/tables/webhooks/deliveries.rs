@@ -111,7 +111,7 @@ pub struct DeliveryOutcome {
 
 /// The webhook's progress, to be written with the outcomes.
 #[derive(Clone, Copy, Debug)]
-pub struct Standing {
+pub struct WebhookProgress {
     /// Its `delivered_through` when last read or written.
     pub from: i64,
     pub delivered_through: i64,
@@ -124,23 +124,23 @@ pub struct Standing {
 pub async fn record(
     db: &mut PgConnection,
     endpoint: &Endpoint,
-    standing: Standing,
+    progress: WebhookProgress,
     outcomes: &[DeliveryOutcome],
     frees: bool,
 ) -> Result<bool> {
     let (company, webhook) = (endpoint.company, endpoint.id);
     // First, because it locks the row: the webhook is not deleted and its URL does not change meanwhile. A failure of
     // the previous URL says nothing about the current one. Events that were read with other types may be missing.
-    let progress = sqlx::query_as::<_, (i64, bool)>(
+    let update = sqlx::query_as::<_, (i64, bool)>(
         "update webhooks set delivered_through =
                  case when delivered_through = $3 and types = $7 then $4 else delivered_through end,
              failing_since = case url when $6 then $5 else failing_since end
          where company_id = $1 and id = $2 returning delivered_through, types = $7",
     );
-    let progress = progress.bind(company).bind(webhook).bind(standing.from).bind(standing.delivered_through);
-    let progress = progress.bind(standing.failing_since).bind(&endpoint.url).bind(&endpoint.types);
-    let progress = with_timeout(progress.fetch_optional(&mut *db)).await?;
-    let Some((delivered_through, types_match)) = progress else { return Ok(false) };
+    let update = update.bind(company).bind(webhook).bind(progress.from).bind(progress.delivered_through);
+    let update = update.bind(progress.failing_since).bind(&endpoint.url).bind(&endpoint.types);
+    let updated = with_timeout(update.fetch_optional(&mut *db)).await?;
+    let Some((delivered_through, types_match)) = updated else { return Ok(false) };
     if !outcomes.is_empty() {
         write(db, company, webhook, outcomes).await?;
     }
@@ -160,7 +160,7 @@ pub async fn record(
         );
         with_timeout(make_due.bind(company).bind(webhook).bind(lanes).execute(&mut *db)).await?;
     }
-    Ok(types_match && delivered_through == standing.delivered_through)
+    Ok(types_match && delivered_through == progress.delivered_through)
 }
 
 async fn write(
