@@ -1,5 +1,5 @@
-//! Names that look alike or like nothing, and addresses that only look like some: at every noun whose names are unique, and
-//! wherever others bring a name.
+//! Names that look alike or show nothing, and malformed e-mail addresses: in every noun whose names are unique, and
+//! wherever a name comes from outside.
 
 use hotline_persistence::letters;
 use serde_json::{Value, json};
@@ -9,14 +9,15 @@ use crate::steps::id;
 use crate::support::provider::hooks::text;
 use crate::support::{OwnApp, Person, TestApp};
 
-/// What shows nothing.
+/// Texts that show nothing.
 const NOTHING: [&str; 6] = ["\u{200b}", "\u{200b}\u{200d}", "\u{3164}", "\u{2800}", "\u{feff}", "\u{ad}"];
 
-/// The same name as it may be written: with combining letters, and with letters that nobody sees.
+/// The same name in other encodings: with combining characters, and with invisible ones.
 const TWINS: [&str; 4] =
     ["Ac\u{327}a\u{303}o", "A\u{e7}\u{e3}o\u{200b}", "\u{feff}A\u{e7}\u{e3}o", "A\u{e7}\u{ad}\u{e3}o"];
 
-/// Other names that look the same: with marks of direction, joiners that join nothing, and selectors of what has no variants.
+/// Other names that look the same: with direction marks, joiners between letters that do not join, and variation
+/// selectors of characters that have no variants.
 const LOOKALIKES: [&str; 12] = [
     "A\u{200f}ção",
     "A\u{200e}ção",
@@ -32,10 +33,10 @@ const LOOKALIKES: [&str; 12] = [
     "A\u{115f}ção",
 ];
 
-/// Blanks that look like the one of `Big deal`.
+/// White space that looks like the space of `Big deal`.
 const BLANKS: [&str; 6] = ["\u{a0}", "  ", "\t", "\u{2003}", "\u{3164}", " \u{200f} "];
 
-/// What ends a line, besides the two characters that everybody knows.
+/// Characters that end a line.
 const LINE_BREAKS: [&str; 5] = ["\n", "\r", "\u{85}", "\u{2028}", "\u{2029}"];
 
 /// The nouns whose names are unique in the company: the path, the field, and what else is required.
@@ -69,7 +70,7 @@ async fn a_name_that_looks_the_same_is_taken_and_one_that_shows_nothing_is_blank
         assert_eq!(made[field], "A\u{e7}\u{e3}o", "{path}");
         for twin in TWINS {
             assert_eq!(api.post(path, named(twin)).await.status, 409, "{path} {twin:?}");
-            // The record itself may have it: it is the same.
+            // The record itself may be given this spelling: it is stored as the same name.
             let kept = api.put(&format!("{path}/{}", made["id"]), json!({field: twin})).await.data(200).clone();
             assert_eq!(kept[field], made[field], "{path} {twin:?}");
         }
@@ -77,12 +78,12 @@ async fn a_name_that_looks_the_same_is_taken_and_one_that_shows_nothing_is_blank
             let refused = api.post(path, named(twin)).await;
             let details = refused.error(409, "ERR_API_CONFLICT");
             assert_eq!((&details["field"], &details["id"]), (&json!(field), &made["id"]), "{path} {twin:?}");
-            // The record itself may be written like this.
+            // The record itself may be renamed to it.
             let kept = api.put(&format!("{path}/{}", made["id"]), json!({field: twin})).await.data(200).clone();
             assert_eq!(kept[field], twin, "{path}");
             assert_eq!(api.post(path, named("Ação")).await.status, 409, "{path} {twin:?}");
         }
-        // Case is as it was.
+        // In another case it is another name.
         assert_eq!(api.post(path, named("AÇÃO")).await.status, 201, "{path}");
         let other = id(api.post(path, named("other")).await.data(201));
         let moved = api.put(&format!("{path}/{other}"), json!({field: "A\u{202a}çã\u{202c}o"})).await;
@@ -155,7 +156,7 @@ async fn a_profile_and_the_options_of_a_field_have_names_of_their_own_looks() {
     app.stop().await;
 }
 
-/// The tables compare what `hotline_looks` makes of names, the service what [`letters::appearance`] does.
+/// The tables compare names by `hotline_looks`, the service by [`letters::appearance`]: both see the same.
 #[actix_web::test]
 async fn the_tables_see_what_the_service_sees() {
     let app = TestApp::shared().await;
@@ -169,7 +170,7 @@ async fn the_tables_see_what_the_service_sees() {
     let names: Vec<String> =
         characters.flat_map(|character| beside.map(|(before, after)| format!("{before}{character}{after}"))).collect();
     assert!(names.len() > 60_000, "{}", names.len());
-    // Few at once, because a statement has its time.
+    // A few thousand at a time, because a statement has a time limit.
     for names in names.chunks(5_000) {
         let looks: Vec<String> = names.iter().map(|name| letters::appearance(name)).collect();
         let differ: Vec<(String, String, String)> = sqlx::query_as(
@@ -196,8 +197,8 @@ async fn a_contact_is_called_something_one_can_see() {
     let channel = Hooked::phone(&app).await;
     for (index, nothing) in NOTHING.into_iter().chain(["\u{e0020}\u{e0041}", "   "]).enumerate() {
         let number = format!("55119100000{index:02}");
-        let said = text(&format!("wamid.nothing.{index}"), "hello");
-        let call = channel.speaks().message(&number, nothing, said);
+        let message = text(&format!("wamid.nothing.{index}"), "hello");
+        let call = channel.speaks().message(&number, nothing, message);
         assert_eq!(channel.told(api, &call).await, taken(1));
         let found = api.get(&format!("/contacts?number={number}")).await.data(200).clone();
         assert_eq!(found[0]["name"], json!(number), "{nothing:?}");

@@ -1,5 +1,5 @@
-//! Lists that are asked for by time, over more rows than one zone of their zone map holds: whatever the span, the list is
-//! what its rows say, in order, page by page.
+//! Lists filtered by time, over more rows than one zone of their zone map holds: for every span, the list has the rows
+//! whose times lie in it, in order, page by page.
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use rand::rngs::StdRng;
@@ -16,16 +16,16 @@ type Kind<'a> = (&'a str, &'a str, &'a str, &'a [(&'a str, &'a str)]);
 
 const KINDS: usize = 6;
 
-/// Three zones and more, as ids go.
+/// Consecutive ids, enough for more than three zones.
 const ROWS: i64 = 3_500;
 
 /// Days their times are spread over.
 const DAYS: i64 = 60;
 
-/// Lists that are compared: each of the six kinds with each of its ends.
+/// Lists that are compared: each of the six kinds six times, with different filters and ends of the span.
 const LISTS: usize = 36;
 
-/// Rows of a page: a long list takes some.
+/// Rows of a page, so few that a long list has several pages.
 const PER_PAGE: i64 = 500;
 
 const FIRST_ID: i64 = 10_000_000;
@@ -34,8 +34,8 @@ fn shown(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// Tickets and messages whose ids follow each other and whose times mostly do: some were made late, reopened, closed or
-/// changed at any time after.
+/// Inserts tickets and messages with consecutive ids, whose times mostly rise with the ids: some are out of order, or
+/// were reopened, closed or changed at any time after.
 async fn seed(db: &PgPool, company: &Company) {
     for statement in [
         "insert into contacts (company_id, name, number)
@@ -70,7 +70,7 @@ async fn seed(db: &PgPool, company: &Company) {
     sqlx::query("select hotline_fill_zones($1)").bind(company.id).execute(db).await.expect("zones");
 }
 
-/// All of a list, as its pages give it.
+/// The ids of a whole list, in the order of its pages.
 async fn listed(app: &TestApp, path: &str) -> Vec<i64> {
     let mut found = Vec::new();
     for page in 1.. {
@@ -147,7 +147,7 @@ async fn a_list_by_time_is_what_its_rows_say() {
     app.stop().await;
 }
 
-/// What the service writes itself is in its zones, old tickets that change included.
+/// Zones cover the rows that the service itself writes, also old tickets that change.
 #[actix_web::test]
 async fn what_changes_is_found_by_the_time_it_changed() {
     let app = OwnApp::start().await;
@@ -193,15 +193,15 @@ async fn what_changes_is_found_by_the_time_it_changed() {
         let count = usize::from(!query.contains("2100"));
         assert_eq!(listed(&app, &format!("/messages?{query}")).await.len(), count, "{query}");
     }
-    are_covered(&app.db).await;
+    assert_zones_cover_rows(&app.db).await;
     app.stop().await;
 }
 
-/// What the service has noted of its rows holds what the rows say.
-async fn are_covered(db: &PgPool) {
+/// Asserts that the zones which the service wrote cover the values of their rows.
+async fn assert_zones_cover_rows(db: &PgPool) {
     let mut transaction = db.begin().await.expect("a transaction");
     for statement in [
-        // What is written with its zone is seen by all of these statements, or by none.
+        // With this lock, a row that is written with its zone is seen by all of these statements, or by none.
         "lock table zones in exclusive mode",
         "create temporary table noted on commit drop as select * from zones",
         "delete from zones",
@@ -209,7 +209,7 @@ async fn are_covered(db: &PgPool) {
     ] {
         sqlx::query(statement).execute(&mut *transaction).await.expect(statement);
     }
-    let (said, missed): (i64, i64) = sqlx::query_as(
+    let (zone_count, missed): (i64, i64) = sqlx::query_as(
         "select count(*), count(*) filter (where n.zone is null or n.created_from > z.created_from
             or n.created_until < z.created_until or n.opened_until < z.opened_until or n.closed_until < z.closed_until
             or n.updated_until < z.updated_until or n.marks & z.marks <> z.marks or n.channels & z.channels <> z.channels
@@ -219,6 +219,6 @@ async fn are_covered(db: &PgPool) {
     .fetch_one(&mut *transaction)
     .await
     .expect("zones");
-    assert!(said > 6, "{said} zones are no test");
-    assert_eq!(missed, 0, "of {said} zones");
+    assert!(zone_count > 6, "{zone_count} zones are no test");
+    assert_eq!(missed, 0, "of {zone_count} zones");
 }

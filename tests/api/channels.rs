@@ -72,10 +72,10 @@ async fn every_filter_finds_its_channels_and_no_others() {
 async fn a_channel_of_another_company_looks_like_one_that_does_not_exist() {
     let app = TestApp::shared().await;
     let (other, _) = app.another_company().await;
-    let nobody = app.api.get(&format!("/channels/{NOBODY}")).await;
-    nobody.error(404, "ERR_API_NOT_FOUND");
+    let not_found = app.api.get(&format!("/channels/{NOBODY}")).await;
+    not_found.error(404, "ERR_API_NOT_FOUND");
     let foreign = app.api.get(&format!("/channels/{}", other.phone)).await;
-    assert_eq!((foreign.status, foreign.body), (nobody.status, nobody.body));
+    assert_eq!((foreign.status, foreign.body), (not_found.status, not_found.body));
     assert_eq!(listed(&app.api, "/channels").await, [app.company.phone.0, app.company.webchat.0]);
     app.stop().await;
 }

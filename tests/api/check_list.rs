@@ -1,12 +1,12 @@
-//! The one test of lists: pages, order, spans of time, and nothing of anybody else.
+//! The checks that every list passes: pages, order, cursors, spans of time, and no rows of other companies.
 
 use serde_json::Value;
 
 use crate::steps::ids;
 use crate::support::TestApp;
 
-/// Checks a list that must hold exactly the rows with these ids, in ascending order: at least three of them.
-/// `spans` are the timestamps it can be narrowed by: `created` stands for `createdFrom` and `createdTo`.
+/// Checks a list that must hold exactly the rows with these ids, at least three, in ascending order.
+/// `spans` are the timestamps it can be filtered by: `created` stands for `createdFrom` and `createdTo`.
 pub async fn check_list(app: &TestApp, path: &str, expected: &[i64], spans: &[&str]) {
     assert!(expected.len() >= 3, "{path}: too few rows to see pages");
     assert!(expected.is_sorted(), "{path}: {expected:?}");
@@ -121,7 +121,7 @@ async fn cursors(list: &List<'_>, expected: &[i64], spans: &[&str]) {
     let (_, meta) = list.get("perPage=1&cursor=").await;
     let cursor = meta["nextCursor"].as_str().expect("a cursor");
     if let Some(span) = spans.first() {
-        // It continues the list with the filters it was given for.
+        // A cursor is valid only with the filters it was given for.
         let query = format!("{span}From=2000-01-01T00:00:00Z&cursor={cursor}");
         assert_eq!(list.refused(&query).await, ["cursor"], "{path}");
     }

@@ -34,7 +34,7 @@ async fn sixty_four_clients_on_eight_contacts_never_open_two_tickets_nor_lose_a_
                 let reply = api.taken(|| api.request(Method::POST, "/messages").json(&send)).await;
                 let job = reply.data(202)["jobId"].as_str().expect("job").to_owned();
                 said.push((body, job.clone()));
-                // Some close the ticket they wrote in, some reopen it: the next sends meet every state.
+                // Some close the ticket they wrote in, and some of these reopen it: the next sends meet every state.
                 if (client * 7 + round * 3) % 5 == 0 {
                     let asked = api.taken(|| api.request(Method::GET, &format!("/messages/jobs/{job}"))).await;
                     let ticket = asked.data(200)["ticketId"].clone();
@@ -65,7 +65,7 @@ async fn sixty_four_clients_on_eight_contacts_never_open_two_tickets_nor_lose_a_
     }
     assert!(tickets.len() > CONTACTS, "nothing was ever closed: the test proves nothing");
 
-    // Every message once, under the job that was answered, in its ticket's order of acceptance.
+    // Each message is stored once, under the job of its answer, and a ticket's messages in the order of acceptance.
     let messages = app.api.all("/messages").await;
     let stored: HashMap<String, String> =
         messages.iter().map(|message| (text(message, "body"), text(message, "jobId"))).collect();
@@ -79,7 +79,7 @@ async fn sixty_four_clients_on_eight_contacts_never_open_two_tickets_nor_lose_a_
     for (ticket, said) in by_ticket {
         assert!(said.is_sorted_by_key(|(_, at)| at.clone()), "ticket {ticket} is out of order: {said:?}");
     }
-    // What the history says happened is what is there.
+    // Each ticket's history leads to its present state.
     for ticket in &tickets {
         let events = app.api.all(&format!("/tickets/{}/events", ticket["id"])).await;
         check_history(ticket, &events);

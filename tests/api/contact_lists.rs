@@ -1,4 +1,4 @@
-//! Contact lists, and who is in them.
+//! Contact lists and their contacts.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ async fn list(app: &TestApp, name: &str) -> i64 {
     id(app.api.post("/contact-lists", json!({"name": name})).await.data(201))
 }
 
-/// A list as the list of lists has it.
+/// A list as the list of all lists shows it.
 async fn shown(app: &TestApp, list: i64) -> Value {
     let all = app.api.all("/contact-lists").await;
     all.into_iter().find(|row| id(row) == list).expect("the list is there")
@@ -40,7 +40,7 @@ async fn a_list_is_made_listed_and_deleted() {
     });
     assert_eq!(reply.body, json!({"data": expected}));
     let mut all = vec![id(made)];
-    // A name may be given twice.
+    // Two lists may have one name.
     for name in ["Newsletter", "Promoção", "x"] {
         all.push(list(&app, name).await);
     }
@@ -60,8 +60,8 @@ async fn a_list_is_made_listed_and_deleted() {
     check_created_once(&app, "/contact-lists", &json!({"name": "once"}), &json!({"name": "twice"})).await;
 
     let path = format!("/contact-lists/{}", all[0]);
-    let gone = app.api.delete(&path).await;
-    assert_eq!((gone.status.as_u16(), gone.bytes.len()), (204, 0));
+    let deleted = app.api.delete(&path).await;
+    assert_eq!((deleted.status.as_u16(), deleted.bytes.len()), (204, 0));
     app.api.delete(&path).await.error(404, "ERR_API_NOT_FOUND");
     app.api.get(&format!("{path}/contacts")).await.error(404, "ERR_API_NOT_FOUND");
     app.api.post(&format!("{path}/contacts"), json!({"contactIds": []})).await.error(404, "ERR_API_NOT_FOUND");
@@ -98,7 +98,7 @@ async fn contacts_are_put_into_a_list_once_and_taken_out() {
     put(&app, other, json!({"contactIds": [c]})).await;
     assert_eq!(members(&app, one).await, contacts);
     assert_eq!(shown(&app, one).await["contactsCount"], 5);
-    // They are shown as everywhere else.
+    // Contacts are shown in a list as everywhere else.
     let shown_there = app.api.all(&format!("/contact-lists/{other}/contacts")).await;
     assert_eq!(&shown_there[0], app.api.get(&format!("/contacts/{c}")).await.data(200));
     check_list(&app, &format!("/contact-lists/{one}/contacts"), &contacts, &["created", "updated"]).await;
@@ -114,18 +114,18 @@ async fn contacts_are_put_into_a_list_once_and_taken_out() {
         assert_eq!(app.api.delete(&member).await.status, 204);
     }
     assert_eq!(members(&app, one).await, [a, c, contacts[3], contacts[4]]);
-    // A contact that goes leaves every list.
+    // A deleted contact leaves every list.
     assert_eq!(app.api.delete(&format!("/contacts/{c}")).await.status, 204);
     assert_eq!((members(&app, one).await.len(), members(&app, other).await.len()), (3, 0));
     assert_eq!(
         (&shown(&app, one).await["contactsCount"], &shown(&app, other).await["contactsCount"]),
         (&json!(3), &json!(0))
     );
-    // The contacts of a list that goes stay.
+    // The contacts of a deleted list stay.
     assert_eq!(app.api.delete(&format!("/contact-lists/{one}")).await.status, 204);
     app.api.get(&format!("/contacts/{a}")).await.data(200);
 
-    // A retry adds nothing, and is answered as the first was.
+    // A retry adds nothing, and has the answer of the first request.
     let path = format!("/contact-lists/{other}/contacts");
     let add = || Reply::of(app.api.keyed(Method::POST, &path, "add", json!({"contactIds": [a, b]}).to_string()));
     let (first, twin) = (add().await, add().await);
@@ -188,10 +188,10 @@ async fn thousands_with_a_tag_are_put_into_a_list_by_one_call() {
 /// Contacts of the large list.
 const MANY: i64 = 40_000;
 
-/// As many as a statement takes out.
+/// The most contacts that one statement takes out of a list.
 const TAKEN_OUT_MAX: i64 = 5_000;
 
-/// Fills a list without the contacts themselves, which would take much longer.
+/// Fills a list without creating its contacts, which would take much longer.
 async fn fill(app: &TestApp, list: i64) {
     let mut connection = app.db.acquire().await.expect("a connection");
     for statement in [
@@ -231,7 +231,7 @@ async fn a_large_list_is_gone_at_once_and_emptied_in_small_steps_across_a_stop_a
     fill(&app, first).await;
     fill(&app, second).await;
 
-    // While the company is closed, its lists wait.
+    // While the company is closed, its deleted lists are not emptied.
     let log = &app.service.app.engine.store().log;
     let closed = log.ownership().close(app.company.id).await.expect("no request is under way");
     sqlx::query("delete from contact_lists where id = $1").bind(first).execute(db).await.expect("deleted elsewhere");
@@ -248,7 +248,7 @@ async fn a_large_list_is_gone_at_once_and_emptied_in_small_steps_across_a_stop_a
 
     assert_eq!(app.api.delete(&format!("/contact-lists/{second}")).await.status.as_u16(), 204);
     assert_eq!(listed(&app.api, "/contact-lists").await, [kept]);
-    // What is left when the service stops is done by the next one.
+    // What is left when the service stops is removed after its next start.
     let app = restarted(app).await;
     eventually("both are empty", || async { left(&app, first).await + left(&app, second).await == 0 }).await;
     let steps: (i64, i64) = sqlx::query_as("select max(contacts), sum(contacts)::bigint from steps")

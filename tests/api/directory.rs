@@ -10,7 +10,7 @@ use hotline_persistence::{CompanyId, key};
 
 use crate::support::{Company, TestDatabase};
 
-/// Whether the directory has exactly what [`Company::create`] has made.
+/// Asserts that the directory has exactly what [`Company::create`] has made.
 fn check(directory: &Directory, company: &Company) {
     let seen = directory.company(company.id).expect("the company is known");
     let set = |ids: &mut dyn Iterator<Item = i64>| ids.collect::<BTreeSet<_>>();
@@ -53,7 +53,7 @@ async fn companies_that_are_loaded_together_have_what_is_theirs() {
         seen.channels.values().map(|channel| channel.public_key.clone()).collect()
     };
     sqlx::query("delete from companies where id = $1").bind(two.id).execute(db).await.expect("a company less");
-    // In any order, twice, and with one that never was.
+    // In another order, one id twice, and one of a company that never existed.
     let ids = [three.id, one.id, two.id, one.id, CompanyId::new(i64::MAX)];
     directory.refresh_all(db, &ids).await.expect("they are loaded again");
     let seen = directory.company(one.id).expect("the company is known");

@@ -15,7 +15,7 @@ async fn variable(api: &Api, key: &str, description: Option<&str>) -> i64 {
     created(api, PATH, json!({"key": key, "value": "x", "description": description})).await
 }
 
-/// What a send would find.
+/// The company's variables that a send would find.
 fn held(app: &OwnApp) -> HashMap<String, String> {
     let company = app.service.app.engine.directory().company(app.company.id);
     company.expect("the company is known").global_variables.clone()
@@ -45,7 +45,7 @@ async fn a_variable_is_what_every_plain_noun_is() {
             (json!({"value": "from 10"}), json!({"value": "from 10"})),
             (json!({"description": "Shop"}), json!({"description": "Shop"})),
             (json!({"description": null}), json!({"description": null})),
-            // Fixed: it may be repeated.
+            // The key never changes, but may be repeated.
             (json!({"key": "openingHours", "value": "from 11"}), json!({"value": "from 11"})),
         ],
         bad: [

@@ -1,4 +1,4 @@
-//! Actors that make room: what they held is in the tables, and nobody notices that they were away.
+//! Actors that retire: their state is in the tables, and no client notices it.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ async fn an_idle_ticket_retires_and_comes_back_as_it_was() {
     let rest = async || {
         clock::advance(idle_after);
         eventually("every actor has retired", || async {
-            // What is used once more on the way rests a little later.
+            // An actor that is used meanwhile retires a little later.
             clock::advance(Duration::from_secs(1));
             app.service.app.engine.hot() == (0, 0)
         })
@@ -60,7 +60,7 @@ async fn an_idle_ticket_retires_and_comes_back_as_it_was() {
     assert_eq!(app.api.get(&format!("/webchat/sessions/{session}")).await.body, session_before);
     rest().await;
 
-    // What they know decides as before: who is open, what was said, under which ids.
+    // Actors that come back decide as before: they know open tickets, messages and their ids.
     let contact = ticket(&app.api, open).await["contact"]["id"].clone();
     let again = app.api.post("/tickets", json!({"channelId": company.phone, "contactId": contact})).await;
     assert_eq!(again.error(409, "ERR_API_CONFLICT")["ticketId"], open);

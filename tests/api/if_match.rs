@@ -11,7 +11,7 @@ use sqlx::AssertSqlSafe;
 use crate::steps::id;
 use crate::support::{Api, Reply, TestApp};
 
-/// A record that has an `ETag`: where it is, and a change of it.
+/// A record that has an `ETag`: its path, and the body of a change by its number.
 struct Record {
     path: String,
     change: fn(usize) -> Value,
@@ -51,7 +51,7 @@ async fn a_change_of_what_was_changed_since_is_refused_and_nothing_is_written() 
             Reply::of(removal).await.error(412, "ERR_API_PRECONDITION_FAILED");
         }
         assert_eq!(app.api.get(path).await.body, shown, "{path}");
-        // As it is, a weak one, one of several, and whatever it is.
+        // The current tag as it is, as a weak one and as one of several, and `*`.
         for (number, form) in (3..).zip(["{}", "W/{}", "\"x\", {}", "*"]) {
             let current = etag(&app.api, path).await;
             change(&app.api, &record, number, &form.replace("{}", &current)).await.data(200);
@@ -110,8 +110,8 @@ async fn each_change_is_another_state_however_fast_they_come() {
     app.stop().await;
 }
 
-/// The state is a time in milliseconds. It moves with every change even so: also with one that comes in the same millisecond, and
-/// so would leave the time as it is; and with several of one transaction, of which all have one time.
+/// The state is a time in milliseconds, and yet moves with every change: also with one in the same millisecond, which
+/// would leave the time as it is, and with several of one transaction, which share a time.
 #[actix_web::test]
 async fn a_change_in_the_millisecond_of_the_one_before_is_another_state() {
     let app = TestApp::shared().await;
@@ -145,7 +145,7 @@ async fn a_change_in_the_millisecond_of_the_one_before_is_another_state() {
     app.stop().await;
 }
 
-/// Every change of a record that an `ETag` is given for takes `If-Match`, and answers `412`.
+/// Every change of a record with an `ETag` takes `If-Match`, and may be answered by `412`.
 #[test]
 fn the_document_says_where_it_is_taken() {
     let document = hotline::routes::document();

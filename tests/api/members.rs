@@ -1,4 +1,4 @@
-//! A service as one of many on its database: what it looks at, and what it shows of itself.
+//! A service as a member of a cluster: which rows it scans, and what it shows of itself.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::support::figures::Figures;
 use crate::support::service::{TestOptions, serves};
 use crate::support::{Api, Company, OwnApp, Reply, TestDatabase, empty_folder, eventually, keys};
 
-/// Another process on the same database; answers once each serves half.
+/// Starts another process on the same database, and waits until each serves half.
 pub async fn beside(app: &OwnApp, options: &TestOptions) -> (Service, TempDir) {
     let folder = empty_folder();
     let settings = options.settings(&folder, app.database.options.clone());
@@ -35,7 +35,7 @@ pub async fn beside(app: &OwnApp, options: &TestOptions) -> (Service, TempDir) {
     (second, folder)
 }
 
-/// Which of them serves a company.
+/// The one of these services that serves a company.
 pub fn owner_of(company: CompanyId, services: [&Service; 2]) -> &Service {
     let owner = services.into_iter().find(|service| service.app.engine.owns(company));
     owner.expect("one of them serves the company")
@@ -85,10 +85,10 @@ async fn a_scan_finds_what_the_slots_of_its_process_have_and_nothing_else() {
         assert_eq!(companies(later), expected, "{of:?}");
         let rules = retentions::rules(db, &of).await.expect("rules");
         assert_eq!(companies(rules.into_iter().map(|rule| rule.company_id).collect()), expected, "{of:?}");
-        // The service itself has forgotten none of it: it belongs to no message.
+        // The service itself has removed no early status: it belongs to no message.
         let early = early_statuses::channels(db, &of).await.expect("channels");
         assert_eq!(companies(early.into_iter().map(|(company, _)| company).collect()), expected, "{of:?}");
-        // Of these there is nothing.
+        // Of the following there are no rows.
         assert!(removals::unfinished(db, &of, 10).await.expect("removals").is_empty());
         assert!(cascades::companies(db, &of, CompanyId::new(0), 10).await.expect("companies").is_empty());
         assert!(messages::outboxes(db, &of).await.expect("outboxes").is_empty());
@@ -111,7 +111,7 @@ async fn a_process_joins_nobody_it_does_not_understand_unless_that_one_is_over()
         .fetch_one(&database.db)
         .await
         .expect("another life");
-    // It beats for longer than a start takes.
+    // Its beat lies in the future: it is alive for longer than a start takes.
     let beats = "insert into beats (life, at, cores) values ($1, now() + interval '1 hour', 1)";
     sqlx::query(beats).bind(other).execute(&database.db).await.expect("a beat");
     let refused = start().await.err().expect("they would not understand each other").to_string();
@@ -129,7 +129,7 @@ async fn a_process_joins_nobody_it_does_not_understand_unless_that_one_is_over()
     sqlx::query(near).bind(lives::PROTOCOL_VERSION + 1).execute(&database.db).await.expect("it speaks another version");
     start().await.expect("it starts").stop().await.expect("a clean stop");
 
-    // Nobody has ended one that was killed.
+    // A process that was killed has not ended its life.
     sqlx::query(near).bind(lives::PROTOCOL_VERSION + 2).execute(&database.db).await.expect("it speaks another version");
     let old = "update beats set at = now() - interval '6 seconds'";
     sqlx::query(old).execute(&database.db).await.expect("an old beat");
@@ -205,7 +205,7 @@ async fn a_slot_is_opened_with_all_that_is_in_the_tables_also_where_the_news_of_
     let app = OwnApp::start_with(options.clone()).await;
     let (second, _folder) = beside(&app, &options).await;
     let (company, db) = (app.company.id, &app.db);
-    // As a change of which one process has heard and the other has not yet.
+    // As a change of which only one process was notified.
     let mut silent = db.begin().await.expect("a transaction");
     sqlx::query("set local session_replication_role = replica").execute(&mut *silent).await.expect("no triggers");
     let rename = sqlx::query("update companies set name = 'Renamed' where id = $1").bind(company);
@@ -244,12 +244,12 @@ async fn what_an_heir_that_stops_has_not_given_away_another_one_does() {
         let seals = lives::seals(db).await.expect("seals");
         seals.into_iter().filter(|seal| !seal.done).map(|seal| (seal.life, seal.heir)).collect::<Vec<_>>()
     };
-    // One that is there is told at once.
+    // When the heir leaves, another life that is there becomes the heir at once.
     let other = begin("other").await;
     assert_eq!(lives::adopt(db, other).await.expect("an answer"), 0, "its heir is there");
     lives::leave(db, heir).await.expect("it leaves");
     assert_eq!(heirs().await, [(dead, other)]);
-    // The last one leaves it to the next life.
+    // When the last life leaves, the next one to begin adopts it.
     lives::leave(db, other).await.expect("it leaves");
     let (last, late) = (begin("last").await, begin("late").await);
     let adopted = [lives::adopt(db, last).await.expect("an answer"), lives::adopt(db, late).await.expect("an answer")];
@@ -311,7 +311,7 @@ async fn its_own_work_writes_nothing_once_its_life_is_over() {
     let blocks = "select sum(next)::bigint from id_blocks";
     let before: i64 = sqlx::query_scalar(blocks).fetch_one(&database.db).await.expect("a number");
     assert!(matches!(store.ids.renew(store.housekeeper()).await, Err(Error::NotOwner)));
-    // Later, when there is something to be made and dropped again.
+    // Later, when there are partitions to create and drop again.
     for (what, outcome) in all(TimeDelta::days(60)).await {
         assert!(outcome.is_err(), "{what} are written");
     }
@@ -322,8 +322,8 @@ async fn its_own_work_writes_nothing_once_its_life_is_over() {
     database.drop().await;
 }
 
-/// How often a transaction is begun by somebody who goes away meanwhile, each time a little later.
-const GONE: u64 = 80;
+/// How often a caller gives up while a transaction begins, each time a little later.
+const GIVE_UPS: u64 = 80;
 
 #[tokio::test]
 async fn who_goes_away_while_a_transaction_begins_leaves_none_behind() {
@@ -334,7 +334,7 @@ async fn who_goes_away_while_a_transaction_begins_leaves_none_behind() {
             where datname = current_database() and state like 'idle in transaction%'";
         sqlx::query_scalar::<_, i64>(within).fetch_one(&database.db).await.expect("a count")
     };
-    // With the fence, and without it.
+    // Without the fence, and with it.
     for role in
         [Role::Alone, Role::Member(NewLife { node: "one".to_owned(), address: "127.0.0.1:7400".to_owned(), cores: 1 })]
     {
@@ -350,13 +350,13 @@ async fn who_goes_away_while_a_transaction_begins_leaves_none_behind() {
             migration: MigrationPolicy::default(),
         };
         let store = Store::open(options, |reason| panic!("{reason}")).await.expect("the store opens");
-        for number in 0..GONE {
-            let gone = Duration::from_micros(number * 25);
-            let _ = tokio::time::timeout(gone, store.db(company.id).begin()).await;
+        for number in 0..GIVE_UPS {
+            let give_up_after = Duration::from_micros(number * 25);
+            let _ = tokio::time::timeout(give_up_after, store.db(company.id).begin()).await;
             let hour = media::set_swept_hour(store.housekeeper(), media::hour_of(Utc::now()));
-            let _ = tokio::time::timeout(gone, hour).await;
+            let _ = tokio::time::timeout(give_up_after, hour).await;
             let rows = sqlx::query("update tags set name = name where company_id = $1").bind(company.id);
-            let _ = tokio::time::timeout(gone, rows.execute(store.db(company.id))).await;
+            let _ = tokio::time::timeout(give_up_after, rows.execute(store.db(company.id))).await;
         }
         eventually("none is left", || async { within().await == 0 }).await;
         store.close().await.expect("it closes");

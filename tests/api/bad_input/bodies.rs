@@ -1,4 +1,4 @@
-//! Bodies that are not accepted, made of the schemas of every operation that takes one.
+//! Bodies that are refused, derived from the schema of every operation that takes one.
 
 use serde_json::{Value, json};
 
@@ -11,10 +11,10 @@ use crate::support::TestApp;
 
 const JSON: Option<&str> = Some("application/json");
 
-/// Whose rows fail one by one, with an answer that says which: `contacts/import.rs` has them.
+/// The path whose rows fail one by one, each named in the answer: `contacts/import.rs` tests it.
 const ROW_BY_ROW: &str = "/contacts/import";
 
-/// What an empty object lacks where that depends on the rest of the body, and so is not in `required`.
+/// By path, the fields that an empty object lacks where they depend on the rest of the body, and so are not in `required`.
 const LACKING: [(&str, &[&str]); 4] = [
     ("/campaigns", &["channelId", "contactListId", "message", "name", "scheduledAt"]),
     ("/messages", &["channelId", "type"]),
@@ -22,7 +22,7 @@ const LACKING: [(&str, &[&str]); 4] = [
     ("/webchat/sessions/{sessionId}/messages", &["body"]),
 ];
 
-/// What an empty object lacks.
+/// The names of the fields that an empty object lacks.
 fn lacking(asked: &Asked<'_>) -> Vec<String> {
     let special = LACKING.iter().find(|(path, _)| *path == asked.operation.path);
     match special {
@@ -66,7 +66,7 @@ async fn a_field_that_is_not_accepted_is_named_by_every_operation() {
                 }
             }
         }
-        // It was the field each time.
+        // The body is accepted without the change: each refusal was for the field.
         asked.assert_taken().await;
     }
     assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
@@ -94,7 +94,7 @@ async fn every_missing_field_is_named_at_once() {
             named.sort();
             assert_eq!(named, lacking, "{asked}");
         }
-        // And everything that is wrong.
+        // Every wrong field is named at once, too.
         let outer: Vec<Field> = fields(operation).into_iter().filter(|field| !field.is_inner()).collect();
         let wrong = outer.iter().map(|field| (field.to_string(), field.wrong_kinds()[0].clone()));
         let named = asked.ask(&object(wrong)).await.invalid_fields();
@@ -106,10 +106,10 @@ async fn every_missing_field_is_named_at_once() {
     app.stop().await;
 }
 
-/// The body with every field that may be left out set to a value.
+/// The body with this value in each nullable field that it lacks and `which` accepts, and how many these are.
 fn with_all(asked: &Asked<'_>, value: &Value, which: impl Fn(&Field) -> bool) -> (Value, usize) {
     let fields = tried(asked).filter(|field| field.is_nullable && which(field));
-    // Of what is in the body something hangs on it: a ticket that is written to.
+    // What the body has is left as it is: other values depend on it, as on the ticket a message is sent to.
     let absent = fields.filter(|field| !field.is_inner() && asked.body.get(field.name()).is_none());
     absent.fold((asked.body.clone(), 0), |(body, count), field| (field.put(&body, Some(value.clone())), count + 1))
 }
@@ -127,7 +127,7 @@ async fn null_and_blank_text_are_as_good_as_absent_where_a_field_may_be_absent()
         nulls += count;
 
         let asked = Asked::of(&world, operation).await;
-        // A text with a least length is no name that can be blank: every character of a password counts.
+        // A text with a minimum length cannot be blank: every character of a password counts.
         let is_blank = |field: &Field| field.is_text() && field.schema.get("minLength").is_none();
         let (body, count) =
             with_all(&asked, &json!(" \t\n"), |field| is_blank(field) && field.schema["type"] == json!(["string"]));
@@ -146,7 +146,7 @@ async fn an_id_nobody_has_is_the_same_404_however_far_it_is() {
     let mut count = 0;
     for operation in &world.operations {
         for field in references(operation) {
-            // These must be all there are, and those are refused row by row.
+            // `orderedIds` must hold every id, and the rows of an import are refused one by one.
             if field.to_string() == "orderedIds" || operation.path == ROW_BY_ROW {
                 continue;
             }
@@ -223,7 +223,7 @@ async fn a_body_that_is_no_json_object_is_told_why() {
     app.stop().await;
 }
 
-/// Bytes of a body, where the operation does not say otherwise.
+/// The most bytes of a body, where the operation does not say otherwise.
 const MEBIBYTE: usize = 1 << 20;
 
 #[actix_web::test]

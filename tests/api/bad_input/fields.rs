@@ -1,9 +1,9 @@
-//! The fields of a body, and what none of them takes.
+//! The fields of a body, and the values that each refuses.
 
 use hotline::openapi::Operation;
 use serde_json::{Map, Value, json};
 
-/// What the schemas do not say of a value, by the name of the field; more than one is as good as any other.
+/// Values that a field of this name refuses, although its schema does not say so.
 const SPECIAL: &[(&str, &[&str])] = &[
     ("number", &["1234567890123456", "1234567", "abc"]),
     ("email", &["abc", "@", "a@", "two words@example.com"]),
@@ -15,9 +15,9 @@ const SPECIAL: &[(&str, &[&str])] = &[
 /// A field of a body.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// From the outermost object on; `[0]` is the first item of a list.
+    /// The names from the outermost object to the field; `[0]` is the first item of a list.
     steps: Vec<String>,
-    /// What it takes, without `null`.
+    /// The schema of its values, without `null`.
     pub schema: Value,
     pub is_nullable: bool,
     pub is_required: bool,
@@ -29,7 +29,7 @@ impl std::fmt::Display for Field {
     }
 }
 
-/// Every field of the operation's body, the inner ones after those around them.
+/// Every field of the operation's body, each before the fields inside it.
 pub fn fields(operation: &Operation) -> Vec<Field> {
     fn walk(schema: &Value, at: &[String], found: &mut Vec<Field>) {
         let required: Vec<&str> =
@@ -52,7 +52,7 @@ pub fn fields(operation: &Operation) -> Vec<Field> {
     found
 }
 
-/// What a value may be beside `null`, and whether it may be that.
+/// The schema of a value without `null`, and whether it may be `null`.
 fn without_null(schema: &Value) -> (Value, bool) {
     if let Some(branches) = schema["oneOf"].as_array() {
         let one = branches.iter().find(|branch| branch["type"] != "null").expect("a value");
@@ -65,7 +65,7 @@ fn without_null(schema: &Value) -> (Value, bool) {
     (plain, others.len() < kinds.len())
 }
 
-/// The words of `type`: one, or a list.
+/// The names of types in a schema's `type`, which is one name or a list.
 pub fn words(kind: &Value) -> Vec<&str> {
     match kind {
         Value::Array(words) => words.iter().filter_map(Value::as_str).collect(),
@@ -90,7 +90,8 @@ impl Field {
         self.takes("string") && self.schema.get("enum").is_none()
     }
 
-    /// The body with another value here; none takes the field away. What is around it is made where it is missing.
+    /// The body with this value in the field, or without the field if it is `None`. Missing objects and lists around the
+    /// field are added.
     pub fn put(&self, body: &Value, value: Option<Value>) -> Value {
         fn put(at: &mut Value, steps: &[String], value: Option<Value>) {
             let (step, rest) = steps.split_first().expect("a step");
@@ -114,7 +115,7 @@ impl Field {
         body
     }
 
-    /// Values of other types.
+    /// Values of types that the field refuses.
     pub fn wrong_kinds(&self) -> Vec<Value> {
         let kinds = [
             ("integer", json!(7)),
@@ -128,7 +129,7 @@ impl Field {
         let mut wrong: Vec<Value> =
             kinds.into_iter().filter(|(kind, _)| !takes(kind)).map(|(_, value)| value).collect();
         if !self.takes("string") {
-            // No text stands for what it spells.
+            // A text is never read as the number, boolean or `null` that it spells.
             wrong.extend([json!("7"), json!("true"), json!("null"), json!("")]);
         }
         wrong
@@ -141,9 +142,9 @@ impl Field {
         if self.schema.get("enum").is_some() {
             bad.extend([json!("bogus"), json!(""), json!("te\0xt"), json!("x".repeat(100_000))]);
         } else if self.takes("string") {
-            // No text of PostgreSQL holds it.
+            // A text of PostgreSQL cannot hold NUL.
             bad.push(json!("123456789\u{0}"));
-            // Nor is any other control character text, wherever it stands: the second one is white space to Unicode.
+            // Other control characters are refused too, at any place, even `\u{b}`, which is white space to Unicode.
             bad.extend([json!("1234\u{1}5678"), json!("123456789\u{b}"), json!("\u{1f}")]);
             bad.extend(bound("maxLength").map(|most| json!("é".repeat(most + 1))));
             bad.extend(bound("minLength").filter(|least| *least > 1).map(|least| json!("x".repeat(least - 1))));

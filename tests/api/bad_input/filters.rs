@@ -1,4 +1,4 @@
-//! Parameters that are not accepted, made of the schemas of every list.
+//! Query parameters that are refused, derived from the schemas of every list.
 
 use hotline::openapi::Operation;
 use serde_json::Value;
@@ -9,14 +9,14 @@ use crate::front_door::world::World;
 use crate::steps::NOBODY;
 use crate::support::TestApp;
 
-/// A page is what it can be: a number out of reach is the nearest one.
+/// Parameters that are not refused: a number out of range becomes the nearest one in it.
 const FORGIVING: [&str; 2] = ["page", "perPage"];
 
-/// What the schemas do not say of a parameter, by its name.
+/// Values that a parameter of this name refuses, although its schema does not say so.
 const SPECIAL: [(&str, &[&str]); 2] =
     [("number", &["abc", "", "1234567", "1234567890123456"]), ("email", &["abc", "", "@", "a%40b%40c"])];
 
-/// Values the parameter does not take, as they stand in an address.
+/// Values that the parameter refuses, encoded for a URL.
 fn bad(name: &str, schema: &Value) -> Vec<String> {
     let known: &[&str] = match (schema["type"].as_str(), schema["format"].as_str()) {
         (Some("integer"), _) => &["abc", "", "1.5", "1e3", "%00", "1,2", "null", "%FF"],
@@ -36,7 +36,7 @@ fn bad(name: &str, schema: &Value) -> Vec<String> {
     bad
 }
 
-/// Every list with the parameters it filters by, and where it is.
+/// Every operation with query parameters, and a path to it.
 async fn lists<'a>(world: &'a World<'_>) -> Vec<(&'a Operation, String)> {
     let mut lists = Vec::new();
     for operation in world.operations.iter().filter(|operation| !operation.query.is_empty()) {
@@ -87,7 +87,7 @@ async fn a_parameter_that_is_not_accepted_is_named_by_every_list() {
 async fn an_id_nobody_has_is_the_same_404_in_every_filter() {
     let app = TestApp::shared().await;
     let world = world(&app).await;
-    let nobody = world.api.get(&format!("/tickets/{NOBODY}")).await.body;
+    let not_found = world.api.get(&format!("/tickets/{NOBODY}")).await.body;
     let mut count = 0;
     for (operation, path) in lists(&world).await {
         for (filter, _) in operation.query.iter().filter(|(filter, _)| filter.ends_with("Id")) {
@@ -95,7 +95,7 @@ async fn an_id_nobody_has_is_the_same_404_in_every_filter() {
             for absent in known.iter().map(String::as_str).chain(["99999999999999999999", "-99999999999999999999"]) {
                 let reply = checked(world.api.get(&format!("{path}?{filter}={absent}")).await);
                 reply.error(404, "ERR_API_NOT_FOUND");
-                assert_eq!(reply.body, nobody, "{path}?{filter}={absent}");
+                assert_eq!(reply.body, not_found, "{path}?{filter}={absent}");
                 count += 1;
             }
         }

@@ -21,7 +21,7 @@ async fn world(app: &TestApp) -> World<'_> {
     World::set(app, app.company.clone(), app.api.clone(), "Own").await
 }
 
-/// What every answer has, whatever was asked.
+/// Asserts what every answer has, whatever was asked, and returns the answer.
 #[track_caller]
 fn checked(reply: Reply) -> Reply {
     assert!(!reply.status.is_server_error(), "an internal error: {} {}", reply.status, reply.body);
@@ -65,7 +65,7 @@ impl<'a> Asked<'a> {
         checked(Reply::of(request).await)
     }
 
-    /// The body is good: it was something else each time.
+    /// Asserts that the body is accepted as it is: what was refused before was something else.
     async fn assert_taken(&self) {
         let reply = self.ask(&self.body).await;
         assert_eq!(reply.status.as_u16(), self.operation.success.0, "{self}: {}", reply.body);

@@ -1,4 +1,4 @@
-//! Paths with ids that are none.
+//! Paths with ids that are malformed or that no record has.
 
 use super::world;
 use crate::front_door::table::name;
@@ -6,7 +6,7 @@ use crate::front_door::world::World;
 use crate::steps::NOBODY;
 use crate::support::{Reply, TestApp};
 
-/// What no id looks like, or nobody has, as it stands in an address.
+/// Malformed ids, and ids that no record has, encoded for a URL.
 const NO_IDS: [&str; 29] = [
     "abc",
     "0",
@@ -43,7 +43,7 @@ const NO_IDS: [&str; 29] = [
 async fn a_path_id_that_is_none_is_the_404_of_an_id_nobody_has() {
     let app = TestApp::shared().await;
     let world = world(&app).await;
-    let nobody = app.api.get(&format!("/tickets/{NOBODY}")).await.body;
+    let not_found = app.api.get(&format!("/tickets/{NOBODY}")).await.body;
     let long = "a".repeat(4000);
     let (mut count, mut wrong) = (0, Vec::new());
     for operation in &world.operations {
@@ -57,7 +57,7 @@ async fn a_path_id_that_is_none_is_the_404_of_an_id_nobody_has() {
                     request = request.json(&body);
                 }
                 let reply = Reply::of(request).await;
-                if reply.status != 404 || reply.body != nobody || !reply.headers.contains_key("x-request-id") {
+                if reply.status != 404 || reply.body != not_found || !reply.headers.contains_key("x-request-id") {
                     wrong.push(format!("{} with {id:.40}: {} {}", name(operation), reply.status, reply.body));
                 }
                 count += 1;

@@ -1,4 +1,4 @@
-//! What the schemas do not say, or not as clearly.
+//! Refusals that the schemas do not describe, or not as clearly.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::front_door::table::name;
 use crate::front_door::world::World;
 use crate::support::{Reply, TestApp, eventually};
 
-/// Asks for a refusal of one field.
+/// Asserts that the body is refused for this field alone.
 async fn assert_refused(app: &TestApp, path: &str, body: Value, field: &str) {
     let reply = checked(app.api.post(path, body.clone()).await);
     let shown: String = body.to_string().chars().take(80).collect();
@@ -55,9 +55,9 @@ async fn json_by_any_spelling_of_its_content_type_is_taken() {
         let request = app.api.request(Method::POST, &path).header("content-type", kind).body(r#"{"body": "x"}"#);
         assert_eq!(checked(Reply::of(request).await).status, 201, "{kind}");
     }
-    // Who says nothing sends JSON; another type than the endpoint takes is refused.
-    let unsaid = app.api.request(Method::POST, &path).body(r#"{"body": "x"}"#);
-    assert_eq!(checked(Reply::of(unsaid).await).status, 201);
+    // A body without a type is read as JSON; a type that the endpoint does not take is refused.
+    let untyped = app.api.request(Method::POST, &path).body(r#"{"body": "x"}"#);
+    assert_eq!(checked(Reply::of(untyped).await).status, 201);
     let other = app.api.request(Method::POST, &path).header("content-type", "text/json").body(r#"{"body": "x"}"#);
     checked(Reply::of(other).await).error(415, "ERR_API_UNSUPPORTED_MEDIA_TYPE");
     app.stop().await;

@@ -1,4 +1,4 @@
-//! What a campaign is, and what is refused of it.
+//! The fields of a campaign, and the values that they refuse.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ async fn a_campaign_is_made_changed_and_deleted() {
     let made_id = id(campaign);
     assert_eq!(&shown(api, made_id).await, campaign);
     assert_eq!(api.all("/campaigns").await, std::slice::from_ref(campaign));
-    // Nobody is chosen before it starts.
+    // No recipient is chosen before the campaign starts.
     assert_eq!(api.all(&format!("/campaigns/{made_id}/recipients")).await, [Value::Null; 0]);
 
     let path = format!("/campaigns/{made_id}");
@@ -59,12 +59,12 @@ async fn a_campaign_is_made_changed_and_deleted() {
         assert_eq!(after, &now, "{change}");
         assert_eq!(shown(api, made_id).await, now, "{change}");
     }
-    let gone = api.delete(&path).await;
-    assert_eq!((gone.status.as_u16(), gone.bytes.len()), (204, 0));
+    let deleted = api.delete(&path).await;
+    assert_eq!((deleted.status.as_u16(), deleted.bytes.len()), (204, 0));
     api.get(&path).await.error(404, "ERR_API_NOT_FOUND");
     assert_eq!(listed(api, "/campaigns").await, [0; 0]);
 
-    // What is left out has its default; of a retry one is made.
+    // A field that is left out has its default; a retried request makes one campaign.
     let short = made(api, text(first, app.company.phone.0, "Hello")).await;
     let short = shown(api, short).await;
     assert_eq!((&short["ratePerMinute"], &short["keepClosed"]), (&json!(60), &json!(false)));
@@ -156,8 +156,8 @@ async fn every_wrong_field_is_named_and_whoever_is_not_there_is_not_found() {
         api.post("/campaigns", with(field, json!(NOBODY))).await.error(404, "ERR_API_NOT_FOUND");
         api.put(&path, json!({field: NOBODY})).await.error(404, "ERR_API_NOT_FOUND");
     }
-    for gone in [NOBODY.to_string(), "x".to_owned(), i64::MAX.to_string()] {
-        let path = format!("/campaigns/{gone}");
+    for absent in [NOBODY.to_string(), "x".to_owned(), i64::MAX.to_string()] {
+        let path = format!("/campaigns/{absent}");
         for (method, path) in [
             (Method::GET, path.clone()),
             (Method::DELETE, path.clone()),
@@ -208,7 +208,7 @@ async fn a_template_is_built_when_it_is_written_and_takes_the_place_of_a_text() 
     let reply = api.post("/campaigns", with(asked.clone())).await;
     assert_eq!((&reply.data(201)["message"], &reply.data(201)["template"]), (&Value::Null, &asked));
     let path = format!("/campaigns/{}", reply.data(201)["id"]);
-    // A text in its place, and back; on a channel without the template it is refused.
+    // A text takes the template's place, and the template the text's. A channel without the template is refused.
     let text = api.put(&path, json!({"message": "Hello"})).await;
     assert_eq!((&text.data(200)["message"], &text.data(200)["template"]), (&json!("Hello"), &Value::Null));
     let back = api.put(&path, json!({"template": asked})).await;

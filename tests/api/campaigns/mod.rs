@@ -13,7 +13,7 @@ use crate::outbox::Office;
 use crate::steps::id;
 use crate::support::{Api, TestApp, eventually};
 
-/// A time that does not come in a test.
+/// A time that no test reaches.
 const LATER: &str = "2099-01-31T12:00:00.000Z";
 
 /// A list of these contacts.
@@ -30,7 +30,7 @@ fn text(list: i64, channel: i64, message: &str) -> Value {
     json!({"name": "Spring sale", "contactListId": list, "channelId": channel, "scheduledAt": LATER, "message": message})
 }
 
-/// The same as fast as it may be sent.
+/// The same at the highest rate.
 pub fn fast(list: i64, channel: i64, message: &str) -> Value {
     let mut body = text(list, channel, message);
     body["ratePerMinute"] = json!(6000);
@@ -50,7 +50,7 @@ async fn shown(api: &Api, campaign: i64) -> Value {
     api.get(&format!("/campaigns/{campaign}")).await.data(200).clone()
 }
 
-/// A campaign once it has this status.
+/// Waits until a campaign has this status, and returns the campaign.
 pub async fn becomes(api: &Api, campaign: i64, status: &str) -> Value {
     let is = || async { shown(api, campaign).await["status"] == status };
     eventually(&format!("campaign {campaign} is {status}"), is).await;
@@ -61,14 +61,14 @@ async fn recipients(api: &Api, campaign: i64) -> Vec<Value> {
     api.all(&format!("/campaigns/{campaign}/recipients")).await
 }
 
-/// What the counts are but for zeros.
+/// The counts of a campaign that are not zero.
 fn counts(campaign: &Value) -> Value {
     let mut counts = campaign["counts"].clone();
     counts.as_object_mut().expect("counts").retain(|_, count| *count != 0);
     counts
 }
 
-/// So many contacts with numbers, in order.
+/// Adds so many contacts with numbers, and returns their ids in order.
 pub async fn contacts(app: &TestApp, count: i64) -> Vec<i64> {
     let mut ids: Vec<i64> = sqlx::query_scalar(
         "insert into contacts (company_id, name, number)
@@ -93,8 +93,8 @@ async fn numbers(app: &TestApp, contacts: &[i64]) -> Vec<String> {
         .expect("numbers")
 }
 
-/// That the provider has one message for each of these contacts, and that they were written in the order of the contacts:
-/// several calls are under way at once, and arrive as they may.
+/// Asserts that the provider has one message for each of these contacts, in any order because calls overlap, and that
+/// the messages were written in the order of the contacts.
 async fn check_once(office: &Office, account: &str, channel: i64, contacts: &[i64]) {
     let mut to: Vec<String> = office.provider.accepted(account).into_iter().map(|call| call.to).collect();
     to.sort_unstable();
@@ -110,7 +110,7 @@ async fn check_once(office: &Office, account: &str, channel: i64, contacts: &[i6
     assert_eq!(written, contacts);
 }
 
-/// A service with a phone channel of this account, and so many contacts in a list.
+/// A service, its phone channel of this account, so many contacts, and a list of them.
 async fn office(account: &str, count: i64) -> (Office, i64, Vec<i64>, i64) {
     let office = Office::open().await;
     let channel = office.phone(account).await.0;

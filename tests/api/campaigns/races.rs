@@ -1,4 +1,4 @@
-//! What is answered while a campaign's messages leave: an opt-out, a pause, a cancellation.
+//! Opt-outs, pauses and cancellations that are answered while a campaign's messages leave.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -15,8 +15,9 @@ use crate::support::provider::Answer;
 use crate::support::service::TestOptions;
 use crate::support::{TestApp, eventually};
 
-/// Messages of a paused campaign wait for a provider that would take them; the first of them was looked at and is about
-/// to leave. Then something is answered that keeps all of them from leaving.
+/// Messages of a paused campaign wait for a provider that would take them; the first was checked and is about to leave.
+/// Then `change` is answered, which keeps all of them from leaving. Returns the campaign's counts and the error code of
+/// the first recipient.
 async fn answered_between_a_look_and_its_call(account: &str, change: impl AsyncFnOnce(&TestApp, i64, &[i64])) -> Value {
     let (office, channel, all, everybody) = office(account, 3).await;
     office.provider.always(account, Answer::refuse(503, 2, "not now"));
@@ -25,26 +26,26 @@ async fn answered_between_a_look_and_its_call(account: &str, change: impl AsyncF
     does(&api, campaign, "start").await;
     let all_wait = || async { api.all("/messages?status=queued").await.len() == 3 };
     eventually("all wait for the provider", all_wait).await;
-    // Nobody tracks the messages of a paused campaign after a restart.
+    // After a restart, no actor tracks the messages of a paused campaign.
     does(&api, campaign, "pause").await;
     let Office { app, provider } = office;
-    let (looked, looks) = mpsc::channel();
-    let (go_on, goes_on) = mpsc::channel::<()>();
-    let goes_on = Mutex::new(goes_on);
-    let stand_still = move || {
-        let _ = looked.send(());
-        // Ends once the other side is dropped.
-        let _ = goes_on.lock().recv();
+    let (check_started, checks) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let released = Mutex::new(released);
+    let wait_for_release = move || {
+        let _ = check_started.send(());
+        // Ends once `release` is dropped.
+        let _ = released.lock().recv();
     };
     let app = app
         .restarted(&TestOptions::default(), async |_| {
-            fail::cfg_callback("campaign_message_looked_at", stand_still).expect("failpoint");
+            fail::cfg_callback("campaign_message_looked_at", wait_for_release).expect("failpoint");
             provider.always(account, Answer::Accept);
         })
         .await;
-    eventually("one was looked at", || async { looks.try_recv().is_ok() }).await;
+    eventually("one was looked at", || async { checks.try_recv().is_ok() }).await;
     change(&app.app, campaign, &all).await;
-    drop(go_on);
+    drop(release);
     let is_settled = || async { app.api.get("/messages?status=queued").await.data(200) == &json!([]) };
     eventually("nothing waits", is_settled).await;
     fail::remove("campaign_message_looked_at");
@@ -96,7 +97,7 @@ async fn messages_that_arrive_while_a_paused_campaign_is_let_go_lead_to_no_other
     let api = &office.app.api;
     let campaign = made(api, fast(everybody, channel, "hello")).await;
     does(api, campaign, "start").await;
-    // Between the release and what tells the campaign's actor of it.
+    // A pause between the release of messages and the notice of it to the campaign's actor.
     fail::cfg("campaign_released", "sleep(60)").expect("failpoint");
     for _ in 0..PAUSES {
         let paused = asked_amid_arrivals(&office, "1806", campaign, "pause").await;

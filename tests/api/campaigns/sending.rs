@@ -1,4 +1,4 @@
-//! A campaign is sent: to each contact once, in order, and as far as the provider says.
+//! Sending a campaign: to each contact once, in order, with the results that the provider reports.
 
 use hotline::providers::ProviderOptions;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use hotline_persistence::tables::channels::ChannelType;
 async fn each_contact_is_written_to_once_and_in_order() {
     let (office, channel, contacts, list) = office("1701", 150).await;
     let (app, api) = (&office.app, &office.app.api);
-    // One has a conversation already.
+    // One contact has an open ticket already.
     let open = api.post("/tickets", json!({"channelId": channel, "contactId": contacts[3]})).await;
     let open = id(open.data(201));
     let campaign = made(api, fast(list, channel, "Hello {{name}}, this is {{company}}")).await;
@@ -41,7 +41,7 @@ async fn each_contact_is_written_to_once_and_in_order() {
     let report = api.get("/reports/messages?groupBy=channel").await;
     let sent: i64 = report.data(200).as_array().expect("rows").iter().filter_map(|row| row["outbound"].as_i64()).sum();
     assert_eq!(sent, 150, "they are counted as any message");
-    // Nobody is expected to talk in them soon: they do not stay in memory for it.
+    // No contact is expected to answer soon: the tickets do not stay in memory.
     eventually("the tickets make room", || async { app.service.app.engine.hot().0 == 0 }).await;
     office.close().await;
 }
@@ -82,7 +82,7 @@ async fn what_a_campaign_writes_is_by_who_made_it() {
 async fn a_ticket_that_is_opened_for_it_is_closed_again_at_once_where_that_is_asked_for() {
     let (office, _, contacts, list) = office("1702", 3).await;
     let (app, api) = (&office.app, &office.app.api);
-    // Its queue wants a wrap-up and gives out tickets.
+    // The channel's queue requires a wrap-up and distributes its tickets.
     let row = office.channel(ChannelType::Whatsapp, "1712", |_| {}).await;
     sqlx::query("update channels set queue_id = $2 where id = $1")
         .bind(row.id)
@@ -111,7 +111,7 @@ async fn a_ticket_that_is_opened_for_it_is_closed_again_at_once_where_that_is_as
         let events: Vec<String> = history(api, of(index)).await.into_iter().map(|event| event.0).collect();
         assert_eq!(events, ["opened", "closed"]);
     }
-    // Who answers opens a conversation of their own.
+    // A contact who answers opens a new ticket.
     let number = numbers(app, &contacts).await.remove(0);
     let phone = Phone { id: "1712".to_owned(), number: "15550001712".to_owned() };
     let answer = crate::support::provider::hooks::text("wamid.answer", "Who is this?");
@@ -131,7 +131,7 @@ async fn what_the_provider_says_of_messages_comes_back_to_recipients() {
     let row = office.channel(ChannelType::Whatsapp, "1713", |_| {}).await;
     office.provider.next("1713", [Answer::Accept, Answer::refuse(400, 131_026, "Message undeliverable")]);
     let mut body = fast(list, row.id.0, "hello");
-    // One after the other, so that it is known whose the second is.
+    // One call after the other, so that the second is the second contact's.
     body["ratePerMinute"] = json!(300);
     let campaign = made(api, body).await;
     does(api, campaign, "start").await;
@@ -173,7 +173,7 @@ async fn what_a_visitor_receives_and_reads_comes_back_as_well() {
     let campaign = made(api, fast(list, app.company.webchat.0, "hello")).await;
     does(api, campaign, "start").await;
     assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"sent": 1}));
-    // What is listed for the visitor is delivered.
+    // A message is delivered once the visitor's list shows it.
     api.get(&format!("/webchat/sessions/{}/messages", session.0)).await.data(200);
     eventually("it is delivered", || async { counts(&shown(api, campaign).await) == json!({"delivered": 1}) }).await;
     assert_eq!(recipients(api, campaign).await[0]["status"], "delivered");
@@ -188,7 +188,7 @@ async fn a_provider_that_is_away_is_waited_for_and_few_messages_wait() {
     let campaign = made(api, fast(list, channel, "hello")).await;
     does(api, campaign, "start").await;
     office.provider.called_times("1705", 100).await;
-    // As many as one channel is given at once, and no more.
+    // A campaign gives one channel 64 messages at once, and no more.
     let waiting = || async { api.all("/messages?status=queued").await.len() == 64 };
     eventually("64 wait", waiting).await;
     assert_eq!(counts(&shown(api, campaign).await), json!({"pending": 200}));
@@ -219,10 +219,10 @@ async fn a_company_that_is_dropped_from_memory_in_the_middle_is_written_to_once(
 async fn a_campaign_on_a_channel_that_is_gone_fails_for_everybody_and_is_over() {
     let (office, _, _, list) = office("1707", 3).await;
     let (app, api) = (&office.app, &office.app.api);
-    let gone = seed::channel(&app.db, app.company.id, "Fax", ChannelType::Whatsapp, None).await;
+    let deleted = seed::channel(&app.db, app.company.id, "Fax", ChannelType::Whatsapp, None).await;
     app.refreshed().await;
-    let campaign = made(api, fast(list, gone.0, "hello")).await;
-    crate::steps::sql(app, "delete from channels where id = $1", gone.0).await;
+    let campaign = made(api, fast(list, deleted.0, "hello")).await;
+    crate::steps::sql(app, "delete from channels where id = $1", deleted.0).await;
     app.refreshed().await;
     does(api, campaign, "start").await;
     assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"failed": 3}));

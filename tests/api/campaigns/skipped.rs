@@ -1,4 +1,4 @@
-//! Contacts that are not written to, each with its reason; and those that are not, since the campaign was canceled.
+//! Recipients that are skipped, each with its reason, also those of a canceled campaign.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::outbox::{Office, fast as unpaced};
 use crate::support::provider::Answer;
 use crate::support::{OwnApp, TestApp, eventually};
 
-/// Recipients of the campaign that goes on while another is paused: their messages are the clock.
+/// Recipients of a campaign that is sent while another is paused, to see that enough time passes.
 const OTHERS: usize = 40;
 
 #[actix_web::test]
@@ -26,7 +26,7 @@ async fn who_cannot_be_reached_is_skipped_with_the_reason_and_holds_up_no_other(
     let opted_out = api.post("/contacts", opted_out).await.data(201)["id"].as_i64().expect("id");
     let no_number = api.post("/contacts", json!({"name": "Nobody"})).await.data(201)["id"].as_i64().expect("id");
     all.extend([opted_out, no_number]);
-    // Wrote, and too long ago for anything but a template.
+    // This contact wrote too long ago for anything but a template.
     sqlx::query(
         "with t as (insert into tickets (company_id, id, channel_id, contact_id, status, creation_source, unread_count,
                  reopen_count, opened_at, closed_at, created_at, updated_at)
@@ -50,17 +50,17 @@ async fn who_cannot_be_reached_is_skipped_with_the_reason_and_holds_up_no_other(
     }
     assert_eq!(counts(&becomes(api, campaign, "completed").await), json!({"sent": 2, "skipped": 3}));
     let rows = recipients(api, campaign).await;
-    let said = |row: &Value| (row["status"].clone(), row["error"]["code"].clone(), row["error"]["message"].clone());
-    assert_eq!(said(&rows[0]), (json!("sent"), Value::Null, Value::Null));
+    let outcome = |row: &Value| (row["status"].clone(), row["error"]["code"].clone(), row["error"]["message"].clone());
+    assert_eq!(outcome(&rows[0]), (json!("sent"), Value::Null, Value::Null));
     assert_eq!(
-        said(&rows[1]),
+        outcome(&rows[1]),
         (json!("skipped"), json!("ERR_API_WINDOW_CLOSED"), json!("the conversation window is closed"))
     );
     let words = "the contact cannot receive on this channel: they have no phone number";
-    assert_eq!(said(&rows[4]), (json!("skipped"), json!("ERR_API_CONTACT_UNREACHABLE"), json!(words)));
+    assert_eq!(outcome(&rows[4]), (json!("skipped"), json!("ERR_API_CONTACT_UNREACHABLE"), json!(words)));
     assert_eq!((&rows[4]["messageId"], rows[4]["contact"]["id"].as_i64()), (&Value::Null, Some(no_number)));
     let words = "the contact has opted out of campaigns";
-    assert_eq!(said(&rows[3]), (json!("skipped"), json!("ERR_MARKETING_OPT_OUT"), json!(words)));
+    assert_eq!(outcome(&rows[3]), (json!("skipped"), json!("ERR_MARKETING_OPT_OUT"), json!(words)));
     let mut calls: Vec<String> = office.provider.accepted("1801").into_iter().map(|call| call.to).collect();
     calls.sort_unstable();
     assert_eq!(calls, numbers(app, &[all[0], all[2]]).await);
@@ -68,11 +68,11 @@ async fn who_cannot_be_reached_is_skipped_with_the_reason_and_holds_up_no_other(
     assert_eq!(counts(&becomes(api, on_webchat, "completed").await), json!({"skipped": 5}));
     let words = "the contact cannot receive on this channel: they have never opened a session in this webchat";
     assert_eq!(recipients(api, on_webchat).await[0]["error"]["message"], words);
-    // What cannot be said is the campaign's fault, and none of the contact's.
+    // A text that cannot be sent is the campaign's fault: the recipients fail.
     assert_eq!(counts(&becomes(api, blank, "completed").await), json!({"failed": 2, "skipped": 3}));
     let words = "body must not be blank once its variables are filled in";
     assert_eq!(recipients(api, blank).await[0]["error"], json!({"code": "ERR_API_VALIDATION", "message": words}));
-    // Who opts in again is written to again.
+    // A contact who opts in again is written to again.
     api.put(&format!("/contacts/{opted_out}"), json!({"marketingOptOut": false})).await.data(200);
     let again = made(api, fast(everybody, channel, "hello again")).await;
     does(api, again, "start").await;
@@ -94,9 +94,9 @@ async fn nothing_leaves_after_a_pause_is_answered_until_it_is_resumed() {
         let paused = does(api, campaign, "pause").await;
         assert_eq!(paused["status"], "paused");
         let written = api.all(&messages).await.len();
-        // What was handed over arrives.
+        // The messages that were written before the pause arrive.
         office.provider.accepts("1802", written).await;
-        // As many of another campaign leave meanwhile, at the same rate.
+        // Meanwhile another campaign of the same rate is sent, so that time enough passes.
         let other = made(api, fast(some, another, "hello")).await;
         does(api, other, "start").await;
         becomes(api, other, "completed").await;
@@ -131,10 +131,10 @@ async fn after_a_cancel_nothing_arrives_but_what_was_in_flight() {
     assert_eq!(canceled["status"], "canceled");
     office.provider.always("1803", Answer::Accept);
     office.provider.release();
-    // Who was not written to is skipped at once, who waited for the provider as soon as it is their turn.
+    // Recipients without a message are skipped at once, those whose message waits as soon as it is its turn.
     let is_settled = || async { shown(api, campaign).await["counts"]["pending"] == 0 };
     eventually("all are settled", is_settled).await;
-    // Nothing is left that could be sent, and what is sent after it comes last.
+    // No message is left to be sent, and one that is sent now comes last.
     assert_eq!(api.all("/messages?status=queued").await.len(), 0);
     let body = json!({"channelId": channel, "number": "5511988880000", "type": "text", "body": "the last"});
     let before = office.provider.accepted_count("1803");
@@ -157,7 +157,7 @@ async fn after_a_cancel_nothing_arrives_but_what_was_in_flight() {
     office.close().await;
 }
 
-/// A campaign of three messages, of which the answer to the first is lost, once nobody waits any more.
+/// A campaign of three messages, each called for once; the answer to the first call is lost.
 async fn one_in_doubt(account: &str, sending: SendingOptions) -> (Office, ChannelRow, i64) {
     let provider = ProviderOptions { call_time_max: Duration::from_secs(5), ..ProviderOptions::default() };
     let office = Office::open_with(sending, provider).await;
@@ -185,12 +185,12 @@ async fn a_message_of_which_nobody_knows_whether_it_left_is_never_sent_again() {
     assert_eq!((&job["status"], &job["outcome"], &job["attempts"]), (&json!("queued"), &json!("unknown"), &json!(1)));
     let kept = api.delete(&format!("/campaigns/{campaign}")).await;
     assert_eq!(kept.status, 409, "{}", kept.body);
-    // What follows it does not wait for it.
+    // The contact's next message does not wait for it.
     let contact = unknown[0]["contact"]["id"].clone();
     let next = json!({"channelId": channel.id, "contactId": contact, "type": "text", "body": "next"});
     api.post("/messages", next).await.data(202);
     office.provider.accepts("1809", 3).await;
-    // Nor does a restart send it.
+    // A restart does not send it either.
     let Office { app, provider } = office;
     let office = Office { app: crate::steps::restarted(app).await, provider };
     let api = &office.app.api;
@@ -227,7 +227,7 @@ async fn what_was_withdrawn_does_not_leave_after_a_restart_either() {
     let campaign = made(&api, fast(list, channel, "hello")).await;
     does(&api, campaign, "start").await;
     office.provider.called_times("1804", 50).await;
-    // Paused for a while, so that nothing in memory knows what waits.
+    // A pause, so that nothing in memory knows which messages wait.
     does(&api, campaign, "pause").await;
     let Office { app, provider } = office;
     sqlx::query("update campaigns set status = 'canceled' where id = $1")
@@ -262,7 +262,7 @@ async fn what_needs_no_call_is_settled_while_the_channel_is_not_connected() {
     let is_skipped = || async { counts(&shown(&api, campaigns[0]).await) == json!({"skipped": 1}) };
     eventually("it is withdrawn", is_skipped).await;
     assert_eq!(api.delete(&format!("/campaigns/{}", campaigns[0])).await.status, 204);
-    // As if the process had been killed in the call.
+    // As if the process had been killed during the call.
     sqlx::query(
         "update messages set attempts = jsonb_build_object('count', 1, 'begunAt', now())
          where company_id = $1 and body = 'in doubt'",
@@ -305,9 +305,9 @@ async fn who_opts_out_while_a_campaign_waits_for_its_provider_is_skipped() {
     let waiting = || async { api.all("/messages?status=queued").await.len() == 64 };
     eventually("as many as may be are under way", waiting).await;
     opt_out(&office, [all[30], all[31], all[32]]).await;
-    // At hand, and not written to yet but for the two that follow those of before.
+    // These are already in memory, but have no message yet.
     opt_out(&office, [all[80], all[81], all[82]]).await;
-    // A call that began before that may arrive after it: the provider takes nothing until there is none.
+    // A call that began before an opt-out may arrive after it: the provider accepts only once these are skipped.
     eventually("they are withdrawn", || async {
         let rows = recipients(api, campaign).await;
         [30, 31, 32].iter().all(|number: &usize| rows[*number]["status"] == "skipped")
@@ -339,7 +339,7 @@ async fn who_opts_out_while_at_hand_on_a_webchat_is_skipped_and_who_opts_in_is_w
     let campaign = made(api, body).await;
     clock::stop();
     does(api, campaign, "start").await;
-    // The second has its turn in a second of a clock that stands still.
+    // The second is due a second later, by a clock that stands still.
     let one_is_sent = || async { counts(&shown(api, campaign).await)["sent"] == 1 };
     eventually("the first is written to", one_is_sent).await;
     api.put(&format!("/contacts/{}", all[1]), json!({"marketingOptOut": true})).await.data(200);

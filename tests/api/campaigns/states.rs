@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use super::{becomes, contacts, counts, does, fast, list, made, recipients, shown, text};
 use crate::support::{OwnApp, Reply, TestApp, eventually};
 
-/// A campaign that has this status: it is for nobody, or for one who cannot be written to yet.
+/// A campaign of this status. Its list is empty if it is completed, else its one contact cannot be written to yet.
 async fn in_state(app: &TestApp, status: &str) -> i64 {
     let api = &app.api;
     let contacts = if status == "completed" { Vec::new() } else { vec![app.contact("5511900000001").await.0] };
     let list = list(api, &contacts).await;
-    // Its provider is away.
+    // Its channel is not connected, so nothing is sent.
     let campaign = made(api, text(list, app.company.phone.0, "hello")).await;
     let verbs: &[&str] = match status {
         "scheduled" => &[],
@@ -24,7 +24,7 @@ async fn in_state(app: &TestApp, status: &str) -> i64 {
     }
     becomes(api, campaign, status).await;
     if status == "canceled" {
-        // Its channel is not connected.
+        // Without a connection, the message is withdrawn.
         let is_settled = || async { shown(api, campaign).await["counts"]["pending"] == 0 };
         eventually("all are settled", is_settled).await;
     }
@@ -35,7 +35,7 @@ async fn in_state(app: &TestApp, status: &str) -> i64 {
 async fn each_state_allows_what_the_contract_says_and_nothing_else() {
     let app = TestApp::shared().await;
     let api = &app.api;
-    for (status, said, allowed) in [
+    for (status, state, allowed) in [
         ("scheduled", "the campaign has not started", &["start", "cancel", "change", "delete"][..]),
         ("processing", "the campaign is being sent", &["pause", "cancel"]),
         ("paused", "the campaign is paused", &["resume", "cancel"]),
@@ -73,7 +73,7 @@ async fn each_state_allows_what_the_contract_says_and_nothing_else() {
                 let conflict = reply.error(409, "ERR_API_CONFLICT");
                 assert_eq!(conflict["reason"], status, "{verb} in {status}");
                 assert_eq!((&conflict["field"], &conflict["id"]), (&json!("campaignId"), &json!(campaign)));
-                assert_eq!(conflict["state"], said, "{verb} in {status}");
+                assert_eq!(conflict["state"], state, "{verb} in {status}");
                 assert_eq!(shown(api, campaign).await["status"], status, "{verb} in {status}");
             }
         }
@@ -160,7 +160,7 @@ async fn the_list_is_taken_as_it_stands_at_the_start() {
     assert_eq!(all[0], expected);
     let message = api.get(&format!("/messages/{}", all[0]["messageId"])).await.data(200).clone();
     assert_eq!((&message["body"], &message["source"]), (&json!("Hello visitor"), &json!("campaign")));
-    // Nothing is left of one that is deleted but its messages.
+    // Of a deleted campaign only the messages are left.
     assert_eq!(api.delete(&format!("/campaigns/{campaign}")).await.status, 204);
     api.get(&format!("/campaigns/{campaign}/recipients")).await.error(404, "ERR_API_NOT_FOUND");
     assert_eq!(api.get(&format!("/messages/{}", message["id"])).await.data(200)["body"], "Hello visitor");

@@ -19,7 +19,7 @@ pub(super) fn time(value: &Value) -> DateTime<Utc> {
     value.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("no time: {value}"))
 }
 
-/// How long after the first the messages of a channel were written, in milliseconds and in order.
+/// How long after the first message each message of a channel was written, in milliseconds, in order.
 async fn written_after(app: &TestApp, channel: i64) -> Vec<i64> {
     let written = written(app, channel).await;
     written.iter().map(|at| (*at - written[0]).num_milliseconds()).collect()
@@ -64,7 +64,7 @@ async fn a_campaign_starts_by_itself_when_its_time_comes_wherever_it_was_moved()
     app.stop().await;
 }
 
-/// When its time comes nobody asks for it any more; it is started by who made it all the same.
+/// No request starts it at its time, yet its events name who made it.
 #[actix_web::test]
 async fn a_campaign_that_starts_by_itself_is_started_by_who_made_it() {
     let app = OwnApp::start().await;
@@ -133,7 +133,7 @@ async fn the_rate_is_spread_evenly_and_a_wait_is_not_made_up_for() {
     let mut body = fast(everybody, channel, "hello");
     body["ratePerMinute"] = json!(RATE);
     let campaign = made(api, body).await;
-    // The clock stands still while one is sent: so each comes at its place in the row, whatever the machine does.
+    // The clock stands still while a message is sent: each leaves at its own time, however slow the machine is.
     clock::stop();
     does(api, campaign, "start").await;
     for sent in 1..EACH_TIME {
@@ -143,7 +143,7 @@ async fn the_rate_is_spread_evenly_and_a_wait_is_not_made_up_for() {
     office.provider.accepts("1901", EACH_TIME).await;
     does(api, campaign, "pause").await;
     eventually("it makes room", || async { engine.figures().campaigns.hot == 0 }).await;
-    // Ten could have been sent.
+    // Time for ten messages, which are not made up for.
     clock::advance(interval * 10);
     does(api, campaign, "resume").await;
     eventually("who is next is known", || async { engine.campaigns.figures().held > 0 }).await;
@@ -172,11 +172,11 @@ async fn the_rate_is_met_evenly_measured() {
     let times = written(app, channel).await;
     assert_eq!(times.len(), 40);
     for (number, at) in times.iter().enumerate() {
-        // Nobody comes before their place in the row.
+        // No message leaves before its time.
         let place = interval * i32::try_from(number).expect("few");
         assert!(*at - times[0] >= place - interval, "message {number} after {}", *at - times[0]);
     }
-    // Nowhere are there more than the rate allows, but for the one a late look lets follow.
+    // No eleven follow faster than the rate allows, except that one may follow a late one early.
     for window in times.windows(11) {
         assert!(window[10] - window[0] >= interval * 9, "{window:?}");
     }
@@ -201,9 +201,9 @@ async fn what_waited_while_the_provider_was_away_does_not_reach_it_in_a_burst() 
     office.provider.accepts("1903", 2).await;
     office.provider.always("1903", Answer::refuse(503, 2, "not now"));
     clock::advance(interval);
-    // It is tried again and again.
+    // The message that is refused is tried again and again.
     office.provider.called_times("1903", 5).await;
-    // Away for longer than three of them take: only one waits.
+    // The provider is away for more than three intervals, yet only one message waits.
     clock::advance(interval * 4);
     office.provider.called_times("1903", office.provider.calls("1903").len() + 2).await;
     assert_eq!(api.all("/messages?status=queued").await.len(), 1);
@@ -217,7 +217,7 @@ async fn what_waited_while_the_provider_was_away_does_not_reach_it_in_a_burst() 
     }
     becomes(api, campaign, "completed").await;
     assert_eq!(office.provider.accepted_count("1903"), 7);
-    // The one that waited left at its time, and the others follow from when it had arrived.
+    // The one that waited was written at its time; the others follow from the time it arrived.
     let written = written_after(&office.app, channel).await;
     assert_eq!(written, [0, 1000, 2000, 7000, 8000, 9000, 10_000]);
     office.close().await;

@@ -1,4 +1,4 @@
-//! Contacts change while conversations with them are hot.
+//! Contacts that change while their tickets are hot.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ async fn a_hot_ticket_shows_the_contact_as_it_is_from_the_answer_on() {
     let app = OwnApp::start().await;
     let ana = contact(&app.api, json!({"name": "Ana", "number": "5511900000001"})).await;
     let open = json!({"channelId": app.company.phone, "contactId": ana});
-    // A closed one that is hot, an open one, and one on another channel.
+    // Three hot tickets: a closed one, an open one, and one on another channel.
     let first = id(app.api.post("/tickets", open.clone()).await.data(201));
     close(&app.api, first).await;
     let second = id(app.api.post("/tickets", open).await.data(201));
@@ -51,7 +51,7 @@ async fn a_send_goes_by_the_number_a_contact_has_now() {
     assert_eq!((&again["contactId"], &again["ticketId"]), (&first["contactId"], &first["ticketId"]));
     let other = sent(&app.api, send("5511900000001")).await;
     assert_ne!(other["contactId"], first["contactId"], "the number is nobody's any more");
-    // Without a number nobody is reached by phone, in the hot ticket as little as in a new one.
+    // A contact without a number is not reached by phone, neither in the hot ticket nor in a new one.
     changed(&app.api, ana, json!({"number": null})).await;
     let to_contact = json!({"channelId": app.company.phone, "contactId": ana, "type": "text", "body": "x"});
     app.api.post("/messages", to_contact.clone()).await.error(422, "ERR_API_CONTACT_UNREACHABLE");

@@ -1,4 +1,4 @@
-//! Contacts go, with everything that is theirs, and never while somebody talks with them.
+//! Contacts are deleted with everything of theirs, but never during a conversation.
 
 use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ async fn a_contact_goes_with_everything_that_is_theirs() {
 
     let job = app.api.get(&format!("/messages/{}", messages[0])).await.data(200)["jobId"].clone();
     deleted(&app.api, &format!("{PATH}/{ana}")).await;
-    let gone = [
+    let deleted_paths = [
         format!("{PATH}/{ana}"),
         format!("/tickets/{}", tickets[0]),
         format!("/tickets/{}/messages", tickets[0]),
@@ -46,7 +46,7 @@ async fn a_contact_goes_with_everything_that_is_theirs() {
         format!("/webchat/sessions/{session}"),
         format!("/webchat/sessions/{session}/messages"),
     ];
-    for path in &gone {
+    for path in &deleted_paths {
         app.api.get(path).await.error(404, "ERR_API_NOT_FOUND");
     }
     for (path, body) in [
@@ -76,7 +76,7 @@ async fn a_contact_goes_with_everything_that_is_theirs() {
     assert_eq!((rows_of(&app, "tickets", ben).await, rows_of(&app, "messages", ben).await), (1, 2));
     assert_eq!(listed(&app.api, PATH).await, [ben]);
 
-    // The number is free: its next holder is another contact, also after a restart.
+    // The number is free: it makes another contact, also after a restart.
     let next = json!({"channelId": app.company.phone, "number": "5511900000001", "type": "text", "body": "x"});
     let next = sent(&app.api, next).await;
     assert_ne!(next["contactId"], ana);
@@ -99,7 +99,7 @@ async fn who_is_talked_with_stays() {
     };
     let open = json!({"channelId": app.company.phone, "contactId": ana});
     let ticket = id(app.api.post("/tickets", open).await.data(201));
-    // Opened in memory and in the journal, whether or not the tables know it yet.
+    // The ticket is open in memory and in the journal, whether or not the tables have it yet.
     refused("the contact has an open ticket").await;
     close(&app.api, ticket).await;
     app.api.post(&format!("/tickets/{ticket}/reopen"), json!({})).await.data(200);
@@ -110,7 +110,7 @@ async fn who_is_talked_with_stays() {
     refused("the contact has an open ticket").await;
     close(&app.api, ticket).await;
     refused("the contact has an active visitor session").await;
-    // Refused, it is as it was: the conversation goes on.
+    // A refused deletion changes nothing: the conversation continues.
     app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "x"})).await.data(201);
     refused("the contact has an open ticket").await;
     let open = app.api.all(&format!("/tickets?contactId={ana}&status=open")).await;
@@ -129,7 +129,7 @@ async fn of_a_deletion_and_an_opening_at_once_exactly_one_wins() {
     let (mut kept, mut gone) = (0, 0);
     for round in 0..40_usize {
         let ana = contact(&app.api, json!({"number": format!("551190000{round:04}")})).await;
-        // Half of them have talked before, so that there is a hot closed ticket.
+        // Half of the contacts have written before, so that there is a hot closed ticket.
         let before = if round % 2 == 0 {
             let message =
                 sent(&app.api, json!({"channelId": phone, "contactId": ana, "type": "text", "body": "x"})).await;
@@ -175,7 +175,7 @@ async fn of_a_deletion_and_an_opening_at_once_exactly_one_wins() {
         }
     }
     println!("{kept} kept, {gone} gone");
-    // No row was refused: `stop` looks.
+    // No row was refused: `stop` checks that.
     app.stop().await;
 }
 
@@ -270,7 +270,7 @@ async fn a_deletion_whose_outcome_is_unclear_leaves_nothing_half_done() {
     let session = session.data(201)["id"].as_str().expect("id").to_owned();
     app.api.post(&format!("/webchat/sessions/{session}/end"), json!({})).await.data(200);
 
-    // It did not happen: the contact is as it was, and requests about it have waited.
+    // The deletion did not happen: the contact is as it was, and requests about it have waited.
     fail::cfg("contact_removed", "1*return").expect("failpoint");
     let (removed, reopened) =
         join(app.api.delete(&path), app.api.post(&format!("/tickets/{ticket}/reopen"), json!({}))).await;
@@ -279,7 +279,7 @@ async fn a_deletion_whose_outcome_is_unclear_leaves_nothing_half_done() {
     fail::remove("contact_removed");
     close(&app.api, ticket).await;
 
-    // It did happen, and nobody was told: the contact is gone all the same.
+    // The deletion did happen, but its answer was lost: the contact is deleted all the same.
     fail::cfg("contact_removal_lost", "1*return").expect("failpoint");
     app.api.delete(&path).await.error(503, "ERR_API_UNAVAILABLE");
     app.api.post("/messages", send()).await.error(404, "ERR_API_CONTACT_NOT_FOUND");

@@ -1,4 +1,4 @@
-//! Many contacts at once.
+//! Imports of many contacts.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::support::{Api, Reply, TestApp};
 
 const IMPORT: &str = "/contacts/import";
 
-/// What an import answers; which contact each row has is checked here.
+/// Imports rows and returns the answer without `contacts`, after checking that each good row has its contact there.
 async fn import(api: &Api, rows: Value, more: &Value) -> Value {
     let given = rows.as_array().map_or(0, Vec::len);
     let body = with(json!({"contacts": rows}), more);
@@ -57,13 +57,13 @@ async fn rows_are_found_by_number_then_email_then_code() {
     contact(&app.api, a).await;
     contact(&app.api, b).await;
     let rows = json!([
-        // By number, whatever else is said.
+        // By number, whatever the other fields are.
         {"number": "+55 11 90000-0001", "email": "A2@b.example", "code": "B", "name": "A by number"},
-        // By e-mail, in any case, as it is after the row before; the number is not anybody's.
+        // By e-mail, in any case, as the row before left it; no contact has the number.
         {"number": "5511900000003", "email": "B@B.example", "name": "B by e-mail"},
-        // By code: two have it now, and the older one is meant.
+        // By code: two contacts have it now, and the older one is meant.
         {"code": "B", "name": "A by code", "email": null},
-        // What nobody has is new, and what another company has is nobody's.
+        // Values that no contact of this company has make a new contact, even if another company's contact has them.
         {"number": "5511900000009", "email": "z@b.example", "code": "Z"},
         {"name": "Only a name"},
         {"name": "Only a name"},
@@ -96,7 +96,7 @@ async fn duplicates_in_one_request_behave_as_if_sent_one_after_the_other() {
         {"email": "A@b.example", "name": "Ana", "origin": "fair", "customFields": [{"key": "note", "value": "x"}]},
         {"number": "5511900000001", "code": "C-1", "tagIds": [new], "customFields": size(json!(null))},
         {"code": "C-1", "origin": null, "number": "5511900000002"},
-        // Its number is free again; and so is that of a contact that was there.
+        // The first contact's number is free again, and so is the number of the contact that existed before.
         {"number": "5511900000001", "name": "Ben"},
         {"code": "old", "number": null},
         {"number": "5511900000008", "name": "Heir"},
@@ -120,7 +120,7 @@ async fn duplicates_in_one_request_behave_as_if_sent_one_after_the_other() {
     assert_eq!(ana["customFields"].as_array().map(Vec::len), Some(1));
     assert_eq!(ana["customFields"][0]["key"], "note");
 
-    // Two contacts change numbers crosswise, in one request.
+    // Two contacts swap their numbers in one request.
     let rows = json!([
         {"code": "C-1", "number": null}, {"number": "5511900000001", "code": "ben"},
         {"code": "ben", "number": "5511900000002"}, {"code": "C-1", "number": "5511900000001"},
@@ -165,7 +165,7 @@ async fn good_rows_are_stored_although_others_fail() {
         with(good("5511900000003"), &json!({"tagIds": [vip, foreign, NOBODY]})),
         with(good("5511900000004"), &json!({"customFields": [{"key": "size", "value": "big"}, {"key": "x", "value": ""}]})),
         good("5511900000005"),
-        // What failed left nothing behind that this could be found by.
+        // The failed row of this number left no contact behind, so this makes one.
         with(good("5511900000003"), &json!({"name": "Late"})),
         {},
     ]);
@@ -196,7 +196,7 @@ async fn good_rows_are_stored_although_others_fail() {
             (9, "customFields"),
         ]
     );
-    // Each is what the same row by itself is refused with.
+    // Each error is the one that the same contact is refused with alone.
     let of = |index: usize| &report["errors"][index];
     assert_eq!((&of(0)["code"], &of(0)["params"]), (&json!("not_a_boolean"), &json!({})));
     assert_eq!((&of(1)["code"], &of(1)["params"]), (&json!("not_a_phone_number"), &json!({"min": 8, "max": 15})));
@@ -229,10 +229,10 @@ async fn every_wrong_field_of_a_row_is_named_of_whatever_kind() {
     .await;
     let big = json!([{"key": "size", "value": "big"}]);
     let rows = json!([
-        // It is new, and lacks what a new one needs.
+        // This contact is new, and lacks what a new one needs.
         {"name": "New", "isGroup": "x", "tagIds": [NOBODY], "customFields": big},
         {"name": 7, "origin": 7, "tagIds": [vip, "x", NOBODY]},
-        // It exists, or may exist.
+        // These exist, or may exist.
         {"number": "5511900000001", "isGroup": "x", "tagIds": ["x", vip, NOBODY], "customFields": big},
         {"email": "no", "customFields": big},
     ]);
@@ -261,7 +261,7 @@ async fn every_wrong_field_of_a_row_is_named_of_whatever_kind() {
             (3, "customFields[0].value"),
         ]
     );
-    // What exists stays as it is, but is wrong all the same.
+    // A row that would be skipped is checked all the same.
     let report = import(&app.api, json!([rows[2]]), &json!({"onConflict": "skip"})).await;
     assert_eq!(report["errors"][0]["field"], "isGroup");
     assert_eq!(app.api.all(PATH).await.len(), 1);
@@ -327,7 +327,7 @@ async fn imports_creations_and_sends_at_once_share_the_same_numbers() {
     let all = app.api.all(PATH).await;
     assert_eq!(all.len(), NUMBERS);
     for contact in &all {
-        // The last write named it; the ticket shows that name.
+        // The ticket shows the name of the last write.
         let ticket = app.api.all(&format!("/tickets?contactId={}", id(contact))).await;
         let hot = app.api.get(&format!("/tickets/{}", ticket[0]["id"])).await;
         assert_eq!(hot.data(200)["contact"]["name"], contact["name"]);
@@ -336,7 +336,7 @@ async fn imports_creations_and_sends_at_once_share_the_same_numbers() {
     app.stop().await;
 }
 
-/// Imports a thousand rows, new ones and the same again; answers how long each import took.
+/// Imports a thousand new rows and then the same rows again; returns how long each import took.
 async fn a_thousand_rows() -> [Duration; 2] {
     let app = TestApp::shared().await;
     let vip = tag(&app.api, "VIP").await;
@@ -374,7 +374,7 @@ async fn a_thousand_rows_are_imported_and_imported_again() {
 #[actix_web::test]
 async fn a_thousand_rows_take_a_moment_measured() {
     let times = a_thousand_rows().await;
-    // A second is what was promised of a release build on a machine that has nothing else to do.
+    // The promise is one second, for a release build on an idle machine.
     assert!(times.iter().all(|time| *time < Duration::from_secs(5)), "{times:?}");
 }
 
@@ -387,7 +387,7 @@ async fn each_row_is_answered_with_the_contact_it_has() {
         {"name": "New", "number": "5511900000002"},
         {"number": "5511900000001", "name": "Known again"},
         {"name": "Bad", "email": "nothing"},
-        // The contact of the first row, which has no id before all rows were read.
+        // The contact of the first row, which has no id until all rows are read.
         {"number": "5511900000002", "name": "New again"},
         {"code": "O"},
     ]);
@@ -406,7 +406,7 @@ async fn each_row_is_answered_with_the_contact_it_has() {
         assert_eq!(reply.data(200)["contacts"], json!(expected), "{on_conflict}");
         assert_eq!(reply.data(200)["errors"][0]["index"], 2);
     }
-    // A new contact that later rows of the same import skip.
+    // A contact that one row creates and a later row of the same import skips.
     let twice = json!([{"number": "5511900000003"}, {"number": "5511900000003"}]);
     let reply = app.api.post(IMPORT, json!({"contacts": twice, "onConflict": "skip"})).await;
     let made = listed(&app.api, "/contacts?number=5511900000003").await[0];

@@ -16,7 +16,7 @@ use crate::support::{Api, TestApp};
 
 const PATH: &str = "/contacts";
 
-/// What identifies a contact of whom only the number is known, or nothing.
+/// The `identities` of a contact that has this number and no other identity, or none if it is null.
 fn identities(number: &Value) -> Value {
     let known =
         json!({"channelType": null, "scope": null, "kind": "number", "value": number, "since": null, "until": null});
@@ -58,7 +58,7 @@ fn bare(shown: &Value, name: &str) -> Value {
     bare
 }
 
-/// `bare` with these fields instead.
+/// The contact with these fields replaced.
 fn with(mut contact: Value, fields: &Value) -> Value {
     for (field, value) in fields.as_object().expect("an object") {
         contact[field] = value.clone();

@@ -1,4 +1,4 @@
-//! The address of a contact's picture leads to the web and nowhere else.
+//! The URL of a contact's picture is an `http` or `https` URL of a host.
 
 use serde_json::{Value, json};
 

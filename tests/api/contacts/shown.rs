@@ -167,14 +167,14 @@ async fn a_search_looks_at_name_number_email_and_code() {
     app.stop().await;
 }
 
-/// Enough for pages that many contacts precede, and for a channel of many.
+/// Enough contacts for pages far down the list, and for a channel that many have used.
 const CONTACTS: i64 = 30_000;
 
 #[actix_web::test]
 async fn whether_many_or_few_are_called_so_every_page_of_a_search_is_the_next_of_the_list() {
     let app = OwnApp::start().await;
     let (other, _) = app.another_company().await;
-    // Ids of two companies alternate, blocks of them are missing, and the newest were never talked to on the channel.
+    // Ids of two companies are mixed, a block of them is missing, and the newest contacts never used the channel.
     for statement in [
         "insert into contacts (company_id, name, origin, created_at, updated_at)
          select case when n % 4 = 0 then $2 else $1 end,
@@ -232,7 +232,7 @@ async fn whether_many_or_few_are_called_so_every_page_of_a_search_is_the_next_of
             .fetch_all(&app.db)
             .await
             .expect("contacts");
-            // The last are beyond those that a page is looked for among in the order of the list.
+            // The last pages lie beyond the rows that are searched in the order of the list.
             for (size, page) in [(13, 1), (100, 12), (100, 25), (100, 60), (7, 400), (100, 150), (100, 170)] {
                 let path = format!("/contacts?{query}&order={order}&perPage={size}&page={page}");
                 let reply = app.api.get(&path).await;
@@ -254,10 +254,10 @@ async fn a_contact_of_another_company_looks_like_one_that_does_not_exist() {
     let theirs =
         sent(&other_api, json!({"channelId": other.phone, "number": "5511900000001", "type": "text", "body": "x"}))
             .await;
-    let nobody = app.api.get(&format!("/contacts/{NOBODY}")).await;
-    nobody.error(404, "ERR_API_NOT_FOUND");
+    let not_found = app.api.get(&format!("/contacts/{NOBODY}")).await;
+    not_found.error(404, "ERR_API_NOT_FOUND");
     let foreign = app.api.get(&format!("/contacts/{}", theirs["contactId"])).await;
-    assert_eq!((foreign.status, foreign.body), (nobody.status, nobody.body));
+    assert_eq!((foreign.status, foreign.body), (not_found.status, not_found.body));
     assert_eq!(listed(&app.api, "/contacts").await, [0; 0]);
     assert_eq!(id(other_api.get(&format!("/contacts/{}", theirs["contactId"])).await.data(200)), theirs["contactId"]);
     app.stop().await;

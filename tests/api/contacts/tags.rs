@@ -39,7 +39,7 @@ async fn a_tag_is_applied_and_removed_as_often_as_one_likes() {
     assert_eq!(tags().await, (left, removed), "nor does removing what is not there");
     assert_eq!(listed(&app.api, &format!("/contacts?tagId={vip}")).await, [0; 0]);
 
-    // Many at once: the link is one, and nobody waits for the other in a circle.
+    // Many at once: there is one link, and no requests deadlock.
     join_all((0..40).map(
         async |index| {
             if index % 4 == 0 { deleted(&app.api, &path(vip)).await } else { put(vip).await }
@@ -58,7 +58,7 @@ async fn contact_and_tag_must_be_the_companys() {
     let (vip, theirs) = (tag(&app.api, "VIP").await, tag(&other, "VIP").await);
     let ana = contact(&app.api, json!({"name": "Ana"})).await;
     let eva = contact(&other, json!({"name": "Eva", "tagIds": [theirs]})).await;
-    let nobody = app.api.get(&format!("/contacts/{NOBODY}")).await.body;
+    let not_found = app.api.get(&format!("/contacts/{NOBODY}")).await.body;
     let foreign = [(ana, theirs), (eva, vip), (eva, theirs), (ana, NOBODY), (NOBODY, vip), (0, 0), (-1, i64::MAX)];
     let mut paths: Vec<String> =
         foreign.iter().map(|(contact, tag)| format!("/contacts/{contact}/tags/{tag}")).collect();
@@ -66,7 +66,7 @@ async fn contact_and_tag_must_be_the_companys() {
     for path in paths {
         for reply in [app.api.put(&path, json!({})).await, app.api.delete(&path).await] {
             reply.error(404, "ERR_API_NOT_FOUND");
-            assert_eq!(reply.body, nobody, "{path}");
+            assert_eq!(reply.body, not_found, "{path}");
         }
     }
     assert_eq!(shown(&app.api, ana).await["tags"], json!([]));

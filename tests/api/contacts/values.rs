@@ -35,7 +35,7 @@ async fn values_are_merged_by_key_and_null_clears() {
     assert_eq!(values(&put(json!([])).await).len(), 2);
     let refused = app.api.put(&format!("{PATH}/{}", id(made)), json!({"customFields": null})).await;
     assert_eq!(refused.invalid_fields(), ["customFields"]);
-    // A field is renamed, and the value stays.
+    // The value of a renamed field stays.
     app.api.put(&format!("/custom-fields/{size}"), json!({"name": "Shoe size"})).await.data(200);
     assert_eq!(shown(&app.api, id(made)).await["customFields"][0]["name"], "Shoe size");
     deleted(&app.api, &format!("/custom-fields/{size}")).await;
@@ -102,7 +102,7 @@ async fn a_required_field_is_there_from_the_beginning_and_stays() {
     assert_eq!(refused.invalid_fields(), ["customFields"]);
     assert!(refused.body["error"]["message"].as_str().is_some_and(|text| text.contains("`born`")), "{}", refused.body);
     app.api.post(PATH, json!({"name": "x"})).await.error(422, "ERR_API_VALIDATION");
-    // One that was there before may go on without it, but not lose it.
+    // A contact that was there before may stay without a value, but not lose one.
     changed(&app.api, old, json!({"name": "Older"})).await;
     let both = json!([{"key": "size", "value": "1"}, {"key": "born", "value": "1990-01-01"}]);
     changed(&app.api, old, json!({"customFields": both})).await;

@@ -1,4 +1,4 @@
-//! Contacts are created and changed.
+//! Creating and changing contacts.
 
 use futures_util::future::join_all;
 use reqwest::Method;
@@ -9,7 +9,7 @@ use crate::plain::{check_created_once, check_foreign, check_refused, check_uniqu
 use crate::steps::{NOBODY, assert_timestamp, id, listed};
 use crate::support::{Reply, TestApp};
 
-/// Everything that can be written, and what is shown of it.
+/// A body with everything that can be written, and the fields that a contact then shows.
 fn everything() -> (Value, Value) {
     let same = json!({
         "name": "Maria Lima", "email": "Maria@Example.com", "code": "C-1", "origin": "fair", "isGroup": true,
@@ -42,7 +42,7 @@ async fn a_contact_is_created_read_and_changed_field_by_field() {
     assert_eq!(reply.body, json!({"data": made}));
     assert_eq!(&shown(&app.api, id(made)).await, made);
 
-    // Each field alone changes, and clears, nothing else.
+    // A change to one field, or clearing it, affects no other.
     let mut now = made.clone();
     let mut step = async |body: Value, expected: Value| {
         let after = changed(&app.api, id(made), body.clone()).await;
@@ -102,7 +102,7 @@ async fn a_contact_needs_a_name_or_a_number() {
         let numbered = numbered.data(201);
         assert_eq!(numbered["name"], numbered["number"]);
         assert_eq!(numbered["numberCountry"], "PT");
-        // What it is called stays, so it may lose its number.
+        // The name stays, so the contact may lose its number.
         let cleared = changed(&app.api, id(numbered), json!({"number": null})).await;
         assert_eq!((&cleared["name"], &cleared["number"]), (&numbered["name"], &Value::Null));
     }
@@ -140,7 +140,7 @@ async fn what_a_contact_cannot_be_is_refused_field_by_field() {
             let mut named = reply.invalid_fields();
             named.sort();
             if bad == "" {
-                // Blank, they are nothing; what must be there is named.
+                // A blank value is no value: only the fields that must have one are named.
                 assert_eq!(named, ["isGroup", "marketingOptOut", "name"], "{method}");
                 continue;
             }
@@ -200,7 +200,7 @@ async fn a_wrong_custom_value_is_named_with_every_other_field() {
     assert_eq!(app.api.put(&format!("{PATH}/{ana}"), body.clone()).await.invalid_fields(), named);
     let named = [&named[..], &["customFields"]].concat();
     assert_eq!(app.api.post(PATH, body).await.invalid_fields(), named);
-    // A field whose value is wrong is not missing too.
+    // A field whose value is wrong is not also named as missing.
     let wrong = json!({"email": "x", "name": "Bia", "customFields": [{"key": "age", "value": 7}]});
     assert_eq!(app.api.post(PATH, wrong).await.invalid_fields(), ["email", "customFields[0].value"]);
     app.stop().await;
@@ -248,7 +248,7 @@ async fn contacts_are_created_once_and_are_nobody_elses() {
     let ana = contact(&app.api, json!({"name": "Ana"})).await;
     check_created_once(&app, PATH, &json!({"name": "Once"}), &json!({"name": "Twice"})).await;
     check_foreign(&app, PATH, ana, &json!({"name": "Stolen"})).await;
-    // A change under a key happens once as well.
+    // A change with an idempotency key happens once as well.
     let path = format!("{PATH}/{ana}");
     let change = async || Reply::of(app.api.keyed(Method::PUT, &path, "change", r#"{"name": "Anna"}"#)).await;
     let first = change().await;

@@ -12,7 +12,7 @@ use crate::support::{Receiver, TestApp, eventually, keys};
 /// Contacts that are put into a list.
 const POOL: usize = 30;
 
-/// A time that does not come in a test.
+/// A time that no test reaches.
 const LATER: &str = "2099-01-31T12:00:00.000Z";
 
 /// The page that embeds the webchat.
@@ -55,7 +55,7 @@ pub const LISTS: [&str; 33] = [
     "listWrapupTypes",
 ];
 
-/// Checks lists, which must be those.
+/// Checks each list, and that they are the lists of these operations.
 async fn check(lists: Vec<List<'_>>, expected: &[&str]) {
     let mut checked = Vec::new();
     for list in lists {
@@ -183,7 +183,7 @@ async fn contacts_and_their_lists() {
             })
             .removes(move |id| (Method::DELETE, format!("/contact-lists/{list}/contacts/{id}"), Value::Null))
             .read_with(&["search=pooled"]),
-        // Those of the list among them.
+        // The contacts of the list above are among them.
         List::of(api, "listContacts", "/contacts")
             .adds(move |number| (Method::POST, "/contacts".to_owned(), contact(number)))
             .removes(|id| (Method::DELETE, format!("/contacts/{id}"), Value::Null))
@@ -222,7 +222,7 @@ async fn tickets_and_messages() {
             "unassigned=true",
             "createdFrom=2000-01-01T00:00:00Z",
         ]),
-        // What is closed matches no longer.
+        // A closed ticket no longer matches.
         List::of(api, "listTickets", "/tickets?status=open")
             .adds(move |number| send(number + 1000))
             .removes(|id| (Method::POST, format!("/tickets/{id}/close"), json!({}))),
@@ -294,7 +294,7 @@ async fn cards() {
         ]),
         List::of(api, "listBoardCards", format!("/crm/boards/{board}/cards?won=false"))
             .adds(card)
-            // What is won matches no longer.
+            // A won card no longer matches.
             .removes(|id| (Method::POST, format!("/crm/cards/{id}/win"), json!({})))
             .read_with(&[&of_stage]),
     ];
@@ -319,7 +319,7 @@ async fn a_list_by_position_is_read_by_id_while_it_is_reordered() {
         seen.extend(crate::steps::ids(reply.data(200).as_array().expect("cards")));
         let Some(next) = reply.body["meta"]["nextCursor"].as_str() else { break };
         cursor = next.to_owned();
-        // What was not read yet goes before what was read.
+        // Cards that were not read yet move before those that were.
         for card in cards.iter().rev().take(3) {
             let place = json!({"crmBoardListId": stage, "position": 0});
             app.api.post(&format!("/crm/cards/{card}/move"), place).await.data(200);
@@ -383,7 +383,7 @@ async fn webhooks_and_their_deliveries() {
             .adds(|number| (Method::POST, "/contacts".to_owned(), named(number)))
             .known_by(|row| by(row, "eventId"))
             .read_with(&["createdFrom=2000-01-01T00:00:00Z"]),
-        // Not that one, whose rows are read above; a company has at most twenty.
+        // Inactive ones, apart from the webhook whose deliveries are read above; a company has at most twenty.
         List::plain(api, "listWebhooks", "/webhooks", |_| json!({"url": "https://hooks.example/", "active": false}))
             .read_with(&["active=false"]),
     ];

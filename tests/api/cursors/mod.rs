@@ -1,4 +1,4 @@
-//! Lists read by cursor while they change: each record that stays comes exactly once, on every list there is.
+//! Lists read by cursor while they change: each record that stays is read exactly once, on every list of the API.
 
 mod lists;
 mod panel;
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Api, Reply};
 
-/// Rows a list has before it is read, at least; a page has [`PER_PAGE`].
+/// The fewest rows a list has before it is read; a page has [`PER_PAGE`].
 const ROWS: usize = 8;
 const PER_PAGE: usize = 3;
-/// Additions and removals while it is read once: of what nothing is removed, each page must add less than it reads.
+/// Additions and removals during one read of a list. Without removals, each page must add fewer rows than it reads.
 const CHANGES_MAX: usize = 6;
 
 /// A request: its method, its path and its body.
@@ -31,7 +31,7 @@ struct List<'a> {
     queries: Vec<String>,
     /// What identifies a row.
     key: fn(&Value) -> String,
-    /// Sends a request of somebody who may read it, and change it.
+    /// A request of someone who may read and change the list.
     ask: Ask<'a>,
     /// Adds the row of this number.
     add: Option<Box<dyn Fn(usize) -> Request + 'a>>,
@@ -39,7 +39,7 @@ struct List<'a> {
     remove: Option<Remove<'a>>,
     /// Rows added so far.
     added: usize,
-    /// The state of the generator of what happens between two pages.
+    /// The state of the random numbers that decide what changes between two pages.
     random: u64,
 }
 
@@ -83,7 +83,7 @@ impl<'a> List<'a> {
         self
     }
 
-    /// The same rows are read at another path than they are made at.
+    /// Reads the rows at another path than the one they are created at.
     fn at(mut self, path: &str) -> Self {
         self.path = path.to_owned();
         self
@@ -117,7 +117,7 @@ impl<'a> List<'a> {
         (rows.iter().map(self.key).collect(), reply.body["meta"].clone())
     }
 
-    /// All keys, by numbers, while nothing changes.
+    /// All keys, read by page number while nothing changes.
     async fn all(&self, query: &str) -> Vec<String> {
         let mut all = Vec::new();
         for number in 1.. {
@@ -136,7 +136,7 @@ impl<'a> List<'a> {
             request = request.json(&body);
         }
         let reply = Reply::of(request).await;
-        // Some records cannot be deleted, and of some there are only so many.
+        // Some records cannot be deleted, and some nouns have a limit.
         assert!(
             reply.status.is_success() || reply.status == 409,
             "{method} {path} {body}: {} {}",
@@ -151,7 +151,7 @@ impl<'a> List<'a> {
         self.send(add(self.added)).await;
     }
 
-    /// One addition or removal, as it comes.
+    /// One random addition or removal.
     async fn change(&mut self, query: &str) {
         let (is_removal, at) = (self.chance(2) == 0, self.chance(1000));
         match &self.remove {
@@ -165,7 +165,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Reads it by cursor while it changes, with each query and in both orders.
+    /// Reads the list by cursor while it changes, with each query and in both orders. Returns its operation.
     async fn check(mut self) -> &'static str {
         let queries: Vec<String> = [String::new()].into_iter().chain(self.queries.clone()).collect();
         for query in &queries {
@@ -249,7 +249,7 @@ fn documented() -> BTreeSet<String> {
                 parameters.is_some_and(|all| all.iter().any(|parameter| parameter["name"] == name))
             };
             let is_list = operation["summary"].as_str().expect("a summary").starts_with("List ");
-            // A log is read on by `after`.
+            // The events are a log, which continues by `after`.
             let is_expected = is_list && name != "listEvents";
             assert_eq!(takes("cursor"), takes("page"), "{name}");
             assert_eq!(takes("cursor"), is_expected, "{name}");

@@ -1,4 +1,4 @@
-//! The lists that people alone can change or read.
+//! The lists that only people, and no tokens, can change or read.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ async fn lists_of_people() {
             .removes(|id| (Method::DELETE, format!("/profiles/{id}"), Value::Null)),
         List::new("listTokens", "/tokens", here)
             .adds(token.clone())
-            // What is revoked matches no longer.
+            // A revoked token no longer matches.
             .removes(|id| (Method::POST, format!("/tokens/{id}/revoke"), json!({})))
             .read_with(&["status=active"]),
         List::new("listChannels", "/channels", here).adds(|number| {
@@ -78,7 +78,7 @@ async fn lists_of_people() {
     let mut checked = Vec::new();
     for list in lists {
         checked.push(list.check().await);
-        // Nobody asks for so much in a minute.
+        // So many requests exceed the rate limit of one minute.
         clock::advance(Duration::from_secs(60));
     }
     checked.sort_unstable();

@@ -53,7 +53,7 @@ async fn a_field_is_created_read_changed_and_deleted() {
     changed(api, first, json!({"required": true}), json!({"required": true})).await;
     changed(api, first, json!({"position": 0}), json!({"position": 0})).await;
     changed(api, first, json!({}), json!({})).await;
-    // Fixed: they may be repeated, and are never another.
+    // Key and application are fixed: a body may repeat them, but not change them.
     changed(api, first, json!({"key": "cor_nao_obvia", "application": "contact"}), json!({})).await;
     let other = api.put(&at(first), json!({"key": "other", "application": "card"})).await;
     assert_eq!(other.invalid_fields(), ["application", "key"]);
@@ -196,8 +196,8 @@ async fn while_there_are_values_the_type_stays_and_so_do_the_options_they_hold()
     app.stop().await;
 }
 
-/// Waits until a statement of the service waits for a lock of somebody else's.
-async fn somebody_waits(app: &TestApp) {
+/// Waits until some statement in the database waits for a lock.
+async fn until_a_lock_is_awaited(app: &TestApp) {
     eventually("a statement waits for a lock", || async {
         sqlx::query_scalar(
             "select exists (select from pg_stat_activity
@@ -222,7 +222,7 @@ async fn a_type_never_changes_behind_a_value_that_is_being_written() {
         let api = app.api.clone();
         let kind = if writes { "date" } else { "number" };
         let change = tokio::spawn(async move { api.put(&at(size), json!({"type": kind})).await });
-        somebody_waits(&app).await;
+        until_a_lock_is_awaited(&app).await;
         if writes {
             sqlx::query("insert into contact_custom_field_values values ($1, $2, $3, '42')")
                 .bind(app.company.id)

@@ -1,4 +1,4 @@
-//! Lists of fields, their order, and what becomes of values.
+//! Lists of fields, their order, and their values when a field is deleted.
 
 use std::collections::HashMap;
 
@@ -103,7 +103,7 @@ async fn an_order_names_every_field_of_its_application_once() {
     assert_eq!(api.get(&at(card)).await.data(200)["position"], 1);
     assert_eq!(listed(api, &format!("{PATH}?application=contact")).await, [c, a, b], "a list is in their order");
 
-    // The order is the one contacts show their values in.
+    // Contacts show their values in this order.
     let contact = app.contact("5511900000001").await;
     for field in [a, b, c] {
         value(&app, contact, field, "x").await;
@@ -140,7 +140,7 @@ async fn orders_and_new_fields_at_once_leave_one_of_the_orders() {
     let left: Vec<i64> = left.iter().map(|field| field.id.0).collect();
     assert!(orders.contains(&left), "{left:?} is nobody's order");
 
-    // A field that comes in between makes an order incomplete; it is refused, and never half done.
+    // A field that is added meanwhile makes an order incomplete: it is refused, and never half applied.
     let new = json!({"name": "New", "application": "card", "type": "text"});
     let order = json!({"application": "card", "orderedIds": fields});
     let (made, ordered) = tokio::join!(app.api.post(PATH, new), app.api.put("/custom-fields/order", order));

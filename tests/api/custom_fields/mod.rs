@@ -27,7 +27,7 @@ fn at(field: i64) -> String {
     format!("{PATH}/{field}")
 }
 
-/// Writes a value as contacts hold it.
+/// Inserts a contact's value of a field.
 async fn value(app: &TestApp, contact: ContactId, field: i64, value: &str) {
     sqlx::query("insert into contact_custom_field_values values ($1, $2, $3, $4)")
         .bind(app.company.id)
@@ -39,7 +39,7 @@ async fn value(app: &TestApp, contact: ContactId, field: i64, value: &str) {
         .expect("value");
 }
 
-/// Changes a field and compares it with what it was, but for the fields given.
+/// Changes a field, and asserts that only the fields of `different` and `updatedAt` have changed.
 async fn changed(api: &Api, field: i64, body: Value, different: Value) {
     let before = api.get(&at(field)).await;
     let mut expected = before.data(200).clone();

@@ -1,5 +1,5 @@
-//! Over the operations: whatever changes how a record looks is an event with the old values of exactly what changed, by
-//! whom made the change, and dates the record; what changes nothing is no event and dates nothing.
+//! For every operation: a change of what a record shows is an event with the old values of exactly the changed fields
+//! and with who made the change, and sets `updatedAt`. A request that changes nothing has no event and sets nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,23 +10,23 @@ use serde_json::{Map, Value, json};
 use super::after;
 use crate::support::{Api, Reply, TestApp, eventually};
 
-/// The nouns with events: the list of each, and the fields that follow from the events of messages.
+/// The nouns with events: the list of each, and the fields that other events change.
 const NOUNS: [(&str, &str, &[&str]); 6] = [
     ("contact", "/contacts", &["lastChannel"]),
     ("ticket", "/tickets", &["lastMessage", "lastActivityAt", "waitingSince", "unreadCount", "firstResponseAt"]),
     ("message", "/messages", &["readAt"]),
-    // Its contacts are shown as they are, and told by their own events.
+    // A card shows its contacts as they are now; their changes have events of their own.
     ("card", "/crm/cards", &["contacts"]),
     ("schedule", "/schedules", &[]),
     ("campaign", "/campaigns", &["counts", "completedAt"]),
 ];
 
-/// The nouns without events that other records' deletions change: they are dated all the same.
+/// Lists of nouns without events: a change by another record's deletion sets `updatedAt` all the same.
 const DATED: [&str; 6] = ["/users", "/products", "/wrapup-types", "/crm/boards", "/contact-lists", "/queues"];
 
 type Records = BTreeMap<(String, i64), Value>;
 
-/// A company, what it shows, and the last event that was read.
+/// A company, its records as last read, and the id of the last event that was read.
 struct World {
     api: Api,
     db: PgPool,
@@ -46,7 +46,7 @@ async fn records(api: &Api, lists: impl Iterator<Item = (&str, &str)>) -> Record
     shown
 }
 
-/// The fields that differ, with their values before.
+/// The fields that differ, with their old values, except `updatedAt` and those of `follow`.
 fn changed(before: &Value, now: &Value, follow: &[&str]) -> Map<String, Value> {
     let before = before.as_object().expect("an object");
     let differs = before.iter().filter(|(field, value)| {
@@ -63,18 +63,18 @@ impl World {
         Self { api: api.clone(), db: db.clone(), company, last, shown, dated }
     }
 
-    /// Compares what has changed since the last look with what was told; returns the types.
+    /// Compares what has changed since the last look with the events since then; returns their types.
     async fn look(&mut self, operation: &str) -> Vec<String> {
         let events = after(&self.api, self.last).await;
         let now = Self::of(&self.api, &self.db, self.company).await;
-        let mut told: BTreeMap<(String, i64), Vec<&Value>> = BTreeMap::new();
+        let mut by_record: BTreeMap<(String, i64), Vec<&Value>> = BTreeMap::new();
         for event in &events {
             let kind = event["type"].as_str().expect("a type");
             let noun =
                 kind.split('.').next().map(|noun| if noun == "note" { "message" } else { noun }).expect("a noun");
             if noun != "session" {
                 let id = event["data"]["id"].as_i64().expect("an id");
-                told.entry((noun.to_owned(), id)).or_default().push(event);
+                by_record.entry((noun.to_owned(), id)).or_default().push(event);
             }
             let by = &event["by"];
             assert!(
@@ -96,10 +96,10 @@ impl World {
             };
             for id in of_noun(&self.shown).union(&of_noun(&now.shown)) {
                 let key = (noun.to_owned(), *id);
-                let events = told.remove(&key).unwrap_or_default();
+                let events = by_record.remove(&key).unwrap_or_default();
                 let types: Vec<&str> = events.iter().filter_map(|event| event["type"].as_str()).collect();
                 let name = format!("{operation}: {noun} {id} {types:?}");
-                let (Some(before), Some(is)) = (self.shown.get(&key), now.shown.get(&key)) else { continue };
+                let (Some(before), Some(new)) = (self.shown.get(&key), now.shown.get(&key)) else { continue };
                 let mut previous = Map::new();
                 for event in &events {
                     for (field, value) in event["previous"].as_object().into_iter().flatten() {
@@ -108,19 +108,19 @@ impl World {
                         }
                     }
                 }
-                let changed = changed(before, is, follow);
+                let changed = changed(before, new, follow);
                 assert_eq!(previous, changed, "{name}: the old values of what changed");
                 if let Some(last) = events.last() {
                     if ["contact", "card"].contains(&noun) {
-                        assert_eq!(&last["data"], is, "{name}: as its own endpoint shows it");
+                        assert_eq!(&last["data"], new, "{name}: as its own endpoint shows it");
                     }
                     for field in changed.keys() {
-                        assert_eq!(last["data"][field], is[field], "{name}: {field} as it is");
+                        assert_eq!(last["data"][field], new[field], "{name}: {field} as it is");
                     }
                 }
                 let is_only_moved = types == ["card.moved"];
                 if noun != "message" && noun != "ticket" {
-                    let is_dated = before["updatedAt"] != is["updatedAt"];
+                    let is_dated = before["updatedAt"] != new["updatedAt"];
                     assert_eq!(is_dated, !changed.is_empty() || is_only_moved, "{name}: updatedAt");
                 }
                 assert!(
@@ -130,9 +130,9 @@ impl World {
             }
         }
         for (key, before) in &self.dated {
-            if let Some(is) = now.dated.get(key) {
-                let has_changed = !changed(before, is, &[]).is_empty();
-                assert_eq!(has_changed, before["updatedAt"] != is["updatedAt"], "{operation}: {key:?} {before} {is}");
+            if let Some(new) = now.dated.get(key) {
+                let has_changed = !changed(before, new, &[]).is_empty();
+                assert_eq!(has_changed, before["updatedAt"] != new["updatedAt"], "{operation}: {key:?} {before} {new}");
             }
         }
         *self = now;
@@ -164,14 +164,14 @@ impl World {
         self.does(Method::POST, path, body, expected).await
     }
 
-    /// A change, and the same once more, which is none.
+    /// Sends a change twice; the second request changes nothing.
     async fn put(&mut self, path: &str, body: Value, expected: &[&str]) -> Value {
         let shown = self.does(Method::PUT, path, body.clone(), expected).await;
         self.does(Method::PUT, path, body, &[]).await;
         shown
     }
 
-    /// A deletion, with what it leaves on others.
+    /// Deletes a record, with the events of what this changes in others.
     async fn delete(&mut self, path: &str, expected: &[&str]) {
         self.does(Method::DELETE, path, Value::Null, expected).await;
     }
@@ -282,7 +282,7 @@ async fn what_changes_is_told_with_the_old_values_and_by_whom_and_what_does_not_
     let contact_list = world.post("/contact-lists", json!({"name": "All"}), &[]).await["id"].clone();
     world.post(&format!("/contact-lists/{contact_list}/contacts"), json!({"contactIds": [contact]}), &[]).await;
 
-    // What a deletion changes on others.
+    // Deletions, and what they change in other records.
     world.delete(&format!("/tags/{tag}"), &["contact.untagged"]).await;
     world.delete(&format!("/custom-fields/{field}"), &["contact.updated"]).await;
     world.delete(&format!("/custom-fields/{card_field}"), &["card.updated"]).await;
@@ -300,7 +300,7 @@ async fn what_changes_is_told_with_the_old_values_and_by_whom_and_what_does_not_
     app.stop().await;
 }
 
-/// More than one step of a deletion: none is left out, and each is told and dated.
+/// A deletion of several steps: every record that it changes has its event and a new `updatedAt`.
 #[actix_web::test]
 async fn a_deletion_that_changes_many_leaves_none_out() {
     const MANY: usize = 130;

@@ -1,4 +1,4 @@
-//! Events are kept for some days, each of which goes as a whole.
+//! Events are kept for some days, and each day is dropped as a whole.
 
 use chrono::{TimeDelta, Utc};
 use hotline::service::EventOptions;
@@ -12,7 +12,7 @@ use crate::support::service::TestOptions;
 
 #[actix_web::test]
 async fn days_that_are_over_are_dropped_and_what_is_left_is_read_on() {
-    // Nobody else's statements hold the tables, and the service itself drops none of these days.
+    // No other test's statements lock the tables, and the service itself drops none of these days.
     let events = EventOptions { retention_days: 366, ..EventOptions::default() };
     let app = OwnApp::start_with(TestOptions { events, ..TestOptions::default() }).await;
     let db = &app.db;
@@ -35,7 +35,7 @@ async fn days_that_are_over_are_dropped_and_what_is_left_is_read_on() {
     drop_expired(db, before(30)).await.expect("dropped");
     assert_eq!(ids(&after(&app.api, 0).await), (2..=last).collect::<Vec<_>>());
     drop_expired(db, before(30)).await.expect("nothing is left");
-    // Who has read up to an event that is no longer kept learns that they have missed some.
+    // A reader whose last event is no longer kept learns that they have missed some.
     let meta = async |query: &str| app.api.get(&format!("/events?limit=1&{query}")).await.body["meta"].clone();
     for (query, gap) in
         [("after=0", true), ("after=1", false), ("after=2", false), ("", false), ("after=latest", false)]
@@ -65,7 +65,7 @@ async fn events_are_found_after_the_clock_was_ahead() {
     }
     let last = newest(&app.api).await;
     let ahead = Utc::now() + TimeDelta::days(3);
-    // Where a reader is who has read a row of that time.
+    // The position of a reader who has read a row of that time.
     let after = After { id: LoggedEventId::new(last - 1), since: ahead };
     let page = events::read(db, company, after, &[], Portion { events: 10, bytes: 1 << 20 }).await.expect("a page");
     assert_eq!(page.events.iter().map(|event| event.id.0).collect::<Vec<_>>(), [last]);

@@ -1,4 +1,4 @@
-//! What is taken from who reads events ends what they have open, at once: streams, and answers that are held.
+//! A reader who may no longer read events loses open streams and held answers at once.
 
 use futures_util::StreamExt;
 use hotline::cli::everything;
@@ -9,7 +9,7 @@ use sqlx::types::Json;
 use super::newest;
 use crate::support::{OwnApp, Person, Reader, Reply, TestApp};
 
-/// What is changed, and what a new request is answered then.
+/// What is changed, the statement, and the status of the next answer.
 const CHANGES: [(&str, &str, u16); 7] = [
     ("the allowed addresses", "update tokens set allowed_ips = '{203.0.113.0/24}' where company_id = $1", 401),
     ("the plan", "update companies set api_enabled = false where id = $1", 403),
@@ -33,7 +33,7 @@ async fn what_is_taken_from_a_token_ends_its_streams_and_its_held_answers_at_onc
         };
         let (held, ()) = tokio::join!(held, changed);
         assert_eq!(held.status.as_u16(), status, "{what}: {}", held.body);
-        // Not the comment that comes when nothing has happened for fifteen seconds.
+        // The stream ends before the comment that follows fifteen seconds without an event.
         assert_eq!(stream.block().await, None, "{what}");
     }
     app.stop().await;
@@ -43,7 +43,7 @@ async fn what_is_taken_from_a_token_ends_its_streams_and_its_held_answers_at_onc
 async fn what_is_taken_from_a_person_ends_their_streams_at_once() {
     let app = OwnApp::start().await;
     let company = app.company.id;
-    let profile = profiles_of_ana(&app).await;
+    let profile = permit_all_to_ana(&app).await;
     for what in ["signed out", "a password", "permission", "deactivated"] {
         let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
         let stream = ana.request(Method::GET, "/events/stream").send().await.expect("an answer");
@@ -100,7 +100,7 @@ async fn a_token_that_expires_ends_its_streams_and_its_held_answers_without_any_
     };
     let (held, ()) = tokio::join!(held, soon);
     held.error(401, "ERR_API_UNAUTHORIZED");
-    // Not the comment that comes when nothing has happened for fifteen seconds.
+    // The stream ends before the comment that follows fifteen seconds without an event.
     assert_eq!(stream.block().await, None);
     app.stop().await;
 }
@@ -108,7 +108,7 @@ async fn a_token_that_expires_ends_its_streams_and_its_held_answers_without_any_
 #[actix_web::test]
 async fn a_session_that_runs_out_ends_its_streams_without_any_news() {
     let app = OwnApp::start().await;
-    profiles_of_ana(&app).await;
+    permit_all_to_ana(&app).await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let stream = ana.request(Method::GET, "/events/stream").send().await.expect("an answer");
     assert_eq!(stream.status(), 200);
@@ -116,7 +116,7 @@ async fn a_session_that_runs_out_ends_its_streams_without_any_news() {
     pieces.next().await.expect("a beginning").expect("bytes");
     let soon = "update person_sessions set expires_at = now() + interval '1 second' where company_id = $1";
     sqlx::query(soon).bind(app.company.id).execute(&app.db).await.expect("a change");
-    // Nothing tells a stream that a session will run out sooner: it looks again with this event.
+    // A stream is not notified that a session expires sooner: it checks again with this event.
     app.api.post("/contacts", json!({"name": "Maria"})).await.data(201);
     let mut rest = Vec::new();
     while let Some(Ok(piece)) = pieces.next().await {
@@ -128,8 +128,8 @@ async fn a_session_that_runs_out_ends_its_streams_without_any_news() {
     app.stop().await;
 }
 
-/// The profile of Ana, with every permission.
-async fn profiles_of_ana(app: &TestApp) -> i64 {
+/// Gives Ana's profile every permission, and returns its id.
+async fn permit_all_to_ana(app: &TestApp) -> i64 {
     let ana = app.api.get(&format!("/users/{}", app.company.ana)).await;
     let profile = ana.data(200)["profile"]["id"].as_i64().expect("a profile");
     let all = "update profiles set permissions = $3 where company_id = $1 and id = $2";

@@ -1,4 +1,4 @@
-//! Steps of a deletion that fail: nobody sees it, and others of the company have their turn.
+//! Steps of a deletion that fail: no reader notices, and the company's other deletions have their turn.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::support::figures::Figures;
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, eventually};
 
-/// Deleted records that fail: one more than a company's turn takes.
+/// Deleted records whose steps fail: one more than a company's turn takes.
 const FAILING: usize = 21;
 
 /// Contacts with a tag: more than a step takes.

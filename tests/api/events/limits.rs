@@ -1,4 +1,4 @@
-//! How many read a company's events as they happen, and what becomes of who reads too slowly.
+//! The limit of a company's streams and held answers, and readers who are too slow.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use super::{ids, newest, types};
 use crate::support::service::TestOptions;
 use crate::support::{Api, OwnApp, Reader, Reply, TestApp, eventually, patience};
 
-/// Another one is refused, and told when to come back.
+/// Asserts that one more reader is refused, with the time after which to retry.
 fn check_refused(reply: &Reply) {
     reply.error(429, "ERR_API_RATE_LIMITED");
     assert_eq!(reply.body["error"]["message"], "too many event streams are open");
@@ -35,7 +35,7 @@ async fn a_company_has_so_many_streams_and_held_answers_and_one_that_ends_makes_
     let mut streams = join_all(open).await;
     check_refused(&app.api.get("/events/stream").await);
     check_refused(&app.api.get(&format!("/events?after={last}&wait=1")).await);
-    // Who does not wait is served, and so is everybody else.
+    // A request that does not wait is served, and so is another company.
     app.api.get("/events").await.data(200);
     let mut theirs = Reader::open(&other, "", None).await;
     other.post("/contacts", json!({"name": "Ana"})).await.data(201);
@@ -49,7 +49,7 @@ async fn a_company_has_so_many_streams_and_held_answers_and_one_that_ends_makes_
     streams.push(Reader::open(&app.api, "", None).await);
     check_refused(&app.api.get("/events/stream").await);
     drop(streams.pop());
-    // Who has gone is noticed by what is sent to them.
+    // A closed connection is noticed when something is sent on it.
     let is_free = || async {
         app.api.post("/contacts", json!({"name": "Ana"})).await.data(201);
         app.api.get(&format!("/events?after={last}&wait=30")).await.status == 200
@@ -59,12 +59,12 @@ async fn a_company_has_so_many_streams_and_held_answers_and_one_that_ends_makes_
     app.stop().await;
 }
 
-/// The ids of the events that came whole in an answer that was cut off.
+/// The ids of the complete events in an answer that was cut off.
 fn whole(answer: &[u8]) -> Vec<i64> {
     let text = String::from_utf8_lossy(answer);
     let (head, body) = text.split_once("\r\n\r\n").expect("a head");
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
-    // Sizes and pieces take turns; JSON of one line has no line ends of this kind.
+    // Sizes of chunks and chunks alternate; JSON of one line contains no `\r\n`.
     let body: String = body.split("\r\n").skip(1).step_by(2).collect();
     let Some((blocks, _)) = body.rsplit_once("\n\n") else { return Vec::new() };
     let events = blocks.split("\n\n").filter_map(|block| {
@@ -78,16 +78,16 @@ fn whole(answer: &[u8]) -> Vec<i64> {
 /// Contacts of 16 KB each: more than both sides' windows hold.
 const CONTACTS: usize = 600;
 
-/// A stream that is open, of which nothing is read.
+/// Opens a stream, of which nothing is read.
 async fn open_and_read_nothing(app: &OwnApp, after: i64) -> TcpStream {
-    /// Small, and wide enough that what is on its way when the connection is closed comes soon.
+    /// Small, yet large enough that data in transit at a close arrives soon.
     const WINDOW_BYTES: u32 = 64 << 10;
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(WINDOW_BYTES).expect("a small window");
     let mut slow = socket.connect(app.address).await.expect("connected");
     let request = format!(
         "GET /api/v1/events/stream?after={after} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\r\n",
-        // As the others say it: streams share what is read for the same site.
+        // The host that the other readers send: streams share what is read for the same site.
         app.address,
         app.company.key
     );
@@ -122,12 +122,12 @@ async fn a_stream_that_begins_at_the_end_hears_what_happens_at_once_however_far_
     assert_eq!(ids(&new.take(2).await), [last + 1, last + 2]);
     // Every fifteen seconds a stream looks by itself.
     assert!(begun.elapsed() < patience(Duration::from_secs(14)), "only the clock has woken it: {:?}", begun.elapsed());
-    // A reader with a position beyond the end disturbs nobody.
+    // A reader with a position beyond the end disturbs no other.
     let mut another = Reader::open(&app.api, "", Some(last)).await;
     app.api.post("/contacts", json!({"name": "Clara"})).await.data(201);
     assert_eq!(ids(&another.take(3).await), [last + 1, last + 2, last + 3]);
     assert_eq!(ids(&new.take(1).await), [last + 3]);
-    // It is sent what happens once its stream has begun.
+    // That reader is sent what happens once its stream has begun.
     let heard = tokio::spawn(async move { beyond.next().await.expect("an event") });
     eventually("it is sent an event", || async {
         app.api.post("/contacts", json!({"name": "Eva"})).await.data(201);
@@ -153,7 +153,7 @@ async fn a_stream_that_lags_shows_the_queue_that_is_newer_than_the_stream() {
     let opened = json!({"channelId": app.company.phone, "contactId": contact, "queueId": queue});
     app.api.post("/tickets", opened).await.data(201);
     import_contacts(&app).await;
-    // What the streams share no longer has the ticket's event.
+    // By now, what the streams share no longer includes the ticket's event.
     let end = app.api.get("/events?after=latest").await.body["meta"]["lastId"].as_i64().expect("an id");
     let (_, quick) = take_all(&app.api, begin, usize::try_from(end - begin).expect("few")).await;
 
@@ -174,8 +174,8 @@ async fn a_stream_that_lags_shows_the_queue_that_is_newer_than_the_stream() {
     app.stop().await;
 }
 
-/// So many events behind this one, and the reader. Where the machine does not let them read for as long as a reader may take
-/// nothing, they go on from the last one as well.
+/// The ids of so many events after this one, and the reader. A reader that a busy machine delays until it is cut off
+/// continues from its last event.
 async fn take_all(api: &Api, after: i64, count: usize) -> (Vec<i64>, Reader) {
     let mut taken: Vec<i64> = Vec::new();
     loop {
@@ -204,7 +204,7 @@ async fn a_reader_who_takes_nothing_is_cut_off_and_goes_on_from_the_last_id_they
     assert!(all.is_sorted_by(|one, next| one + 1 == *next), "a slow reader kept a quick one");
     eventually("the slow one is cut off", || async { figures.events.open() == 1 }).await;
 
-    // What was on its way, up to the end of the connection, however it ends.
+    // What was in transit, up to the end of the connection, be it an error or not.
     let mut answer = Vec::new();
     drop(slow.read_to_end(&mut answer).await);
     let read = whole(&answer);

@@ -1,4 +1,4 @@
-//! The log of events: what is told of each change, and how it is read.
+//! The log of events: what it holds of each change, and how it is read.
 
 mod changes;
 mod days;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::support::Api;
 
-/// All events of a company after one, as pages of a few.
+/// All events of a company after this id, read in small pages.
 pub async fn after(api: &Api, last: i64) -> Vec<Value> {
     let (mut events, mut last) = (Vec::new(), last);
     loop {
@@ -49,7 +49,7 @@ pub fn types(events: &[Value]) -> Vec<&str> {
     events.iter().map(|event| event["type"].as_str().expect("a type")).collect()
 }
 
-/// One field of each.
+/// The ids of events, in their order.
 pub fn ids(events: &[Value]) -> Vec<i64> {
     events.iter().map(|event| event["id"].as_i64().expect("an id")).collect()
 }

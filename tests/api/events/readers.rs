@@ -6,11 +6,11 @@ use serde_json::json;
 use super::{after, ids, newest};
 use crate::support::{Reader, TestApp};
 
-/// Who writes: half of them live records, half plain ones.
+/// Writers: half of them write live records, half plain ones.
 const WRITERS: usize = 16;
 const WRITES: usize = 12;
 
-/// Who reads: half of them ask, half listen.
+/// Readers: half of them have streams, half held answers.
 const READERS: usize = 20;
 
 #[actix_web::test]
@@ -26,8 +26,8 @@ async fn twenty_readers_read_every_event_once_and_in_order_while_sixteen_write()
         for write in 0..WRITES {
             let name = format!("{number}-{write}");
             if number % 2 == 0 {
-                let said = json!({"body": name});
-                app.api.post(&format!("/webchat/sessions/{session}/messages"), said).await.data(201);
+                let message = json!({"body": name});
+                app.api.post(&format!("/webchat/sessions/{session}/messages"), message).await.data(201);
             } else {
                 app.api.post("/contacts", json!({"name": name})).await.data(201);
             }

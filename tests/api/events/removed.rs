@@ -1,4 +1,4 @@
-//! What a deletion leaves on many others: nobody sees it from the answer on, and each has its event once.
+//! Deletions that change many other records: from the answer on no reader sees the old state, and each has one event.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{after, newest, types};
 use crate::support::{TestApp, eventually};
 
-/// Some steps of a deletion.
+/// Contacts with a tag: enough for several steps of a deletion.
 const MANY: usize = 330;
 
 /// Rows of one import.
@@ -65,7 +65,7 @@ async fn a_tag_of_many_is_gone_at_once_and_each_contact_is_told_of_once() {
     api.delete(&path).await.error(404, "ERR_API_NOT_FOUND");
     api.get(&format!("/contacts?tagId={tag}")).await.error(404, "ERR_API_NOT_FOUND");
     assert!(api.all("/tags").await.iter().all(|listed| id(listed) != tag));
-    // Whatever step a contact waits for.
+    // A contact is shown without the tag, even if it waits for the last step.
     let late = before.last().expect("a contact");
     let late_path = format!("/contacts/{}", late["id"]);
     let names = |contact: &Value| -> Vec<String> {
@@ -76,7 +76,7 @@ async fn a_tag_of_many_is_gone_at_once_and_each_contact_is_told_of_once() {
     api.put(&late_path, json!({"tagIds": [tag]})).await.error(404, "ERR_API_NOT_FOUND");
     api.put(&format!("{late_path}/tags/{tag}"), json!({})).await.error(404, "ERR_API_NOT_FOUND");
     api.delete(&format!("{late_path}/tags/{tag}")).await.error(404, "ERR_API_NOT_FOUND");
-    // Its name is free, and who replaces a contact's tags hides nothing.
+    // The tag's name is free, and replacing a contact's tags does not hide the deletion's event.
     let new = id(api.post("/tags", json!({"name": "VIP"})).await.data(201));
     assert_ne!(new, tag);
     assert_eq!(names(api.put(&late_path, json!({"tagIds": [new]})).await.data(200)), ["VIP"]);
@@ -92,7 +92,7 @@ async fn a_tag_of_many_is_gone_at_once_and_each_contact_is_told_of_once() {
     for (contact, shown) in before.iter().zip(&now) {
         assert_eq!(id(contact), id(shown));
         let listed = untagged.get(&id(contact)).map(Vec::as_slice).unwrap_or_default();
-        // The last one has lost the other tag besides, by its own change.
+        // The last contact has lost the other tag too, by the request above.
         let lost: Vec<&Value> = listed
             .iter()
             .filter(|event| {
@@ -144,7 +144,7 @@ async fn a_user_with_many_cards_is_gone_at_once_and_each_card_is_told_of_once() 
     api.put(&late_path, json!({"assignedToUserId": ben})).await.error(404, "ERR_API_NOT_FOUND");
     let again = json!({"name": user["name"], "email": user["email"]});
     assert_ne!(id(api.post("/users", again).await.data(201)), ben);
-    // What is written into the place of what is gone hides nothing.
+    // Another user in the deleted one's place does not hide the deletion's event.
     api.put(&late_path, json!({"assignedToUserId": ana})).await.data(200);
 
     done(&app).await;
@@ -187,9 +187,9 @@ async fn a_contact_on_many_cards_leaves_each_once_and_their_scheduled_messages_s
     assert_eq!(api.get(&late_path).await.data(200)["contacts"], json!([]));
     api.get(&format!("/crm/cards?contactId={}", contact["id"])).await.error(404, "ERR_API_NOT_FOUND");
     api.put(&late_path, json!({"contactIds": [contact["id"]]})).await.error(404, "ERR_API_NOT_FOUND");
-    // Its number is free.
+    // The deleted contact's number is free.
     api.post("/contacts", json!({"name": "Maria", "number": "5511987654321"})).await.data(201);
-    // Who replaces a card's contacts hides nothing.
+    // Replacing a card's contacts does not hide the deletion's event.
     api.put(&late_path, json!({"contactIds": []})).await.data(200);
 
     done(&app).await;
@@ -212,7 +212,7 @@ async fn a_contact_on_many_cards_leaves_each_once_and_their_scheduled_messages_s
     app.stop().await;
 }
 
-/// What PostgreSQL writes out in 309 digits, which are read as infinity.
+/// A number that PostgreSQL writes with 309 digits, which are read as infinity.
 const POISON: &str = "jsonb_build_object('a', 1.7976931348623157e308)";
 
 #[actix_web::test]

@@ -10,10 +10,10 @@ use super::after;
 use crate::steps::id;
 use crate::support::{OwnApp, TestApp, check_events, eventually};
 
-/// Things that happen in one history.
+/// Random steps of one history.
 const STEPS: usize = 160;
 
-/// What somebody knows who has heard every event, by noun and id.
+/// The records that a reader of every event knows, by noun and id.
 #[derive(Default)]
 struct Known {
     contacts: BTreeMap<String, Value>,
@@ -25,19 +25,19 @@ struct Known {
 }
 
 impl Known {
-    fn hear(&mut self, event: &Value) {
+    fn apply(&mut self, event: &Value) {
         let kind = event["type"].as_str().expect("a type");
         let (data, key) = (event["data"].clone(), event["data"]["id"].to_string());
         match kind.split_once('.').expect("a noun and a verb") {
             ("contact", "deleted") => {
                 self.contacts.remove(&key);
-                // With everything that is theirs.
+                // Everything of the contact is deleted with it.
                 let id = &data["id"];
-                let gone = |ticket: &Value| ticket["contact"]["id"] == *id;
-                self.tickets.retain(|_, ticket| !gone(ticket));
+                let is_theirs = |ticket: &Value| ticket["contact"]["id"] == *id;
+                self.tickets.retain(|_, ticket| !is_theirs(ticket));
                 self.messages.retain(|_, message| message["contactId"] != *id);
                 self.sessions.retain(|_, session| session["contact"]["id"] != *id);
-                // What has not left yet says so when its time comes.
+                // A pending schedule fails by an event of its own.
                 self.schedules
                     .retain(|_, schedule| schedule["contact"]["id"] != *id || schedule["status"] == "pending");
             }
@@ -64,7 +64,7 @@ impl Known {
                 let ticket = self.tickets.get_mut(&data["ticketId"].to_string()).expect("its ticket is known");
                 let is_new = matches!(verb, "received" | "created");
                 if is_new && ticket["lastMessage"]["id"].as_i64() < data["id"].as_i64() {
-                    // Its ticket has changed with it.
+                    // The message changes its ticket too.
                     let fields =
                         ["id", "body", "direction", "createdAt"].map(|name| (name.to_owned(), data[name].clone()));
                     ticket["lastMessage"] = Value::Object(fields.into_iter().collect());
@@ -93,7 +93,7 @@ impl Known {
     }
 }
 
-/// A record without the fields that other records' changes move.
+/// A record without these fields, which changes of other records move.
 fn without(record: &Value, fields: &[&str]) -> Value {
     let mut record = record.clone();
     for field in fields {
@@ -207,7 +207,7 @@ async fn events_replayed_from_the_first_give_the_records_the_api_shows() {
     for number in 0..STEPS {
         step(&app, &mut random, number, &fixed).await;
     }
-    // Of each noun there is one at the end, whatever the history has deleted.
+    // Each noun has a record at the end, whatever the history has deleted.
     let (session, _) = app.session("last").await;
     app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "last"})).await.data(201);
     let contact = app.api.post("/contacts", json!({"name": "last"})).await.data(201)["id"].clone();
@@ -215,7 +215,7 @@ async fn events_replayed_from_the_first_give_the_records_the_api_shows() {
     let schedule =
         json!({"contactId": contact, "channelId": app.company.phone, "body": "last", "sendAt": "2099-01-31T12:00:00Z"});
     app.api.post("/schedules", schedule).await.data(201);
-    // What is behind an answer, a contact that is named for one, comes to rest.
+    // Work that continues after an answer, such as naming a contact, ends first.
     eventually("nothing is on its way", || async {
         let log = &app.service.app.engine.store().log;
         log.flushed() == log.appended()
@@ -223,32 +223,32 @@ async fn events_replayed_from_the_first_give_the_records_the_api_shows() {
     .await;
     let events = after(&app.api, 0).await;
     let mut known = Known::default();
-    events.iter().for_each(|event| known.hear(event));
+    events.iter().for_each(|event| known.apply(event));
     let shown = async |path: &str| -> BTreeMap<String, Value> {
         app.api.all(path).await.into_iter().map(|record| (record["id"].to_string(), record)).collect()
     };
-    let same = |noun: &str, known: &BTreeMap<String, Value>, shown: &BTreeMap<String, Value>, but: &[&str]| {
+    let assert_same = |noun: &str, known: &BTreeMap<String, Value>, shown: &BTreeMap<String, Value>, but: &[&str]| {
         assert_eq!(known.keys().collect::<Vec<_>>(), shown.keys().collect::<Vec<_>>(), "{noun}");
         assert!(!shown.is_empty(), "no {noun} at all");
         for (id, record) in shown {
             assert_eq!(without(&known[id], but), without(record, but), "{noun} {id}");
         }
     };
-    // Where a contact was talked to last, and when a ticket changed last, follow from messages.
-    same("contact", &known.contacts, &shown("/contacts").await, &["lastChannel", "updatedAt"]);
-    same("ticket", &known.tickets, &shown("/tickets").await, &["updatedAt", "contact"]);
-    // An event of a message that came in brings its ticket and contact along.
+    // A contact's last channel and a ticket's last change follow from messages.
+    assert_same("contact", &known.contacts, &shown("/contacts").await, &["lastChannel", "updatedAt"]);
+    assert_same("ticket", &known.tickets, &shown("/tickets").await, &["updatedAt", "contact"]);
+    // The event of an inbound message contains its ticket and contact.
     let messages = shown("/messages").await;
     for (id, message) in &mut known.messages {
-        // The event of reading is never before the one before it, so it may be later than the reading.
+        // No event is dated before the previous one, so the event of a reading may be later than the reading.
         let (known_at, read_at) = (message["readAt"].clone(), &messages[id]["readAt"]);
         if message["direction"] == "inbound" && read_at.as_str().is_some_and(|at| known_at.as_str() > Some(at)) {
             message["readAt"] = read_at.clone();
         }
     }
-    same("message", &known.messages, &messages, &["ticket", "contact", "updatedAt"]);
-    same("card", &known.cards, &shown("/crm/cards").await, &["contacts", "updatedAt"]);
-    same("schedule", &known.schedules, &shown("/schedules").await, &["contact"]);
+    assert_same("message", &known.messages, &messages, &["ticket", "contact", "updatedAt"]);
+    assert_same("card", &known.cards, &shown("/crm/cards").await, &["contacts", "updatedAt"]);
+    assert_same("schedule", &known.schedules, &shown("/schedules").await, &["contact"]);
     for (id, session) in &known.sessions {
         let now = app.api.get(&format!("/webchat/sessions/{}", id.trim_matches('"'))).await.data(200).clone();
         let moved = ["contact", "lastSeenAt", "ticketId"];

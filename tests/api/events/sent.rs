@@ -1,4 +1,4 @@
-//! Events of what is sent: messages and how far they come, campaigns, and the channels they leave by.
+//! Events of messages and their statuses, of campaigns, and of the channels that send them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::outbox::Office;
 use crate::support::provider::Answer;
 use crate::support::{eventually, keys};
 
-/// The types of events that are to be among what is heard.
+/// Types of which there must be events.
 const HEARD: [&str; 11] = [
     "message.created",
     "message.sent",
@@ -35,7 +35,7 @@ async fn what_is_heard_of_messages_campaigns_and_channels_is_what_the_api_shows(
     let all = contacts(app, 6).await;
     let everybody = list(api, &all).await;
 
-    // One campaign to its end, with a pause, and one that its provider refuses in part; another is canceled.
+    // One campaign completes, after a pause and with one message refused; another is canceled.
     office.provider.next("2301", [Answer::refuse(400, 131_026, "Message undeliverable")]);
     let mut body = fast(everybody, good.0, "hello");
     body["ratePerMinute"] = json!(600);
@@ -49,7 +49,7 @@ async fn what_is_heard_of_messages_campaigns_and_channels_is_what_the_api_shows(
     does(api, canceled, "cancel").await;
     let is_settled = || async { api.get(&format!("/campaigns/{canceled}")).await.data(200)["counts"]["pending"] == 0 };
     eventually("nothing of it is left", is_settled).await;
-    // One channel whose token is refused, and one that is taken away and comes back.
+    // One channel's token is refused; another channel is disconnected, connected and disconnected again.
     office.provider.always("2302", Answer::token_refused());
     let waits = json!({"channelId": bad, "contactId": all[0], "type": "text", "body": "waits"});
     api.post("/messages", waits).await.data(202);
@@ -88,14 +88,14 @@ async fn what_is_heard_of_messages_campaigns_and_channels_is_what_the_api_shows(
     assert!(["sent", "failed", "queued"].iter().all(|status| statuses.contains(*status)), "{statuses:?}");
     for (noun, path) in [("message", "/messages"), ("campaign", "/campaigns"), ("channel", "/channels")] {
         let mut shown = api.all(path).await;
-        // A channel that was never connected tells nothing: the company's own has no credentials.
+        // A channel that was never connected has no events: the company's own has no credentials.
         shown.retain(|record| noun != "channel" || record["id"] != app.company.phone.0);
         let of_noun = known.keys().filter(|(of, _)| *of == noun).count();
         assert_eq!(of_noun, shown.len(), "as many {noun}s are heard of as there are");
         for mut record in shown {
             let mut heard = known[&(noun, record["id"].as_i64().expect("an id"))].clone();
             if noun == "campaign" {
-                // How far it has come follows from its messages.
+                // A campaign's counts follow from its messages.
                 for record in [&mut record, &mut heard] {
                     let fields = record.as_object_mut().expect("a campaign");
                     assert!(fields.remove("counts").is_some() && fields.remove("updatedAt").is_some());

@@ -1,4 +1,4 @@
-//! How large pieces of events are: however long what is said, nobody is handed more than they can take at once.
+//! The size of pages of events: however long the texts are, no reader is given more than they can take at once.
 
 use hotline::api::events::BYTES_MAX;
 use hotline_persistence::tables::events::{self, After, Portion};
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use super::{ids, newest};
 use crate::support::{OwnApp, Reader, Reply, eventually};
 
-/// Notes that are some megabytes together: nearly as long as may be, and twice as long as JSON.
+/// Notes of some megabytes in all: each nearly as long as allowed, and twice as long in JSON.
 const NOTES: usize = 30;
 const NOTE_BYTES: usize = 60_000;
 
 /// Bytes of an answer beside its events.
 const AROUND: usize = 1_000;
 
-/// Has long notes written in one ticket. Answers with the newest event before them.
+/// Writes long notes in one ticket. Returns the id of the newest event before them.
 async fn write_notes(app: &OwnApp) -> i64 {
     let ticket = app.ticket("5511900000001").await;
     let begin = newest(&app.api).await;
@@ -83,12 +83,12 @@ async fn what_does_not_fit_is_not_taken_from_the_database_and_one_event_always_i
         assert_eq!((rows.len(), are_all), (count, count == NOTES), "{bytes} bytes");
         assert!(rows.iter().map(|row| row.id).eq(all[..count].iter().copied()), "from the front");
     }
-    // One that is named again counts again; one that is not there counts nothing.
+    // An id that is named twice counts twice; an id of no message counts nothing.
     let named = [all[0], MessageId::new(1), all[0], all[1]];
     let (rows, are_all) = messages::find_within(db(), company, &named, NOTE_BYTES + 1).await.expect("messages");
     assert_eq!((rows.len(), are_all), (2, false));
 
-    // Each of these contacts is an event of its own size; rows of some are read as a whole.
+    // Each of these contacts is one event; a row of the log may hold several, and is read as a whole.
     let long = "x".repeat(7_900);
     let rows: Vec<Value> = (0..40).map(|number| json!({"name": format!("{number}"), "headline": long})).collect();
     app.api.post("/contacts/import", json!({"contacts": rows})).await.data(200);
@@ -110,7 +110,7 @@ async fn long_events_are_delivered_each_once_and_in_order() {
     let receiver = crate::support::Receiver::start().await;
     let hook = json!({"url": receiver.url(), "types": ["note.added"]});
     let webhook = crate::steps::id(app.api.post("/webhooks", hook).await.data(201));
-    // All of them wait, and are due at once: then what is taken from the table is bounded as well.
+    // All deliveries wait, and become due at once: what is read from the table is bounded as well.
     app.api.put(&format!("/webhooks/{webhook}"), json!({"active": false})).await.data(200);
     let begin = write_notes(&app).await;
     app.api.put(&format!("/webhooks/{webhook}"), json!({"active": true})).await.data(200);

@@ -33,7 +33,7 @@ async fn an_answer_is_held_until_something_happens() {
     assert_eq!(held.body["meta"], json!({"lastId": last + 1, "hasMore": false, "oldestId": 1, "gap": false}));
     eventually("nobody waits", || async { !news.has_listener(company) }).await;
 
-    // A session that begins is live, and waits for no gathering.
+    // A session is live: the event of its start does not wait to be gathered with others.
     let held = tokio::spawn({
         let api = app.api.clone();
         async move { api.get(&format!("/events?after={}&wait=30&types=session.started", last + 1)).await }
@@ -42,7 +42,7 @@ async fn an_answer_is_held_until_something_happens() {
     let (session, _) = app.session("visitor").await;
     assert_eq!(held.await.expect("an answer").data(200)[0]["data"]["id"], session.0);
 
-    // A queue that is newer than the request has its name.
+    // A queue that is created after the request is shown with its name.
     let contact = app.contact("5511900000001").await;
     let last = newest(&app.api).await;
     eventually("nobody waits", || async { !news.has_listener(company) }).await;
@@ -73,7 +73,7 @@ async fn a_stream_tells_what_happens_once_and_goes_on_where_it_was() {
     assert_eq!(heard.iter().map(|event| &event["data"]).collect::<Vec<_>>(), sent.iter().collect::<Vec<_>>());
     assert_eq!(heard, after(&app.api, last).await, "it is the same as is read");
 
-    // One that comes back, by the header or by the query; the header counts.
+    // Readers who return, by the header or by the query; the header takes precedence.
     let mut back = Reader::open(&app.api, "?after=0", Some(last + 1)).await;
     assert_eq!(ids(&back.take(2).await), [last + 2, last + 3]);
     let mut all = Reader::open(&app.api, "?after=0", None).await;
@@ -87,7 +87,7 @@ async fn a_stream_tells_what_happens_once_and_goes_on_where_it_was() {
     assert_eq!(back.take(3).await, after(&app.api, last + 3).await, "those who share what is read hear the same");
     drop((live, back, all, some));
     let figures = app.service.app.figures.clone();
-    // Who has gone is noticed by what is sent to them: each of the streams is told one of the two.
+    // A closed stream is noticed when something is sent on it: each is sent one of these two events.
     eventually("the streams are closed", || async {
         let made = note(&app.api, "E").await;
         app.api.delete(&format!("/contacts/{}", made["id"])).await;
@@ -109,7 +109,7 @@ async fn a_stream_says_something_when_nothing_happens_and_ends_with_the_service_
     let comment = stream.block().await.expect("a comment");
     assert!(comment.starts_with(":\nid: "), "{comment}");
     assert!(waited.elapsed() > Duration::from_secs(10), "{:?}", waited.elapsed());
-    // What happens here is not heard there.
+    // A company's events do not reach another's stream.
     note(&app.api, "Maria").await;
     assert_eq!(types(&stream.take(1).await), ["contact.created"]);
     let revoke = "update tokens set revoked_at = now() where company_id <> $1";
@@ -145,7 +145,7 @@ async fn what_is_asked_wrongly_is_refused_and_without_a_log_there_is_nothing_to_
     let app = OwnApp::start_with(options).await;
     app.api.get("/events").await.error(404, "ERR_API_NOT_FOUND");
     app.api.get("/events/stream").await.error(404, "ERR_API_NOT_FOUND");
-    // Nor are there webhooks, although the table has one of before.
+    // Without the log there are no webhooks either, although the table has one.
     let before = "insert into webhooks (company_id, id, url, secret) overriding system value values ($1, 7, 'x', 'x')";
     sqlx::query(before).bind(app.company.id).execute(&app.db).await.expect("a webhook");
     let url = json!({"url": "https://example.com/hotline"});
@@ -170,7 +170,7 @@ async fn what_is_asked_wrongly_is_refused_and_without_a_log_there_is_nothing_to_
         log.flushed() == log.appended()
     })
     .await;
-    // Channels were made before the service was started.
+    // Events of channels are left out: these were created before the service started.
     let kept = "select count(*) from events where types & ~(7::bigint << 39) <> 0";
     let kept: i64 = sqlx::query_scalar(kept).fetch_one(&app.db).await.expect("a count");
     assert_eq!(kept, 0);

@@ -18,7 +18,7 @@ async fn what_happens_to_a_ticket_is_told_with_the_ticket_as_it_is_then() {
         .data(201)
         .clone();
     let path = |verb: &str| format!("/tickets/{}/{verb}", opened["id"]);
-    let mut tell = async |kind: &str, shown: &Value, previous: Value| {
+    let mut check_event = async |kind: &str, shown: &Value, previous: Value| {
         let events = after(&app.api, last).await;
         assert_eq!(types(&events), [kind]);
         let event = &events[0];
@@ -31,21 +31,21 @@ async fn what_happens_to_a_ticket_is_told_with_the_ticket_as_it_is_then() {
         last += 1;
     };
     let named = |id: i64, name: &str| json!({"id": id, "name": name});
-    tell("ticket.opened", &opened, Value::Null).await;
+    check_event("ticket.opened", &opened, Value::Null).await;
     let assigned = app.api.post(&path("transfer"), json!({"userId": ana})).await.data(200).clone();
-    tell("ticket.assigned", &assigned, json!({"assignedTo": null})).await;
+    check_event("ticket.assigned", &assigned, json!({"assignedTo": null})).await;
     let moved = app.api.post(&path("transfer"), json!({"queueId": sales})).await.data(200).clone();
     let was = json!({"queue": named(support.0, "Support"), "assignedTo": named(ana.0, "Ana")});
-    tell("ticket.transferred", &moved, was).await;
+    check_event("ticket.transferred", &moved, was).await;
     let closed = app.api.post(&path("close"), json!({})).await.data(200).clone();
     let was = json!({"status": "open", "closedAt": null, "lastActivityAt": moved["lastActivityAt"]});
-    tell("ticket.closed", &closed, was).await;
+    check_event("ticket.closed", &closed, was).await;
     let wrapped = app.api.put(&path("wrapup"), json!({"wrapupTypeId": app.company.sold})).await.data(200).clone();
-    tell("ticket.wrapup_changed", &wrapped, json!({"wrapupType": null})).await;
+    check_event("ticket.wrapup_changed", &wrapped, json!({"wrapupType": null})).await;
     let reopened = app.api.post(&path("reopen"), json!({})).await.data(200).clone();
     let was = json!({"status": "closed", "wrapupType": named(app.company.sold.0, "Sold"), "reopenCount": 0,
         "openedAt": opened["openedAt"], "closedAt": closed["closedAt"], "lastActivityAt": closed["lastActivityAt"]});
-    tell("ticket.reopened", &reopened, was).await;
+    check_event("ticket.reopened", &reopened, was).await;
     // What changes nothing is no event.
     app.api.post(&path("read"), json!({})).await.data(200);
     app.api.post(&path("transfer"), json!({"queueId": sales})).await.data(200);
@@ -58,8 +58,8 @@ async fn what_is_said_is_told_and_how_far_it_comes() {
     let app = TestApp::shared().await;
     let (session, _) = app.session("visitor").await;
     let begin = newest(&app.api).await;
-    let said = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
-    let ticket = said.data(201)["ticketId"].as_i64().expect("ticket");
+    let message = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
+    let ticket = message.data(201)["ticketId"].as_i64().expect("ticket");
     let events = after(&app.api, begin).await;
     assert_eq!(types(&events), ["ticket.opened", "message.received"]);
     assert_eq!(events[0]["data"]["lastMessage"]["body"], "hello");
@@ -83,7 +83,7 @@ async fn what_is_said_is_told_and_how_far_it_comes() {
     assert_eq!(types(&rest)[..3], ["ticket.read", "note.added", "message.created"]);
     assert_eq!(rest[0]["previous"], json!({"unreadCount": 1}));
     assert_eq!(rest[1]["data"], note);
-    // What was received is as it was then, although it was read since.
+    // The event shows the message as it was received, although it has been read since.
     let again = after(&app.api, begin).await;
     assert_eq!(again[1], events[1]);
     assert_eq!(ids(&again), (begin + 1..=begin + i64::try_from(again.len()).expect("few")).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! What is changed beside the service is seen by it, whatever happens to the news.
+//! The service sees changes that others make in the database, even if their notifications are lost.
 
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,10 @@ use crate::steps;
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, TestApp, eventually};
 
-/// Longest until a change is seen, with nothing beside.
+/// The longest time until a change is seen on an idle machine.
 const WITHIN: Duration = Duration::from_secs(1);
 
-/// Longer than any test: what is seen, is seen by its news.
+/// Longer than any test: a change is seen by its notification alone.
 const NEVER: Duration = Duration::from_secs(24 * 3600);
 
 async fn sql(app: &TestApp, statement: impl Into<String>) {
@@ -39,8 +39,8 @@ async fn another_key(app: &OwnApp) -> String {
     key
 }
 
-/// From here on no table notifies anybody.
-async fn lose_the_news(app: &TestApp) {
+/// Turns the notifications of all tables off.
+async fn disable_notifications(app: &TestApp) {
     let tables = "select tgrelid::regclass::text from pg_trigger where tgname = 'directory_changed'";
     for table in sqlx::query_scalar::<_, String>(tables).fetch_all(&app.db).await.expect("tables") {
         sql(app, format!("alter table {table} disable trigger directory_changed")).await;
@@ -53,7 +53,7 @@ async fn reloading_every(reload_every: Duration) -> OwnApp {
     OwnApp::start_with(TestOptions { engine, ..defaults }).await
 }
 
-/// Makes every kind of change; answers how long it took until each was seen.
+/// Makes every kind of change; returns how long it took until each was seen.
 async fn times_to_see() -> Vec<(&'static str, Duration)> {
     let app = reloading_every(NEVER).await;
     let ticket = app.ticket("5511900000001").await.0;
@@ -65,7 +65,7 @@ async fn times_to_see() -> Vec<(&'static str, Duration)> {
 
     let renamed = || async { steps::ticket(own, ticket).await["channel"]["name"] == "Renamed" };
     see("channel", time_to_see(&app, "update channels set name = 'Renamed'", renamed).await);
-    let limit = || async { api.get("/tags").await.headers.get("ratelimit-limit").is_some_and(|told| told == "77") };
+    let limit = || async { api.get("/tags").await.headers.get("ratelimit-limit").is_some_and(|value| value == "77") };
     see("rate", time_to_see(&app, "update companies set rate_per_minute = 77", limit).await);
     sql(&app, "update companies set rate_per_minute = 0").await;
     let off = "update companies set api_enabled = false";
@@ -108,13 +108,13 @@ async fn a_change_made_in_the_database_is_seen_within_a_second_measured() {
 async fn without_its_news_a_change_is_not_seen() {
     let app = reloading_every(NEVER).await;
     let api = app.api.with_key(&another_key(&app).await);
-    // News come in their order: with these, all before them have come.
+    // Notifications arrive in order: with this one, all before it have arrived.
     let (company, other) = app.another_company().await;
     sql(&app, "alter table tokens disable trigger directory_changed").await;
     sql(&app, "update tokens set revoked_at = now() where name = 'another'").await;
     sql(&app, format!("update companies set rate_per_minute = 77 where id = {}", company.id)).await;
     eventually("later news", || async {
-        other.get("/tags").await.headers.get("ratelimit-limit").is_some_and(|told| told == "77")
+        other.get("/tags").await.headers.get("ratelimit-limit").is_some_and(|value| value == "77")
     })
     .await;
     assert_eq!(api.get("/tags").await.status, 200, "who told the service?");
@@ -125,10 +125,10 @@ async fn without_its_news_a_change_is_not_seen() {
 async fn a_change_whose_news_is_lost_is_seen_when_everything_is_loaded_anew() {
     let app = reloading_every(Duration::from_millis(300)).await;
     let api = app.api.with_key(&another_key(&app).await);
-    lose_the_news(&app).await;
+    disable_notifications(&app).await;
     sql(&app, "update tokens set revoked_at = now() where name = 'another'").await;
     eventually("it is seen all the same", || async { api.get("/tags").await.status == 401 }).await;
-    // A company that is gone is gone.
+    // A deleted company is no longer known.
     sql(&app, "delete from companies").await;
     eventually("the company is gone", || async { app.api.get("/tags").await.status == 401 }).await;
     app.stop().await;
@@ -141,7 +141,7 @@ async fn other_news_do_not_keep_the_service_from_loading_everything_anew() {
     sql(&app, "alter table tokens disable trigger directory_changed").await;
     sql(&app, "insert into companies (name) values ('Busy')").await;
     sql(&app, "update tokens set revoked_at = now() where name = 'another'").await;
-    // More often than everything is loaded anew.
+    // Notifies more often than everything is loaded again.
     eventually("it is seen all the same", || async {
         sql(&app, "update companies set updated_at = now() where name = 'Busy'").await;
         api.get("/tags").await.status == 401
@@ -150,23 +150,23 @@ async fn other_news_do_not_keep_the_service_from_loading_everything_anew() {
     app.stop().await;
 }
 
-/// Cuts the connection that listens, three times; answers how long it took afterwards until a change was seen.
+/// Cuts the listening connection three times; returns how long it then took until a change was seen.
 async fn time_to_see_after_cuts() -> Duration {
     let app = reloading_every(NEVER).await;
     let first = app.api.with_key(&another_key(&app).await);
-    // Ends the connection and waits, up to a minute, until it is no more.
-    // One of many listens to the placement as well.
+    // Ends the connection and waits, up to a minute, until it has ended.
+    // A member of a cluster has another connection, which listens to the placement.
     let cut = "select pg_terminate_backend(pid, 60000) from pg_stat_activity
         where datname = current_database() and query ilike 'listen %' and query not ilike '%placement%'
             and pid <> pg_backend_pid()";
     for round in 0..3 {
         let cut: Vec<bool> = sqlx::query_scalar(cut).fetch_all(&app.db).await.expect("cut");
         assert_eq!(cut, [true], "one connection listens");
-        // Nobody listens at this moment.
+        // No connection listens at this moment.
         sql(&app, format!("update companies set rate_per_minute = {}", 1000 + round)).await;
         let limit = (1000 + round).to_string();
         let seen = || async {
-            first.get("/tags").await.headers.get("ratelimit-limit").is_some_and(|told| told == limit.as_str())
+            first.get("/tags").await.headers.get("ratelimit-limit").is_some_and(|value| value == limit.as_str())
         };
         eventually("what happened meanwhile is seen", seen).await;
     }

@@ -1,4 +1,4 @@
-//! Of everything that is wrong with a request the first in the order of the contract is what is said.
+//! A request with several defects is refused for the one that is first in the order of the contract.
 
 use chrono::{TimeDelta, Utc};
 use hotline_persistence::TokenId;
@@ -10,7 +10,7 @@ use super::table::{only, seen, token};
 use crate::support::service::TestOptions;
 use crate::support::{Api, OwnApp, Reply, TestApp, eventually};
 
-/// What is wrong with each request once its caller may make it.
+/// Requests, and the status and code of each once its caller may make it.
 const REQUESTS: [(&str, u16, &str); 7] = [
     ("no route", 404, "ERR_API_NOT_FOUND"),
     ("no method", 405, "ERR_API_METHOD_NOT_ALLOWED"),
@@ -38,7 +38,7 @@ async fn sql(app: &TestApp, statement: &'static str) {
     sqlx::query(statement).execute(&app.db).await.expect(statement);
 }
 
-/// Waits until the request is answered by the code, then asks them all.
+/// Waits until a request is answered with this code, then checks that all of them are.
 async fn every_request_gets(api: &Api, status: u16, code: &str) {
     eventually(code, || async { Reply::of(request(api, "no fields")).await.body["error"]["code"] == code }).await;
     for (name, ..) in REQUESTS {
@@ -53,7 +53,7 @@ async fn every_request_gets(api: &Api, status: u16, code: &str) {
 async fn hopeless(app: &OwnApp) -> (Api, TokenId) {
     sql(app, "update companies set rate_per_minute = 1").await;
     eventually("the rate is seen", || async {
-        app.api.get("/tags").await.headers.get("ratelimit-limit").is_some_and(|told| told == "1")
+        app.api.get("/tags").await.headers.get("ratelimit-limit").is_some_and(|value| value == "1")
     })
     .await;
     eventually("the minute is used up", || async { app.api.get("/tags").await.status == 429 }).await;

@@ -11,14 +11,14 @@ use serde_json::json;
 use crate::support::service::TestOptions;
 use crate::support::{Api, OwnApp, Reply, eventually};
 
-/// Its clock stands still: nothing comes back while a test looks.
+/// A service with this limit, whose clock stands still: no allowance returns while a test looks.
 async fn limited_to(rate_per_minute: u32) -> OwnApp {
     let app = OwnApp::start_with(TestOptions { rate_per_minute, ..TestOptions::default() }).await;
     clock::stop();
     app
 }
 
-/// Limit, remaining and reset, as the headers say.
+/// Limit, remaining requests and seconds until reset, from the headers.
 #[track_caller]
 fn allowance(headers: &HeaderMap) -> (u64, u64, u64) {
     let number = |name: &str| {
@@ -32,7 +32,7 @@ fn allowance(headers: &HeaderMap) -> (u64, u64, u64) {
     (limit, remaining, reset)
 }
 
-async fn own_figure(app: &OwnApp, company: i64, rate: i32, shown: u64) {
+async fn set_rate(app: &OwnApp, company: i64, rate: i32, shown: u64) {
     sqlx::query("update companies set rate_per_minute = $1 where id = $2")
         .bind(rate)
         .bind(company)
@@ -89,7 +89,7 @@ async fn a_company_has_its_own_figure_and_none_of_anothers() {
     let app = limited_to(4).await;
     let (other, api) = app.another_company().await;
     assert_eq!(allowance(&app.api.get("/tags").await.headers), (4, 3, 15));
-    own_figure(&app, other.id.0, 3, 3).await;
+    set_rate(&app, other.id.0, 3, 3).await;
     let left = async |api: &Api| {
         let reply = api.get("/tags").await;
         (reply.status.as_u16(), allowance(&reply.headers).1)
@@ -100,25 +100,25 @@ async fn a_company_has_its_own_figure_and_none_of_anothers() {
     assert_eq!(left(&api).await, (200, 0));
     assert_eq!(left(&api).await, (429, 0));
     assert_eq!(left(&app.api).await, (200, 1), "one company's use is another's");
-    // Every token of a company takes from the same.
+    // All tokens of a company share one allowance.
     let new = hotline_persistence::tables::tokens::NewToken {
         name: "second",
         permissions: hotline::cli::everything(),
         ..Default::default()
     };
     let (_, second) = super::table::token_of(&app, app.company.id, new).await;
-    // Not by asking, which would take from the same.
+    // Waits without a request, which would use the allowance.
     super::table::seen(&app, &second).await;
     assert_eq!(left(&app.api.with_key(&second)).await, (200, 0));
-    // Another figure counts at once; 0 is none.
-    own_figure(&app, other.id.0, 1000, 1000).await;
+    // Another limit applies at once; 0 means no limit.
+    set_rate(&app, other.id.0, 1000, 1000).await;
     assert_eq!(left(&api).await, (200, 999));
-    own_figure(&app, other.id.0, 0, 0).await;
+    set_rate(&app, other.id.0, 0, 0).await;
     for _ in 0..20 {
         let reply = api.get("/tags").await;
         reply.data(200);
-        let told = reply.headers.keys().any(|name| name.as_str().starts_with("ratelimit-"));
-        assert!(!told, "of no limit nothing is said: {:?}", reply.headers);
+        let has_header = reply.headers.keys().any(|name| name.as_str().starts_with("ratelimit-"));
+        assert!(!has_header, "of no limit nothing is said: {:?}", reply.headers);
     }
     app.stop().await;
 }
@@ -152,14 +152,14 @@ async fn every_answer_says_what_is_left() {
         let left = ask(method, path, kind, body, status).await;
         assert_eq!((left.0, left.1), (20, 19 - index as u64), "{name}");
     }
-    // What belongs to no company takes from none.
+    // A request of no company uses no company's allowance.
     for path in ["/health/live", "/health/ready", "/nothing", "/api/v1/tags", "/api/v1/nothing"] {
         let reply = Reply::of(app.api.anonymous(Method::GET, path)).await;
         assert_eq!(allowance(&reply.headers), (20, 20, 0), "{path}");
     }
     let reply = app.api.anonymous(Method::GET, "/docs/").send().await.expect("the service answers");
     assert_eq!(allowance(reply.headers()), (20, 20, 0));
-    // A repeated answer takes as any other.
+    // A replayed answer uses the allowance as any other.
     let keyed = || app.api.request(Method::POST, "/tags").header("idempotency-key", "k").json(&json!({"name": "A"}));
     for left in [9, 8] {
         let reply = Reply::of(keyed()).await;

@@ -12,10 +12,10 @@ use crate::support::{OwnApp, Reply, TestApp};
 
 const METHODS: [&str; 7] = ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD"];
 
-/// A JSON body may have that many bytes.
+/// The most bytes of a JSON body.
 const MEBIBYTE: usize = 1 << 20;
 
-/// An error as the API writes it, with the headers of every answer.
+/// Asserts that this is an error as the API writes it, with the headers of every answer.
 #[track_caller]
 fn check(reply: &Reply, status: u16, code: &str, what: &str) {
     assert_eq!(reply.status, status, "{what}: {}", reply.body);
@@ -23,7 +23,7 @@ fn check(reply: &Reply, status: u16, code: &str, what: &str) {
     assert!(reply.body["error"]["message"].as_str().is_some_and(|text| !text.is_empty()), "{what}: {}", reply.body);
     assert_eq!(reply.headers["content-type"], "application/json", "{what}");
     assert!(reply.headers.contains_key("x-request-id"), "{what}: no x-request-id");
-    // Nobody here has a limit.
+    // No company here has a rate limit.
     assert!(!reply.headers.contains_key("ratelimit-limit"), "{what}");
 }
 
@@ -38,7 +38,7 @@ fn with_body() -> Vec<Operation> {
 async fn a_path_tells_every_method_it_has_not_which_it_has() {
     let app = TestApp::shared().await;
     let checks = paths().into_iter().map(async |(path, has)| {
-        // What may be read may be looked for.
+        // A path with `GET` has `HEAD` too.
         let has: BTreeSet<&str> = if has.contains("GET") { has.into_iter().chain(["HEAD"]).collect() } else { has };
         for other in METHODS.iter().filter(|other| !has.contains(**other)) {
             let what = format!("{other} {path}");
@@ -150,7 +150,7 @@ async fn a_body_above_a_mebibyte_is_refused_by_every_endpoint_but_the_import() {
     let app = OwnApp::start().await;
     let of_size = |size: usize| format!(r#"{{"filler":"{}"}}"#, "x".repeat(size - r#"{"filler":""}"#.len()));
     for operation in with_body() {
-        // The one that says so in the document takes as many as it says.
+        // An operation that states a limit in the document has that one.
         let bytes_max = operation.body_bytes_max.unwrap_or(MEBIBYTE);
         assert_eq!(bytes_max > MEBIBYTE, operation.path == "/contacts/import", "{}", name(&operation));
         let body = of_size(bytes_max + 1);

@@ -8,18 +8,18 @@ use serde_json::{Map, Value, json};
 
 use super::world::{next, noun};
 
-/// Texts that no two records of a company may share, or that show who wrote them.
+/// Fields whose texts no two records of a company may share, or that show which company wrote them.
 const UNIQUE: [&str; 7] = ["name", "key", "shortcut", "label", "sku", "message", "description"];
 
-/// Fields that are called so and name no record of ours.
+/// Fields that are named like references but refer to no record of ours.
 const NO_REFERENCES: [&str; 4] = ["externalId", "clientId", "sourceId", "utmId"];
 
 /// A field of a body that holds ids of records.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
-    /// From the outermost object on; the items of a list are no step.
+    /// The names from the outermost object to the field; the items of a list are no step.
     path: Vec<String>,
-    /// What it names.
+    /// The noun of these records.
     pub noun: String,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for Reference {
 }
 
 impl Reference {
-    /// The body with other ids in the field: `of` makes them of those there are.
+    /// The body with this id in the field; a list then has this id alone.
     pub fn put(&self, body: &Value, id: &Value) -> Value {
         fn put(place: &mut Value, path: &[String], id: &Value) {
             match (place, path) {
@@ -63,7 +63,7 @@ pub fn references(operation: &Operation) -> Vec<Reference> {
     }
     let mut found = Vec::new();
     walk(operation.body.as_ref().map_or(&Value::Null, |(_, schema)| schema), &[], &operation.path, &mut found);
-    // A card stays on its board: another is refused, whosever it is.
+    // A card stays on its board: another board is refused, whichever company has it.
     let is_change = operation.method == "PUT" && operation.path == "/crm/cards/{cardId}";
     found.retain(|reference| !(is_change && reference.to_string() == "boardId"));
     found
@@ -71,14 +71,14 @@ pub fn references(operation: &Operation) -> Vec<Reference> {
 
 /// Values a company writes.
 pub struct Samples<'a> {
-    /// Stands in its texts.
+    /// A word in each of its texts.
     pub mark: &'a str,
-    /// Its id of every noun.
+    /// By noun, the id of one of its records.
     pub ids: &'a BTreeMap<String, String>,
 }
 
 impl Samples<'_> {
-    /// A body with everything the operation requires, what it changes, and the field.
+    /// A body with every required field, with the texts of [`UNIQUE`] if it is a change, and with `field`.
     pub fn body(&self, operation: &Operation, field: Option<&Reference>) -> Value {
         let Some((_, schema)) = &operation.body else { return Value::Null };
         let mut body = self.object(schema, &operation.path, field.map_or(&[], |field| &field.path));
@@ -128,12 +128,12 @@ impl Samples<'_> {
             "boolean" => json!(true),
             "integer" if name.ends_with("Id") || name.ends_with("Ids") => {
                 let noun = noun(at, name);
-                // One that this company has not made yet is made of another field first.
+                // 0 while the company has no record of this noun.
                 json!(self.ids.get(&noun).and_then(|id| id.parse::<i64>().ok()).unwrap_or_default())
             }
             _ if name == "email" => json!(format!("{}{number}@example.com", self.mark.to_lowercase())),
             _ if name == "number" => json!(format!("55119{number:08}")),
-            // No blanks: some of them are keys.
+            // Without blanks, because some of these fields are keys.
             _ if UNIQUE.contains(&name) => json!(format!("{}{number}", self.mark)),
             _ => schema["example"].clone(),
         }

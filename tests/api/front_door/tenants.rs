@@ -1,4 +1,4 @@
-//! What belongs to another company is not there: in no path, no body, no filter, no list.
+//! Another company's records do not exist for a company: in no path, no body, no filter, no list.
 
 use hotline::openapi::Operation;
 use reqwest::StatusCode;
@@ -9,7 +9,7 @@ use super::table::name;
 use super::world::{World, nobody, noun};
 use crate::support::{OwnApp, Reply, TestApp, eventually};
 
-/// Two companies that have the same, and know nothing of each other.
+/// Two companies with the same kinds of records, which know nothing of each other.
 struct Two<'a> {
     own: World<'a>,
     other: World<'a>,
@@ -26,7 +26,7 @@ impl<'a> Two<'a> {
         two
     }
 
-    /// Until what was sent is delivered, and nothing changes any more by itself.
+    /// Waits until what was sent is delivered and nothing changes by itself any more.
     async fn settle(&self) {
         eventually("nothing changes by itself", || async {
             self.other.shown(None).await == self.other.shown(None).await
@@ -39,13 +39,13 @@ impl<'a> Two<'a> {
     }
 }
 
-/// The refusal of a foreign id, which is that of an id nobody has.
+/// Asserts that a foreign id is refused exactly as an id that no record has.
 #[track_caller]
-fn assert_alike(foreign: &Reply, nobodys: &Reply, what: &str) {
+fn assert_alike(foreign: &Reply, absent: &Reply, what: &str) {
     assert_eq!(foreign.status, StatusCode::NOT_FOUND, "{what}: {}", foreign.body);
     let code = foreign.body["error"]["code"].as_str().expect("code");
     assert!(["ERR_API_NOT_FOUND", "ERR_API_CONTACT_NOT_FOUND"].contains(&code), "{what}: {code}");
-    assert_eq!(foreign.bytes, nobodys.bytes, "{what}: it is told from an id nobody has");
+    assert_eq!(foreign.bytes, absent.bytes, "{what}: it is told from an id nobody has");
 }
 
 #[track_caller]
@@ -68,8 +68,8 @@ async fn an_id_of_another_company_in_a_path_is_one_nobody_has() {
             let own = std::mem::replace(&mut targets[index].1, two.other.id(&noun).to_owned());
             let foreign = two.own.ask(operation, &targets, &body).await;
             targets[index].1 = nobody(parameter).to_owned();
-            let nobodys = two.own.ask(operation, &targets, &body).await;
-            assert_alike(&foreign, &nobodys, &what);
+            let absent = two.own.ask(operation, &targets, &body).await;
+            assert_alike(&foreign, &absent, &what);
             assert_eq!(foreign.body["error"]["code"], "ERR_API_NOT_FOUND", "{what}");
             for (path, shown) in two.other.shown(Some(&noun)).await {
                 assert_eq!(shown, before[&path], "{what} changed {path} of the other company");
@@ -97,15 +97,15 @@ async fn an_id_of_another_company_in_a_body_is_one_nobody_has() {
             let (targets, body) = two.own.body(operation, Some(&field)).await;
             let ask = async |id: Value| two.own.ask(operation, &targets, &field.put(&body, &id)).await;
             if field.to_string() == "orderedIds" {
-                // They must be all there are: another's are none of them.
+                // The list must hold the company's own ids, which a foreign one is not.
                 let id: i64 = two.other.id(&field.noun).parse().expect("a number");
                 ask(json!(id)).await.error(422, "ERR_API_VALIDATION");
             } else if operation.path == "/contacts/import" {
                 // Rows fail one by one.
                 let foreign: i64 = two.other.id(&field.noun).parse().expect("a number");
-                let (foreign, nobodys) = (ask(json!(foreign)).await, ask(json!(999_999_999)).await);
+                let (foreign, absent) = (ask(json!(foreign)).await, ask(json!(999_999_999)).await);
                 assert_eq!(foreign.data(200)["errors"].as_array().map(Vec::len), Some(1), "{what}: {}", foreign.body);
-                assert_eq!(foreign.bytes, nobodys.bytes, "{what}: it is told from an id nobody has");
+                assert_eq!(foreign.bytes, absent.bytes, "{what}: it is told from an id nobody has");
             } else {
                 let foreign: i64 = two.other.id(&field.noun).parse().expect("a number");
                 assert_alike(&ask(json!(foreign)).await, &ask(json!(999_999_999)).await, &what);
@@ -145,7 +145,7 @@ async fn an_id_of_another_company_in_a_filter_is_one_nobody_has() {
     app.stop().await;
 }
 
-/// What the two companies' records say. Long: random ids say every short word now and then.
+/// Words in the two companies' texts. Long, because random ids contain any short word now and then.
 const OWN: &str = "Homegrown";
 const FOREIGN: &str = "Foreign";
 
@@ -160,7 +160,7 @@ async fn what_a_company_writes_is_its_own_whatever_company_it_names() {
         assert_done(&two.own.ask(operation, &targets, &body).await, &name(operation), &body);
     }
     assert_eq!(two.other.shown(None).await, before, "another company's records changed");
-    // Everything is marked by who wrote it, and shown to nobody else.
+    // Every record has the word of the company that wrote it, and is shown to no other.
     for (world, mark, others) in [(&two.own, OWN, FOREIGN), (&two.other, FOREIGN, OWN)] {
         let shown = world.shown(None).await;
         let with_mark = shown.values().filter(|body| body.to_string().contains(mark)).count();

@@ -1,4 +1,4 @@
-//! A token that is no good, for whatever reason and wherever, is answered by the same bytes.
+//! A token that is not valid has the same answer, byte for byte, whatever the reason and the endpoint.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,7 +25,7 @@ fn from(allowed: &[&str]) -> NewToken<'static> {
     NewToken { allowed_ips: allowed.iter().map(|range| (*range).to_owned()).collect(), ..good() }
 }
 
-/// Every way a token can fail, with the header that shows it; none has no header.
+/// Every way a token can fail, with the header that shows it; `None` means no header.
 async fn failures(app: &OwnApp) -> Vec<(&'static str, Option<HeaderValue>)> {
     let db = &app.db;
     let (revoked, revoked_key) = token(app, good()).await;
@@ -65,7 +65,7 @@ async fn failures(app: &OwnApp) -> Vec<(&'static str, Option<HeaderValue>)> {
     ]
 }
 
-/// What of an answer must not tell one reason from another.
+/// The parts of an answer that must be the same for every reason.
 #[derive(Debug, PartialEq)]
 struct Seen {
     status: u16,
@@ -76,16 +76,16 @@ struct Seen {
 impl Seen {
     async fn of(request: RequestBuilder) -> Self {
         let reply = Reply::of(request).await;
-        // A connection whose request has a body nobody read ends: that is not of the token's making.
-        let told = |name: &&str| !matches!(*name, "x-request-id" | "date" | "connection");
-        let names = reply.headers.keys().map(|name| name.as_str()).filter(told);
+        // A connection with an unread request body is closed, whatever the token is.
+        let is_compared = |name: &&str| !matches!(*name, "x-request-id" | "date" | "connection");
+        let names = reply.headers.keys().map(|name| name.as_str()).filter(is_compared);
         let headers = names.map(|name| (name.to_owned(), reply.headers[name].as_bytes().to_vec())).collect();
         assert!(reply.headers.contains_key("x-request-id"), "no request id");
         Self { status: reply.status.as_u16(), headers, body: reply.bytes }
     }
 }
 
-/// Everything the tables hold, but for what a service notes by the clock: that it lives, and up to when it has looked for files.
+/// The rows of all tables, except what a service writes by the clock: its beats, and when it last swept files.
 async fn tables(app: &TestApp) -> Vec<(String, Option<String>)> {
     let names: Vec<String> = sqlx::query_scalar(
         "select tablename from pg_tables where schemaname = 'public'
@@ -106,7 +106,7 @@ async fn tables(app: &TestApp) -> Vec<(String, Option<String>)> {
 #[actix_web::test]
 async fn a_token_that_is_no_good_is_answered_alike_everywhere_and_changes_nothing() {
     let app = OwnApp::start().await;
-    // What the requests name is there: the first contact, ticket, tag.
+    // The records that the requests name exist: the first contact, ticket, tag.
     app.ticket("5511900000001").await;
     app.api.post("/tags", serde_json::json!({"name": "VIP"})).await.data(201);
     let failures = failures(&app).await;
@@ -273,8 +273,8 @@ async fn a_trusted_proxy_says_where_a_request_comes_from() {
     app.stop().await;
 }
 
-/// Guessing is slowed by address, and nobody else is: a good token passes from the same one. A wrong token is always `401`:
-/// an integration whose token was rotated must not read that it sends too much.
+/// Guessing is slowed by address, but a valid token passes from the same address. A wrong token is always `401`: an
+/// integration whose token was rotated must not read that it sends too much.
 #[actix_web::test]
 async fn an_address_that_guesses_is_cut_off_with_the_same_answer_and_a_good_token_passes_from_it() {
     let trusted_proxies = vec!["127.0.0.1/32".parse().expect("range")];
@@ -291,7 +291,7 @@ async fn an_address_that_guesses_is_cut_off_with_the_same_answer_and_a_good_toke
         assert!(!refused.headers.contains_key("connection"), "{:?}", refused.headers);
         first = Some(refused.body["error"]["message"].clone());
     }
-    // A byte of their own before the proxy's word makes nobody another one.
+    // What callers write before the proxy's own entry does not give them another address.
     for from in ["192.0.2.1", "192.0.2.1", "9.9.9.9, 192.0.2.1"] {
         let refused = ask(&new_key("sk_live_"), from).await;
         refused.error(401, "ERR_API_UNAUTHORIZED");

@@ -1,4 +1,4 @@
-//! When a token was used last is noted behind the requests, and only of tokens that were let through.
+//! A token's last use is written behind the requests, and only if the token was accepted.
 
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,7 @@ async fn a_use_is_written_and_a_refusal_is_not() {
     let (far, far_key) = token(&app, NewToken { allowed_ips: elsewhere, ..new() }).await;
     let (idle, idle_key) = token(&app, new()).await;
     seen(&app, &idle_key).await;
-    // One that was used, and then no more.
+    // A token that was used, and then revoked.
     app.api.with_key(&revoked_key).get("/tickets").await.data(200);
     eventually("the use is written", || async { last_used(&app, revoked.id).await.is_some() }).await;
     tokens::revoke(&app.db, revoked.id).await.expect("revoked");
@@ -58,14 +58,14 @@ async fn a_use_is_written_and_a_refusal_is_not() {
     for id in [expired.id, far.id, idle.id] {
         assert_eq!(last_used(&app, id).await, None, "a refused token counts as used");
     }
-    // The next use moves it on, and a note of it is no news to the directory.
+    // The next use is written too: writing one does not make the directory load the token again.
     app.api.with_key(&used_key).get("/tickets").await.data(200);
     eventually("the next use is written", || async { last_used(&app, used.id).await > Some(at) }).await;
     app.stop().await;
 }
 
-/// Sends requests while the table of tokens is locked, and the writing of uses waits for it; answers how long the slowest
-/// request took.
+/// Sends requests while the table of tokens is locked and the writing of uses waits for it; returns how long the
+/// slowest request took.
 async fn slowest_while_locked(app: &OwnApp) -> Duration {
     app.api.get("/tickets").await.data(200);
     let own = own_token(app);

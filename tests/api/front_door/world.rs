@@ -14,14 +14,14 @@ use super::table::{method, name, operations};
 use crate::steps::id;
 use crate::support::{Api, Company, Reply, TestApp};
 
-/// Makes values that must be unique so.
+/// A part of values that must be unique.
 static COUNTER: AtomicU64 = AtomicU64::new(1);
 
 pub fn next() -> u64 {
     COUNTER.fetch_add(1, Ordering::Relaxed)
 }
 
-/// An id nobody has, of the form the parameter takes.
+/// An id that no record has, in the form that the parameter takes.
 pub fn nobody(name: &str) -> &'static str {
     match name {
         "jobId" => "job_999999999",
@@ -30,8 +30,8 @@ pub fn nobody(name: &str) -> &'static str {
     }
 }
 
-/// What a parameter or field names: the same word can mean different things in different places, and different words
-/// the same.
+/// The noun that a parameter or field names: one word can mean different nouns in different paths, and different words
+/// the same noun.
 pub fn noun(path: &str, name: &str) -> String {
     let one = name.strip_suffix("Ids").map_or_else(|| name.to_owned(), |stem| format!("{stem}Id"));
     match one.as_str() {
@@ -99,7 +99,7 @@ impl<'a> World<'a> {
             ("wrapupTypeId", world.company.solved.to_string()),
             ("wrapupCategoryId", category),
             ("profileId", profile),
-            // Of a webhook that is made when it is needed: no other company has it.
+            // A delivery that is inserted when it is needed; no other company has this id.
             ("deliveryId", (1_000_000 + world.company.id.0).to_string()),
         ];
         world.ids.extend(known.map(|(noun, id)| (noun.to_owned(), id)));
@@ -148,9 +148,9 @@ impl<'a> World<'a> {
         let session = self.api.post("/webchat/sessions", open).await;
         let session = session.data(201);
         let (contact, session) = (id(&session["contact"]), session["id"].as_str().expect("id").to_owned());
-        let said = self.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
-        let said = said.data(201);
-        Conversation { session, contact, ticket: said["ticketId"].as_i64().expect("ticket"), message: id(said) }
+        let message = self.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
+        let message = message.data(201);
+        Conversation { session, contact, ticket: message["ticketId"].as_i64().expect("ticket"), message: id(message) }
     }
 
     /// A campaign that is sent, or paused: to two contacts, of whom the second has to wait for a minute.
@@ -168,7 +168,7 @@ impl<'a> World<'a> {
         campaign
     }
 
-    /// Something that a webhook was told.
+    /// Inserts a failed delivery of a webhook.
     async fn delivery(&self, webhook: i64) {
         sqlx::query(
             "insert into webhook_deliveries (company_id, webhook_id, event_id, type, lane, status, created_at)
@@ -182,9 +182,9 @@ impl<'a> World<'a> {
         .expect("a delivery");
     }
 
-    /// A question with the option `yes` in a conversation, which its provider has.
+    /// Inserts a question with the option `yes` that was sent in a conversation, and returns its id.
     pub async fn question(&self, talk: &Conversation) -> i64 {
-        // What was said before is in the tables once a list was shown.
+        // Earlier messages are in the tables once a list was shown.
         self.api.get("/messages").await.data(200);
         let question = 1_000_000_000 + i64::try_from(next()).expect("few");
         sqlx::query(
@@ -239,7 +239,7 @@ impl<'a> World<'a> {
             body["unitPrice"] = json!(19.9);
         }
         if (operation.method, operation.path.as_str()) == ("POST", "/webhooks") {
-            // What it is told changes by itself.
+            // Deliveries would change by themselves.
             body["active"] = json!(false);
         }
         if (operation.method, operation.path.as_str()) == ("POST", "/campaigns") {
@@ -325,7 +325,7 @@ impl<'a> World<'a> {
                     _ => set("ticketId", json!(talk.ticket)),
                 }
                 set("closeTicket", json!(called == "wrapupTypeId"));
-                // What the type that samples have needs.
+                // The message type of the samples needs a body.
                 set("body", json!(self.mark));
             }
             ("POST", "/webchat/sessions/{sessionId}/messages", "reply.messageId") => {
@@ -355,7 +355,7 @@ impl<'a> World<'a> {
             }
             _ => {}
         }
-        // What a record keeps for good may only be repeated.
+        // Fields that never change may only be repeated.
         let fixed: &[&str] = match (operation.method, operation.path.as_str()) {
             ("PUT", "/custom-fields/{customFieldId}") => &["application", "key"],
             ("PUT", "/global-variables/{variableId}") => &["key"],
@@ -366,7 +366,7 @@ impl<'a> World<'a> {
             body.as_object_mut().expect("an object").remove(*field);
         }
         if operation.body.is_some() {
-            // Whose it is, the token says.
+            // The token decides the company, not this field.
             body["companyId"] = json!(self.stranger);
         }
         (targets, body)

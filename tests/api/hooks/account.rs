@@ -1,4 +1,4 @@
-//! News of an account: its templates are true at once, and a channel that can no longer send says so.
+//! News of an account: a template's new state counts at once, and a channel that can no longer send says so.
 
 use chrono::{SecondsFormat, TimeDelta};
 use hotline_actors::clock;
@@ -90,7 +90,7 @@ async fn a_channel_whose_account_was_disabled_says_so_once() {
     }
     let events = after(&app.api, begin).await;
     assert_eq!(events.iter().filter(|event| event["type"] == "channel.error").count(), 1);
-    // It is enabled again.
+    // The account is enabled again.
     let enabled = json!({"event": "DISABLED_UPDATE", "ban_info": {"waba_ban_state": "REINSTATE"}});
     assert_eq!(channel.told(&app.api, &phone.tells_of("account_update", enabled)).await, taken(1));
     let shown = shown().await;
@@ -138,7 +138,7 @@ async fn an_alert_of_the_provider_is_the_channels_last_error() {
         [json!([null, first, "connected"]), json!([first, second, "connected"]), json!([second, third, "connected"])];
     assert_eq!(errors, expected);
     assert_eq!(shown().await["lastError"], third);
-    // It sends as before.
+    // The channel sends as before.
     provider.has_templates(&channel.account, vec![template("promo", "APPROVED")]);
     send(&app, &channel, "promo").await.data(202);
     provider.accepts(&channel.account, 1).await;
@@ -191,7 +191,7 @@ async fn a_campaign_whose_template_the_provider_pauses_is_paused_with_the_reason
             "reason": "LOW_QUALITY"});
         phone.tells_of("message_template_status_update", value)
     };
-    // What is no reason to stop, and what is not sent.
+    // The first is no reason to pause, the second names a template that no campaign sends, the third pauses.
     for (name, event) in [("promo", "FLAGGED"), ("another", "PAUSED"), ("promo", "PAUSED")] {
         assert_eq!(channel.told(api, &news(name, event)).await, taken(1));
     }
@@ -212,7 +212,7 @@ async fn a_campaign_whose_template_the_provider_pauses_is_paused_with_the_reason
     assert_eq!((&data["id"], &data["pausedReason"]), (&paused["id"], &paused["pausedReason"]));
     assert_eq!(pauses[0]["by"]["type"], "system");
     assert_eq!(pauses[0]["previous"], json!({"status": "processing", "pausedReason": null}));
-    // Somebody resumes it, and pauses it: then there is no reason.
+    // Resumed and paused by a request, the campaign has no reason.
     assert_eq!(does(api, campaigns[0], "resume").await["pausedReason"], Value::Null);
     assert_eq!(does(api, campaigns[0], "pause").await["pausedReason"], Value::Null);
     let last = after(api, begin).await;
@@ -243,7 +243,7 @@ async fn a_campaign_does_not_start_with_a_template_that_is_paused_and_is_paused_
     assert_eq!(start.invalid_fields(), ["template.name"]);
     becomes(api, campaign, "scheduled").await;
 
-    // The list still has it as approved.
+    // The provider's list still shows the template as approved.
     provider.has_templates(&channel.account, vec![template("promo", "APPROVED")]);
     assert_eq!(channel.told(api, &news).await, taken(1));
     provider.always(&channel.account, Answer::refuse(400, 132_015, "(#132015) Template is Paused"));
@@ -255,7 +255,7 @@ async fn a_campaign_does_not_start_with_a_template_that_is_paused_and_is_paused_
     let events = after(api, begin).await;
     let pause = events.iter().find(|event| event["type"] == "campaign.paused").expect("an event");
     assert_eq!(pause["by"]["type"], "system");
-    // Resumed while it is still paused there, it is refused in the same way.
+    // A resume while the template is paused is refused in the same way.
     provider.has_templates(&channel.account, vec![template("promo", "PAUSED")]);
     assert_eq!(channel.told(api, &news).await, taken(1));
     let resume = api.post(&format!("/campaigns/{campaign}/resume"), json!({})).await;

@@ -1,4 +1,4 @@
-//! Who writes: found, or created, and nobody else's.
+//! The contact of an inbound message: found or created, and of no other company.
 
 use hotline_persistence::tables::channels::ChannelType::Whatsapp;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ async fn a_contact_is_found_by_their_number_and_keeps_the_name_they_were_given()
     channel.told(&app.api, &phone.message(MARIA, "maria :)", text("wamid.1", "hi"))).await;
     assert_eq!(messages(&app.api, channel.id).await[0]["contactId"], known.data(201)["id"]);
     assert_eq!(contact(&app.api, &known.data(201)["id"]).await["name"], "Dona Maria");
-    // One who was called by their number is called by their name from then on, here and in the ticket.
+    // A contact whose name is its number takes the provider's name, also in the ticket.
     let number = "5511900000002";
     let unnamed = app.contact(number).await;
     channel.told(&app.api, &phone.message(number, "João", text("wamid.2", "hi"))).await;
@@ -69,7 +69,7 @@ async fn who_hides_their_number_is_known_by_the_providers_own_id() {
         (&shown["name"], &shown["number"], &shown["socialUsername"]),
         (&json!("Pablo"), &Value::Null, &json!("@pablo"))
     );
-    // Who showed their number before is the same contact when they hide it.
+    // A contact who showed a number before stays the same when hiding it.
     let mut shown = phone.message(MARIA, "Maria", text("wamid.3", "with my number"));
     shown["entry"][0]["changes"][0]["value"]["messages"][0]["from_user_id"] = "BR.2".into();
     channel.told(&app.api, &shown).await;
@@ -105,7 +105,7 @@ async fn two_companies_share_a_contact_and_a_providers_ids_and_see_nothing_of_ea
         assert_eq!(all[0]["body"], body);
         assert_eq!(listed(api, "/contacts").await.len(), 1);
     }
-    // The other's key with one's own secret is nobody's.
+    // A call to the other company's key, signed with the own secret, is refused.
     let call = ours.speaks().message(MARIA, "Maria", text("wamid.2", "hi"));
     let forged = Hooked { app_secret: ours.app_secret.clone(), ..theirs.clone() };
     forged.tell(&app.api, &call).await.error(401, "ERR_API_UNAUTHORIZED");
@@ -121,11 +121,11 @@ async fn who_was_deleted_and_writes_again_is_somebody_new() {
     channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.1", "hi"))).await;
     let [opened] = &tickets(&app.api, channel.id).await[..] else { panic!("one ticket") };
     close(&app.api, id(opened)).await;
-    let gone = &opened["contact"]["id"];
-    assert_eq!(app.api.delete(&format!("/contacts/{gone}")).await.status, 204);
+    let deleted = &opened["contact"]["id"];
+    assert_eq!(app.api.delete(&format!("/contacts/{deleted}")).await.status, 204);
     channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.2", "me again"))).await;
     let all = messages(&app.api, channel.id).await;
     assert_eq!(all.len(), 1);
-    assert_ne!(&all[0]["contactId"], gone);
+    assert_ne!(&all[0]["contactId"], deleted);
     app.stop().await;
 }

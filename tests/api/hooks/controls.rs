@@ -1,4 +1,4 @@
-//! Control characters in what a provider brings: they are left out, and nothing of the customer is lost for one.
+//! Control characters in what a provider sends are left out, and nothing else of the contact's text is lost.
 
 use serde_json::json;
 
@@ -15,7 +15,7 @@ async fn what_a_provider_brings_loses_control_characters_and_nothing_else() {
     assert_eq!(channel.told(&app.api, &call).await, taken(1));
     let caption = channel.speaks().message(MARIA, "Maria", image("wamid.2", "a-file", Some("\u{1}look")));
     assert_eq!(channel.told(&app.api, &caption).await, taken(1));
-    // A text of nothing else is kept as a message without words, or with those for what has none.
+    // A text of control characters alone is kept as a message without a body, or with a body in its place.
     let nothing = channel.speaks().message(MARIA, "Maria", text("wamid.3", "\u{1}\u{2}"));
     assert_eq!(channel.told(&app.api, &nothing).await, taken(1));
     let all = messages(&app.api, channel.id).await;

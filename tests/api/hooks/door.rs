@@ -1,4 +1,4 @@
-//! Who is believed, and what is answered to whom is not.
+//! Which calls of a provider are accepted, and how the others are answered.
 
 use std::time::{Duration, Instant};
 
@@ -113,7 +113,7 @@ async fn who_is_refused_too_often_waits_and_other_channels_go_on() {
     assert!(refused >= 10, "limited after {refused}: somebody who sets a channel up needs more");
     let call = other.speaks().message(MARIA, "Maria", text("wamid.1", "hi"));
     assert_eq!(other.told(&app.api, &call).await, taken(1));
-    // Behind a proxy that is not known everybody has one address: a good signature is never stopped by bad ones.
+    // Behind an unknown proxy all callers have one address: bad signatures never stop a valid one.
     let call = channel.speaks().message(MARIA, "Maria", text("wamid.2", "hi"));
     assert_eq!(channel.told(&app.api, &call).await, taken(1));
     app.stop().await;
@@ -141,7 +141,7 @@ async fn who_tries_keys_is_told_so_and_stops_no_call_from_the_same_address() {
     app.stop().await;
 }
 
-/// The head of a call without a signature, of a body that never comes whole.
+/// Begins a call without a signature: its head and so many bytes of a body that is never completed.
 async fn begin_slowly(app: &TestApp, channel: &Hooked, sent: usize) -> TcpStream {
     let mut stream = TcpStream::connect(app.address).await.expect("a connection");
     let head = format!(
@@ -153,11 +153,11 @@ async fn begin_slowly(app: &TestApp, channel: &Hooked, sent: usize) -> TcpStream
     stream
 }
 
-/// From when on a call whose body has not come whole may be cut off for others.
+/// After this time, a call whose body is incomplete may be cut off for others.
 const ON_ITS_WAY_MAX: Duration = Duration::from_secs(1);
 
-/// How long signed calls take beside slow ones without a signature, sorted. One that the machine has kept on its way for too
-/// long is sent again, as a provider does.
+/// How long signed calls take beside slow ones without a signature, sorted. A call that was cut off because the machine
+/// was slow is sent again, as a provider does.
 async fn times_beside_slow_calls() -> Vec<Duration> {
     let app = OwnApp::start().await;
     let channel = Hooked::phone(&app).await;
@@ -165,7 +165,7 @@ async fn times_beside_slow_calls() -> Vec<Duration> {
     let mut slow = Vec::new();
     for (target, sent) in [(&channel, 0), (&channel, 3_900_000), (&other, 100), (&channel, 500_000)] {
         for _ in 0..20 {
-            // Those that are cut off meanwhile need not take all of it.
+            // A call that is cut off meanwhile may not take all of its body.
             let begun = tokio::time::timeout(Duration::from_secs(2), begin_slowly(&app, target, sent)).await;
             slow.extend(begun);
         }
@@ -194,7 +194,7 @@ async fn times_beside_slow_calls() -> Vec<Duration> {
     times
 }
 
-/// Sixteen calls that claim 4 MiB each once held all the memory of this door, for minutes and by claiming alone.
+/// Sixteen calls that claimed 4 MiB each once held all the memory of hooks, for minutes and by the claim alone.
 #[actix_web::test]
 async fn slow_calls_without_a_signature_hold_up_nobody() {
     assert_eq!(times_beside_slow_calls().await.len(), 60);
@@ -208,7 +208,7 @@ async fn slow_calls_without_a_signature_slow_nobody_measured() {
     assert!(times[59] < Duration::from_secs(4), "a call took {:?}", times[59]);
 }
 
-/// Also those that have sent nothing at all, more than a channel has places for.
+/// Calls that send no body at all hold up no call either, even more of them than a channel has places for.
 #[actix_web::test]
 async fn silent_calls_hold_up_nobody() {
     let app = TestApp::shared().await;
@@ -219,7 +219,7 @@ async fn silent_calls_hold_up_nobody() {
     }
     let call = channel.speaks().message(MARIA, "Maria", text("wamid.1", "hi"));
     assert_eq!(channel.told(&app.api, &call).await, taken(1));
-    // They are given up soon, and told so.
+    // The silent calls are given up soon, with an answer.
     let mut last = silent.pop().expect("one");
     let mut answer = String::new();
     let read = tokio::time::timeout(patience(PATIENCE), last.read_to_string(&mut answer)).await;
@@ -252,7 +252,7 @@ async fn what_nobody_can_read_is_not_asked_for_again() {
         let reply = channel.call(&app.api, unreadable, Some(&signature)).await;
         assert_eq!(reply.data(200)["unreadable"], 1, "{unreadable}");
     }
-    // A part nobody can read takes nothing from the others.
+    // An unreadable part takes nothing from the others.
     let mut mixed = good.clone();
     let value = &mut mixed["entry"][0]["changes"][0]["value"];
     let message = value["messages"][0].clone();
@@ -262,7 +262,7 @@ async fn what_nobody_can_read_is_not_asked_for_again() {
     let tally = channel.told(&app.api, &mixed).await;
     assert_eq!(tally, Tally { taken: 1, repeated: 0, ignored: 1, unreadable: 6 });
     assert_eq!(messages(&app.api, channel.id).await.len(), 1);
-    // What another product tells through the same application.
+    // A call of another product through the same application.
     let other = json!({"object": "page", "entry": []});
     assert_eq!(channel.told(&app.api, &other).await, Tally { ignored: 1, ..Tally::default() });
     // Half a character at the end of a name that was cut.
@@ -312,7 +312,7 @@ async fn a_call_for_another_number_of_the_account_goes_to_its_own_channel() {
     assert_eq!(first.told(&app.api, &call).await, taken(1));
     assert_eq!(second.told(&app.api, &call).await, Tally { repeated: 1, ..Tally::default() });
     assert_eq!(messages(&app.api, second.id).await[0]["body"], "for the second");
-    // A number with another secret, and one that is nobody's, are not the caller's to speak for.
+    // A caller cannot speak for a number of another secret, nor for an unknown number.
     for number in [stranger.speaks().id, "no number of ours".to_owned()] {
         let mut call = first.speaks().message(MARIA, "Maria", text("wamid.2", "hi"));
         call["entry"][0]["changes"][0]["value"]["metadata"]["phone_number_id"] = number.into();

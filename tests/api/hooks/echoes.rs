@@ -65,10 +65,10 @@ async fn what_is_written_on_the_phone_is_a_message_of_the_company_once_and_answe
     assert_eq!((&answered["lastMessage"]["body"], waiting(&app).await), (&answer["body"], json!(0)));
     assert_eq!(answered["unreadCount"], 1, "nobody has read it here");
 
-    let told = after(&app.api, begin).await;
-    assert_eq!(types(&told), ["message.created"], "and no second event says that it was sent");
-    assert_eq!(told[0]["by"], json!({"type": "user", "id": null, "name": null}));
-    assert_eq!(&told[0]["data"], answer);
+    let logged = after(&app.api, begin).await;
+    assert_eq!(types(&logged), ["message.created"], "and no second event says that it was sent");
+    assert_eq!(logged[0]["by"], json!({"type": "user", "id": null, "name": null}));
+    assert_eq!(&logged[0]["data"], answer);
     check_events(&app.db, app.company.id).await;
     let app = restarted(app).await;
     assert_eq!(echo(&app, &channel, vec![written()]).await, repeated(1), "also after a restart");
@@ -90,10 +90,10 @@ async fn an_echo_without_an_open_ticket_opens_one_that_greets_nobody() {
     assert_eq!((&opened["creationSource"], &opened["unreadCount"]), (&json!("user"), &json!(0)));
     assert_eq!(opened["contact"]["number"], STRANGER);
     assert_eq!((&opened["queue"]["id"], waiting(&app).await), (&json!(queue), json!(0)));
-    let told = app.api.get("/events?types=contact.created,ticket.opened,message.created").await;
-    let told: Vec<_> = told.data(200).as_array().expect("events").iter().collect();
-    assert_eq!(told.len(), 3, "and no greeting");
-    assert!(told.iter().all(|event| event["by"]["type"] == "user"), "{told:?}");
+    let logged = app.api.get("/events?types=contact.created,ticket.opened,message.created").await;
+    let logged: Vec<_> = logged.data(200).as_array().expect("events").iter().collect();
+    assert_eq!(logged.len(), 3, "and no greeting");
+    assert!(logged.iter().all(|event| event["by"]["type"] == "user"), "{logged:?}");
     close(&app.api, id(&opened)).await;
     let call = channel.speaks().echoes(STRANGER, vec![text("wamid.2", "one more thing")]);
     assert_eq!(channel.told(&app.api, &call).await, taken(1));
@@ -133,7 +133,7 @@ async fn the_company_edits_deletes_and_reacts_on_the_phone_too() {
     let other = |id: &str, kind: &str, part: Value| Message(json!({"id": id, "type": kind, kind: part}));
     let edited = json!({"type": "text", "text": {"body": "new text"}});
     let edit = other("wamid.d", "edit", json!({"original_message_id": "wamid.2", "message": edited}));
-    // Before its original.
+    // The edit arrives before its original.
     assert_eq!(echo(&app, &channel, vec![edit]).await, taken(1));
     assert_eq!(echo(&app, &channel, vec![text("wamid.2", "old text"), text("wamid.3", "a secret")]).await, taken(2));
     let revoke = other("wamid.r", "revoke", json!({"original_message_id": "wamid.3"}));
@@ -149,9 +149,9 @@ async fn the_company_edits_deletes_and_reacts_on_the_phone_too() {
     assert_eq!((all.len(), &all[2]["body"]), (3, &Value::Null));
     assert!(all[2]["deletedAt"].is_string());
     assert_eq!(all[2]["via"], "nativeApp");
-    let told = app.api.get("/events?types=message.updated,message.deleted,message.reaction").await;
-    let told = told.data(200).as_array().expect("events").clone();
-    assert!(told.len() == 3 && told.iter().all(|event| event["by"]["type"] == "user"), "{told:?}");
+    let logged = app.api.get("/events?types=message.updated,message.deleted,message.reaction").await;
+    let logged = logged.data(200).as_array().expect("events").clone();
+    assert!(logged.len() == 3 && logged.iter().all(|event| event["by"]["type"] == "user"), "{logged:?}");
     check_events(&app.db, app.company.id).await;
     app.stop().await;
 }
@@ -164,7 +164,7 @@ async fn of_an_echo_and_the_contacts_messages_any_may_come_first() {
     tell(&app, &channel, vec![text("wamid.1", "a question").at(now - 100)]).await;
     let opened = id(&tickets(&app.api, channel.id).await[0]);
     let first_response = async || ticket(&app.api, opened).await["firstResponseAt"].clone();
-    // Written before there was a question: it is no answer.
+    // Written before the question, so it is no answer.
     echo(&app, &channel, vec![text("wamid.2", "good morning").at(now - 200)]).await;
     assert_eq!((first_response().await, waiting(&app).await), (Value::Null, json!(1)));
     // Written after the question, and reported late, like the question itself.
@@ -222,7 +222,7 @@ async fn social_channels_show_what_other_apps_have_sent() {
         assert_eq!((tickets(&app.api, channel.id).await.len(), waiting(&app).await), (1, json!(0)));
         let name = contact(&app.api, &all[0]["contactId"]).await["name"].clone();
         assert_eq!(name, json!(format!("{native} 4821")));
-        // What the account has read itself is no news of the contact.
+        // A reading by the account itself says nothing of the contact.
         let mut own = page.tells(&channel.account, now, vec![events::read(now + 1000)]);
         own["entry"][0]["messaging"][0]["recipient"] = json!({"id": PSID});
         assert_eq!(channel.told(&app.api, &own).await, ignored(1));
@@ -290,7 +290,7 @@ async fn what_goes_to_another_app_is_shown_and_waits_for_nobody_here() {
     let handled_by = async || ticket(&app.api, id(&opened)).await["handledBy"].clone();
     let other = |id: Value, name: Value| json!({"app": {"id": id, "name": name}});
     assert_eq!(handled_by().await, other(Value::Null, Value::Null));
-    // Who handles the conversation is a notice; what concerns no contact is nothing.
+    // A change of the app that handles the conversation is a notice; one that concerns no contact is ignored.
     for (at, kind, expected) in [
         (1, "pass_thread_control", Value::Null),
         (2, "take_thread_control", other(json!("263902037430900"), json!("Page Inbox"))),
@@ -309,7 +309,7 @@ async fn what_goes_to_another_app_is_shown_and_waits_for_nobody_here() {
     assert_eq!(handled_by().await, other(json!("7"), Value::Null), "also after a restart");
     let roles = json!({"app_roles": {"1": ["primary_receiver"]}});
     assert_eq!(channel.told(&app.api, &page.tells(PSID, now, vec![roles])).await, ignored(1));
-    // What comes here again waits for the company.
+    // A message that is sent to this app again waits for the company.
     channel.told(&app.api, &page.tells(PSID, now, vec![events::text("m_3", "to you")])).await;
     assert_eq!((waiting(&app).await, handled_by().await), (json!(1), Value::Null));
     assert_eq!(messages(&app.api, channel.id).await.pop().expect("a message")["via"], Value::Null);

@@ -1,4 +1,4 @@
-//! What providers tell, as `/metrics` shows it.
+//! The parts of providers' calls, as `/metrics` counts them.
 
 use hotline_persistence::tables::early_statuses::STORED_MAX;
 use serde_json::json;

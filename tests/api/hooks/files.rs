@@ -109,7 +109,7 @@ async fn a_file_that_is_not_there_yet_is_asked_for_again_and_one_that_never_come
     let empty = provider.offer("image/png", "");
     channel.told(&app.api, &phone.message(MARIA, "Maria", image("wamid.3", &empty, None))).await;
     eventually("an empty file is none", || async { last().await["error"]["code"] == "ERR_API_MEDIA_EMPTY" }).await;
-    // What is not what it is said to be is what it is.
+    // A file has the type of its content, not the announced one.
     let named_otherwise = provider.offer("audio/ogg", PDF);
     let call = phone.message(MARIA, "Maria", file("wamid.4", "audio", &named_otherwise, "audio/ogg", None));
     channel.told(&app.api, &call).await;
@@ -217,10 +217,10 @@ async fn a_file_that_lies_inside_is_not_fetched() {
     for (message, url) in messages(&app.api, channel.id).await.iter().zip(&inside) {
         assert_eq!(message["error"]["code"], "ERR_MEDIA_ADDRESS_FORBIDDEN", "{url}: {message}");
         assert_eq!(message["media"], Value::Null, "{url}");
-        let said = message["error"]["message"].as_str().expect("a reason");
-        assert!(!said.contains("127.0.0.1") && !said.contains("secret"), "{said}");
+        let reason = message["error"]["message"].as_str().expect("a reason");
+        assert!(!reason.contains("127.0.0.1") && !reason.contains("secret"), "{reason}");
     }
-    // What the provider says a file's address is, is no more the operator's than what a call says.
+    // A file's address from the provider is trusted no more than one in a call.
     let phone = Hooked::create(&app, &app.company, Whatsapp, setup).await;
     let picture = provider.offer("image/png", PNG);
     phone.told(&app.api, &phone.speaks().message(MARIA, "Maria", image("wamid.1", &picture, None))).await;
@@ -230,8 +230,8 @@ async fn a_file_that_lies_inside_is_not_fetched() {
     app.stop().await;
 }
 
-/// Thousands of addresses of one company that never answer, over more channels than there were places once; and a file
-/// of another company's.
+/// Thousands of addresses of one company that never answer, on more channels than there were places once. Files of
+/// another company are fetched all the same.
 #[actix_web::test]
 async fn dead_addresses_of_one_company_hold_up_no_other_s_files() {
     const CHANNELS: usize = 6;
@@ -242,7 +242,7 @@ async fn dead_addresses_of_one_company_hold_up_no_other_s_files() {
     let defaults = TestOptions::default();
     let outbound = OutboundOptions { call_time_max: Duration::from_secs(3600), ..defaults.outbound.clone() };
     let app = OwnApp::start_with(TestOptions { outbound, ..defaults }).await;
-    // It takes connections, and says nothing.
+    // Accepts connections, and never answers.
     let dead = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
     let port = dead.local_addr().expect("an address").port();
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };

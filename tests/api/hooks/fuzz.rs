@@ -1,4 +1,4 @@
-//! Whatever is signed and told, nothing breaks: never a `500`, and what is good beside it is taken.
+//! Whatever a signed call contains, nothing breaks: it is never a `500`, and its valid parts are taken.
 
 use hotline_persistence::tables::channels::ChannelType::{Instagram, Messenger, Whatsapp};
 use proptest::prelude::*;
@@ -122,7 +122,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 /// One change somewhere in a good call.
 #[derive(Clone, Debug)]
 struct Mutation {
-    /// Which of its values.
+    /// Which value of the call.
     place: prop::sample::Index,
     change: Change,
 }
@@ -260,7 +260,7 @@ async fn no_signed_body_is_ever_a_defect() {
             assert_eq!(reply.data(200)["unreadable"], 1);
         }
     }
-    // Everything still stands: what comes next is taken as ever, and all that was taken is shown.
+    // Everything still works: the next call is taken, and all that was taken is shown.
     let call = speaks.message(MARIA, "Maria", text("wamid.last", "are you there?"));
     assert_eq!(phone.told(&app.api, &call).await, taken(1));
     assert_eq!(phone.told(&app.api, &call).await, Tally { repeated: 1, ..Tally::default() });

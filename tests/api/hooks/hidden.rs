@@ -1,5 +1,5 @@
-//! Who hides their number is written to by their id, in schedules and campaigns too, but gets no one-time codes; campaigns
-//! do not write to groups.
+//! A contact who hides their number is written to by id, in schedules and campaigns too, but gets no one-time codes.
+//! Campaigns do not write to groups.
 
 use chrono::{TimeDelta, Utc};
 use hotline_persistence::tables::channels::ChannelType::Whatsapp;
@@ -50,7 +50,7 @@ async fn one_time_codes_are_not_sent_to_who_hides_their_number() {
         let refused = app.api.post("/messages", body).await;
         assert_eq!(refused.error(422, "ERR_API_CONTACT_UNREACHABLE")["reason"], "no_number_for_code");
     }
-    // Other templates are sent, and codes to who shows their number.
+    // Other templates are sent, and so is a code to a number.
     let hello = json!({"name": "hello", "parameters": {}});
     let to_hidden = json!({"channelId": channel.id, "contactId": contact, "type": "template", "template": hello});
     let to_number = json!({"channelId": channel.id, "number": MARIA, "type": "template", "template": code});

@@ -16,7 +16,7 @@ const EIGHT: &str = "553187654321";
 const B1: &str = "US.13491208655302741918";
 const B2: &str = "US.23491208655302741918";
 
-/// A message of somebody, with the keys that the provider gives.
+/// A call with a message whose sender has these keys.
 pub(super) fn said(channel: &Hooked, mid: &str, body: &str, number: Option<&str>, user_id: Option<&str>) -> Value {
     let mut call = channel.speaks().message("", "Maria", text(mid, body));
     let value = &mut call["entry"][0]["changes"][0]["value"];
@@ -31,7 +31,7 @@ pub(super) fn said(channel: &Hooked, mid: &str, body: &str, number: Option<&str>
     call
 }
 
-/// A message of the system about somebody.
+/// A call with a system message about the sender who has these keys.
 fn system(channel: &Hooked, mid: &str, at_s: i64, from: Value, system: Value) -> Value {
     let mut message = json!({"id": mid, "timestamp": at_s.to_string(), "type": "system", "system": system});
     for (field, key) in from.as_object().expect("keys") {
@@ -57,7 +57,7 @@ async fn every_spelling_of_a_number_is_the_same_contact_through_every_door() {
         let details = refused.error(409, "ERR_API_CONFLICT");
         assert_eq!((&details["field"], &details["id"]), (&json!("number"), &json!(known)));
     }
-    // One's own number in the other spelling is none of somebody else.
+    // A contact may take the other spelling of its own number.
     let changed = app.api.put(&format!("/contacts/{known}"), json!({"number": EIGHT})).await;
     assert_eq!(changed.data(200)["number"], EIGHT);
     for spelling in [NINE, EIGHT] {
@@ -130,7 +130,7 @@ async fn who_hides_their_number_is_answered_by_id_until_the_number_is_known() {
         assert_eq!((&call.body["recipient"], &call.body["recipient_type"]), (&json!(B1), &json!("individual")));
         assert_eq!(call.body.get("to"), None, "the provider drops what has an id in `to`");
     }
-    // The number is shown: the same contact, ticket and event.
+    // The number is shown, and contact and ticket stay the same.
     channel.told(&app.api, &said(&channel, "wamid.2", "my number", Some(MARIA), Some(B1))).await;
     channel.told(&app.api, &said(&channel, "wamid.3", "by number", Some(MARIA), None)).await;
     channel.told(&app.api, &said(&channel, "wamid.4", "by id", None, Some(B1))).await;
@@ -172,7 +172,7 @@ async fn a_changed_number_or_id_is_the_same_contact_and_the_old_one_still_finds_
         let part = json!({"type": "user_changed_number", "wa_id": to, "user_id": B2, "previous_user_id": B1, "body": "changed"});
         system(&channel, mid, start + at_s, json!({"from": from}), part)
     };
-    // Twice, and the first one once more after the second.
+    // The first change twice, and once more after the second.
     for call in [
         changed("wamid.2", 1, MARIA, new),
         changed("wamid.2", 1, MARIA, new),
@@ -198,7 +198,7 @@ async fn a_changed_number_or_id_is_the_same_contact_and_the_old_one_still_finds_
     let mut former: Vec<_> = identities.filter(|one| !one["until"].is_null()).map(|one| one["value"].clone()).collect();
     former.sort_by_key(ToString::to_string);
     assert_eq!(former, [json!(new), json!(MARIA), json!(B1)]);
-    // Of somebody whom nobody knows, it opens nothing.
+    // A change of an unknown sender creates nothing.
     let part = json!({"type": "user_changed_number", "wa_id": "5511900000081"});
     channel.told(&app.api, &system(&channel, "wamid.4", start, json!({"from": "5511900000080"}), part)).await;
     channel
@@ -236,7 +236,7 @@ async fn two_contacts_of_one_person_are_shown_and_not_merged() {
         assert_eq!(suggestions.len(), 1);
         assert_eq!((&suggestions[0]["contactId"], &suggestions[0]["value"]), (other, &json!(MARIA)));
     }
-    // One of them goes, and the suggestion with it.
+    // One of them is deleted, and the suggestion with it.
     assert_eq!(app.api.delete(&format!("/contacts/{numbered}")).await.status, 204);
     assert_eq!(contact(&app.api, &hidden).await["mergeSuggestions"], json!([]));
     check_events(&app.db, app.company.id).await;

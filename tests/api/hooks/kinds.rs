@@ -1,4 +1,4 @@
-//! Every kind of message the phone channel's provider tells of.
+//! Every kind of inbound message of a phone channel.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ async fn a_text_opens_a_ticket_in_the_queue_of_its_channel() {
             "reactions": [], "quotedMessageId": null, "status": "received", "error": null,
             "user": null, "integration": null, "source": "contact", "via": null, "app": null, "createdAt": message["createdAt"],
             "updatedAt": message["createdAt"],
-            // Written long ago, as the provider says; nothing is sent before it is there.
+            // The provider dates it long ago, but no message is sent before it is created.
             "sentAt": message["createdAt"], "deliveredAt": null, "readAt": null,
         })
     );
@@ -61,7 +61,7 @@ async fn every_kind_is_taken_and_what_has_no_form_is_named() {
         "nfm_reply": {"name": "flow", "body": "Sent", "response_json": "{\"day\":\"Friday\"}"}});
     let other = |kind: &str, part: Value| Message(json!({"id": format!("wamid.{kind}"), "type": kind, kind: part}));
     let card = "Ana Souza, +5511911111111, someone@example.com";
-    let told: Vec<(Message, &str)> = vec![
+    let inbound: Vec<(Message, &str)> = vec![
         (text("wamid.1", "line 1\nline 2 \u{1F600}"), "line 1\nline 2 \u{1F600}"),
         (
             location("wamid.2", -23.55, -46.63, Some("Office")),
@@ -78,7 +78,7 @@ async fn every_kind_is_taken_and_what_has_no_form_is_named() {
         (other("text", json!({})), "[text]"),
         (Message(json!({"id": "wamid.10", "type": "image", "image": {"mime_type": "image/png"}})), "[image]"),
     ];
-    let (calls, bodies): (Vec<Message>, Vec<&str>) = told.into_iter().unzip();
+    let (calls, bodies): (Vec<Message>, Vec<&str>) = inbound.into_iter().unzip();
     let count = calls.len() as u64;
     assert_eq!(channel.told(&app.api, &channel.speaks().messages(MARIA, "Maria", calls)).await, taken(count));
     let all = messages(&app.api, channel.id).await;
@@ -98,13 +98,13 @@ async fn replies_and_choices_quote_the_message_they_are_for() {
     let first = messages(&app.api, channel.id).await;
     let offered = super::statuses::sent(&app, &channel, &first[0]["contactId"], "Which one?", "wamid.ours").await;
 
-    let told = vec![
+    let inbound = vec![
         button_reply("wamid.2", "a", "The first").replying_to(&phone.number, "wamid.ours"),
         template_button("wamid.3", "b", "The second").replying_to(&phone.number, "wamid.ours"),
         text("wamid.6", "as I said").replying_to(MARIA, "wamid.1"),
         text("wamid.7", "to nobody").replying_to(MARIA, "wamid.of another year"),
     ];
-    let tally = channel.told(&app.api, &phone.messages(MARIA, "Maria", told)).await;
+    let tally = channel.told(&app.api, &phone.messages(MARIA, "Maria", inbound)).await;
     assert_eq!(tally, taken(4));
     let all = messages(&app.api, channel.id).await;
     let quoted: Vec<(&Value, &Value)> =
@@ -127,13 +127,13 @@ async fn replies_and_choices_quote_the_message_they_are_for() {
 async fn a_chosen_option_has_its_id_in_the_message_and_in_its_event() {
     let app = TestApp::shared().await;
     let channel = Hooked::phone(&app).await;
-    let told = vec![
+    let inbound = vec![
         button_reply("wamid.1", "a", "Other"),
         list_reply("wamid.2", "b", "Other"),
         template_button("wamid.3", "c", "Other"),
         text("wamid.4", "Other"),
     ];
-    channel.told(&app.api, &channel.speaks().messages(MARIA, "Maria", told)).await;
+    channel.told(&app.api, &channel.speaks().messages(MARIA, "Maria", inbound)).await;
     let all = messages(&app.api, channel.id).await;
     let ids: Vec<&Value> = all.iter().map(|message| &message["content"]["reply"]["id"]).collect();
     assert_eq!(ids, [&json!("a"), &json!("b"), &json!("c"), &Value::Null]);
@@ -166,7 +166,7 @@ async fn what_brought_a_contact_is_kept_with_them() {
     };
     let picture = "https://ads.example/picture.jpg";
     assert_eq!(kept().await, ["click 1", "ad 1", "https://fb.me/ad1", "Half price", "image", picture]);
-    // What says nothing of it leaves it; the next advertisement takes its place.
+    // A message without an advertisement leaves it; the next advertisement replaces it.
     channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.2", "and?"))).await;
     assert_eq!(kept().await[0], "click 1");
     let again = image("wamid.3", "no file", None).referred("ad 2", "https://fb.me/ad2", "Free", "click 2");

@@ -1,4 +1,4 @@
-//! The door the providers call at: what they tell becomes conversations, once, and durable before it is answered.
+//! The endpoint that providers call: their messages become conversations, once, and durable before the answer.
 
 mod account;
 mod contacts;
@@ -30,7 +30,7 @@ use crate::support::provider::hooks::{Page, Phone, signature};
 use crate::support::service::refresh;
 use crate::support::{Api, Company, Reply, TestApp, keys};
 
-/// Who writes in most tests.
+/// The number of the contact who writes in most tests.
 pub const MARIA: &str = "5511987654321";
 
 /// A channel whose provider calls.
@@ -45,12 +45,12 @@ pub struct Hooked {
 /// What a new channel has besides its kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Setup<'a> {
-    /// Where its provider is. None: it cannot send.
+    /// The address of its provider; without one it cannot send.
     pub provider_url: Option<&'a str>,
     pub queue: Option<QueueId>,
-    /// The number or page, else one of its own.
+    /// The id of its number or page; `None` for a new one.
     pub account: Option<&'a str>,
-    /// The secret, else one of its own.
+    /// The secret; `None` for a new one.
     pub app_secret: Option<&'a str>,
 }
 
@@ -60,7 +60,7 @@ impl Hooked {
         Self::create(app, &app.company, ChannelType::Whatsapp, Setup::default()).await
     }
 
-    /// A channel, once the service knows it.
+    /// Creates a channel, and waits until the service knows it.
     pub async fn create(app: &TestApp, company: &Company, kind: ChannelType, setup: Setup<'_>) -> Self {
         static CHANNELS: AtomicUsize = AtomicUsize::new(1);
         let number = CHANNELS.fetch_add(1, Ordering::Relaxed);
@@ -103,14 +103,14 @@ impl Hooked {
         Reply::of(request.body(bytes.into())).await
     }
 
-    /// A call as the provider makes it.
+    /// A call with a valid signature.
     pub async fn tell(&self, api: &Api, body: &Value) -> Reply {
         let bytes = body.to_string().into_bytes();
         let signature = signature(&self.app_secret, &bytes);
         self.call(api, bytes, Some(&signature)).await
     }
 
-    /// A call that is taken; answers what became of its parts.
+    /// A signed call that is accepted; returns what became of its parts.
     pub async fn told(&self, api: &Api, body: &Value) -> Tally {
         let reply = self.tell(api, body).await;
         let count = |part: &str| reply.data(200)[part].as_u64().unwrap_or_else(|| panic!("{}", reply.body));
@@ -132,7 +132,7 @@ pub struct Tally {
     pub unreadable: u64,
 }
 
-/// So many parts were taken, and nothing else was said.
+/// So many parts were taken, and there were no others.
 pub fn taken(taken: u64) -> Tally {
     Tally { taken, ..Tally::default() }
 }

@@ -99,8 +99,8 @@ async fn an_edit_changes_its_message_once_and_keeps_the_earlier_text() {
     assert_eq!(tickets(&app.api, channel.id).await.len(), 1, "an edit opens nothing");
     assert_eq!(ticket(&app.api, id).await["unreadCount"], opened["unreadCount"]);
 
-    let told = app.api.get("/events?types=message.received,message.updated").await;
-    let told: Vec<(Value, Value)> = told
+    let logged = app.api.get("/events?types=message.received,message.updated").await;
+    let logged: Vec<(Value, Value)> = logged
         .data(200)
         .as_array()
         .expect("events")
@@ -108,7 +108,7 @@ async fn an_edit_changes_its_message_once_and_keeps_the_earlier_text() {
         .map(|event| (event["data"]["body"].clone(), event["previous"].clone()))
         .collect();
     assert_eq!(
-        told,
+        logged,
         [
             (json!("old text"), Value::Null),
             (json!("new text"), json!({"editedAt": null, "body": "old text"})),

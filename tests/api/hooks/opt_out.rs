@@ -1,4 +1,4 @@
-//! Who writes a stop word wants no campaigns, until they are opted in again.
+//! A contact who writes a stop word gets no campaigns until opted in again.
 
 use chrono::Utc;
 use hotline_persistence::tables::companies::{self, CompanyChanges};
@@ -39,13 +39,13 @@ async fn a_stop_word_opts_out_once_with_its_message_and_the_api_opts_in_again() 
     assert_eq!(out["marketingOptOut"], true);
     assert!(out["updatedAt"].as_str() >= before["updatedAt"].as_str());
     assert_eq!(messages(&app.api, channel.id).await[4]["body"], " Stóp\n");
-    // Who says it twice has not changed.
+    // A second stop word changes nothing.
     assert_eq!(channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.6", "SAIR"))).await, taken(1));
     assert_eq!(contact(&app.api, &maria).await, out);
 
     assert_eq!(contact(&other, &theirs).await["marketingOptOut"], false);
 
-    // What the provider repeats was said before, and opts nobody out again.
+    // A repeated call was handled before, and opts no contact out again.
     assert_eq!(put(&app.api, &maria, json!({"marketingOptOut": false})).await["marketingOptOut"], false);
     assert_eq!(channel.told(&app.api, &stop).await, Tally { repeated: 1, ..Tally::default() });
     assert_eq!(contact(&app.api, &maria).await["marketingOptOut"], false);
@@ -53,7 +53,7 @@ async fn a_stop_word_opts_out_once_with_its_message_and_the_api_opts_in_again() 
     assert_eq!(contact(&app.api, &maria).await["marketingOptOut"], false);
     assert_eq!(channel.told(&app.api, &stop).await, Tally { repeated: 1, ..Tally::default() });
 
-    // An import that follows the word at once has the last say.
+    // An import right after the word takes precedence.
     for round in 0..10 {
         let said = text(&format!("wamid.again.{round}"), "parar");
         assert_eq!(channel.told(&app.api, &phone.message(MARIA, "Maria", said)).await, taken(1));
@@ -111,7 +111,7 @@ async fn what_is_around_a_stop_word_does_not_count_and_a_sentence_stays() {
     app.stop().await;
 }
 
-/// A contact's events since a place, without what every contact has.
+/// How many events after `begin` opt this contact out.
 async fn opt_outs_since(api: &Api, begin: i64, id: &Value) -> usize {
     let events = after(api, begin).await;
     let is_theirs = |event: &&Value| event["type"] == "contact.updated" && event["data"]["id"] == *id;
@@ -130,17 +130,17 @@ async fn who_stops_marketing_messages_at_the_provider_is_opted_out() {
     let jose = app.api.post("/contacts", json!({"name": "José", "number": JOSE})).await.data(201)["id"].clone();
     let begin = newest(&app.api).await;
 
-    // The provider has the number in its other spelling; nobody has the second number, and resuming is the company's.
-    let told = phone.preferences(&[("551191234000", "stop"), ("5511999990000", "stop"), (MARIA, "resume")]);
-    assert_eq!(channel.told(&app.api, &told).await, Tally { taken: 2, ignored: 1, ..Tally::default() });
-    let told = phone.preferences(&[(JOSE, "stop")]);
-    assert_eq!(channel.told(&app.api, &told).await, taken(1));
+    // The first is José's number in its other spelling, no contact has the second, and only the company opts in again.
+    let preferences = phone.preferences(&[("551191234000", "stop"), ("5511999990000", "stop"), (MARIA, "resume")]);
+    assert_eq!(channel.told(&app.api, &preferences).await, Tally { taken: 2, ignored: 1, ..Tally::default() });
+    let preferences = phone.preferences(&[(JOSE, "stop")]);
+    assert_eq!(channel.told(&app.api, &preferences).await, taken(1));
     assert_eq!(contact(&app.api, &jose).await["marketingOptOut"], true);
     assert_eq!(contact(&app.api, &maria).await["marketingOptOut"], false);
     assert_eq!(app.api.get("/contacts?number=5511999990000").await.data(200), &json!([]));
     assert_eq!(opt_outs_since(&app.api, begin, &jose).await, 1);
 
-    // A message that was not delivered because of it says so too; another failure does not.
+    // A message that fails because of an opt-out says so too; another failure does not.
     sent(&app, &channel, &maria, "news", "wamid.news").await;
     for (code, opts_out) in [(131_026, false), (131_050, true)] {
         let failed = phone.failed("wamid.news", MARIA, code, "not delivered", Utc::now().timestamp());

@@ -1,4 +1,4 @@
-//! A provider repeats what it is not sure of: nothing is taken twice, at any concurrency and across a restart.
+//! A provider repeats calls: nothing is taken twice, at any concurrency and across a restart.
 
 use futures_util::future::join_all;
 use serde_json::Value;
@@ -87,8 +87,8 @@ async fn many_messages_in_one_call_are_taken_in_their_order() {
     const MESSAGES: usize = 40;
     let app = TestApp::shared().await;
     let channel = Hooked::phone(&app).await;
-    let told = (0..MESSAGES).map(|number| text(&format!("wamid.{number}"), &number.to_string())).collect();
-    let call = channel.speaks().messages(MARIA, "Maria", told);
+    let texts = (0..MESSAGES).map(|number| text(&format!("wamid.{number}"), &number.to_string())).collect();
+    let call = channel.speaks().messages(MARIA, "Maria", texts);
     let tallies = join_all([channel.told(&app.api, &call), channel.told(&app.api, &call)]).await;
     let sum = |part: fn(&Tally) -> u64| tallies.iter().map(part).sum::<u64>();
     assert_eq!((sum(|tally| tally.taken), sum(|tally| tally.repeated)), (MESSAGES as u64, MESSAGES as u64));

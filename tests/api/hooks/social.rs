@@ -1,4 +1,4 @@
-//! What the social channels' providers tell.
+//! Calls of the social channels' providers.
 
 use chrono::Utc;
 use hotline_persistence::tables::channels::ChannelType::{self, Instagram, Messenger};
@@ -49,11 +49,11 @@ async fn both_social_channels_take_every_kind() {
         let echo = all.pop().expect("what another app has sent");
         assert_eq!((&echo["body"], &echo["direction"]), (&json!("what we said"), &json!("outbound")));
         let first = &all[0]["id"];
-        let said: Vec<(&Value, &Value)> =
+        let stored: Vec<(&Value, &Value)> =
             all.iter().map(|message| (&message["body"], &message["quotedMessageId"])).collect();
         let none = &Value::Null;
         assert_eq!(
-            said,
+            stored,
             [
                 (&json!("hello"), none),
                 (&json!("Red"), none),
@@ -121,20 +121,20 @@ async fn who_has_written_is_reached_and_what_reached_them_is_known() {
         message.data(200)["status"].as_str().expect("status").to_owned()
     };
     let now_ms = Utc::now().timestamp_millis();
-    let told = async |event: Value| channel.told(&app.api, &page.tells(PSID, now_ms, vec![event])).await;
-    assert_eq!(told(events::delivered(&["m_ours.1"], now_ms)).await, taken(1));
+    let report = async |event: Value| channel.told(&app.api, &page.tells(PSID, now_ms, vec![event])).await;
+    assert_eq!(report(events::delivered(&["m_ours.1"], now_ms)).await, taken(1));
     assert_eq!((status(first).await.as_str(), status(second).await.as_str()), ("delivered", "sent"));
-    // What says no names counts for all that went before.
-    assert_eq!(told(events::delivered(&[], now_ms)).await, taken(1));
+    // A delivery without ids counts for all earlier messages.
+    assert_eq!(report(events::delivered(&[], now_ms)).await, taken(1));
     assert_eq!(status(second).await, "delivered");
-    assert_eq!(told(events::read(now_ms)).await, taken(1));
+    assert_eq!(report(events::read(now_ms)).await, taken(1));
     assert_eq!((status(first).await.as_str(), status(second).await.as_str()), ("read", "read"));
     assert_eq!(status(waiting["id"].as_i64().expect("id")).await, "queued", "it was never sent");
-    // A stranger's news belong to nothing.
+    // A reading by an unknown contact changes nothing.
     let stranger = page.tells("1", now_ms, vec![events::read(now_ms)]);
     assert_eq!(channel.told(&app.api, &stranger).await, taken(1));
     // Instagram names the message that was read.
-    assert_eq!(told(json!({"read": {"mid": "m_ours.1"}})).await, taken(1));
+    assert_eq!(report(json!({"read": {"mid": "m_ours.1"}})).await, taken(1));
     app.stop().await;
 }
 
@@ -143,24 +143,24 @@ async fn what_brought_a_contact_is_kept_whether_they_wrote_pressed_or_only_came(
     let app = TestApp::shared().await;
     let channel = social(&app, Messenger).await;
     let page = channel.page("page");
-    let told = async |event: Value| channel.told(&app.api, &page.tells(PSID, 1_700_000_000_000, vec![event])).await;
-    // Nobody yet: there is nothing to keep it with.
-    assert_eq!(told(events::referral("promo", "ad 0")).await, taken(1));
+    let report = async |event: Value| channel.told(&app.api, &page.tells(PSID, 1_700_000_000_000, vec![event])).await;
+    // Without a contact there is nothing to keep the referral with.
+    assert_eq!(report(events::referral("promo", "ad 0")).await, taken(1));
     assert_eq!(app.api.all("/contacts").await, [Value::Null; 0]);
 
     let ad = json!({"ref": "promo", "ad_id": "ad 1", "source": "ADS", "type": "OPEN_THREAD",
         "ads_context_data": {"ad_title": "Half price", "photo_url": "https://cdn.example/ad.jpg", "post_id": "9"}});
-    assert_eq!(told(json!({"message": {"mid": "m_1", "text": "hi", "referral": ad}})).await, taken(1));
+    assert_eq!(report(json!({"message": {"mid": "m_1", "text": "hi", "referral": ad}})).await, taken(1));
     let id = messages(&app.api, channel.id).await[0]["contactId"].clone();
     let kept = contact(&app.api, &id).await;
     let fields =
         ["sourceId", "headline", "mediaType", "mediaUrl"].map(|field| kept[field].as_str().unwrap_or_default());
     assert_eq!(fields, ["ad 1", "Half price", "image", "https://cdn.example/ad.jpg"]);
-    assert_eq!(told(events::referral("promo", "ad 2")).await, taken(1));
+    assert_eq!(report(events::referral("promo", "ad 2")).await, taken(1));
     assert_eq!(contact(&app.api, &id).await["sourceId"], "ad 2");
     let mut pressed = events::postback("m_2", "START", "Get started");
     pressed["postback"]["referral"] = json!({"ref": "summer", "source": "SHORTLINK", "type": "OPEN_THREAD"});
-    assert_eq!(told(pressed).await, taken(1));
+    assert_eq!(report(pressed).await, taken(1));
     assert_eq!(contact(&app.api, &id).await["sourceId"], "summer");
     app.stop().await;
 }

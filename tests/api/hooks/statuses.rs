@@ -1,4 +1,4 @@
-//! How far our messages have come, as the provider tells: in any order, early and late.
+//! Statuses of the company's messages, as the provider reports them: in any order, early and late.
 
 use chrono::Utc;
 use hotline_actors::tickets::UpdateDeliveryStatus;
@@ -14,13 +14,13 @@ use crate::support::provider::Provider;
 use crate::support::provider::hooks::text;
 use crate::support::{OwnApp, TestApp, eventually};
 
-/// The company writes; the message waits for a provider.
+/// Sends a message, which waits for a provider, and returns it.
 pub async fn queued(app: &TestApp, channel: &Hooked, contact: &Value, body: &str) -> Value {
     let send = json!({"channelId": channel.id, "contactId": contact, "type": "text", "body": body});
     crate::steps::sent(&app.api, send).await
 }
 
-/// The provider has taken a message, and calls it so: what the outbox notes.
+/// Records, as the outbox does, that the provider has accepted a message under this id.
 pub async fn noted(app: &OwnApp, message: &Value, provider_id: &str) {
     let sent = UpdateDeliveryStatus {
         message: MessageId::new(message["id"].as_i64().expect("id")),
@@ -32,7 +32,7 @@ pub async fn noted(app: &OwnApp, message: &Value, provider_id: &str) {
     app.service.app.engine.tickets.ask(app.company.id, ticket, sent).await.expect("noted");
 }
 
-/// A message the provider has taken: its id here.
+/// Sends a message, which the provider has accepted, and returns its own id.
 pub async fn sent(app: &OwnApp, channel: &Hooked, contact: &Value, body: &str, provider_id: &str) -> i64 {
     let message = queued(app, channel, contact, body).await;
     noted(app, &message, provider_id).await;
@@ -47,7 +47,7 @@ async fn status(app: &TestApp, id: i64) -> String {
     message(app, id).await["status"].as_str().expect("status").to_owned()
 }
 
-/// A contact who has written.
+/// The id of a contact who has written.
 async fn begun(app: &TestApp, channel: &Hooked) -> Value {
     let call = channel.speaks().message(MARIA, "Maria", text("wamid.first", "hi"));
     assert_eq!(channel.told(&app.api, &call).await, taken(1));
@@ -70,7 +70,7 @@ async fn in_any_order_a_message_is_as_far_as_it_was_ever_told() {
         }
         let shown = message(&app, id).await;
         assert_eq!(shown["status"], "read", "{order:?}");
-        // The provider's clock is years behind: nothing has happened before the message was made.
+        // The provider's clock is years behind: no time is before the message's creation.
         for at in ["sentAt", "deliveredAt", "readAt"] {
             assert_eq!(shown[at], shown["createdAt"], "{order:?}: {at}");
         }
@@ -88,7 +88,7 @@ async fn in_any_order_a_message_is_as_far_as_it_was_ever_told() {
     app.stop().await;
 }
 
-/// What a message is called in an event, and when it was changed then.
+/// A message's id, its status, and when it was changed.
 fn dated(message: &Value) -> (Value, Value, Value) {
     (message["id"].clone(), message["status"].clone(), message["updatedAt"].clone())
 }
@@ -115,7 +115,7 @@ async fn an_event_dates_the_message_as_it_was_shown_then() {
     let failed = phone.failed("wamid.failed", MARIA, 131_026, "Message undeliverable", 1_700_000_001);
     assert_eq!(channel.told(&app.api, &failed).await, taken(1));
     shown.push(dated(&message(&app, id).await));
-    // What a visitor is shown has arrived.
+    // A message that a visitor was shown is delivered.
     let (session, _) = app.session("visitor").await;
     let said = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hi"})).await;
     let ticket = &said.data(201)["ticketId"];
@@ -129,9 +129,9 @@ async fn an_event_dates_the_message_as_it_was_shown_then() {
 
     let kinds = ["message.sent", "message.delivered", "message.read", "message.failed"];
     let events = after(&app.api, begin).await;
-    let told = events.iter().filter(|event| kinds.contains(&event["type"].as_str().unwrap_or_default()));
-    let told: Vec<_> = told.map(|event| dated(&event["data"])).collect();
-    assert_eq!(told, shown);
+    let reported = events.iter().filter(|event| kinds.contains(&event["type"].as_str().unwrap_or_default()));
+    let reported: Vec<_> = reported.map(|event| dated(&event["data"])).collect();
+    assert_eq!(reported, shown);
     app.stop().await;
 }
 
@@ -148,7 +148,7 @@ async fn a_failure_says_why_and_is_final() {
     let shown = message(&app, id).await;
     assert_eq!(shown["status"], "failed");
     assert_eq!(shown["error"], json!({"code": "131026", "message": "Message undeliverable"}));
-    // What has arrived does not fail.
+    // A delivered message does not fail.
     let id = sent(&app, &channel, &maria, "hello", "wamid.other").await;
     channel.told(&app.api, &phone.status("wamid.other", MARIA, "delivered", 1_700_000_001)).await;
     channel.told(&app.api, &phone.failed("wamid.other", MARIA, 131_026, "no", 1_700_000_002)).await;
@@ -202,7 +202,7 @@ async fn a_status_that_comes_before_its_message_is_known_is_kept_for_it() {
     let early = queued(&app, &channel, &maria, "once more").await;
     let id = early["id"].as_i64().expect("id");
     channel.told(&app.api, &phone.status("wamid.more", MARIA, "read", 1_700_000_001)).await;
-    // Noted where nobody sees it: as if the process had ended right after. Of what is not in the table yet nothing is noted.
+    // Recorded in the table alone, as if the process had ended right after; the message must be there first.
     let log = &app.service.app.engine.store().log;
     log.reached(log.appended()).await.expect("it is in the table");
     let note = "update messages set provider_message_id = 'wamid.more', status = 'sent', sent_at = now() where id = $1";
@@ -259,7 +259,7 @@ async fn events_have_hotlines_clock_whatever_a_providers_says() {
         let id = sent(&app, &channel, &maria, "hello", &name).await;
         let call = channel.speaks().status(&name, MARIA, status, Utc::now().timestamp() + seconds);
         assert_eq!(channel.told(&app.api, &call).await, taken(1));
-        // Times that never go back are asserted there.
+        // `after` asserts that times never go back.
         let events = crate::events::after(&app.api, 0).await;
         let event = events.iter().rev().find(|event| event["data"]["id"] == id).expect("the status");
         assert_eq!(event["type"], format!("message.{status}"));

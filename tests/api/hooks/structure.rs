@@ -24,7 +24,7 @@ fn with_context(mut message: Message, context: Value) -> Message {
     message
 }
 
-/// Messages of a phone, each with the content that it has here.
+/// Inbound messages of a phone, each with the `content` that it is shown with.
 fn structured() -> Vec<(Message, Value)> {
     let order = json!({"catalog_id": "cat 7", "text": "for Friday", "product_items": [
         {"product_retailer_id": "SKU-1", "quantity": "2", "item_price": 9.9, "currency": "BRL"},
@@ -74,9 +74,9 @@ fn structured() -> Vec<(Message, Value)> {
 async fn every_kind_keeps_its_structure_in_its_message_and_event() {
     let app = OwnApp::start().await;
     let channel = Hooked::phone(&app).await;
-    let (told, contents): (Vec<Message>, Vec<Value>) = structured().into_iter().unzip();
-    let count = told.len();
-    let tally = channel.told(&app.api, &channel.speaks().messages(MARIA, "Maria", told)).await;
+    let (inbound, contents): (Vec<Message>, Vec<Value>) = structured().into_iter().unzip();
+    let count = inbound.len();
+    let tally = channel.told(&app.api, &channel.speaks().messages(MARIA, "Maria", inbound)).await;
     assert_eq!(tally, taken(count as u64));
     let all = messages(&app.api, channel.id).await;
     let stored: Vec<Value> = all.iter().map(|message| message["content"].clone()).collect();
@@ -111,7 +111,7 @@ async fn what_is_no_structure_or_too_much_of_it_leaves_the_text() {
     };
     let large = format!("{{\"a\":{}}}", json!(vec!["x".repeat(9000); 9]));
     let deep = format!("{{\"a\":{}1{}}}", "[".repeat(20), "]".repeat(20));
-    let told = vec![
+    let inbound = vec![
         form("wamid.1", "not JSON".to_owned()),
         form("wamid.2", large),
         form("wamid.3", deep),
@@ -120,8 +120,8 @@ async fn what_is_no_structure_or_too_much_of_it_leaves_the_text() {
         Message(json!({"id": "wamid.6", "type": "contacts", "contacts": [7, null, {"name": "x\u{0}"}]})),
         with_context(text("wamid.7", "hi"), json!({"referred_product": 7, "forwarded": "yes"})),
     ];
-    let count = told.len();
-    let tally = channel.told(&app.api, &channel.speaks().messages(MARIA, "Maria", told)).await;
+    let count = inbound.len();
+    let tally = channel.told(&app.api, &channel.speaks().messages(MARIA, "Maria", inbound)).await;
     assert_eq!(tally, taken(count as u64));
     let all = messages(&app.api, channel.id).await;
     assert_eq!(all.len(), count);
@@ -144,8 +144,8 @@ async fn each_message_keeps_the_advertisement_that_it_came_by() {
     let came = |id: &str, number: u8| {
         text(id, "hi").referred(&format!("ad {number}"), "https://fb.me/ad", "Half price", &format!("click {number}"))
     };
-    let told = vec![came("wamid.1", 1), came("wamid.2", 2), text("wamid.3", "and?")];
-    assert_eq!(channel.told(&app.api, &phone.messages(MARIA, "Maria", told)).await, taken(3));
+    let inbound = vec![came("wamid.1", 1), came("wamid.2", 2), text("wamid.3", "and?")];
+    assert_eq!(channel.told(&app.api, &phone.messages(MARIA, "Maria", inbound)).await, taken(3));
     let all = messages(&app.api, channel.id).await;
     let referral = json!({"ctwaClid": "click 1", "sourceUrl": "https://fb.me/ad", "sourceId": "ad 1", "sourceType": "ad",
         "reference": null, "headline": "Half price", "body": "Ask us anything", "mediaType": "image",
@@ -183,8 +183,8 @@ async fn the_picture_of_a_story_is_fetched_before_the_provider_takes_it_away() {
         {"type": "story_mention", "payload": {"url": mentioned, "id": "st 2"}}]}});
     let newer = json!({"message": {"mid": "m_3", "attachments": [
         {"type": "ig_story", "payload": {"story_media_url": shared, "story_media_id": "media 3"}}]}});
-    let gone = json!({"message": {"mid": "m_4", "text": "and this?", "reply_to": {"story": {"id": "st 4"}}}});
-    let call = channel.page("instagram").tells(PSID, 1_700_000_000_000, vec![reply, mention, newer, gone]);
+    let without_url = json!({"message": {"mid": "m_4", "text": "and this?", "reply_to": {"story": {"id": "st 4"}}}});
+    let call = channel.page("instagram").tells(PSID, 1_700_000_000_000, vec![reply, mention, newer, without_url]);
     assert_eq!(channel.told(&app.api, &call).await, taken(4));
     let with_file = async || {
         let all = messages(&app.api, channel.id).await;

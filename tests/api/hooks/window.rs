@@ -1,4 +1,4 @@
-//! What a contact writes opens the window in which a phone channel takes any message.
+//! A contact's message opens the window in which a phone channel takes any message.
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ async fn the_window_counts_from_when_the_contact_wrote_not_from_when_we_heard_of
     let maria = messages(&app.api, channel.id).await[0]["contactId"].clone();
     let refused = send(&app, &channel, &maria).await;
     refused.error(422, "ERR_API_WINDOW_CLOSED");
-    // When it ended, a day after the contact wrote.
+    // The window ended a day after the contact wrote.
     let closed = DateTime::from_timestamp(late, 0).expect("a time") + TimeDelta::hours(24);
     let closed = closed.to_rfc3339_opts(SecondsFormat::Millis, true);
     assert_eq!(refused.body["error"]["details"], json!({"closedAt": closed}));
@@ -34,7 +34,7 @@ async fn the_window_counts_from_when_the_contact_wrote_not_from_when_we_heard_of
     let now = Utc::now().timestamp();
     channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.2", "now").at(now))).await;
     send(&app, &channel, &maria).await.data(202);
-    // Also in a new ticket, and when the process has forgotten.
+    // The window is open in a new ticket too, and after a restart.
     let opened = super::tickets(&app.api, channel.id).await;
     close(&app.api, id(&opened[0])).await;
     send(&app, &channel, &maria).await.data(202);

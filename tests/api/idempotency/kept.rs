@@ -1,4 +1,4 @@
-//! How long an answer is kept, and through what: restarts, and the other two settings of durability.
+//! How long an answer is kept, also across restarts and with the durability of the database.
 
 use chrono::TimeDelta;
 use hotline_actors::clock;
@@ -16,7 +16,7 @@ use crate::support::{OwnApp, within_one};
 
 /// Makes every answer this much older.
 async fn age(app: &OwnApp, by: &str) {
-    // What is not in the table yet would not grow older.
+    // Only answers that are in the table can be aged.
     count(app, KEYS).await;
     sqlx::query("update idempotency_keys set created_at = created_at - $1::interval")
         .bind(by)
@@ -55,7 +55,7 @@ async fn after_a_day_a_key_is_new_again() {
     let sent = send_first(&app, &send, "send").await;
     let changed = send_first(&app, &put, "put").await;
 
-    // Not a minute earlier.
+    // A minute before, it still replays.
     age(&app, "23 hours 59 minutes").await;
     let app = restarted(app).await;
     send_again(&app, &send, "send", &sent).await;
@@ -66,7 +66,7 @@ async fn after_a_day_a_key_is_new_again() {
     let resent = send_first(&app, &send, "send").await;
     assert_ne!(resent.bytes, sent.bytes, "another job");
     let changed = send_first(&app, &put, "put").await;
-    // What was made under the old key is kept a day of its own, and may be another request.
+    // The new answer under the same key is kept for a day of its own.
     send_again(&app, &send, "send", &resent).await;
     send_again(&app, &put, "put", &changed).await;
     let app = restarted(app).await;
@@ -97,7 +97,7 @@ async fn sweeping_removes_what_has_expired_and_nothing_else() {
     send_first(&app, &expired, "expired").await;
     age(&app, "25 hours").await;
     let first = send_first(&app, &fresh, "fresh").await;
-    // What is not in the table yet could not be left there. The service may have swept by itself before.
+    // Waits until the fresh key is in the table. The service may have swept by itself before.
     count(&app, KEYS).await;
     app.service.keys.sweep(app.service.app.engine.store().housekeeper()).await;
     let left: Vec<Digest> =
@@ -132,7 +132,7 @@ async fn with_database_durability_a_retry_replays() {
 
 #[actix_web::test]
 async fn what_has_expired_goes_with_its_partition_and_room_is_made_ahead() {
-    // Partitions of six hours: the present one stays the same.
+    // Partitions span six hours: the whole test must run within one.
     within_one(TimeDelta::hours(6)).await;
     let app = started().await;
     let db = &app.db;
@@ -155,7 +155,7 @@ async fn what_has_expired_goes_with_its_partition_and_room_is_made_ahead() {
              and not coalesce(reloptions @> array['autovacuum_vacuum_insert_threshold=-1'], false)";
     assert_eq!(count(&app, visited).await, 0);
     let now = clock::now();
-    // A day later the answer is not old enough everywhere in its partition; a partition's length later it is.
+    // A day later not every answer of the partition has expired; another day later all have.
     idempotency_keys::sweep(housekeeping, now + RETENTION, now).await.expect("swept");
     assert_eq!(partitions().await.len(), 7, "three of the next day are there as well");
     send_again(&app, &Call::post("/tags", json!({"name": "a"}), 201, TAGS), "kept", &first).await;
@@ -173,7 +173,7 @@ async fn what_came_before_its_partition_finds_its_place_there() {
     let housekeeping = app.service.app.engine.store().housekeeper();
     let call = Call::post("/tags", json!({"name": "a"}), 201, TAGS);
     let first = send_first(&app, &call, "kept").await;
-    // As it is when a start replays what nobody has made room for yet.
+    // As when a start replays answers whose partition does not exist yet.
     let now = clock::now();
     idempotency_keys::sweep(housekeeping, now, now + RETENTION * 9).await.expect("every partition is dropped");
     let (key, at) = (Digest::of(&[b"early"]), now - RETENTION / 3);

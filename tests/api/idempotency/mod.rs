@@ -20,7 +20,7 @@ struct Call {
     path: String,
     body: String,
     status: u16,
-    /// Counts every effect of its kind.
+    /// SQL that counts every effect of its kind.
     effects: &'static str,
 }
 
@@ -33,9 +33,9 @@ const TAGS: &str = "select count(*) from tags";
 const TAG_UPDATES: &str = "select count(*) from tag_updates";
 const CLOSED: &str = "select count(*) from ticket_events where type = 'closed'";
 const BOARDS: &str = "select count(*) from boards";
-// A board that is made brings stages of its own.
+// A new board has stages of its own, which do not count.
 const STAGES: &str = "select count(*) from board_lists where label = 'Fourth'";
-/// Those that are not forgotten yet, be their rows still there or not.
+/// Keys that have not expired; rows of expired ones may still be there.
 const KEYS: &str = "select count(*) from idempotency_keys where created_at > now() - interval '24 hours'";
 
 impl Call {
@@ -112,8 +112,8 @@ async fn every_call(app: &TestApp, seed: u8) -> Vec<Call> {
     let contact = app.contact(&number(6)).await;
     let (SessionId(talking), _) = app.session(&format!("talking-{seed}")).await;
     let (SessionId(ending), _) = app.session(&format!("ending-{seed}")).await;
-    let said = app.api.post(&format!("/webchat/sessions/{ending}/messages"), json!({"body": "hello"})).await;
-    let unread = said.data(201)["ticketId"].clone();
+    let message = app.api.post(&format!("/webchat/sessions/{ending}/messages"), json!({"body": "hello"})).await;
+    let unread = message.data(201)["ticketId"].clone();
     let tag = tag(app, &format!("before {seed}")).await;
 
     let board = id(app.api.post("/crm/boards", json!({"name": "kept"})).await.data(201));
@@ -124,7 +124,7 @@ async fn every_call(app: &TestApp, seed: u8) -> Vec<Call> {
         body
     };
     let opening = with(with(text("opening"), "channelId", json!(phone)), "number", json!(number(7)));
-    let going_on = with(text("going on"), "ticketId", json!(kept));
+    let continuing = with(text("going on"), "ticketId", json!(kept));
     let question = json!({"type": "button", "body": {"text": "Sure?"}});
     let asking = json!({"ticketId": kept, "type": "interactive", "interactive": question});
     vec![
@@ -133,7 +133,7 @@ async fn every_call(app: &TestApp, seed: u8) -> Vec<Call> {
         Call::post("/crm/boards", json!({"name": "made", "crmBoardLists": [{"label": "New"}]}), 201, BOARDS),
         Call::post(format!("/crm/boards/{board}/lists"), json!({"label": "Fourth"}), 201, STAGES),
         Call::post("/messages", opening, 202, MESSAGES),
-        Call::post("/messages", going_on, 202, MESSAGES),
+        Call::post("/messages", continuing, 202, MESSAGES),
         Call::post("/messages", asking, 202, MESSAGES),
         Call::post("/tickets", json!({"channelId": phone, "contactId": contact}), 201, TICKETS),
         Call::post(format!("/tickets/{to_close}/close"), json!({"wrapupNote": "done"}), 200, CLOSED),
@@ -164,7 +164,7 @@ async fn every_call(app: &TestApp, seed: u8) -> Vec<Call> {
     ]
 }
 
-/// The two answers are one, and the second says so.
+/// Asserts that the second answer is a replay of the first.
 #[track_caller]
 fn assert_replayed(name: &str, first: &Reply, second: &Reply) {
     assert!(second.is_replay(), "{name}: not a replay: {} {}", second.status, second.body);
@@ -175,7 +175,7 @@ fn assert_replayed(name: &str, first: &Reply, second: &Reply) {
 fn assert_same(name: &str, first: &Reply, second: &Reply) {
     assert_eq!(second.status, first.status, "{name}: {}", second.body);
     if first.body["data"].get("token").is_some() {
-        // The token is shown once.
+        // Only the first answer shows the token.
         assert_eq!(without_token(second), without_token(first), "{name}");
     } else {
         assert_eq!(second.bytes, first.bytes, "{name}: {} and {}", first.body, second.body);

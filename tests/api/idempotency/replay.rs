@@ -34,7 +34,7 @@ fn every_post_and_put_takes_a_key() {
     }
 }
 
-/// The path of an operation with ids nobody has.
+/// The path with ids that no record has.
 fn of_nobody(path: &str) -> String {
     let part = |part: &str| if part.starts_with('{') { NOBODY.to_string() } else { part.to_owned() };
     path.split('/').map(part).collect::<Vec<_>>().join("/")
@@ -89,7 +89,7 @@ async fn a_refusal_is_replayed_also_when_its_reason_is_gone() {
         assert!(!reply.is_replay(), "{}", call.name());
         first.push(reply);
     }
-    // The reasons go.
+    // The reasons are removed.
     Reply::of(app.api.request(Method::DELETE, &format!("/tags/{taken}"))).await;
     close(&app.api, opened).await;
     app.api.post(&format!("/tickets/{closed}/reopen"), json!({})).await.data(200);
@@ -125,8 +125,8 @@ async fn what_token_plan_scope_and_rate_refuse_is_not_recorded() {
     let db = &app.db;
     let call = Call::post("/tags", json!({"name": "a"}), 201, TAGS);
 
-    let nobody = app.api.with_key("sk_live_00000000000000000000000000000000");
-    call.send(&nobody, "one").await.error(401, "ERR_API_UNAUTHORIZED");
+    let unknown_token = app.api.with_key("sk_live_00000000000000000000000000000000");
+    call.send(&unknown_token, "one").await.error(401, "ERR_API_UNAUTHORIZED");
     let permissions = [("tags".to_owned(), ["GET".to_owned()].into())].into();
     let new = NewToken { name: "reader", permissions, ..NewToken::default() };
     let (_, key) = tokens::insert(db, app.company.id, new).await.expect("token");
@@ -152,11 +152,11 @@ async fn what_token_plan_scope_and_rate_refuse_is_not_recorded() {
 
     assert_eq!(count(&app, KEYS).await, 0);
     let first = send_first(&app, &call, "one").await;
-    // A key is the company's, not the token's; but who may not call learns nothing of it.
+    // A key is the company's, not the token's; but a caller without permission learns nothing of it.
     assert_replayed("the same company", &first, &call.send(&app.api, "one").await);
     call.send(&reader, "one").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
 
-    // Nor what the handler refuses for the scope: it may be permitted later.
+    // A handler's refusal for the scope is not recorded either: the call may be permitted later.
     Person::give_profile(&app, app.company.ana, "Administrator").await;
     let path = format!("/users/{}", app.company.ana);
     let change = async || Reply::of(app.api.keyed(Method::PUT, &path, "two", r#"{"active": false}"#)).await;
@@ -287,7 +287,7 @@ async fn a_refusal_never_takes_the_place_of_an_answer_that_stands() {
     let app = started().await;
     let call = Call::post("/tags", json!({"name": "a"}), 201, TAGS);
     let first = send_first(&app, &call, "copy").await;
-    // Another process has done it under this key; here a slip of the same client is refused before anybody looks.
+    // Another process has used this key; here a wrong request of the client is refused before the key is looked up.
     sqlx::query("update idempotency_keys set key = $1")
         .bind(Digest::of(&[b"one"]))
         .execute(&app.db)

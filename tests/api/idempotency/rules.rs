@@ -1,4 +1,4 @@
-//! Which keys are good, what a key stands for, and which bodies it may come with.
+//! Which keys are valid, what a key identifies, and which bodies it may come with.
 
 use reqwest::header::HeaderValue;
 use reqwest::{Method, RequestBuilder};
@@ -122,12 +122,12 @@ async fn a_key_with_another_method_path_query_or_body_is_a_conflict() {
     app.stop().await;
 }
 
-/// Half of a surrogate pair is no text, and so has no form by which such bodies could be the same.
+/// Half of a surrogate pair is no text, so such bodies are compared by their bytes.
 #[actix_web::test]
 async fn bodies_that_are_no_json_are_the_same_if_their_bytes_are() {
     let app = started().await;
     let close = format!("/tickets/{}/close", app.ticket("5511900000001").await);
-    // An empty body is what this call takes.
+    // This call takes an empty body.
     let empty = Call::post(close, json!({}), 200, super::CLOSED);
     let bodies =
         [r#"{"\ud800":1}"#, r#"{"\ud801":1}"#, r#"{"a":{"\ud800":1}}"#, r#"["\ud800"]"#, "{\"1:a1e0}", "{", "not JSON"];
@@ -168,7 +168,7 @@ async fn another_company_has_keys_of_its_own() {
     let theirs = call.send(&other, "one").await;
     assert!(!theirs.is_replay());
     assert_ne!(theirs.data(201)["id"], ours.data(201)["id"]);
-    // Neither do they meet in a conflict.
+    // The companies' keys do not conflict either.
     let different = Call::post("/tags", json!({"name": "b"}), 201, TAGS);
     different.send(&app.api, "two").await.data(201);
     call.send(&other, "two").await.error(409, "ERR_API_CONFLICT");
@@ -216,7 +216,7 @@ async fn a_body_may_be_a_mebibyte_and_a_larger_one_is_not_recorded() {
     assert_eq!(count(&app, KEYS).await, 0);
     let first = send_first(&app, &of_bytes(MEBIBYTE), "one").await;
     send_again(&app, &of_bytes(MEBIBYTE), "one", &first).await;
-    // Blanks around it are none of it.
+    // White space around a body does not count.
     send_again(&app, &of_bytes(MEBIBYTE - 1), "one", &first).await;
     app.stop().await;
 }

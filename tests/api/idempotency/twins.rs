@@ -1,4 +1,4 @@
-//! The same request many times at once, and callers that go away.
+//! The same request many times at once, and callers that disconnect.
 
 use futures_util::future::{join, join_all};
 use serde_json::json;
@@ -113,7 +113,7 @@ async fn visitors_nobody_can_tell_apart_are_one_under_one_key_and_two_under_two(
     assert_eq!(count(&app, contacts).await, 1);
     call.send(&app.api, "two").await.data(201);
     assert_eq!(count(&app, contacts).await, 2);
-    // Another request under the key of one that came to nothing is another visitor.
+    // Another request under the key of a failed one is another visitor.
     fail_once();
     call.send(&app.api, "three").await.error(503, "ERR_API_UNAVAILABLE");
     let other = Call { body: call.body.replace("Vera", "Vera "), ..call };
@@ -123,7 +123,7 @@ async fn visitors_nobody_can_tell_apart_are_one_under_one_key_and_two_under_two(
     app.stop().await;
 }
 
-/// Sends the request and goes away without waiting for its answer.
+/// Sends the request and disconnects before its answer.
 async fn send_and_leave(app: &TestApp, call: &Call, key: &str) {
     let request = format!(
         "{} /api/v1{} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\nidempotency-key: {key}\r\n\
@@ -158,7 +158,7 @@ async fn a_caller_that_goes_away_and_comes_back_has_one_effect() {
 async fn what_has_begun_ends_though_its_caller_is_gone_and_the_retry_waits_for_it() {
     let app = started().await;
     let call = Call::post("/tags", json!({"name": "a"}), 201, TAGS);
-    // Somebody else holds the table: the first try is caught in the middle.
+    // A lock on the table stops the first try halfway.
     let mut held = app.db.begin().await.expect("transaction");
     sqlx::query("lock table tags in exclusive mode").execute(&mut *held).await.expect("locked");
     send_and_leave(&app, &call, "one").await;
@@ -197,7 +197,7 @@ async fn callers_that_go_away_while_the_service_stops_have_one_effect_after_the_
             let reply = call.send(&app.api, &format!("key-{seed}-{number}")).await;
             assert_eq!(reply.status, call.status, "{}: {}", call.name(), reply.body);
         }
-        // Two calls of the set write messages: what they wrote is counted together.
+        // Several calls of the set may have the same effects, which are counted together.
         for (call, before) in calls.iter().zip(before) {
             let own = calls.iter().filter(|other| other.effects == call.effects).count();
             let opened = if call.effects == super::TICKETS { 2 } else { 0 };

@@ -1,4 +1,4 @@
-//! Forms: their fields, their limits, and those that are none.
+//! Forms: their fields, their limits, and malformed ones.
 
 use reqwest::Method;
 use serde_json::json;
@@ -93,7 +93,7 @@ async fn the_fields_of_a_form_are_those_of_json_written_as_text() {
         PNG,
     );
     assert_eq!(scene.api().send_form(refused).await.invalid_fields(), ["ticketId", "closeTicket"]);
-    // A form may also bring no file, when none is needed; and a type that has none takes none.
+    // A form without files is taken where none is needed; a type of message without files refuses them.
     let text = Form::default().text("type", "text").text("ticketId", scene.ticket).text("reopenTicket", "true");
     scene.api().send_form(text.clone().text("body", "words")).await.data(202);
     let with_file = text.text("body", "words").file("a.png", "image/png", PNG);
@@ -145,7 +145,7 @@ async fn what_is_no_form_is_told_what_it_is() {
         let refused = ask("text/plain", &whole, key).await;
         refused.error(415, "ERR_API_UNSUPPORTED_MEDIA_TYPE");
         let key = key.map(|key| format!("{key}-2"));
-        // Cut at its end, in the file, in a head; without a boundary, with another, without a name.
+        // Cut at its end, in the file, in a head, and at once.
         for cut in [whole.len() - 6, whole.len() - 60, 30, 0] {
             let key = key.as_ref().map(|key| format!("{key}-{cut}"));
             ask(&form, &whole[..cut], key.as_deref()).await.error(400, "ERR_API_BAD_REQUEST");

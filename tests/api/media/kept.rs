@@ -1,4 +1,4 @@
-//! A file and its message appear together or not at all, and go together.
+//! A file and its message appear together or not at all, and are deleted together.
 
 use chrono::{TimeDelta, Utc};
 use serde_json::json;
@@ -63,7 +63,7 @@ async fn what_stands_between_a_file_and_its_message_leaves_a_file_that_is_swept(
     assert_eq!((scene.with_file().await.len(), scene.stored().len()), (1, 2), "a file without a message");
 
     let app = &scene.app.service.app;
-    // Not while its request may still be on its way.
+    // A file is not swept while its request may still be on its way.
     let soon = Utc::now() + TimeDelta::minutes(50);
     assert_eq!(app.media.sweep(&app.engine, soon).await, Ok(0));
     assert_eq!(scene.stored().len(), 2);
@@ -82,8 +82,8 @@ async fn a_refused_message_takes_its_files_along() {
     let form = scene.form().file("a.png", "image/png", PNG).file("b.pdf", "application/pdf", PDF);
     scene.api().send_form(form).await.error(409, "ERR_API_TICKET_CLOSED");
     eventually("the files are gone", || async { scene.stored().is_empty() }).await;
-    let nobody = Form::default().text("type", "media").text("ticketId", 999_999_999).file("a.png", "image/png", PNG);
-    scene.api().send_form(nobody).await.error(404, "ERR_API_NOT_FOUND");
+    let no_ticket = Form::default().text("type", "media").text("ticketId", 999_999_999).file("a.png", "image/png", PNG);
+    scene.api().send_form(no_ticket).await.error(404, "ERR_API_NOT_FOUND");
     eventually("the file is gone", || async { scene.stored().is_empty() && scene.arriving().is_empty() }).await;
     scene.app.stop().await;
 }

@@ -8,7 +8,7 @@ use super::{PNG, Scene};
 use crate::support::form::Form;
 use crate::support::{Reply, eventually};
 
-/// More than any JSON body may have.
+/// A file that is larger than any JSON body may be.
 fn large() -> Vec<u8> {
     [PNG, &vec![0x5a; 3 * 1024 * 1024]].concat()
 }
@@ -25,7 +25,7 @@ async fn a_keyed_form_larger_than_any_json_happens_once() {
     // One byte more is another body.
     let other = Reply::of(scene.api().form(form.clone().text("body", "x"), Some("k"))).await;
     other.error(409, "ERR_API_IDEMPOTENCY_CONFLICT");
-    // Twins at once.
+    // The same form several times at once.
     let twins = (0..4).map(|_| Reply::of(scene.api().form(form.clone(), Some("twins"))));
     let jobs: Vec<_> =
         futures_util::future::join_all(twins).await.iter().map(|twin| twin.data(202)["jobId"].clone()).collect();
@@ -64,7 +64,7 @@ async fn a_retry_after_a_cut_connection_sends_once() {
     stream.write_all(head("cut").as_bytes()).await.expect("sent");
     stream.write_all(&body[..body.len() / 2]).await.expect("sent");
     drop(stream);
-    // Cut after it: what has begun ends, and nobody hears the answer.
+    // Cut after it: the request is completed, and its answer is lost.
     let mut stream = TcpStream::connect(scene.app.address).await.expect("a connection");
     stream.write_all(head("whole").as_bytes()).await.expect("sent");
     stream.write_all(&body).await.expect("sent");
@@ -93,7 +93,7 @@ async fn a_keyed_form_that_is_too_large_is_read_no_further() {
     body.resize(6 * 1024 * 1024, b'x');
     let request = scene.api().request(Method::POST, "/messages").header("content-type", Form::content_type());
     let refused = Reply::try_of(request.header("idempotency-key", "k").body(body)).await;
-    // Who still writes when the answer comes may not hear it; who hears it is told this.
+    // A client that still writes may not receive the answer; if it does, it is one of these.
     if let Some(refused) = refused {
         assert!([400, 413].contains(&refused.status.as_u16()), "{}", refused.body);
     }

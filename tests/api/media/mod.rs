@@ -36,9 +36,9 @@ impl Scene {
     pub async fn set_with(options: TestOptions) -> Self {
         let app = OwnApp::start_with(options).await;
         let (session, contact) = app.session("visitor").await;
-        let said = json!({"body": "send it to me"});
-        let said = app.api.post(&format!("/webchat/sessions/{session}/messages"), said).await;
-        let ticket = said.data(201)["ticketId"].as_i64().expect("ticket");
+        let message = json!({"body": "send it to me"});
+        let message = app.api.post(&format!("/webchat/sessions/{session}/messages"), message).await;
+        let ticket = message.data(201)["ticketId"].as_i64().expect("ticket");
         Self { app, ticket, contact: contact.0, session: session.0 }
     }
 
@@ -51,7 +51,7 @@ impl Scene {
         Form::default().text("type", "media").text("ticketId", self.ticket)
     }
 
-    /// Sends one file, and answers its message.
+    /// Sends one file, and returns its message.
     pub async fn sent(&self, file_name: &str, mime_type: &str, content: &[u8]) -> Value {
         let sent = self.api().send_form(self.form().file(file_name, mime_type, content)).await;
         let job = sent.data(202)["jobId"].as_str().expect("job").to_owned();
@@ -73,7 +73,7 @@ impl Scene {
         self.app.stored_files()
     }
 
-    /// Files that come in.
+    /// Files that are still arriving.
     pub fn arriving(&self) -> Vec<PathBuf> {
         self.app.arriving_files()
     }
@@ -84,7 +84,7 @@ impl Scene {
         app.media.sweep(&app.engine, Utc::now() + TimeDelta::hours(3)).await.expect("the sweep")
     }
 
-    /// Reads a file where the message says it is.
+    /// Reads a file at its address.
     pub async fn read(&self, url: &str, headers: &[(&str, &str)]) -> Served {
         self.ask(Method::GET, url, headers).await
     }
@@ -100,7 +100,7 @@ impl Scene {
     }
 }
 
-/// What was answered for a file.
+/// The answer to a request for a file.
 pub struct Served {
     pub status: u16,
     pub headers: HeaderMap,
@@ -113,7 +113,7 @@ impl Served {
         self.headers.get(name).unwrap_or_else(|| panic!("no {name}: {:?}", self.headers)).to_str().expect("text")
     }
 
-    /// The code of the envelope.
+    /// The error code in the body.
     pub fn code(&self) -> String {
         let body: Value = serde_json::from_slice(&self.bytes).expect("JSON");
         body["error"]["code"].as_str().expect("a code").to_owned()

@@ -36,12 +36,12 @@ async fn any_range_of_a_file_can_be_read() {
         assert_eq!((refused.status, refused.code().as_str()), (416, "ERR_API_RANGE_NOT_SATISFIABLE"), "{asked}");
         assert_eq!(refused.header("content-range"), format!("bytes */{size}"), "{asked}");
     }
-    // What is no number of bytes is no range.
+    // Anything but one valid range of bytes is ignored.
     for asked in ["bytes=9-5", "bytes=0-1,4-5", "bytes=x", "lines=1-2", "bytes=999999999999999999999-"] {
         let whole = scene.read(&url, &[("range", asked)]).await;
         assert_eq!((whole.status, whole.bytes.len()), (200, size), "{asked}");
     }
-    // A part is only of use to who has the rest of the same file.
+    // With `If-Range`, a part is sent only to a client that has the rest of the same file.
     let tag = whole.header("etag");
     assert_eq!(scene.read(&url, &[("range", "bytes=0-0"), ("if-range", tag)]).await.status, 206);
     assert_eq!(scene.read(&url, &[("range", "bytes=0-0"), ("if-range", "\"other\"")]).await.status, 200);
@@ -99,7 +99,7 @@ async fn an_address_is_good_for_one_file_and_a_while() {
         assert_eq!((refused.status, refused.code().as_str()), (404, "ERR_API_NOT_FOUND"), "{forged}");
     }
 
-    // The same file, as it was shown two days ago.
+    // The address of the same file from two days ago.
     let row: serde_json::Value = sqlx::query_scalar("select media from messages where id = $1")
         .bind(message["id"].as_i64())
         .fetch_one(&scene.app.db)
@@ -120,7 +120,7 @@ async fn another_company_reads_nothing_of_it() {
     let (other, api) = scene.app.another_company().await;
     api.get(&format!("/messages/{}", message["id"])).await.error(404, "ERR_API_NOT_FOUND");
     assert_eq!(api.all("/messages?type=media").await.len(), 0);
-    // Even one who could sign for the other company finds no such file there.
+    // Even with a valid signature of the other company there is no such file there.
     let row: serde_json::Value = sqlx::query_scalar("select media from messages where id = $1")
         .bind(message["id"].as_i64())
         .fetch_one(&scene.app.db)
@@ -130,7 +130,7 @@ async fn another_company_reads_nothing_of_it() {
     let links = scene.app.service.app.media.links();
     let of_other = scene.read(&links.url(other.id, &stored, Utc::now()), &[]).await;
     assert_eq!((of_other.status, of_other.code().as_str()), (404, "ERR_API_NOT_FOUND"));
-    // And a company that is not active shows nothing to anybody.
+    // A company that is not active serves no files.
     sqlx::query("update companies set active = false where id = $1")
         .bind(scene.app.company.id)
         .execute(&scene.app.db)

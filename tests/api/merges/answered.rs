@@ -1,4 +1,4 @@
-//! Who has several numbers or ids since a merge is answered where they have written last.
+//! A contact who has several numbers or ids after a merge is answered where they wrote last.
 
 use chrono::Utc;
 use hotline_persistence::tables::channels::ChannelType::{Messenger, Whatsapp};

@@ -48,7 +48,7 @@ async fn what_is_set_stays_and_what_is_missing_is_filled() {
     };
     assert_eq!(of("tags", "id"), [json!(vip), json!(new)]);
     assert_eq!(of("customFields", "value"), [json!("40"), json!("gold")]);
-    // The number that went finds the contact still.
+    // The other contact's number still finds the contact.
     assert_eq!(of("identities", "value"), [json!(ANA), json!(OTHER)]);
     assert!(!merged["identities"][1]["until"].is_null() && merged["identities"][0]["until"].is_null());
     assert_eq!(listed(api, &format!("/contacts?number={OTHER}")).await, [into]);
@@ -92,7 +92,7 @@ async fn of_two_open_tickets_the_older_stays_with_the_messages_of_both() {
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
     let channel = Hooked::create(&app, &app.company, Whatsapp, setup).await;
     let api = &app.api;
-    // The older ticket is of the contact that goes.
+    // The older ticket is of the contact that is merged into the other.
     for (number, body) in [(OTHER, "one"), (ANA, "two"), (OTHER, "three")] {
         says(api, &channel, number, body).await;
     }
@@ -152,7 +152,7 @@ async fn a_suggestion_is_taken() {
     }
     merge(api, third, into).await.data(200);
     assert_eq!(shown(api, third).await["mergeSuggestions"], json!([]));
-    // Who was merged before is found with the last one.
+    // The contact that was merged first leads to the last one.
     let details = api.get(&format!("/contacts/{from}")).await;
     assert_eq!(details.error(404, "ERR_API_NOT_FOUND"), &json!({"mergedInto": third}));
     app.stop().await;
@@ -181,7 +181,7 @@ async fn two_that_cannot_be_one_person_are_not_merged() {
     for (api, into, from) in [(api, ana, theirs), (&neighbour, theirs, ana), (&neighbour, ana, group)] {
         merge(api, into, from).await.error(404, "ERR_API_NOT_FOUND");
     }
-    // None of them has changed, and what waits is done.
+    // None of them has changed, and requests that waited are served.
     let body = json!({"channelId": app.company.phone, "contactId": ana, "type": "text", "body": "hello"});
     assert_eq!(sent(api, body).await["contactId"], ana);
     assert_eq!(api.get("/events?types=contact.merged").await.data(200), &json!([]));

@@ -39,10 +39,10 @@ async fn texts(api: &Api, ticket: i64) -> Vec<String> {
     messages.iter().map(|message| message["body"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// A message of somebody on a hooked phone channel.
+/// Calls a phone channel with a contact's message, until it is taken.
 async fn says(api: &Api, channel: &Hooked, number: &str, body: &str) {
     let call = channel.speaks().message(number, "Somebody", text(&format!("wamid.{number}.{body}"), body));
-    // As the provider does, whose call may have been received all the same.
+    // The call is repeated, as a provider does; one that was answered by `503` may have been taken all the same.
     let mut reply = channel.tell(api, &call).await;
     while reply.status == 503 {
         reply = channel.tell(api, &call).await;
@@ -51,7 +51,7 @@ async fn says(api: &Api, channel: &Hooked, number: &str, body: &str) {
     assert_eq!(received["taken"].as_u64().zip(received["repeated"].as_u64()).map(|(one, other)| one + other), Some(1));
 }
 
-/// The id that is gone is answered with the one that stays, everywhere.
+/// Asserts that every request with the merged contact's id is answered with the id of the one that stays.
 async fn is_gone(app: &TestApp, contact: i64, into: i64) {
     let (api, channel) = (&app.api, app.company.phone);
     let board = id(api.post("/crm/boards", json!({"name": "Sales"})).await.data(201));

@@ -39,21 +39,21 @@ async fn cards_lists_and_scheduled_messages_go_over() {
     let path = format!("/schedules/{schedule}");
     let moved = api.get(&path).await.data(200).clone();
     assert_eq!((&moved["contact"]["id"], &moved["status"]), (&json!(into), &json!("pending")));
-    // It is changed and canceled as before, also by who has it in memory.
+    // It is changed and canceled as before, although it was in memory with the other contact.
     let changed = api.put(&path, json!({"body": "much later"})).await;
     assert_eq!((&changed.data(200)["contact"]["id"], &changed.data(200)["body"]), (&json!(into), &json!("much later")));
     assert_eq!(api.delete(&path).await.status, 204);
     let events = api.get("/events?types=card.updated,schedule.updated,schedule.canceled&limit=100").await;
-    let told: Vec<_> = events
+    let logged: Vec<_> = events
         .data(200)
         .as_array()
         .expect("events")
         .iter()
         .map(|event| (&event["type"], &event["data"]["id"]))
         .collect();
-    assert!(told.contains(&(&json!("schedule.updated"), &json!(schedule))), "{told:?}");
+    assert!(logged.contains(&(&json!("schedule.updated"), &json!(schedule))), "{logged:?}");
     for card in [of_from, of_both] {
-        assert!(told.contains(&(&json!("card.updated"), &json!(card))), "{told:?}");
+        assert!(logged.contains(&(&json!("card.updated"), &json!(card))), "{logged:?}");
     }
     check_plain_events(&app.db, app.company.id).await;
     app.stop().await;
@@ -94,7 +94,7 @@ async fn who_was_a_recipient_twice_is_written_to_once() {
     let last = contact(api, json!({"name": "Last", "number": "5511900000003"})).await;
     let everybody = list(api, &[into, from, last]).await;
     let mut body = fast(everybody, channel, "Hello {{name}}");
-    // The second has to wait for a second.
+    // The second recipient's turn is a second later.
     body["ratePerMinute"] = json!(60);
     let campaign = made(api, body).await;
     does(api, campaign, "start").await;
@@ -137,7 +137,7 @@ async fn of_two_recipients_the_one_that_was_written_to_stays() {
         let both = list(api, &[into, from]).await;
         let campaign = made(api, fast(both, channel.0, "Hello")).await;
         for (contact, (status, has_message)) in [(into, into_is), (from, from_is)] {
-            // Of a message that is not there: only the recipients matter.
+            // The id of no message: only the recipients matter.
             let message = has_message.then_some(contact);
             let insert = sqlx::query(
                 "insert into campaign_recipients (company_id, campaign_id, contact_id, status, message_id)

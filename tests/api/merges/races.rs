@@ -13,13 +13,13 @@ use crate::steps::{close, id, listed, sent};
 use crate::support::provider::Answer;
 use crate::support::{Api, TestApp, check_events, eventually};
 
-/// Merges, each at another moment among what comes.
+/// Merges, each at another moment among other requests.
 const ROUNDS: usize = 16;
 
-/// How much later than everything else a merge may begin.
+/// Microseconds by which a merge may begin later than the other requests, at most.
 const AROUND_US: u64 = 8_000;
 
-/// What is said and done beside a merge. Answers whether a text was taken.
+/// A step beside a merge. Returns whether a text was taken.
 async fn does(api: &Api, channel: &Hooked, step: usize, body: &str, numbers: [&str; 2], of: [(i64, i64); 2]) -> bool {
     let (contact, ticket) = of[step % 2];
     let text = |to: Value| {
@@ -46,7 +46,7 @@ async fn does(api: &Api, channel: &Hooked, step: usize, body: &str, numbers: [&s
             return false;
         }
     };
-    // A send that begins after the merge is refused, with the one that stays; to a ticket that was closed, as ever.
+    // A send that begins after the merge is refused with the id that stays; to a closed ticket it is refused as always.
     match reply.status.as_u16() {
         202 => true,
         404 => {
@@ -82,7 +82,7 @@ async fn what_comes_while_contacts_are_merged_arrives_once() {
         let pair = [numbers[0].as_str(), numbers[1].as_str()];
         let after = Duration::from_micros(rand::random_range(0..AROUND_US));
         let merging = async {
-            // No condition is waited for: whichever moment it meets, everything is to be there once.
+            // No condition is waited for: at whatever moment the merge begins, everything must arrive once.
             tokio::time::sleep(after).await;
             merge(api, of[0].0, of[1].0).await.data(200);
             false
@@ -113,7 +113,7 @@ async fn what_comes_while_contacts_are_merged_arrives_once() {
         }
     }
     assert_eq!(messages(api, channel.id).await.len(), expected);
-    // Every outcome is recorded, also of what was on its way during the merge.
+    // Every outcome is recorded, also of messages that were on their way during the merge.
     eventually("all are sent", || async {
         let all = messages(api, channel.id).await;
         all.iter().filter(|message| message["direction"] == "outbound").all(|message| message["status"] == "sent")
@@ -144,7 +144,7 @@ async fn what_comes_while_tickets_are_merged_arrives_once() {
             let body = match step % 3 {
                 0 => text(body),
                 1 => json!({"ticketId": second, "type": "text", "body": body}),
-                // Reopened, it would have a rival: then it is refused.
+                // While another ticket is open, reopening this one is refused.
                 _ => json!({"ticketId": first, "type": "text", "body": body, "reopenTicket": true}),
             };
             async move { api.post("/messages", body).await }
@@ -224,7 +224,7 @@ impl Scene {
         Self { numbers, contacts, tickets }
     }
 
-    /// Does a step; answers the text that was taken, if it is one.
+    /// Does a step; returns the text if one was taken.
     async fn step(&self, api: &Api, channels: &[Hooked; 2], step: usize) -> Option<String> {
         let body = format!("step {step}");
         let expected: &[u16] = match step {

@@ -21,7 +21,7 @@ async fn a_closed_ticket_goes_into_another_with_its_messages_and_history() {
     close(api, first).await;
     let second = sent(api, text("two")).await["ticketId"].as_i64().expect("ticket");
     assert_ne!(first, second);
-    // An open one does not go into a closed one: what comes would be nowhere.
+    // An open ticket is not merged into a closed one: new messages would have no ticket.
     let details = merge_tickets(api, first, second).await;
     assert_eq!(details.error(409, "ERR_API_CONFLICT")["reason"], "open_ticket");
     let merged = merge_tickets(api, second, first).await;
@@ -32,14 +32,14 @@ async fn a_closed_ticket_goes_into_another_with_its_messages_and_history() {
     assert_eq!(kinds, ["opened", "closed", "opened", "merged"]);
     assert_eq!(history(api, second).await[3].1, json!({"ticketId": first}));
     assert_eq!(api.get(&format!("/crm/cards/{card}")).await.data(200)["ticketId"], second);
-    let gone = api.post(&format!("/tickets/{first}/reopen"), json!({})).await;
-    assert_eq!(gone.error(404, "ERR_API_NOT_FOUND"), &json!({"mergedInto": second}));
+    let refused = api.post(&format!("/tickets/{first}/reopen"), json!({})).await;
+    assert_eq!(refused.error(404, "ERR_API_NOT_FOUND"), &json!({"mergedInto": second}));
     for list in ["/messages", "/crm/cards"] {
-        let gone = api.get(&format!("{list}?ticketId={first}")).await;
-        assert_eq!(gone.error(404, "ERR_API_NOT_FOUND"), &json!({"mergedInto": second}), "{list}");
+        let refused = api.get(&format!("{list}?ticketId={first}")).await;
+        assert_eq!(refused.error(404, "ERR_API_NOT_FOUND"), &json!({"mergedInto": second}), "{list}");
     }
-    let gone = api.put(&format!("/crm/cards/{card}"), json!({"ticketId": first})).await;
-    assert_eq!(gone.error(404, "ERR_API_NOT_FOUND"), &json!({"mergedInto": second}));
+    let refused = api.put(&format!("/crm/cards/{card}"), json!({"ticketId": first})).await;
+    assert_eq!(refused.error(404, "ERR_API_NOT_FOUND"), &json!({"mergedInto": second}));
     assert_eq!(sent(api, text("three")).await["ticketId"], second);
     let events = api.get("/events?types=ticket.merged,card.updated").await;
     let types: Vec<_> = events.data(200).as_array().expect("events").iter().map(|event| &event["type"]).collect();
