@@ -12,7 +12,7 @@ use crate::support::figures::Figures;
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, Reply, TestDatabase, empty_folder, eventually};
 
-/// Alone: one of many has no journal.
+/// No member of a cluster: a member has no journal.
 async fn watched() -> OwnApp {
     OwnApp::start_with(TestOptions { metrics: true, member: false, ..TestOptions::default() }).await
 }
@@ -68,8 +68,8 @@ async fn a_request_counts_under_its_route_its_method_and_its_status() {
 #[actix_web::test]
 async fn refusals_at_the_door_and_retries_count_and_keep_their_route() {
     let app = watched().await;
-    let nobody = app.api.with_key("sk_live_00000000000000000000000000000000");
-    nobody.get("/tickets").await.error(401, "ERR_API_UNAUTHORIZED");
+    let unknown_token = app.api.with_key("sk_live_00000000000000000000000000000000");
+    unknown_token.get("/tickets").await.error(401, "ERR_API_UNAUTHORIZED");
     Reply::of(app.api.anonymous(Method::GET, "/api/v1/tickets/7")).await.error(401, "ERR_API_UNAUTHORIZED");
     let create = || {
         let request = app.api.request(Method::POST, "/tags").header("idempotency-key", "order-7");
@@ -122,7 +122,7 @@ async fn hot_actors_appear_and_go_and_what_they_wrote_is_counted() {
 
     clock::advance(TestOptions::default().engine.idle_after);
     eventually("they are written and make room", || async {
-        // What is used once more on the way rests a little later.
+        // An actor that is used meanwhile retires a little later.
         clock::advance(Duration::from_secs(1));
         let seen = figures(&app).await;
         seen.value(&hot("tickets")) == 0.0

@@ -1,4 +1,4 @@
-//! The contract's ticket table over HTTP: random sequences of calls, held against the same model as the commands are.
+//! The contract's ticket table over HTTP: random sequences of calls, compared with the model that tests the commands.
 
 use std::collections::BTreeMap;
 
@@ -25,13 +25,13 @@ const CALLS: std::ops::Range<usize> = 5..30;
 /// One call of the API.
 #[derive(Clone, Debug)]
 enum Call {
-    /// What is one command on the ticket.
+    /// A call that is one command on the ticket.
     Of(ticket::Call),
-    /// The opening of another one, which is closed at once: the ticket under test must not notice.
+    /// Opens another ticket and closes it at once: the ticket under test must not change.
     OpenAnother,
 }
 
-/// One of the company's, or nobody's.
+/// One of these ids of the company, or now and then one that no record has.
 fn one_of(ids: [i64; 2]) -> impl Strategy<Value = i64> + Clone + use<> {
     prop_oneof![5 => Just(ids[0]), 5 => Just(ids[1]), 1 => Just(NOBODY)]
 }
@@ -84,7 +84,7 @@ fn setup(company: &Company) -> Setup {
     }
 }
 
-/// The status with which the API says what the model says.
+/// The HTTP status for the model's outcome of a call.
 fn status(call: &ticket::Call, outcome: &Result<Vec<&'static str>, &'static str>) -> u16 {
     match (outcome, call) {
         (Ok(_), ticket::Call::Send { .. }) => 202,
@@ -96,8 +96,8 @@ fn status(call: &ticket::Call, outcome: &Result<Vec<&'static str>, &'static str>
     }
 }
 
-/// Whether a send names a queue or a wrap-up type nobody has.
-fn names_nobody(call: &ticket::Call) -> bool {
+/// Whether a send names a queue or a wrap-up type that does not exist.
+fn names_unknown_record(call: &ticket::Call) -> bool {
     match call {
         ticket::Call::Send { queue, close, .. } => {
             let kind = close.as_ref().and_then(|(kind, _)| *kind);
@@ -124,7 +124,7 @@ fn check(model: &Model, shown: &Value) {
     assert_eq!(shown["firstResponseAt"].is_null(), model.responded.is_none());
 }
 
-/// The fields that are there; the others are left out.
+/// An object of the fields that have a value.
 fn body<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
     let given = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Value::Object(given.collect::<Map<_, _>>())
@@ -200,7 +200,7 @@ async fn random_calls_on_a_ticket_answer_and_leave_what_the_contract_says() {
         let opened: DateTime<Utc> = Utc::now();
         let mut model = Model::opened(setup(&app.company), Line::Webchat, Some(app.company.support.0), opened);
         let first = Step { call: ticket::Call::Receive("hello".to_owned()), open_elsewhere: false };
-        let mut said = messages(&model.step(&first, opened));
+        let mut message_count = messages(&model.step(&first, opened));
         for (step, call) in calls.iter().enumerate() {
             match call {
                 Call::OpenAnother => open_another(&app, ticket, contact.0, &model).await,
@@ -213,11 +213,11 @@ async fn random_calls_on_a_ticket_answer_and_leave_what_the_contract_says() {
                     let reply = ask(&app, ticket, call).await;
                     let mut expected = status(call, &outcome);
                     // What a send names is looked up before its ticket is asked.
-                    if outcome.is_err() && names_nobody(call) && reply.status == StatusCode::NOT_FOUND {
+                    if outcome.is_err() && names_unknown_record(call) && reply.status == StatusCode::NOT_FOUND {
                         expected = 404;
                     }
                     assert_eq!(reply.status.as_u16(), expected, "step {step} of {calls:?}: {}", reply.body);
-                    said += messages(&outcome);
+                    message_count += messages(&outcome);
                     *outcomes
                         .entry(outcome.map_or_else(str::to_owned, |recorded| recorded.join(" + ")))
                         .or_default() += 1;
@@ -231,7 +231,7 @@ async fn random_calls_on_a_ticket_answer_and_leave_what_the_contract_says() {
         let row =
             listed.data(200).as_array().expect("rows").iter().find(|row| row["id"] == ticket).expect("listed").clone();
         assert_eq!(&row, app.api.get(&format!("/tickets/{ticket}")).await.data(200));
-        assert_eq!(app.api.all(&format!("/tickets/{ticket}/messages")).await.len(), said);
+        assert_eq!(app.api.all(&format!("/tickets/{ticket}/messages")).await.len(), message_count);
     }
     for outcome in ["ticket + transferred", "ticket + closed", "ticket + reopened", "closed", "conflict", "not found"] {
         assert!(outcomes.contains_key(outcome), "`{outcome}` never came up in {outcomes:?}");

@@ -1,10 +1,10 @@
 //! What one company does within its rate is not felt by another: each kind of heavy work, beside a neighbour who asks for
 //! little things.
 //!
-//! `make neighbours` measures a release: the neighbour's 99th percentile at most doubles. What it is compared with is a machine that
-//! does as much: the test, the service and PostgreSQL share the processors, and on a machine that is busy with anything at all
-//! a request waits for its turn on one. So the other half of each comparison is a neighbour beside threads that only compute.
-//! The figures of an idle machine are printed too.
+//! `make neighbours` measures a release: the neighbour's 99th percentile at most doubles, compared with a machine that
+//! is as busy. The test, the service and PostgreSQL share the processors, and on a busy machine any request waits for
+//! its turn on one: so the other half of each comparison is a neighbour beside threads that only compute. The figures
+//! of an idle machine are printed too.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -38,15 +38,15 @@ const ROUNDS: usize = 3;
 /// Requests of the neighbour in each part, one after the other.
 const ASKED: usize = 240;
 
-/// What the neighbour's 99th percentile may be whatever it is compared with, of a service that is built without optimization: what
-/// is short takes tens of milliseconds now and then there, and a queue that is not fair takes seconds.
+/// The neighbour's 99th percentile may always be this, if the service is built without optimization: there, a short
+/// request takes tens of milliseconds now and then, and an unfair queue takes seconds.
 const FLOOR_UNOPTIMIZED: Duration = Duration::from_millis(400);
 
-/// How many times as long as beside threads that compute.
+/// How many times as long as beside threads that compute the neighbour's 99th percentile may be.
 const FACTOR: u32 = 2;
 
-/// How much less of the processors the heavy company's own threads are given than who is measured: they stand for other
-/// machines.
+/// The niceness of the threads that send the heavy company's requests: they stand for other machines, and must not take
+/// processor time from what is measured.
 const ELSEWHERE_NICE: i32 = 10;
 
 /// What the heavy company does, again and again.
@@ -78,7 +78,7 @@ impl Heavy {
             };
             Bytes::from(json!({"contacts": (0..1000).map(row).collect::<Vec<_>>()}).to_string())
         };
-        // As much to parse as fits, and nothing the endpoint knows.
+        // As much to parse as fits in a body, without any field that the endpoint knows.
         let json = format!("{{\"name\": \"\", \"x\": [{}]}}", vec!["{\"a\":[[1]]}"; 85_000].join(","));
         let file = [b"%PDF-1.4\n".as_slice(), &vec![b'x'; 2 << 20]].concat();
         let form =
@@ -92,7 +92,7 @@ impl Heavy {
         }
     }
 
-    /// One request, and when to come back if it was sent away; none: it was served.
+    /// Sends one request. Returns the pause after which to retry if it was refused, or `None` if it was served.
     async fn ask(&self, api: &Api, kind: Kind, worker: usize) -> Option<Duration> {
         let request = match kind {
             Kind::Import => with_json(api, "/contacts/import", &self.imports[worker]),
@@ -112,15 +112,15 @@ impl Heavy {
         };
         assert!(expected.contains(&reply.status.as_u16()), "{kind:?}: {} {}", reply.status, reply.body);
         (reply.status == StatusCode::SERVICE_UNAVAILABLE).then(|| {
-            let told = reply.headers.get("retry-after").and_then(|told| told.to_str().ok()?.parse().ok());
-            Duration::from_secs(told.unwrap_or_else(|| panic!("{kind:?} is told when to come back")))
+            let seconds = reply.headers.get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
+            Duration::from_secs(seconds.unwrap_or_else(|| panic!("{kind:?} is told when to come back")))
         })
     }
 
-    /// Asks until it is over, on a thread of its own: what the neighbour waits for is the service alone. Who is sent away
-    /// comes back when they were told to. Answers how many were served, and how many were sent away.
+    /// Sends requests until `over`, on a thread of its own, so that the neighbour waits for the service alone. Retries
+    /// a refused request after the pause that it is answered. Returns how many were served, and how many were refused.
     fn ask_until(&self, kind: Kind, over: &watch::Receiver<bool>) -> (usize, usize) {
-        // On Linux, of this thread alone.
+        // On Linux, the niceness of this thread alone.
         rustix::process::nice(ELSEWHERE_NICE).expect("a thread may step back");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let api = Api::new(self.address, &self.key);
@@ -133,7 +133,7 @@ impl Heavy {
                     continue;
                 };
                 sent_away += 1;
-                // Either it is over, or it is time.
+                // Until all is over, or the pause is.
                 let _ = timeout(pause, over.wait_for(|is_over| *is_over)).await;
             }
             (served, sent_away)
@@ -147,7 +147,7 @@ fn with_json(api: &Api, path: &str, body: &Bytes) -> reqwest::RequestBuilder {
     api.request(Method::POST, path).header("content-type", "application/json").body(body.clone())
 }
 
-/// What the neighbour asks for: a list, a row that is made, one that is changed.
+/// One request of the neighbour: one of two lists, or a new row. Returns its time and status.
 async fn ask_little(api: &Api, number: usize) -> (Duration, StatusCode) {
     let before = Instant::now();
     let reply = match number % 3 {
@@ -158,7 +158,7 @@ async fn ask_little(api: &Api, number: usize) -> (Duration, StatusCode) {
     (before.elapsed(), reply.status)
 }
 
-/// The 99th percentile, and how many were not served.
+/// The 99th percentile of the neighbour's requests, and how many were not served.
 async fn percentile(api: &Api, numbers: &mut usize) -> (Duration, usize) {
     let mut times = Vec::with_capacity(ASKED);
     let mut refused = 0;
@@ -172,7 +172,7 @@ async fn percentile(api: &Api, numbers: &mut usize) -> (Duration, usize) {
     (times[ASKED * 99 / 100], refused)
 }
 
-/// The 99th percentile beside threads that keep every processor busy with what is none of the service's business.
+/// The 99th percentile beside threads that keep every processor busy without using the service.
 async fn percentile_beside_computing(api: &Api, numbers: &mut usize) -> Duration {
     let over = Arc::new(AtomicBool::new(false));
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -220,7 +220,7 @@ async fn what_one_company_does_another_does_not_feel_measured() {
     }
     let heavy = Arc::new(Heavy::new(app.address, &other));
     let mut numbers = 0;
-    // Everything is warm before anything counts.
+    // A round that does not count warms everything up.
     percentile(&app.api, &mut numbers).await;
 
     let floor = if is_other_binary() { Duration::ZERO } else { FLOOR_UNOPTIMIZED };
@@ -247,14 +247,14 @@ async fn what_one_company_does_another_does_not_feel_measured() {
             (served, sent_away) = (served + counts.0, sent_away + counts.1);
         }
         let (quiet, computing, beside) = (median(quiet), median(computing), median(beside));
-        let told = format!(
+        let line = format!(
             "{kind:?}: p99 {quiet:.1?} quiet, {computing:.1?} beside computing, {beside:.1?} beside it, {refused} refused; \
              the heavy company: {served} served, {sent_away} sent away"
         );
-        println!("{told}");
-        assert!(served > 0, "{told}: nothing was done");
+        println!("{line}");
+        assert!(served > 0, "{line}: nothing was done");
         if refused > 0 || beside > (quiet.max(computing) * FACTOR).max(floor) {
-            failures.push(told);
+            failures.push(line);
         }
     }
     assert!(failures.is_empty(), "{failures:#?}");
@@ -267,7 +267,7 @@ async fn what_nobody_waits_for_any_more_counts_until_the_server_has_ended_it() {
     let store = app.service.app.engine.store();
     let (id, share) = (app.company.id, request_shares().company_heavy);
     let asleep = async || {
-        // While it is only prepared it is active already: dropped then, it is never sent.
+        // A statement is active already while it is prepared; dropped then, it is never sent.
         let asleep = "select count(*) from pg_stat_activity
             where datname = current_database() and wait_event = 'PgSleep' and query = 'select pg_sleep(60)'";
         sqlx::query_scalar::<_, i64>(asleep).fetch_one(&app.db).await.expect("a count")
@@ -309,13 +309,13 @@ async fn an_import_as_large_as_it_may_be_is_taken_and_one_larger_says_how_large(
     let mut shown = report.data(200).clone();
     assert_eq!(shown["contacts"].take().as_array().expect("contacts").len(), 1000);
     assert_eq!(shown, json!({"created": 1000, "updated": 0, "skipped": 0, "errors": [], "contacts": null}));
-    // With a key it is read before its handler is known.
+    // With an idempotency key, the body is read before its handler is known.
     let again = Reply::of(post(full).header("idempotency-key", "large")).await;
     assert_eq!(again.data(200)["updated"], 1000);
     let larger = Reply::of(post(" ".repeat((16 << 20) + 1))).await;
     larger.error(413, "ERR_API_PAYLOAD_TOO_LARGE");
     assert_eq!(larger.body["error"]["message"], "the body is larger than 16777216 bytes");
-    // Elsewhere a body is as large as it was.
+    // Other endpoints keep their limit.
     let tag = app
         .api
         .request(Method::POST, "/tags")

@@ -1,5 +1,5 @@
-//! What holds for every plain resource: unique values at any concurrency, creations that happen once, and nothing of
-//! anybody else.
+//! What holds for every plain resource: unique values at any concurrency, creations that happen once, and no access to
+//! other companies' records.
 
 use std::collections::HashMap;
 
@@ -11,18 +11,18 @@ use crate::check_list::check_list;
 use crate::steps::{NOBODY, assert_timestamp, id, listed};
 use crate::support::{Api, Reply, TestApp};
 
-/// Creates and answers the id.
+/// Creates a record, and returns its id.
 pub async fn created(api: &Api, path: &str, body: Value) -> i64 {
     id(api.post(path, body).await.data(201))
 }
 
-/// Deletes.
+/// Deletes a record.
 pub async fn deleted(api: &Api, path: &str) {
     let reply = api.delete(path).await;
     assert_eq!((reply.status.as_u16(), reply.bytes.len()), (204, 0), "{path}: {}", reply.body);
 }
 
-/// Checks that of fifty creations at once with one unique value a single one comes through.
+/// Checks that of fifty creations at once with one unique value a single one succeeds.
 pub async fn check_unique(app: &TestApp, path: &str, body: &Value, field: &str) {
     let before = listed(&app.api, path).await;
     let replies = join_all((0..50).map(|_| app.api.post(path, body.clone()))).await;
@@ -38,7 +38,7 @@ pub async fn check_unique(app: &TestApp, path: &str, body: &Value, field: &str) 
     assert_eq!(listed(&app.api, path).await, [before, made].concat(), "{path}");
 }
 
-/// Checks that a creation with a key happens once, one after the other and all at the same time.
+/// Checks that of creations with one idempotency key, sent at once and with another body, a single one happens.
 pub async fn check_created_once(app: &TestApp, path: &str, body: &Value, other: &Value) {
     let before = listed(&app.api, path).await.len();
     let create = |body: &Value| Reply::of(app.api.keyed(Method::POST, path, "create-once", body.to_string()));
@@ -48,7 +48,7 @@ pub async fn check_created_once(app: &TestApp, path: &str, body: &Value, other: 
     let has_secret = first.body["data"].get("secret").is_some();
     for reply in &replies {
         if has_secret {
-            // It is shown to the first alone.
+            // The secret is in the first answer alone.
             assert_eq!(without_secret(reply), without_secret(first), "{path}");
             assert_eq!(reply.body["data"]["secret"].is_null(), reply.is_replay(), "{path}");
         } else {
@@ -66,15 +66,15 @@ fn without_secret(reply: &Reply) -> Value {
     body
 }
 
-/// Checks that one record of a company is, to another company, the same as one that nobody has.
+/// Checks that one company's record looks to another company like one that does not exist.
 pub async fn check_foreign(app: &TestApp, path: &str, id: i64, change: &Value) {
     let (_, other) = app.another_company().await;
-    let (theirs, nobodys) = (format!("{path}/{id}"), format!("{path}/{NOBODY}"));
+    let (theirs, unknown) = (format!("{path}/{id}"), format!("{path}/{NOBODY}"));
     let own = listed(&other, path).await;
     assert!(!own.contains(&id), "{path}");
     let kept = app.api.get(&theirs).await;
     let no_ids = [format!("{path}/x"), format!("{path}/1.5"), format!("{path}/99999999999999999999")];
-    for path in [&theirs, &nobodys].into_iter().chain(&no_ids) {
+    for path in [&theirs, &unknown].into_iter().chain(&no_ids) {
         for reply in [other.get(path).await, other.put(path, change.clone()).await, other.delete(path).await] {
             assert!(reply.error(404, "ERR_API_NOT_FOUND").is_null(), "{path}");
             assert_eq!(reply.body["error"]["message"], "record not found", "{path}");
@@ -116,7 +116,7 @@ pub struct Noun<'a> {
     pub path: &'a str,
     /// Whether one record is read by itself; if not, that path has no `GET`.
     pub is_shown: bool,
-    /// A body with every field, as somebody may write it, and what is shown of it beside id and times.
+    /// A body with every field, as a caller may write it, and what is shown of it beside id and times.
     pub new: (Value, Value),
     /// Other good bodies, and some of what is shown of them.
     pub good: Vec<(Value, Value)>,
@@ -138,7 +138,7 @@ pub struct Noun<'a> {
     pub searches: &'a [(&'a str, &'a [&'a str])],
 }
 
-/// Checks what every plain noun does: create, read, list, change and delete, by everybody's rules.
+/// Checks what every plain noun does, by the same rules: create, read, list, change and delete.
 pub async fn check_plain(noun: Noun<'_>) {
     let app = TestApp::shared().await;
     check_life(&app, &noun).await;
@@ -167,7 +167,7 @@ pub async fn check_plain(noun: Noun<'_>) {
     app.stop().await;
 }
 
-/// One record, as it is read or, if it is not, as the list has it.
+/// One record, read by itself or, where that is not possible, from the list.
 async fn read(app: &TestApp, noun: &Noun<'_>, record: i64) -> Value {
     if noun.is_shown {
         return app.api.get(&format!("{}/{record}", noun.path)).await.data(200).clone();
@@ -189,7 +189,7 @@ async fn check_life(app: &TestApp, noun: &Noun<'_>) {
     let path = noun.path;
     let before = listed(&app.api, path).await;
     let (body, shown) = &noun.new;
-    // Neither is a body's to say.
+    // A body cannot set these.
     let body = with(body, &json!({"id": 1, "companyId": 2, "unknown": true}));
     let reply = app.api.post(path, body).await;
     let made = reply.data(201);
@@ -220,9 +220,9 @@ async fn check_life(app: &TestApp, noun: &Noun<'_>) {
         others.push(id(reply.data(201)));
     }
     deleted(&app.api, &one).await;
-    let gone =
+    let absent =
         [app.api.put(&one, json!({})).await, app.api.put(&one, (noun.named)("x")).await, app.api.delete(&one).await];
-    gone.iter().for_each(|reply| assert!(reply.error(404, "ERR_API_NOT_FOUND").is_null(), "{one}"));
+    absent.iter().for_each(|reply| assert!(reply.error(404, "ERR_API_NOT_FOUND").is_null(), "{one}"));
     if noun.is_shown {
         app.api.get(&one).await.error(404, "ERR_API_NOT_FOUND");
     } else {
@@ -260,7 +260,7 @@ async fn check_names(app: &TestApp, noun: &Noun<'_>) {
         let refused = app.api.put(&one, (noun.named)("first")).await;
         assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &taken, "{path}");
         assert_eq!(read(app, noun, second).await, before, "{path}");
-        // What is its own already, and what nobody has any more, is there to be had.
+        // A record may repeat its own value, and take one that is free again.
         app.api.put(&one, (noun.named)("second")).await.data(200);
         deleted(&app.api, &format!("{path}/{first}")).await;
         assert_eq!(app.api.put(&one, (noun.named)("first")).await.data(200)[field], "first");
@@ -281,7 +281,7 @@ async fn check_heads(app: &TestApp, noun: &Noun<'_>) {
     }
 }
 
-/// A change with a key happens once: its twin is answered the same and leaves what came in between.
+/// A change with a key happens once: its retry has the same answer, and leaves what was changed in between.
 async fn check_changed_once(app: &TestApp, noun: &Noun<'_>) {
     let Some((body, _)) = noun.changes.first() else { return };
     let one = created(&app.api, noun.path, (noun.named)("changed")).await;
@@ -308,7 +308,7 @@ async fn what_every_company_has_in_memory_is_limited() {
     let many = add("more").await;
     let details = many.error(409, "ERR_API_CONFLICT");
     assert_eq!((&details["reason"], &details["by"][0]["count"]), (&json!("limit"), &json!(1000)));
-    // Another company has its own.
+    // Another company has its own limit.
     let (_, neighbour) = app.another_company().await;
     neighbour.post("/global-variables", json!({"key": "first", "value": "x"})).await.data(201);
     let category = id(app.api.post("/wrapup-categories", json!({"name": "Sales"})).await.data(201));

@@ -207,14 +207,14 @@ async fn a_queue_goes_only_when_no_ticket_is_open_in_it_and_no_channel_points_to
     let linked = created(&app.api, "/wrapup-types", body).await;
     app.api.put(&format!("{path}/users/{}", company.ana), json!({})).await;
     let ticket_id = opened(&app, "5511900000001", json!({"queueId": new, "userId": company.ana})).await;
-    // Whatever the tables know by now, the ticket was acknowledged.
+    // The ticket was acknowledged, whether or not the tables have it by now.
     for _ in 0..3 {
         let refused = app.api.delete(&path).await;
         let by = json!([{"type": "ticket", "count": 1}]);
         let details = json!({"state": "the queue has open tickets", "reason": "open_tickets", "by": by});
         assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &details);
     }
-    // Refused, it works on as before.
+    // After the refusal, the queue works as before.
     app.api.post(&format!("/tickets/{ticket_id}/transfer"), json!({"queueId": new})).await.data(200);
     close(&app.api, ticket_id).await;
 
@@ -255,7 +255,7 @@ async fn open_conversations_follow_a_change_of_their_queue_at_once() {
     let open = opened(&app, "5511900000001", json!({"queueId": new})).await;
     let (transfer, close) = (format!("/tickets/{open}/transfer"), format!("/tickets/{open}/close"));
     let to_ana = json!({"userId": company.ana});
-    // Often enough that a directory that is only soon right is caught.
+    // Often enough to catch a directory that is up to date only a little later.
     for _ in 0..20 {
         change(json!({"wrapupRequired": true})).await;
         assert_eq!(app.api.post(&close, json!({})).await.invalid_fields(), ["wrapupTypeId"]);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::support::service::TestOptions;
 use crate::support::{Api, OwnApp, TestApp};
 
-/// An id nobody has.
+/// An id that no record has.
 pub const NOBODY: i64 = 999_999_999;
 
 /// The id of a resource.
@@ -22,12 +22,12 @@ pub fn ids(rows: &[Value]) -> Vec<i64> {
     rows.iter().map(id).collect()
 }
 
-/// The ids of everything a list holds.
+/// The ids of all rows of a list, from all its pages.
 pub async fn listed(api: &Api, path: &str) -> Vec<i64> {
     ids(&api.all(path).await)
 }
 
-/// RFC 3339 in UTC with milliseconds and `Z`.
+/// Asserts that a value is a time of RFC 3339 in UTC with milliseconds and `Z`.
 #[track_caller]
 pub fn assert_timestamp(value: &Value) {
     let text = value.as_str().unwrap_or_else(|| panic!("no timestamp: {value}"));
@@ -38,7 +38,7 @@ pub fn assert_timestamp(value: &Value) {
     );
 }
 
-/// Sends a text and answers the message.
+/// Sends a message, and returns it as its job has created it.
 pub async fn sent(api: &Api, body: Value) -> Value {
     let reply = api.post("/messages", body).await;
     assert_eq!(reply.data(202)["status"], "queued");
@@ -48,12 +48,12 @@ pub async fn sent(api: &Api, body: Value) -> Value {
     api.get(&format!("/messages/{message}")).await.data(200).clone()
 }
 
-/// The ticket as it is.
+/// Reads a ticket.
 pub async fn ticket(api: &Api, id: i64) -> Value {
     api.get(&format!("/tickets/{id}")).await.data(200).clone()
 }
 
-/// What happened in a ticket: type, from, to.
+/// The events of a ticket: the type of each, and its `from` and `to`.
 pub async fn history(api: &Api, ticket: i64) -> Vec<(String, Value, Value)> {
     let events = api.all(&format!("/tickets/{ticket}/events")).await;
     let event =
@@ -66,19 +66,19 @@ pub async fn close(api: &Api, ticket: i64) {
     api.post(&format!("/tickets/{ticket}/close"), json!({})).await.data(200);
 }
 
-/// Runs a statement beside the service.
+/// Runs a statement on the database directly, past the service. The id is its parameter.
 pub async fn sql(app: &TestApp, statement: &'static str, id: i64) {
     sqlx::query(statement).bind(id).execute(&app.db).await.expect(statement);
 }
 
-/// Another channel, once the service knows it.
+/// Inserts another channel, waits until the service knows it, and returns its id.
 pub async fn channel(app: &TestApp, name: &str, kind: ChannelType) -> i64 {
     let id = crate::support::seed::channel(&app.db, app.company.id, name, kind, None).await;
     app.refreshed().await;
     id.0
 }
 
-/// The same service, stopped and started again.
+/// Stops the service and starts it again on the same database.
 pub async fn restarted(app: OwnApp) -> OwnApp {
     app.restarted(&TestOptions::default(), async |_| {}).await
 }

@@ -91,8 +91,8 @@ async fn a_deleted_tag_is_off_every_contact_and_others_stay() {
     for contact in contacts {
         assert_eq!(tags(contact).await, json!([plain]));
     }
-    for gone in [vip, NOBODY] {
-        app.api.get(&format!("/contacts?tagId={gone}")).await.error(404, "ERR_API_NOT_FOUND");
+    for absent in [vip, NOBODY] {
+        app.api.get(&format!("/contacts?tagId={absent}")).await.error(404, "ERR_API_NOT_FOUND");
     }
     app.stop().await;
 }

@@ -218,20 +218,20 @@ async fn a_type_that_a_ticket_has_stays_and_one_that_none_has_goes() {
     let path = format!("{PATH}/{}", company.solved);
     let open = opened(&app, "5511900000001", json!({"queueId": company.support})).await;
     let with = json!({"wrapupTypeId": company.solved});
-    // Whatever the tables know by now, the closing was acknowledged.
+    // The closing was acknowledged, whether or not the tables have it by now.
     app.api.post(&format!("/tickets/{open}/close"), with.clone()).await.data(200);
     let refused = app.api.delete(&path).await;
     let by = json!([{"type": "ticket", "count": 1}]);
     assert_eq!(refused.error(409, "ERR_API_CONFLICT")["by"], by);
-    // Refused, it can be used on.
+    // After the refused deletion the type can still be used.
     app.api.put(&format!("/tickets/{open}/wrapup"), with).await.data(200);
-    // Reopened, the ticket has it no more; its history does.
+    // A reopened ticket no longer has the type, but its history does.
     app.api.post(&format!("/tickets/{open}/reopen"), json!({})).await.data(200);
     deleted(&app.api, &path).await;
     let events = app.api.all(&format!("/tickets/{open}/events")).await;
     assert_eq!(events[1]["to"]["wrapupType"], json!({"id": company.solved, "name": "Solved"}));
-    let gone = app.api.post(&format!("/tickets/{open}/close"), json!({"wrapupTypeId": company.solved})).await;
-    gone.error(404, "ERR_API_NOT_FOUND");
+    let reply = app.api.post(&format!("/tickets/{open}/close"), json!({"wrapupTypeId": company.solved})).await;
+    reply.error(404, "ERR_API_NOT_FOUND");
     app.stop().await;
 }
 

@@ -33,7 +33,7 @@ fn interactive(ticket: i64, interactive: &Value) -> Value {
     json!({"ticketId": ticket, "type": "interactive", "interactive": interactive})
 }
 
-/// What the error says of each field, after status and code were checked.
+/// The field and the reason of each detail, after status and code were checked.
 #[track_caller]
 fn invalid(reply: &Reply) -> Vec<(String, String)> {
     let details = reply.error(422, "ERR_API_INTERACTIVE_INVALID").as_array().expect("details are a list");
@@ -45,7 +45,7 @@ fn invalid(reply: &Reply) -> Vec<(String, String)> {
 async fn a_visitor_chooses_and_the_choice_quotes_the_question() {
     let app = TestApp::shared().await;
     let (session, _, open) = visited(&app, "visitor").await;
-    let said = format!("/webchat/sessions/{session}/messages");
+    let messages_path = format!("/webchat/sessions/{session}/messages");
     for (question, option, title) in [
         (buttons(), "no", "No"),
         (list(), "apple", "An apple"),
@@ -55,10 +55,10 @@ async fn a_visitor_chooses_and_the_choice_quotes_the_question() {
         let asked = sent(&app.api, interactive(open, &question)).await;
         assert_eq!((&asked["type"], &asked["interactive"]), (&json!("interactive"), &question));
         assert_eq!((&asked["body"], &asked["status"]), (&question["body"]["text"], &json!("sent")));
-        let shown = app.api.all(&said).await;
+        let shown = app.api.all(&messages_path).await;
         assert_eq!(shown.last().expect("the question")["interactive"], question, "the visitor sees it");
 
-        let reply = app.api.post(&said, json!({"reply": {"messageId": id(&asked), "id": option}})).await;
+        let reply = app.api.post(&messages_path, json!({"reply": {"messageId": id(&asked), "id": option}})).await;
         let chosen = reply.data(201);
         assert_eq!((&chosen["type"], &chosen["body"]), (&json!("text"), &json!(title)));
         assert_eq!((&chosen["direction"], &chosen["quotedMessageId"]), (&json!("inbound"), &asked["id"]));
@@ -71,12 +71,12 @@ async fn a_visitor_chooses_and_the_choice_quotes_the_question() {
 async fn an_option_of_another_message_is_none_of_this_one() {
     let app = TestApp::shared().await;
     let (session, _, open) = visited(&app, "visitor").await;
-    let said = format!("/webchat/sessions/{session}/messages");
+    let messages_path = format!("/webchat/sessions/{session}/messages");
     let asked = id(&sent(&app.api, interactive(open, &buttons())).await);
     let other = id(&sent(&app.api, interactive(open, &list())).await);
     let text = id(&sent(&app.api, json!({"ticketId": open, "type": "text", "body": "no options"})).await);
     for (message, option) in [(asked, "apple"), (other, "yes"), (text, "yes"), (asked, "Yes, please"), (asked, " ")] {
-        let reply = app.api.post(&said, json!({"reply": {"messageId": message, "id": option}})).await;
+        let reply = app.api.post(&messages_path, json!({"reply": {"messageId": message, "id": option}})).await;
         assert_eq!(reply.invalid_fields(), ["reply.id"], "{option:?} of {message}");
     }
     assert_eq!(listed(&app.api, "/messages?direction=inbound").await.len(), 1, "a refused choice was stored");
@@ -87,7 +87,7 @@ async fn an_option_of_another_message_is_none_of_this_one() {
 async fn what_a_webchat_cannot_show_is_refused_with_every_field_and_leaves_nothing() {
     let app = TestApp::shared().await;
     let company = &app.company;
-    // Reachable, and without a ticket.
+    // A contact who can be reached, without a ticket.
     let (_, visitor) = app.session("visitor").await;
     let send = async |interactive: Value| {
         let body = json!({"channelId": company.webchat, "contactId": visitor, "type": "interactive", "interactive": interactive});
@@ -134,7 +134,7 @@ async fn its_texts_take_variables_and_keep_their_limits() {
     let mut question = buttons();
     question["header"]["text"] = json!("{{company}}");
     question["body"]["text"] = json!("Tomorrow, {{firstName}}? {{unknown}}");
-    // What is chosen from stays: a program knows it.
+    // Options keep their ids and titles: a program knows them.
     question["action"]["buttons"][0]["reply"] = json!({"id": "{{name}}", "title": "{{name}}"});
     let asked = sent(&app.api, interactive(open, &question)).await;
     question["header"]["text"] = json!("Acme");

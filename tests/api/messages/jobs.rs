@@ -1,4 +1,4 @@
-//! What a send answers, and what is known of it later.
+//! What a send is answered, and what its job shows later.
 
 use serde_json::json;
 
@@ -60,11 +60,11 @@ async fn a_job_is_known_by_its_own_id_only() {
         &json!({"jobId": job_id, "status": "sent", "messageId": id(&message), "ticketId": open, "error": null,
             "waitingFor": null, "attempts": 1, "outcome": null})
     );
-    let nobody = app.api.get(&format!("/messages/{NOBODY}")).await.body;
+    let not_found = app.api.get(&format!("/messages/{NOBODY}")).await.body;
     for unknown in [&format!("job_{NOBODY}"), &format!("job_{inbound}"), &id(&message).to_string(), "job_", "abc"] {
         let reply = app.api.get(&format!("/messages/jobs/{unknown}")).await;
         reply.error(404, "ERR_API_NOT_FOUND");
-        assert_eq!(reply.body, nobody, "{unknown}");
+        assert_eq!(reply.body, not_found, "{unknown}");
     }
     app.stop().await;
 }

@@ -70,10 +70,10 @@ async fn a_message_is_updated_with_its_state_and_found_by_that() {
     let app = TestApp::shared().await;
     let (session, _) = app.session("v-1").await;
     let path = format!("/webchat/sessions/{session}/messages");
-    let said = app.api.post(&path, json!({"body": "Hello"})).await.data(201).clone();
-    let ticket = said["ticketId"].as_i64().expect("a ticket");
+    let question = app.api.post(&path, json!({"body": "Hello"})).await.data(201).clone();
+    let ticket = question["ticketId"].as_i64().expect("a ticket");
     let answer = sent(&app.api, json!({"ticketId": ticket, "type": "text", "body": "Hi"})).await;
-    assert_eq!(said["updatedAt"], said["createdAt"]);
+    assert_eq!(question["updatedAt"], question["createdAt"]);
     let shown = async |message: &Value| app.api.get(&format!("/messages/{}", message["id"])).await.data(200).clone();
     let updated_since = async |message: &Value| {
         let time = message["updatedAt"].as_str().expect("a time").to_owned();
@@ -86,15 +86,15 @@ async fn a_message_is_updated_with_its_state_and_found_by_that() {
     let delivered = shown(&answer).await;
     assert!(delivered["updatedAt"].as_str() > before["updatedAt"].as_str(), "{delivered}");
     assert_eq!(updated_since(&delivered).await, [id(&answer)]);
-    // What the company reads of the contact's messages changes those.
+    // Reading the ticket changes the contact's messages.
     app.api.post(&format!("/tickets/{ticket}/read"), json!({})).await.data(200);
-    eventually("it is read", || async { shown(&said).await["readAt"].is_string() }).await;
-    let read = shown(&said).await;
-    assert!(read["updatedAt"].as_str() > said["updatedAt"].as_str(), "{read}");
-    assert!(updated_since(&read).await.contains(&id(&said)));
-    // Once more changes nothing.
+    eventually("it is read", || async { shown(&question).await["readAt"].is_string() }).await;
+    let read = shown(&question).await;
+    assert!(read["updatedAt"].as_str() > question["updatedAt"].as_str(), "{read}");
+    assert!(updated_since(&read).await.contains(&id(&question)));
+    // Doing both again changes nothing.
     app.api.get(&path).await.data(200);
     app.api.post(&format!("/tickets/{ticket}/read"), json!({})).await.data(200);
-    assert_eq!((shown(&answer).await, shown(&said).await), (delivered, read));
+    assert_eq!((shown(&answer).await, shown(&question).await), (delivered, read));
     app.stop().await;
 }

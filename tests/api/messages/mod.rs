@@ -25,6 +25,6 @@ pub fn text(recipient: Value) -> Value {
 /// A visitor's session with an open ticket: session, contact, ticket.
 pub async fn visited(app: &TestApp, visitor: &str) -> (String, i64, i64) {
     let (session, contact) = app.session(visitor).await;
-    let said = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hi"})).await;
-    (session.0, contact.0, said.data(201)["ticketId"].as_i64().expect("ticket"))
+    let message = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hi"})).await;
+    (session.0, contact.0, message.data(201)["ticketId"].as_i64().expect("ticket"))
 }

@@ -33,8 +33,8 @@ async fn a_send_without_a_recipient_or_with_a_number_where_there_are_none_is_a_4
     let app = TestApp::shared().await;
     let social = channel(&app, "Social", ChannelType::Instagram).await;
     let company = &app.company;
-    let nobody = app.api.post("/messages", text(json!({"channelId": company.phone}))).await;
-    nobody.error(400, "ERR_API_CONTACT_NOT_IDENTIFIED");
+    let refused = app.api.post("/messages", text(json!({"channelId": company.phone}))).await;
+    refused.error(400, "ERR_API_CONTACT_NOT_IDENTIFIED");
     for channel in [company.webchat.0, social] {
         let body = text(json!({"channelId": channel, "number": "5511900000001"}));
         app.api.post("/messages", body).await.error(400, "ERR_API_CONTACT_NOT_IDENTIFIED");
@@ -51,17 +51,17 @@ async fn a_contact_ticket_or_channel_of_another_company_is_not_found() {
     let foreign = sent(&api, text(json!({"channelId": other.phone, "number": "5511900000001"}))).await;
 
     let send = async |body: Value| app.api.post("/messages", text(body)).await;
-    let nobody = send(json!({"channelId": phone, "contactId": NOBODY})).await;
-    nobody.error(404, "ERR_API_CONTACT_NOT_FOUND");
+    let refused = send(json!({"channelId": phone, "contactId": NOBODY})).await;
+    refused.error(404, "ERR_API_CONTACT_NOT_FOUND");
     for reopen in [false, true] {
         let theirs = send(json!({"channelId": phone, "contactId": foreign["contactId"], "reopenTicket": reopen})).await;
-        assert_eq!(theirs.body, nobody.body);
+        assert_eq!(theirs.body, refused.body);
     }
     let webchat = send(json!({"channelId": app.company.webchat, "contactId": foreign["contactId"]})).await;
-    assert_eq!(webchat.body, nobody.body);
+    assert_eq!(webchat.body, refused.body);
 
-    let nobody = send(json!({"ticketId": NOBODY})).await;
-    nobody.error(404, "ERR_API_NOT_FOUND");
+    let refused = send(json!({"ticketId": NOBODY})).await;
+    refused.error(404, "ERR_API_NOT_FOUND");
     for body in [
         json!({"ticketId": foreign["ticketId"]}),
         json!({"ticketId": foreign["ticketId"], "channelId": phone}),
@@ -69,12 +69,12 @@ async fn a_contact_ticket_or_channel_of_another_company_is_not_found() {
         json!({"channelId": phone, "number": "5511900000002", "queueId": other.support}),
         json!({"channelId": phone, "number": "5511900000002", "closeTicket": true, "wrapupTypeId": other.sold}),
     ] {
-        assert_eq!(send(body.clone()).await.body, nobody.body, "{body}");
+        assert_eq!(send(body.clone()).await.body, refused.body, "{body}");
     }
     for path in
         [format!("/messages/{}", foreign["id"]), format!("/messages/jobs/{}", foreign["jobId"].as_str().expect("job"))]
     {
-        assert_eq!(app.api.get(&path).await.body, nobody.body, "{path}");
+        assert_eq!(app.api.get(&path).await.body, refused.body, "{path}");
     }
     assert_eq!(listed(&app.api, "/messages").await, [0; 0]);
     assert_eq!(api.all("/messages").await.len(), 1);
@@ -99,12 +99,12 @@ async fn who_cannot_receive_on_a_channel_is_unreachable_there() {
     send(another, visitor.0).await.error(422, "ERR_API_CONTACT_UNREACHABLE");
     assert_eq!(listed(&app.api, "/tickets").await, [0; 0], "a refused send opened a ticket");
 
-    // A ticket that somebody opened makes nobody reachable.
+    // A ticket that was opened through the API does not make its contact reachable.
     let opened = app.api.post("/tickets", json!({"channelId": social, "contactId": numbered})).await;
     let opened = id(opened.data(201));
     app.api.post("/messages", text(json!({"ticketId": opened}))).await.error(422, "ERR_API_CONTACT_UNREACHABLE");
 
-    // A session does, even an ended one that nothing was said in.
+    // A session does, even one that has ended without a message.
     app.api.post(&format!("/webchat/sessions/{session}/end"), json!({})).await.data(200);
     send(company.webchat.0, visitor.0).await.data(202);
     app.stop().await;

@@ -25,7 +25,7 @@ async fn each_type_needs_its_own_field_and_no_other() {
         let refused = app.api.post("/messages", json!({"ticketId": open, "type": kind})).await;
         assert_eq!(refused.invalid_fields(), [expected], "{kind}");
     }
-    // Those of the other types are of no account.
+    // Fields of other types are ignored.
     let text = json!({"ticketId": open, "type": "text", "body": "hello", "interactive": {}, "template": {"name": "x"}});
     app.api.post("/messages", text).await.data(202);
     assert_eq!(listed(&app.api, "/messages").await.len(), 1);

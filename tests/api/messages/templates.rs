@@ -74,7 +74,7 @@ async fn connected(options: TestOptions) -> (OwnApp, Provider, Phone) {
     (app, provider, channel)
 }
 
-/// Nothing that was fetched is good for long.
+/// Options with which nothing that was fetched stays fresh.
 fn forgetful() -> TestOptions {
     let templates = templates::Options { fresh_for: Duration::ZERO, missed_for: Duration::ZERO };
     TestOptions { templates, ..TestOptions::default() }
@@ -157,7 +157,7 @@ async fn a_template_is_built_from_texts_and_kept_as_it_was_sent_and_as_it_reads(
     assert_eq!((&message["media"], &message["interactive"]), (&Value::Null, &Value::Null));
     assert_eq!(provider.template_reads(&channel.account), 1);
 
-    // Built by the caller it is the same.
+    // A template that the caller has built is the same.
     let same = send(&app, &channel, built.clone()).await;
     same.data(202);
     let again = app.api.all("/messages?type=template").await;
@@ -182,7 +182,7 @@ async fn a_template_the_channel_does_not_have_like_this_is_refused_by_its_field_
             json!({"name": "order_shipped", "components": []}),
             vec!["template.components", "template.components", "template.components"],
         ),
-        // What can be seen without the provider.
+        // Errors that are found without the provider.
         (json!({}), vec!["template.name"]),
         (json!({"name": " ", "language": 7}), vec!["template.name", "template.language"]),
         (json!({"name": "bye", "parameters": {"body": "Maria"}}), vec!["template.parameters.body"]),
@@ -255,7 +255,7 @@ async fn a_template_that_was_not_there_is_looked_for_anew() {
     app.stop().await;
 }
 
-/// What was not there is looked for at once.
+/// Options with which a missing template is looked up again at once.
 fn forgetful_of_misses() -> TestOptions {
     let templates = templates::Options { missed_for: Duration::ZERO, ..templates::Options::default() };
     TestOptions { templates, ..TestOptions::default() }
@@ -269,7 +269,7 @@ async fn without_the_provider_what_is_known_serves_and_what_is_not_known_waits()
     send(&app, &channel, json!({"name": "bye"})).await.error(503, "ERR_API_UNAVAILABLE");
     assert_eq!(listed(&app.api, "/contacts").await, [0; 0], "a refused send made a contact");
 
-    // Another channel of the account is asked for anew.
+    // For another channel of the account, templates are fetched again.
     provider.only_token(&channel.account, seed::ACCESS_TOKEN);
     let known = Phone::connect(&app, &provider).await;
     send(&app, &known, json!({"name": "bye"})).await.data(202);
@@ -311,7 +311,7 @@ async fn a_channel_that_is_not_connected_takes_templates_and_they_wait() {
         }
     }
 
-    // With a copy they are checked.
+    // With a fetched copy, templates are checked.
     provider.only_token(&channel.account, seed::ACCESS_TOKEN);
     let known = Phone::connect(&app, &provider).await;
     send(&app, &known, json!({"name": "bye"})).await.data(202);

@@ -89,7 +89,7 @@ async fn date_time_and_greeting_are_in_the_companys_time_zone() {
         app.refreshed().await;
         let message =
             sent(&app.api, json!({"ticketId": open, "type": "text", "body": "{{date}}|{{time}}|{{greeting}}"})).await;
-        // In SQL, which has its own time zones.
+        // Computed in SQL, which has its own time zones.
         let expected: String = sqlx::query_scalar(
             "select to_char(at, 'YYYY-MM-DD|HH24:MI|') || case when extract(hour from at) between 5 and 11 then 'Good morning'
                  when extract(hour from at) between 12 and 17 then 'Good afternoon' else 'Good evening' end

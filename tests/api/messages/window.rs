@@ -21,9 +21,9 @@ async fn wrote(app: &OwnApp, contact: i64, ago: TimeDelta) {
 }
 
 async fn wrote_on(app: &OwnApp, channel: ChannelId, contact: i64, ago: TimeDelta) {
-    let said = Receive { written_at: Some(clock::now() - ago), ..Receive::text("hi") };
+    let hello = Receive { written_at: Some(clock::now() - ago), ..Receive::text("hi") };
     let engine = &app.service.app.engine;
-    let message = engine.inbound.receive(app.company.id, channel, ContactId::new(contact), Execute::from(said)).await;
+    let message = engine.inbound.receive(app.company.id, channel, ContactId::new(contact), Execute::from(hello)).await;
     message.expect("it is taken");
 }
 
@@ -60,7 +60,7 @@ async fn for_a_day_after_the_contacts_last_message_anything_may_be_sent() {
     ] {
         assert_eq!(sent(&app.api, text(recipient)).await["ticketId"], open);
     }
-    // It is the contact's and the channel's, not the ticket's.
+    // The window belongs to the contact and the channel, not to the ticket.
     close(&app.api, open).await;
     let next = sent(&app.api, text(json!({"channelId": phone, "contactId": contact}))).await;
     assert_ne!(next["ticketId"], open);
@@ -78,7 +78,7 @@ async fn a_closed_window_leaves_a_closed_ticket_closed() {
     close(&app.api, closed).await;
     let body = text(json!({"ticketId": closed, "reopenTicket": true}));
     app.api.post("/messages", body).await.error(422, "ERR_API_WINDOW_CLOSED");
-    // That the ticket is closed comes first where nothing reopens it.
+    // A send that does not reopen the ticket is refused because it is closed.
     app.api.post("/messages", text(json!({"ticketId": closed}))).await.error(409, "ERR_API_TICKET_CLOSED");
     assert_eq!(listed(&app.api, "/tickets?status=open").await, [0; 0]);
     app.stop().await;
@@ -106,7 +106,7 @@ async fn a_template_is_sent_at_any_time() {
 #[actix_web::test]
 async fn only_phone_channels_have_one() {
     let app = app().await;
-    // They have opened a session, and never said a word.
+    // The visitor has opened a session, and written nothing.
     let (_, visitor) = app.session("visitor").await;
     sent(&app.api, text(json!({"channelId": app.company.webchat, "contactId": visitor}))).await;
     app.stop().await;

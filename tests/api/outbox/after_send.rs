@@ -34,7 +34,7 @@ async fn transfer_and_closing_follow_the_hand_over_and_not_before() {
     assert!(office.events(&ticket).await.is_empty());
     office.provider.always("1401", Answer::Accept);
     office.wait_for_status(&job, "sent").await;
-    // In the same entry of the log as the status.
+    // Transfer and closing are in the same entry of the log as the status.
     let closed = office.ticket(&ticket).await;
     assert_eq!(closed["status"], "closed");
     assert_eq!(closed["queue"]["id"], json!(company.support));
@@ -65,7 +65,7 @@ async fn what_has_become_impossible_meanwhile_is_left_out() {
         "queueId": company.sales, "closeTicket": true});
     let job = office.send(body).await;
     let ticket = office.job(&job).await["ticketId"].clone();
-    // Somebody is faster.
+    // Another request closes the ticket first.
     office.app.api.post(&format!("/tickets/{ticket}/close"), json!({})).await.data(200);
     office.provider.always("1403", Answer::Accept);
     office.wait_for_status(&job, "sent").await;
@@ -99,7 +99,7 @@ async fn a_ticket_that_was_not_in_memory_knows_what_follows() {
     let options = crate::support::service::TestOptions::default();
     let engine = hotline_actors::EngineOptions {
         sending: super::fast(),
-        // Whatever rests makes room.
+        // Idle actors retire soon.
         idle_after: std::time::Duration::from_millis(100),
         ..options.engine.clone()
     };

@@ -1,5 +1,5 @@
-//! Providers of social channels report what was sent through them. Of what Hotline has sent nothing is shown twice,
-//! whatever comes first.
+//! Providers of social channels report what was sent through them. What Hotline has sent is not shown twice, whether
+//! the answer or the echo comes first.
 
 use std::time::Duration;
 
@@ -39,14 +39,14 @@ impl Conversation {
         office.send(to).await
     }
 
-    /// The provider reports a message of the account; answers whether it was new.
+    /// The provider reports a message of the account; returns whether it was new.
     async fn echo(&self, office: &Office, message: Value) -> bool {
         let call = self.page.echoes(PSID, chrono::Utc::now().timestamp_millis(), vec![message]);
         self.channel.told(&office.app.api, &call).await.taken == 1
     }
 
     /// The texts of the company's messages, in order.
-    async fn said(&self, office: &Office) -> Vec<Value> {
+    async fn own_texts(&self, office: &Office) -> Vec<Value> {
         let all = messages(&office.app.api, self.channel.id).await;
         let own = all.into_iter().filter(|message| message["direction"] == "outbound");
         own.map(|message| message["body"].clone()).collect()
@@ -92,8 +92,8 @@ async fn an_echo_before_the_answer_and_after_it_is_that_of_our_message() {
         office.wait_for_status(&job, "delivered").await;
         // The same text once more, typed in the app.
         assert!(conversation.echo(&office, json!({"mid": "m_typed", "text": "hello you"})).await);
-        let said = conversation.said(&office).await;
-        assert_eq!(said, [json!("hello\n you"), json!("typed meanwhile"), json!("hello you")], "{kind:?}");
+        let texts = conversation.own_texts(&office).await;
+        assert_eq!(texts, [json!("hello\n you"), json!("typed meanwhile"), json!("hello you")], "{kind:?}");
     }
     office.close().await;
 }
@@ -114,7 +114,7 @@ async fn of_a_message_whose_answer_was_lost_no_echo_is_shown() {
             let mid = call.accepted.as_deref().expect("it was taken");
             assert!(!conversation.echo(&office, echo_of(&call.body, mid)).await, "{kind:?}");
         }
-        assert_eq!(conversation.said(&office).await, [json!("hello")]);
+        assert_eq!(conversation.own_texts(&office).await, [json!("hello")]);
     }
     office.close().await;
 }
@@ -155,7 +155,7 @@ async fn a_file_and_the_text_after_it_have_echoes_of_their_own() {
         for echo in &echoes {
             assert!(!conversation.echo(&office, echo.clone()).await, "{kind:?}: {echo}");
         }
-        assert_eq!(conversation.said(&office).await, [json!("the text")]);
+        assert_eq!(conversation.own_texts(&office).await, [json!("the text")]);
     }
     office.close().await;
 }

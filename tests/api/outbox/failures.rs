@@ -75,7 +75,7 @@ async fn a_message_that_failed_is_in_reports_once() {
     office.close().await;
 }
 
-/// Nobody can tell whether a provider that keeps silent has the message: it arrives at least once.
+/// A provider that keeps silent may have the message or not: it arrives at least once.
 #[actix_web::test]
 async fn a_message_whose_taking_was_not_answered_is_sent_again() {
     let office = Office::open_with(fast(), impatient()).await;
@@ -121,7 +121,7 @@ async fn a_message_is_given_up_when_its_time_is_over() {
     clock::advance(Duration::from_millis(1));
     let message = office.wait_for_status(&job, "failed").await;
     assert_eq!(message["error"]["code"], "ERR_GIVEN_UP");
-    // One that comes later has its own time.
+    // A later message has its own time.
     office.provider.always("1203", Answer::Accept);
     let next = office.text(channel, &number(1), "later").await;
     office.wait_for_status(&next, "sent").await;
@@ -132,14 +132,14 @@ async fn a_message_is_given_up_when_its_time_is_over() {
 async fn a_paced_recipient_waits_as_long_as_told_and_alone() {
     let office = Office::open().await;
     let channel = office.phone("1204").await;
-    office.provider.next("1204", [told_to_wait(131_056, LONG_S)]);
+    office.provider.next("1204", [asks_to_wait(131_056, LONG_S)]);
     let slowed = office.text(channel, &number(1), "slowed").await;
     office.provider.called_times("1204", 1).await;
     let behind = office.text(channel, &number(1), "behind").await;
     let other = office.text(channel, &number(2), "other").await;
     office.wait_for_status(&other, "sent").await;
-    // Another waits for as long as the provider says.
-    office.provider.next("1204", [told_to_wait(131_056, 2)]);
+    // Another recipient's message waits for as long as the provider says.
+    office.provider.next("1204", [asks_to_wait(131_056, 2)]);
     let begin = Instant::now();
     let soon = office.text(channel, &number(3), "soon").await;
     office.wait_for_status(&soon, "sent").await;
@@ -157,7 +157,7 @@ async fn a_paced_recipient_waits_as_long_as_told_and_alone() {
 async fn a_paced_channel_waits_as_long_as_told_and_as_a_whole() {
     let office = Office::open_watched(fast(), ProviderOptions::default()).await;
     let channel = office.phone("1205").await;
-    office.provider.next("1205", [told_to_wait(130_429, 2)]);
+    office.provider.next("1205", [asks_to_wait(130_429, 2)]);
     let begin = Instant::now();
     let slowed = office.text(channel, &number(1), "slowed").await;
     let figures = office.app.service.metrics.as_ref().expect("figures are served").address;
@@ -186,13 +186,13 @@ async fn whatever_pause_a_provider_names_a_message_is_tried_before_it_is_given_u
     let office = Office::open_with(sending, ProviderOptions::default()).await;
     let channel = office.phone("1208").await;
     for (index, seconds) in [LONG_S, u64::MAX].into_iter().enumerate() {
-        office.provider.next("1208", [told_to_wait(131_056, seconds)]);
+        office.provider.next("1208", [asks_to_wait(131_056, seconds)]);
         let job = office.text(channel, &number(index), "slowed").await;
         office.wait_for_status(&job, "sent").await;
     }
     assert_eq!(office.provider.calls("1208").len(), 4);
     // A channel waits as it is asked to, for an hour at most.
-    office.provider.next("1208", [told_to_wait(130_429, u64::MAX)]);
+    office.provider.next("1208", [asks_to_wait(130_429, u64::MAX)]);
     let job = office.text(channel, &number(3), "stopped").await;
     office.provider.called_times("1208", 5).await;
     office.text(channel, &number(4), "behind").await;
@@ -205,17 +205,17 @@ async fn whatever_pause_a_provider_names_a_message_is_tried_before_it_is_given_u
 const LONG_S: u64 = 3600;
 
 /// Too fast, with so many seconds to wait.
-fn told_to_wait(code: i64, seconds: u64) -> Answer {
+fn asks_to_wait(code: i64, seconds: u64) -> Answer {
     Answer::Refuse { status: 429, code: Some(code), message: "too fast", retry_after_s: Some(seconds) }
 }
 
-/// What a provider calls a message goes into an index, and what it says of a failure into a document.
+/// A provider's id of a message is stored in an index, and its text of a failure in a document.
 #[actix_web::test]
 async fn whatever_a_provider_answers_can_be_stored_and_a_message_it_took_is_sent_once() {
     let office = Office::open().await;
     let channel = office.phone("1207").await;
     let (_, other) = office.app.another_company().await;
-    // Not to be compressed away: an index entry is measured when it is.
+    // Random, so that it does not compress: the size of an index entry counts after compression.
     let long: String = (0..6000).map(|_| char::from(rand::random_range(b'!'..=b'z'))).collect();
     let names = [long, "with\0in".to_owned(), String::new(), "\u{10ffff}".repeat(200)];
     for (index, name) in names.iter().enumerate() {
@@ -230,6 +230,6 @@ async fn whatever_a_provider_answers_can_be_stored_and_a_message_it_took_is_sent
     other.get("/tickets").await.data(200);
     assert_eq!(office.app.api.all("/tickets").await.len(), names.len() + 1);
     assert_eq!(office.provider.accepted_count("1207"), names.len(), "a message was sent again");
-    // Nothing was refused by the database: closing looks.
+    // The database refused no row: closing checks that.
     office.close().await;
 }

@@ -1,4 +1,4 @@
-//! A provider that answers nothing any more is the trouble of its own channel.
+//! A provider that no longer answers holds up its own channel alone.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::support::provider::Answer;
 /// Longest a call may take here.
 const CALL_TIME_MAX: Duration = Duration::from_secs(8);
 
-/// How long the provider hangs: twice as long as a call may take, so that calls end and are made anew meanwhile.
+/// How long the provider hangs: twice as long as a call may take, so that calls end and are repeated meanwhile.
 const HANGS_FOR: Duration = Duration::from_secs(16);
 
 /// Messages for the provider that hangs, and their recipients: each has two.
@@ -65,7 +65,7 @@ fn percentile(sorted: &[Duration], percent: usize) -> Duration {
     sorted[(sorted.len() * percent / 100).min(sorted.len() - 1)]
 }
 
-/// Waits until all have arrived, of the channel whose provider hangs until now and of the other one, each once and in order.
+/// Ends the hang, and waits until the messages of both channels have arrived, each once and in order.
 async fn all_arrive(office: Office, sent: usize) {
     office.provider.always("1301", Answer::Accept);
     office.provider.release();
@@ -95,7 +95,7 @@ async fn a_provider_that_hangs_holds_up_its_own_channel_only_and_loses_nothing()
         office.text(well, &number(message), &format!("{message}")).await;
     }
     office.provider.accepts("1302", WELL_RECIPIENTS).await;
-    // What hangs is what may be under way at once.
+    // As many calls hang as may be under way at once.
     let hanging = office.provider.in_flight_max("1301");
     assert!((1..=64).contains(&hanging), "{hanging} calls at once");
     assert_eq!(office.provider.accepted_count("1301"), 0);
@@ -121,7 +121,7 @@ async fn a_provider_that_hangs_does_not_slow_another_channel_measured() {
     });
     futures_util::future::join_all(stuck_messages).await;
     let mut during = watch.latencies(WATCHED_BEFORE).await;
-    // No call has ended yet: what hangs is what may be under way at once.
+    // No call has ended yet: as many hang as may be under way at once.
     let hanging = office.provider.in_flight_max("1301");
     assert!((1..=64).contains(&hanging), "{hanging} calls at once");
     during.extend(watch.latencies(HANGS_FOR.saturating_sub(hangs_since.elapsed())).await);

@@ -40,7 +40,7 @@ async fn a_company_that_cannot_move_keeps_no_other_one_and_goes_on_sending() {
         where slot = $2 or slot in (select slot from slots where life = $1 and slot <> $2 order by slot limit $3)";
     let to_move = sqlx::query(to_move).bind(membership.life).bind(slot.column()).bind(OTHERS);
     to_move.execute(db).await.expect("they are to move");
-    // The provider does not answer for as long as is waited for it.
+    // The move waits for the provider's answer, which does not come in time.
     eventually("the others have moved", || async { moved(membership.life.get()).await == had - OTHERS }).await;
     eventually("the company stays", || async { membership.placement.owner(slot) == Owner::Local }).await;
     let next = "select count(*) from slots where life = $1 and slot = $2 and next is null";

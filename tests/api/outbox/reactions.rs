@@ -1,4 +1,4 @@
-//! The company's reactions: sent like messages, and none.
+//! The company's reactions: they are sent like messages, but are none.
 
 use hotline_persistence::tables::channels::ChannelType::{Instagram, Messenger, Whatsapp};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use crate::support::{check_events, eventually};
 const PSID: &str = "6548123456784821";
 const THUMB: &str = "\u{1F44D}";
 
-/// A phone channel on which somebody has written; their message.
+/// A phone channel, and the message that a contact has written on it.
 async fn written(office: &Office) -> (Hooked, i64) {
     let setup = Setup { provider_url: Some(&office.provider.url), ..Setup::default() };
     let channel = Hooked::create(&office.app, &office.app.company, Whatsapp, setup).await;
@@ -58,10 +58,10 @@ async fn the_company_has_one_reaction_which_its_provider_gets_in_order() {
     let reaction = |emoji: &str| json!({"message_id": "wamid.1", "emoji": emoji});
     let (kind, expected) = (json!("reaction"), [reaction(THUMB), reaction("\u{2764}"), reaction("")]);
     assert_eq!(sent, expected.each_ref().map(|reaction| (&kind, reaction, MARIA)));
-    let told = after(&office.app.api, begin).await;
-    assert_eq!(types(&told), ["message.reaction"; 3]);
-    assert_eq!(told[0]["by"]["type"], "integration");
-    assert_eq!(told[2]["previous"]["reactions"][0]["emoji"], "\u{2764}");
+    let logged = after(&office.app.api, begin).await;
+    assert_eq!(types(&logged), ["message.reaction"; 3]);
+    assert_eq!(logged[0]["by"]["type"], "integration");
+    assert_eq!(logged[2]["previous"]["reactions"][0]["emoji"], "\u{2764}");
     assert_eq!(messages(&office.app.api, channel.id).await.len(), 1, "a reaction is no message");
     assert_eq!(tickets(&office.app.api, channel.id).await[0]["status"], "closed");
     eventually("nothing is to be sent any more", || async { waiting(&office).await == 0 }).await;
@@ -89,9 +89,9 @@ async fn a_refused_reaction_says_why_and_may_be_tried_again() {
     assert_eq!(shown[0]["error"], Value::Null);
     office.provider.accepts(&channel.account, 1).await;
     eventually("nothing is to be sent any more", || async { waiting(&office).await == 0 }).await;
-    let told = after(&office.app.api, begin).await;
-    assert_eq!(types(&told), ["message.reaction"; 3], "shown, refused, and shown again");
-    assert_eq!(told[1]["by"]["type"], "system");
+    let logged = after(&office.app.api, begin).await;
+    assert_eq!(types(&logged), ["message.reaction"; 3], "shown, refused, and shown again");
+    assert_eq!(logged[1]["by"]["type"], "system");
     // Refused after it was accepted, which a status reports.
     let callback =
         office.provider.calls(&channel.account).pop().expect("a call").body["biz_opaque_callback_data"].clone();
@@ -105,7 +105,7 @@ async fn a_refused_reaction_says_why_and_may_be_tried_again() {
     let refused = speaks.failed("wamid.reaction", MARIA, 131_047, "Re-engagement message", at_s);
     channel.told(&office.app.api, &status(refused)).await;
     assert_eq!(office.reactions(message).await[0]["error"]["code"], "131047");
-    // Taken back, although it was refused.
+    // A reaction can be taken back although it was refused.
     assert_eq!(office.app.api.delete(&format!("/messages/{message}/reaction")).await.status, 204);
     assert_eq!(office.reactions(message).await, json!([]));
     check_events(&office.app.db, office.app.company.id).await;

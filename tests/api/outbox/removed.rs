@@ -19,7 +19,7 @@ fn calls(office: &Office, account: &str, to: &str) -> usize {
 }
 
 /// Waits until the provider was called so often for this recipient.
-async fn is_called(office: &Office, account: &str, to: &str, times: usize) {
+async fn until_called(office: &Office, account: &str, to: &str, times: usize) {
     eventually("the provider is called", || async { calls(office, account, to) >= times }).await;
 }
 
@@ -38,10 +38,10 @@ async fn what_waits_for_a_contact_that_is_deleted_does_not_leave() {
     deleted(&office.app.api, &format!("/contacts/{contact}")).await;
     office.text(channel, &number(2), "another").await;
     // By then a call that was under way at the deletion has been refused.
-    is_called(&office, "2401", &number(2), 1).await;
+    until_called(&office, "2401", &number(2), 1).await;
     let of_deleted = calls(&office, "2401", &number(1));
-    // Another one is retried several times meanwhile.
-    is_called(&office, "2401", &number(2), 6).await;
+    // The other contact's message is retried several times meanwhile.
+    until_called(&office, "2401", &number(2), 6).await;
     assert_eq!(calls(&office, "2401", &number(1)), of_deleted, "nothing is sent to the deleted contact");
     office.provider.always("2401", Answer::Accept);
     office.provider.accepts("2401", 1).await;
@@ -59,7 +59,7 @@ async fn what_waits_for_a_contact_is_sent_to_the_number_that_they_have_then() {
     let contact = office.message(&job).await["contactId"].as_i64().expect("contact");
     let change = json!({"number": number(2)});
     office.app.api.put(&format!("/contacts/{contact}"), change).await.data(200);
-    is_called(&office, "2402", &number(2), 1).await;
+    until_called(&office, "2402", &number(2), 1).await;
     office.provider.always("2402", Answer::Accept);
     assert_eq!(office.provider.accepts("2402", 1).await[0].to, number(2));
     office.wait_for_status(&job, "sent").await;

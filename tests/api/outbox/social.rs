@@ -1,4 +1,4 @@
-//! What each provider is told: the cloud API of phone channels, the send API of messenger and instagram.
+//! The calls that each provider receives: the cloud API of phone channels, the send API of messenger and instagram.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::support::provider::hooks::{Page, events, signature};
 use crate::support::seed::APP_SECRET;
 
 impl Office {
-    /// Somebody writes to a page, and can be answered then.
+    /// A contact writes to a page and can then be answered; returns the contact.
     pub(super) async fn visitor(
         &self,
         channel: &hotline_persistence::tables::channels::ChannelRow,
@@ -75,7 +75,7 @@ async fn who_has_read_a_message_before_its_answer_came_has_read_it() {
     let office = Office::open().await;
     let channel = office.channel(ChannelType::Messenger, "1608", |_| {}).await;
     let contact = office.visitor(&channel, "1608").await;
-    // The contact has the message long before we know that the provider has it.
+    // The contact has the message long before the service knows that the provider has it.
     office.provider.next("1608", [Answer::Accept.after(Duration::from_millis(1500))]);
     let job = office.reply(channel.id, contact, json!({"type": "text", "body": "hello"})).await;
     office.provider.called_times("1608", 1).await;
@@ -84,7 +84,7 @@ async fn who_has_read_a_message_before_its_answer_came_has_read_it() {
     let page = Page { object: "page", id: "1608".to_owned() };
     told(&office, &channel.public_key, &page.tells("psid-7", read_ms, vec![events::read(read_ms)])).await;
     office.wait_for_status(&job, "read").await;
-    // What was written after it is not read.
+    // A message that was written after the reading is not read.
     let next = office.reply(channel.id, contact, json!({"type": "text", "body": "again"})).await;
     office.wait_for_status(&next, "sent").await;
     told(&office, &channel.public_key, &page.tells("psid-7", read_ms, vec![events::read(read_ms)])).await;
@@ -108,7 +108,7 @@ async fn social_channels_speak_the_send_api_to_who_wrote_before() {
             json!({"recipient": {"id": "psid-7"}, "message": {"text": "hello"}})
         };
         assert_eq!(accepted[0].body, expected, "{kind:?}");
-        // What does not exist there fails, and says so.
+        // A type that does not exist there fails, and says so.
         let flow = json!({"type": "flow", "body": {"text": "x"}, "action": {}});
         let job = office.reply(channel.id, contact, json!({"type": "interactive", "interactive": flow})).await;
         assert_eq!(office.wait_for_status(&job, "failed").await["error"]["code"], "ERR_UNSUPPORTED");

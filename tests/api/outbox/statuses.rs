@@ -1,4 +1,4 @@
-//! A message that the provider has: what its webhooks tell of it later, in whatever order.
+//! Statuses that a provider reports of a message it has taken, in whatever order.
 
 use hotline_persistence::tables::channels::ChannelType;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::{Office, number};
 use crate::support::provider::hooks::{Phone, signature};
 use crate::support::seed::APP_SECRET;
 
-/// The provider tells this, and is answered that it is taken.
+/// Makes this call as the provider, and asserts that it is accepted.
 pub async fn told(office: &Office, public_key: &str, body: &Value) {
     let bytes = body.to_string();
     let request = office
@@ -26,8 +26,7 @@ async fn statuses_only_move_forward_whatever_order_the_provider_tells_them_in() 
     let office = Office::open().await;
     let channel = office.channel(ChannelType::Whatsapp, "1501", |_| {}).await;
     let phone = Phone { id: "1501".to_owned(), number: "15550001501".to_owned() };
-    // What a provider tells is past.
-    // A provider whose clock is behind: nothing has happened before the message was made.
+    // The provider's clock is behind: no time is before the message's creation.
     let before = chrono::Utc::now().timestamp() - 100;
     for (index, order) in [["sent", "delivered", "read"], ["read", "delivered", "sent"], ["delivered", "read", "sent"]]
         .into_iter()
@@ -49,7 +48,7 @@ async fn statuses_only_move_forward_whatever_order_the_provider_tells_them_in() 
         for field in ["sentAt", "deliveredAt", "readAt"] {
             assert_eq!(at(field), at("createdAt"), "{order:?}: {message}");
         }
-        // And nothing brings it back, not even a failure.
+        // Nothing moves the status back, not even a failure.
         told(&office, &channel.public_key, &phone.failed(&id, &to, 131_026, "Message undeliverable", before + 20))
             .await;
         assert_eq!(office.message(&job).await["status"], "read");

@@ -1,4 +1,4 @@
-//! A send of which nobody knows whether it has left.
+//! Sends whose outcome is unknown: the provider may have the message or not.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const FOREVER: Duration = Duration::from_secs(24 * 3600);
 /// The head of an Ogg file with Opus in it.
 const OPUS: &[u8] = b"OggS\0\x02\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01\x13OpusHead\x01\x01\x38\x01";
 
-/// Calls end after seconds, so that an answer is not missed on a busy machine; and a doubt lasts for so long.
+/// Calls end after five seconds, so that a busy machine misses no answer; an unknown outcome lasts at most so long.
 async fn office(outcome_wait: Duration) -> Office {
     let provider = ProviderOptions { call_time_max: Duration::from_secs(5), ..ProviderOptions::default() };
     Office::open_with(SendingOptions { outcome_wait, ..fast() }, provider).await
@@ -52,7 +52,7 @@ impl Office {
         json!([job["attempts"], job["outcome"]])
     }
 
-    /// Waits until nobody knows whether a job's message has left; it is queued as before.
+    /// Waits until the outcome of a job is unknown; its message is queued as before.
     async fn is_in_doubt(&self, job: &str) {
         let is_unknown = || async { self.attempts(job).await == json!([1, "unknown"]) };
         eventually("the message is in doubt", is_unknown).await;
@@ -70,9 +70,9 @@ async fn a_message_whose_answer_is_lost_is_sent_once_if_a_status_names_it() {
     office.provider.called_times("2001", 1).await;
     office.is_in_doubt(&job).await;
     let call = office.provider.calls("2001")[0].clone();
-    // Another message's id, a text, and nothing at all name nobody.
-    for nobody in [json!("0"), json!("x"), json!(null)] {
-        office.status(&channel, "2001", "wamid.nobody", "sent", &nobody).await;
+    // Another message's id, a text and null name no message of this channel.
+    for callback in [json!("0"), json!("x"), json!(null)] {
+        office.status(&channel, "2001", "wamid.nobody", "sent", &callback).await;
     }
     office.status(&channel, "2001", "wamid.lost", "delivered", &call.body["biz_opaque_callback_data"]).await;
     office.wait_for_status(&job, "delivered").await;

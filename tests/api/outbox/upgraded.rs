@@ -1,10 +1,10 @@
-//! A phone number of the highest throughput: a thousand messages a second leave through one channel, while the provider reports
-//! three statuses of each.
+//! A phone number of the highest throughput: a thousand messages a second leave through one channel, while the provider
+//! reports three statuses of each.
 //!
 //! <https://developers.facebook.com/documentation/business-messaging/whatsapp/throughput>
 //!
-//! `make neighbours` measures a release. The messages wait in the channel until it is connected, so that only what leaves and
-//! what returns is measured.
+//! `make neighbours` measures a release. The messages wait in the channel until it is connected, so that only their
+//! sending and the statuses are measured.
 
 use std::time::{Duration, Instant};
 

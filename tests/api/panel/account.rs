@@ -22,7 +22,7 @@ async fn an_account_is_shown_and_changed_by_its_owner() {
     let (name, language, email) =
         (&changed.data(200)["name"], &changed.data(200)["language"], &changed.data(200)["email"]);
     assert_eq!((name, language, email), (&json!("Ana Lima"), &json!("pt"), &json!("ana@example.com")));
-    // Conversations show it at once.
+    // The company's users show the name at once.
     assert_eq!(app.api.get(&format!("/users/{}", app.company.ana)).await.data(200)["name"], "Ana Lima");
     assert_eq!(ana.put("/account", json!({"language": null})).await.data(200)["language"], json!(null));
     assert_eq!(
@@ -117,7 +117,7 @@ async fn a_cursor_of_ones_own_sessions_is_nobody_elses() {
         for other in people.iter().enumerate().filter(|(other, _)| *other != place).map(|(_, other)| other) {
             assert_eq!(other.get(&path).await.invalid_fields(), ["cursor"]);
         }
-        // In another session of the same person it continues.
+        // In another session of the same person the cursor continues.
         let next = again[place].get(&path).await;
         assert_eq!((next.data(200).as_array().map(Vec::len), &next.body["meta"]["hasMore"]), (Some(1), &json!(false)));
         assert_ne!(next.data(200)[0]["id"], shown);

@@ -28,8 +28,8 @@ async fn who_does_not_administer_is_refused_everywhere() {
     let mut refused = 0;
     for operation in hotline::routes::panel_operations(&mut Schemas::new()) {
         let tag = operation.tag.unwrap_or_default();
-        let is_anybodys = ["", "session", "links", "account"].contains(&tag) || operation.id == "getOwnCompany";
-        if is_anybodys || operation.access != Access::Person {
+        let is_for_everyone = ["", "session", "links", "account"].contains(&tag) || operation.id == "getOwnCompany";
+        if is_for_everyone || operation.access != Access::Person {
             continue;
         }
         let parts = operation.path.split('/').map(|part| if part.starts_with('{') { "1" } else { part });
@@ -40,7 +40,7 @@ async fn who_does_not_administer_is_refused_everywhere() {
         refused += 1;
     }
     assert!(refused >= 25, "{refused}");
-    // The administrator of a company is none of the installation.
+    // A company's administrator does not administer the installation.
     let ana = administrator(&app).await;
     for path in ["/companies", "/companies/1", "/installation/figures", "/installation/audit-log"] {
         ana.get(path).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
@@ -65,7 +65,7 @@ async fn companies_are_made_and_changed_by_administrators_of_the_installation() 
     );
     let path = format!("/companies/{}", company["id"]);
     assert_eq!(admin.get(&path).await.data(200), &company);
-    // It is there at once, with its profiles.
+    // The company is there at once, with its profiles.
     let within = admin.in_company(hotline_persistence::CompanyId::new(id(&company)));
     assert_eq!(within.get("/profiles").await.data(200).as_array().map(Vec::len), Some(3));
     assert_eq!(within.get("/company").await.data(200), &company);
@@ -99,7 +99,7 @@ async fn companies_are_made_and_changed_by_administrators_of_the_installation() 
     admin.get("/companies/999").await.error(404, "ERR_API_NOT_FOUND");
     admin.put("/companies/999", json!({"name": "x"})).await.error(404, "ERR_API_NOT_FOUND");
 
-    // A company's own administrator changes what is its own.
+    // A company's administrator changes the company's own settings.
     let ana = administrator(&app).await;
     let own =
         ana.put("/company", json!({"timeZone": "Europe/Lisbon", "apiEnabled": false, "stopWords": ["stop"]})).await;
@@ -182,7 +182,7 @@ async fn channels_are_set_up_and_their_secrets_are_never_shown() {
     );
     let key = site.data(201)["publicKey"].as_str().expect("a key");
     assert_eq!(site.data(201)["embed"], format!(r#"<script src="{base}/webchat/{key}/widget.js" async></script>"#));
-    // It answers at once.
+    // The widget is served at once.
     let widget = app.api.anonymous(Method::GET, &format!("/webchat/{key}/widget.js")).send().await.expect("an answer");
     assert!(
         widget.status() == 200 && !widget.text().await.expect("a script").contains("no webchat has the public key")
@@ -317,14 +317,14 @@ async fn who_may_change_users_becomes_nobody_more() {
         let new = json!({"name": "x", "email": "x@example.com", "password": PASSWORD, "profileId": profile});
         leading.post("/users", new).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     }
-    // Who has no profile of their own has an agent's.
+    // A user without a profile has that of an agent.
     for none in [json!({}), json!({"profileId": null})] {
         let mut new = json!({"name": "x", "email": "x@example.com", "password": PASSWORD});
         new.as_object_mut().expect("a body").extend(none.as_object().cloned().unwrap_or_default());
         leading.post("/users", new).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     }
     leading.put(&own, json!({"profileId": null})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
-    // The password of who is more would be as good.
+    // Setting the password of a user who may do more would have the same effect.
     let theirs = format!("/users/{ben}");
     leading.put(&theirs, json!({"password": PASSWORD})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     leading.delete(&theirs).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
@@ -351,21 +351,21 @@ async fn people_are_invited_and_let_in_again() {
         (made.data(200)["url"].as_str().expect("an address"), made.data(200)["token"].as_str().expect("a token"));
     assert_eq!(url, format!("http://{}/panel/welcome#{token}", app.address));
     assert_timestamp(&made.data(200)["expiresAt"]);
-    let nobody = Person::nobody(&app);
-    assert_eq!(nobody.post("/links/read", json!({"token": token})).await.data(200)["kind"], "invitation");
-    assert_eq!(nobody.post("/links/use", json!({"token": token, "password": PASSWORD})).await.status, 204);
+    let anonymous = Person::nobody(&app);
+    assert_eq!(anonymous.post("/links/read", json!({"token": token})).await.data(200)["kind"], "invitation");
+    assert_eq!(anonymous.post("/links/use", json!({"token": token, "password": PASSWORD})).await.status, 204);
     let mut carls = Person::nobody(&app);
     carls.sign_in("carl@example.com", json!({})).await.data(200);
     let reset = ana.post(&format!("/users/{carl}/password-reset"), json!({})).await;
     carls.get("/session").await.data(200);
     let body = json!({"token": reset.data(200)["token"], "password": "another battery"});
-    assert_eq!(nobody.post("/links/use", body).await.status, 204);
+    assert_eq!(anonymous.post("/links/use", body).await.status, 204);
     carls.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
 
     carls.sign_in("carl@example.com", json!({"password": "another battery"})).await.data(200);
     assert_eq!(ana.post(&format!("/users/{carl}/second-factor/remove"), json!({})).await.status, 204);
     carls.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
-    // The link of who is inactive would let nobody in.
+    // An inactive user's link would let no one in.
     app.api.put(&format!("/users/{carl}"), json!({"active": false})).await.data(200);
     for end in ["invitation", "password-reset"] {
         let refused = ana.post(&format!("/users/{carl}/{end}"), json!({})).await;

@@ -22,7 +22,7 @@ fn audited() -> Vec<(String, String, String)> {
     let operations = hotline::routes::panel_operations(&mut Schemas::new());
     let audited = operations.into_iter().filter(|operation| {
         let noun = operation.path.split('/').nth(1).unwrap_or_default();
-        operation.method != "GET" && (NOUNS.contains(&noun) || is_beside(operation.method, &operation.path))
+        operation.method != "GET" && (NOUNS.contains(&noun) || is_audited_exception(operation.method, &operation.path))
     });
     let addressed = audited.map(|operation| {
         let parts = operation.path.split('/').map(|part| if part.starts_with('{') { "987654321" } else { part });
@@ -31,8 +31,8 @@ fn audited() -> Vec<(String, String, String)> {
     addressed.collect()
 }
 
-/// Whether it is one of the operations that are audited of nouns whose other changes are not.
-fn is_beside(method: &str, path: &str) -> bool {
+/// Whether the operation is audited although other changes of its noun are not.
+fn is_audited_exception(method: &str, path: &str) -> bool {
     [
         ("PUT", "/queues/{queueId}/users/{userId}"),
         ("DELETE", "/queues/{queueId}/users/{userId}"),
@@ -50,7 +50,7 @@ fn encoded(text: &str, is_encoded: impl Fn(usize, char) -> bool, is_upper: bool)
     letters.collect()
 }
 
-/// Spellings that the router reads as the same path, and such that may be another one.
+/// Spellings that the router reads as the same path, and spellings that may be another path.
 fn spellings(path: &str) -> (Vec<String>, Vec<String>) {
     const TOP: &str = "/panel/api/v1";
     let whole = format!("{TOP}{path}");
@@ -115,6 +115,7 @@ async fn entries(app: &TestApp, kind: &str, actor: i64) -> Vec<(String, Option<S
     .expect("entries")
 }
 
+/// How many entries this admin has, and the action and status of the newest.
 async fn last(app: &TestApp, admin: i64) -> (i64, String, Option<i16>) {
     sqlx::query_as(
         "select count(*) over (), action, status from audit_log where actor_kind = 'admin' and actor_id = $1
@@ -138,7 +139,7 @@ async fn every_audited_operation_is_in_the_log_however_its_path_is_spelled() {
     let (mut count, ..) = last(&app, admin_id.0).await;
     let mut tried = 0;
     for (method, path, id) in &operations {
-        // A person has so many requests in a minute.
+        // A person's requests of a minute are limited.
         clock::advance(Duration::from_secs(60));
         let (same, others) = spellings(path);
         for (is_same, target) in
@@ -146,26 +147,26 @@ async fn every_audited_operation_is_in_the_log_however_its_path_is_spelled() {
         {
             let (status, body) = raw(&app, &admin, method, target).await;
             let (after, action, noted) = last(&app, admin_id.0).await;
-            let said = format!("{method} {target}: {status} {body}, {action} {noted:?}");
+            let summary = format!("{method} {target}: {status} {body}, {action} {noted:?}");
             if !is_same && !target.starts_with("/panel/api/v1/") {
                 // Not below the panel's API at all; below `/panel` there are pages, which are only read.
-                assert!((status == 404 || status == 405) && after == count, "{said}");
+                assert!((status == 404 || status == 405) && after == count, "{summary}");
                 continue;
             }
-            assert_eq!((after, noted), (count + 1, i16::try_from(status).ok()), "{said}");
+            assert_eq!((after, noted), (count + 1, i16::try_from(status).ok()), "{summary}");
             count = after;
             if action == "unknown" {
                 // No such path, or none with this method: `/tokens/.` has the form of `/tokens/{tokenId}`.
                 let is_refused = status == 405 || (status == 404 && body["error"]["message"] == *no_route);
-                assert!(!is_same && is_refused, "{said}");
+                assert!(!is_same && is_refused, "{summary}");
             } else {
-                assert_eq!(&action, id, "{said}");
+                assert_eq!(&action, id, "{summary}");
             }
             tried += 1;
         }
     }
     assert!(tried >= 20 * operations.len(), "{tried}");
-    // Reads are not acts, nor what everybody does all day.
+    // Reads are not in the log, nor is everyday work.
     for (method, path) in [("GET", "/tokens"), ("HEAD", "/tokens"), ("GET", "/nothing"), ("POST", "/tags")] {
         raw(&app, &admin, method, &format!("/panel/api/v1{path}")).await;
     }
@@ -197,23 +198,23 @@ async fn what_an_integration_does_to_the_setup_is_in_the_log() {
         .fetch_one(&app.db)
         .await
         .expect("a token");
-    let told = entries(&app, "integration", token).await;
-    let told: Vec<_> = told.iter().map(|(action, target, status)| (action.as_str(), target.clone(), *status)).collect();
+    let rows = entries(&app, "integration", token).await;
+    let rows: Vec<_> = rows.iter().map(|(action, target, status)| (action.as_str(), target.clone(), *status)).collect();
     let of = |id: i64| Some(id.to_string());
     assert_eq!(
-        told,
+        rows,
         [
             ("createUser", of(carl), Some(201)),
             ("updateUser", of(carl), Some(200)),
             ("updateUser", of(carl), Some(422)),
-            (told[3].0, Some(format!("{queue}/{carl}")), Some(204)),
-            (told[4].0, Some(format!("{queue}/{carl}")), Some(204)),
+            (rows[3].0, Some(format!("{queue}/{carl}")), Some(204)),
+            (rows[4].0, Some(format!("{queue}/{carl}")), Some(204)),
             ("deleteContact", of(contact), Some(204)),
             ("removeUser", of(carl), Some(204)),
             ("reportTickets", None, Some(200)),
         ]
     );
-    assert!(told[3].0.contains("Queue") && told[4].0.contains("Queue"), "{told:?}");
+    assert!(rows[3].0.contains("Queue") && rows[4].0.contains("Queue"), "{rows:?}");
     // The administrators of the company read who it was.
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let log = admin.in_company(app.company.id).get("/audit-log").await;
@@ -227,10 +228,10 @@ async fn what_an_integration_does_to_the_setup_is_in_the_log() {
 async fn who_comes_in_and_goes_and_who_fails_to_is_in_the_log() {
     let app = OwnApp::start().await;
     let mut ana = Person::user(&app, app.company.ana, "ana@example.com").await;
-    let nobody = Person::nobody(&app);
+    let anonymous = Person::nobody(&app);
     let wrong = json!({"email": "ANA@example.com", "password": "a wrong one 4711"});
-    nobody.post("/session", wrong).await.error(401, "ERR_API_SIGN_IN");
-    nobody
+    anonymous.post("/session", wrong).await.error(401, "ERR_API_SIGN_IN");
+    anonymous
         .post("/session", json!({"email": "no@example.com", "password": PASSWORD}))
         .await
         .error(401, "ERR_API_SIGN_IN");
@@ -247,22 +248,22 @@ async fn who_comes_in_and_goes_and_who_fails_to_is_in_the_log() {
     half.keep(&given);
     assert_eq!(given.data(200)["state"], "open");
     assert_eq!(half.delete("/session").await.status, 204);
-    // Once more there is nobody who goes.
+    // A second time there is no one to sign out.
     assert_eq!(half.delete("/session").await.status, 204);
     let person = hotline_persistence::tables::people::PersonId::User(app.company.id, app.company.ana);
     let kind = hotline_persistence::tables::people::links::LinkKind::Reset;
     let (token, _) = hotline_persistence::tables::people::links::make(&app.db, person, kind).await.expect("a link");
-    let used = nobody.post("/links/use", json!({"token": token, "password": "another battery"})).await;
+    let used = anonymous.post("/links/use", json!({"token": token, "password": "another battery"})).await;
     assert_eq!(used.status, 204);
-    nobody
+    anonymous
         .post("/links/use", json!({"token": token, "password": "another battery"}))
         .await
         .error(403, "ERR_API_LINK_EXPIRED");
     ana.keep(&used);
-    let told = entries(&app, "user", app.company.ana.0).await;
-    let told: Vec<(&str, Option<i16>)> = told.iter().map(|(action, _, status)| (action.as_str(), *status)).collect();
+    let rows = entries(&app, "user", app.company.ana.0).await;
+    let rows: Vec<(&str, Option<i16>)> = rows.iter().map(|(action, _, status)| (action.as_str(), *status)).collect();
     assert_eq!(
-        told,
+        rows,
         [
             ("signIn", Some(200)),
             ("signIn", Some(401)),
@@ -347,16 +348,16 @@ async fn what_administrators_do_is_in_the_log() {
     ana.post("/tokens", json!({})).await.error(422, "ERR_API_VALIDATION");
     ana.post(&format!("/tokens/{token}/revoke"), json!({})).await.data(200);
     ana.put(&format!("/users/{}", app.company.ben), json!({"name": "Benny"})).await.data(200);
-    // What is no act of an administrator is not.
+    // What is no act of an administrator is not in the log.
     ana.post("/tags", json!({"name": "VIP"})).await.data(201);
     ana.get("/tokens").await.data(200);
     let log = ana.get("/audit-log").await;
     let entries = log.data(200).as_array().expect("entries");
-    let told: Vec<Value> =
+    let rows: Vec<Value> =
         entries.iter().map(|entry| json!([entry["action"], entry["target"], entry["status"]])).collect();
     let ben = app.company.ben.to_string();
     assert_eq!(
-        json!(told),
+        json!(rows),
         json!([
             ["signIn", null, 200],
             ["createToken", {"id": token.to_string(), "name": "Shop"}, 201],
@@ -379,7 +380,7 @@ async fn what_administrators_do_is_in_the_log() {
         assert_eq!(found.data(200).as_array().map(Vec::len), Some(count), "{search}");
     }
     assert_eq!(ana.get("/audit-log?to=2020-01-01T00:00:00Z").await.data(200), &json!([]));
-    // A table that is taken along is an act too.
+    // The export of a table is an act too.
     let export =
         ana.request(Method::GET, "/reports/tickets?groupBy=queue&from=2026-01-01T00:00:00Z&to=2026-02-01T00:00:00Z");
     let export = export.header("accept", "text/csv").send().await.expect("an answer");
@@ -391,7 +392,7 @@ async fn what_administrators_do_is_in_the_log() {
     let (admin, admin_id) = Person::admin(&app, "root@example.com").await;
     let theirs = admin.in_company(other.id).get("/audit-log").await;
     let theirs = theirs.data(200).as_array().expect("entries");
-    // What this test itself has done with a token of theirs.
+    // The log has only what this test has done with their token.
     assert!(theirs.iter().all(|entry| entry["actor"]["kind"] == "integration"), "{theirs:?}");
     admin.put(&format!("/companies/{}", other.id), json!({"name": "New"})).await.data(200);
     let log = admin.get("/installation/audit-log").await;
@@ -415,7 +416,7 @@ async fn what_administrators_do_is_in_the_log() {
 async fn what_is_kept_of_the_log_is_bounded_by_time() {
     let app = OwnApp::start_with(TestOptions::default()).await;
     let db = &app.db;
-    // Room is made before anything is written: while a partition is attached, PostgreSQL refuses the rows that belong there.
+    // Partitions are made in advance: while one is attached, PostgreSQL refuses the rows that belong there.
     let months = "select count(*) from pg_inherits where inhparent = 'audit_log'::regclass";
     let months: i64 = sqlx::query_scalar(months).fetch_one(db).await.expect("a count");
     assert!(months >= 4, "this month, two to come and the default one: {months}");
@@ -431,7 +432,7 @@ async fn what_is_kept_of_the_log_is_bounded_by_time() {
         .await
         .expect("an entry");
     }
-    // The service turns them as well.
+    // The service turns the months as well, so this is tried until it succeeds.
     eventually("the months turn", || async { hotline_persistence::tables::audit_log::turn(db, now).await.is_ok() })
         .await;
     let left =

@@ -37,14 +37,14 @@ fn asks(operation: &Operation) -> bool {
 async fn no_operation_is_served_without_a_session_or_to_a_token_and_no_session_reaches_the_api() {
     let app = OwnApp::start().await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
-    let nobody = Person::nobody(&app);
+    let anonymous = Person::nobody(&app);
     let operations = operations();
     assert!(operations.len() > 160, "{}", operations.len());
     for (operation, method, path) in &operations {
         if asks(operation) {
             let named = |request: reqwest::RequestBuilder| request.json(&json!({}));
-            Reply::of(named(nobody.request(method.clone(), path))).await.error(401, "ERR_API_UNAUTHORIZED");
-            let with_token = nobody.request(method.clone(), path).bearer_auth(&app.company.key);
+            Reply::of(named(anonymous.request(method.clone(), path))).await.error(401, "ERR_API_UNAUTHORIZED");
+            let with_token = anonymous.request(method.clone(), path).bearer_auth(&app.company.key);
             Reply::of(named(with_token)).await.error(401, "ERR_API_UNAUTHORIZED");
         }
         let cookie = ana.cookie.as_deref().expect("a cookie");
@@ -52,13 +52,13 @@ async fn no_operation_is_served_without_a_session_or_to_a_token_and_no_session_r
         Reply::of(at_api.json(&json!({}))).await.error(401, "ERR_API_UNAUTHORIZED");
     }
     // Nor can paths be probed.
-    nobody.get("/nothing").await.error(401, "ERR_API_UNAUTHORIZED");
+    anonymous.get("/nothing").await.error(401, "ERR_API_UNAUTHORIZED");
     ana.get("/nothing").await.error(404, "ERR_API_NOT_FOUND");
     let guess =
-        Person { cookie: Some(format!("hotline_session={}.{}", app.company.id, "x".repeat(32))), ..nobody.clone() };
+        Person { cookie: Some(format!("hotline_session={}.{}", app.company.id, "x".repeat(32))), ..anonymous.clone() };
     guess.get("/contacts").await.error(401, "ERR_API_UNAUTHORIZED");
     for cookie in ["hotline_session=", "hotline_session=x", "hotline_session=9999999999999999999.x"] {
-        let guess = Person { cookie: Some(cookie.to_owned()), ..nobody.clone() };
+        let guess = Person { cookie: Some(cookie.to_owned()), ..anonymous.clone() };
         guess.get("/contacts").await.error(401, "ERR_API_UNAUTHORIZED");
     }
     app.stop().await;
@@ -90,27 +90,27 @@ async fn another_websites_page_changes_nothing() {
             Reply::of(request).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
         }
     }
-    // A form of another page, in the types that ask nobody before.
+    // A form of another page, in the types that a browser sends without asking first.
     for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"] {
         let request = admin.asked_from_elsewhere(Method::POST, "/tags").header("content-type", kind);
         let request = request.header("sec-fetch-site", "cross-site").body(r#"{"name": "x"}"#);
         Reply::of(request).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
     }
-    // What is read is read by the own page as well.
+    // Another page cannot read either.
     let read = admin.asked_from_elsewhere(Method::GET, "/tags").header("sec-fetch-site", "cross-site");
     Reply::of(read).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");
     assert_eq!(count().await, before);
-    // A browser that says no more than the origin.
+    // A browser that sends no more than the origin.
     let address = app.address;
     let own = admin.asked_from_elsewhere(Method::POST, "/tags").header("origin", format!("http://{address}"));
     Reply::of(own.json(&json!({"name": "x"}))).await.data(201);
-    // And nobody is allowed to read across.
+    // No other origin is allowed to read.
     let reply = Reply::of(admin.request(Method::GET, "/tags").header("origin", "https://evil.example")).await;
     assert!(reply.headers.get("access-control-allow-origin").is_none());
     app.stop().await;
 }
 
-/// Somebody whose profile permits what a test says.
+/// A person whose profile permits what a test sets.
 struct Permitted<'a> {
     app: &'a TestApp,
     profile: ProfileId,
@@ -129,7 +129,7 @@ impl<'a> Permitted<'a> {
         Self { app, profile, person }
     }
 
-    /// From the next request on.
+    /// Sets the profile's permissions, from the next request on.
     async fn permits(&self, permissions: Permissions) {
         sqlx::query("update profiles set permissions = $2 where id = $1")
             .bind(self.profile)
@@ -140,7 +140,7 @@ impl<'a> Permitted<'a> {
     }
 }
 
-/// Each module is tried with one of so many parts of the operations: a company's requests of a minute are enough for that.
+/// Each module is tried with one of so many parts of the operations, which a company's requests of a minute allow.
 const PARTS: usize = 4;
 
 #[actix_web::test]
@@ -177,10 +177,10 @@ async fn a_profile_permits_one_module_and_none_of_the_others_measured() {
     app.stop().await;
 }
 
-/// Somebody with one method of this module: what it covers is no question of permission, everything else is. Tries all
-/// operations of the module, and those of other modules whose number is chosen.
+/// Tries a person with one method of this module: on all its operations, and on those of other modules whose number is
+/// chosen. Everything but what the method covers is refused for want of permission.
 async fn try_module(app: &TestApp, module: &str, is_chosen: impl Fn(usize) -> bool) {
-    // Everybody has their own requests of a minute.
+    // Each person has a minute's requests of their own.
     let somebody = Permitted::new(app, module).await;
     for permitted in ["GET", "DELETE"] {
         somebody.permits([(module.to_owned(), [permitted.to_owned()].into())].into()).await;
@@ -226,7 +226,7 @@ async fn a_person_asks_for_so_much_in_a_minute_and_the_companys_rate_does_not_ma
     let refused = refused.expect("a request too many");
     refused.error(429, "ERR_API_RATE_LIMITED");
     assert!(refused.headers.contains_key("retry-after"));
-    // The company's own is as it was.
+    // The company's own rate is untouched.
     app.api.get("/contacts").await.data(200);
     app.stop().await;
 }
@@ -236,7 +236,7 @@ async fn a_person_who_has_signed_in_is_counted_at_the_doors_that_are_open_to_any
     let app = OwnApp::start().await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let ben = Person::user(&app, app.company.ben, "ben@example.com").await;
-    // Nothing comes back while the test looks.
+    // No allowance returns while the test looks.
     clock::stop();
     let code = json!({"code": "123456"});
     let ask = async |turn: usize| match turn % 3 {
@@ -255,7 +255,7 @@ async fn a_person_who_has_signed_in_is_counted_at_the_doors_that_are_open_to_any
         refused.error(429, "ERR_API_RATE_LIMITED");
         assert!(refused.headers.contains_key("retry-after"), "{turn}");
     }
-    // It is one allowance with that of every other door, and nobody else's; a session can still be ended.
+    // All endpoints of people share this allowance, which is this person's alone; a session can still be ended.
     ana.get("/account").await.error(429, "ERR_API_RATE_LIMITED");
     ana.delete("/session/nothing").await.error(429, "ERR_API_RATE_LIMITED");
     ben.get("/session").await.data(200);
@@ -276,13 +276,13 @@ async fn the_people_of_a_company_ask_for_so_much_together_and_are_told_what_is_l
         Person::user(&app, app.company.ben, "ben@example.com").await,
         Person::user(&app, third, "cleo@example.com").await,
     ];
-    // Nothing comes back while the test looks.
+    // No allowance returns while the test looks.
     clock::stop();
-    let (mut served, mut told) = (0, Vec::new());
+    let (mut served, mut limits) = (0, Vec::new());
     let refused = 'all: loop {
         for person in &people {
             let reply = person.get("/account").await;
-            told.push(reply.headers["ratelimit-limit"].to_str().expect("text").to_owned());
+            limits.push(reply.headers["ratelimit-limit"].to_str().expect("text").to_owned());
             if reply.status == 429 {
                 break 'all reply;
             }
@@ -293,8 +293,8 @@ async fn the_people_of_a_company_ask_for_so_much_together_and_are_told_what_is_l
     refused.error(429, "ERR_API_RATE_LIMITED");
     assert_eq!(refused.headers["ratelimit-remaining"], "0");
     assert_eq!(served, 1_200, "three people may ask for 1,800");
-    assert_eq!((told[0].as_str(), told[served].as_str()), ("600", "1200"), "the one that is used up first");
-    // The tokens of the company, and other companies, have their own.
+    assert_eq!((limits[0].as_str(), limits[served].as_str()), ("600", "1200"), "the one that is used up first");
+    // The tokens of the company, and other companies, have allowances of their own.
     app.api.get("/contacts").await.data(200);
     neighbour.get("/contacts").await.data(200);
     app.stop().await;
@@ -313,7 +313,7 @@ async fn a_session_that_has_ended_keeps_nobody_from_signing_in() {
         assert_eq!(ana.get("/session/options").await.status, 200);
     }
     assert_eq!(ana.sign_in("ana@example.com", json!({})).await.data(200)["state"], "open");
-    // Elsewhere it is none either, however often it is shown.
+    // Other endpoints refuse the ended session too, however often it is sent.
     ana.cookie = stale;
     for _ in 0..5 {
         ana.get("/account").await.error(401, "ERR_API_UNAUTHORIZED");
@@ -325,27 +325,27 @@ async fn a_session_that_has_ended_keeps_nobody_from_signing_in() {
 async fn nothing_that_people_are_answered_is_kept_on_its_way() {
     let app = OwnApp::start().await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
-    let nobody = Person::nobody(&app);
+    let anonymous = Person::nobody(&app);
     for (who, method, path, status) in [
         (&ana, Method::GET, "/session", 200),
-        (&nobody, Method::GET, "/session", 401),
-        (&nobody, Method::GET, "/session/options", 200),
-        (&nobody, Method::POST, "/links/read", 422),
+        (&anonymous, Method::GET, "/session", 401),
+        (&anonymous, Method::GET, "/session/options", 200),
+        (&anonymous, Method::POST, "/links/read", 422),
         (&ana, Method::GET, "/account", 200),
-        (&nobody, Method::GET, "/account", 401),
+        (&anonymous, Method::GET, "/account", 401),
         (&ana, Method::GET, "/contacts", 200),
         (&ana, Method::POST, "/contacts", 201),
         (&ana, Method::GET, "/contacts/999", 404),
         (&ana, Method::GET, "/tokens", 403),
         (&ana, Method::GET, "/nothing", 404),
-        (&nobody, Method::GET, "/contacts", 401),
+        (&anonymous, Method::GET, "/contacts", 401),
     ] {
         let reply = Reply::of(who.request(method.clone(), path).json(&json!({"name": "Maria"}))).await;
         assert_eq!(reply.status, status, "{method} {path}: {}", reply.body);
-        let said: Vec<_> = reply.headers.get_all("cache-control").iter().collect();
-        assert_eq!(said, ["no-store"], "{method} {path}");
+        let cache_control: Vec<_> = reply.headers.get_all("cache-control").iter().collect();
+        assert_eq!(cache_control, ["no-store"], "{method} {path}");
     }
-    // What says itself how it is kept goes on to say so.
+    // An answer that sets its own `cache-control` keeps it.
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let stream =
         admin.in_company(app.company.id).request(Method::GET, "/events/stream").send().await.expect("a stream");

@@ -13,14 +13,14 @@ fn code(secret: &str, periods: i64) -> String {
     totp::code(&secret, Utc::now() + TimeDelta::seconds(30 * periods)).expect("a code")
 }
 
-/// Sets a second factor up; answers its secret and the recovery codes.
+/// Sets a second factor up; returns its secret and the recovery codes.
 async fn enrol(person: &Person) -> (String, Vec<String>) {
     let begun = person.post("/account/second-factor", json!({"password": PASSWORD})).await;
     let secret = begun.data(200)["secret"].as_str().expect("a secret").to_owned();
     let uri = begun.data(200)["uri"].as_str().expect("an address");
     assert!(uri.starts_with("otpauth://totp/Hotline:") && uri.contains(&format!("secret={secret}&")), "{uri}");
-    // Of the period before: the tests that follow have this one's and the next one's codes. When this period ends on the way,
-    // that was too old.
+    // The code of the previous period, because the tests need this one's and the next one's. It is too old if a period
+    // ends meanwhile, so it is tried twice.
     let confirm = async || person.post("/account/second-factor/confirm", json!({"code": code(&secret, -1)})).await;
     let mut made = confirm().await;
     if made.status == 422 {
@@ -43,7 +43,7 @@ async fn a_second_factor_is_asked_for_and_no_code_is_taken_twice() {
     assert_eq!(ana.post("/account/second-factor/confirm", confirm("123456".into())).await.invalid_fields(), ["code"]);
     ana.post("/account/second-factor/remove", begin(PASSWORD)).await.error(409, "ERR_API_CONFLICT");
     let (secret, recovery) = enrol(&ana).await;
-    // Who was signed in without it is not any more.
+    // A session that was opened without it has ended.
     other.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
     ana.post("/account/second-factor", begin(PASSWORD)).await.error(409, "ERR_API_CONFLICT");
     assert_eq!(ana.get("/account").await.data(200)["recoveryCodesLeft"], json!(10));
@@ -69,7 +69,7 @@ async fn a_second_factor_is_asked_for_and_no_code_is_taken_twice() {
     let opened = half.post("/session/second-factor", json!({"code": taken})).await;
     assert_eq!(opened.data(200)["state"], "open");
     half.keep(&opened);
-    // Under another key: who has seen the cookie before has nothing now.
+    // The session has another key: a copy of the earlier cookie is worthless.
     assert_ne!(half.cookie, before);
     half.get("/account").await.data(200);
     let stolen = Person { cookie: before, ..half.clone() };
@@ -80,7 +80,7 @@ async fn a_second_factor_is_asked_for_and_no_code_is_taken_twice() {
     thief.sign_in("ana@example.com", json!({})).await.data(200);
     thief.post("/session/second-factor", json!({"code": taken})).await.error(401, "ERR_API_SIGN_IN");
     assert_eq!(thief.post("/session/second-factor", json!({})).await.invalid_fields(), ["code"]);
-    // Each recovery code is good once, however it is typed.
+    // Each recovery code is valid once, however it is typed.
     let typed = recovery[0].to_uppercase().replace('-', " ");
     assert_eq!(thief.post("/session/second-factor", json!({"recoveryCode": typed})).await.data(200)["state"], "open");
     let mut again = Person::nobody(&app);
@@ -112,7 +112,7 @@ async fn five_wrong_codes_end_a_session_and_a_company_may_ask_for_a_second_facto
     }
     let refused = guesser.post("/session/second-factor", json!({"code": code(&secret, 0)})).await;
     refused.error(401, "ERR_API_UNAUTHORIZED");
-    // And so does time.
+    // So do ten minutes.
     guesser.sign_in("ana@example.com", json!({})).await.data(200);
     let back = "update person_sessions set created_at = now() - interval '11 minutes' where state = 'second_factor'";
     sqlx::query(back).execute(db).await.expect("a change");
@@ -168,11 +168,11 @@ async fn administrators_of_the_installation_may_be_asked_for_a_second_factor() {
     assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &json!({"reason": "required"}));
     let mut again = Person::nobody(&app);
     assert_eq!(again.sign_in("root@example.com", json!({})).await.data(200)["state"], "secondFactor");
-    // No device is known by its password alone.
+    // The password alone makes no device known.
     assert!(!again.cookie.as_deref().expect("a cookie").contains("device"));
     let opened = again.post("/session/second-factor", json!({"code": code(&secret, 0)})).await;
     assert_eq!((&opened.data(200)["state"], opened.headers.get_all("set-cookie").iter().count()), (&json!("open"), 2));
-    // Users are asked by their company.
+    // Users need one only if their company requires it.
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     ana.get("/contacts").await.data(200);
     app.stop().await;

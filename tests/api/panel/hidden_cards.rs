@@ -1,4 +1,4 @@
-//! Webhooks and refusals tell nothing of cards that a person does not see.
+//! Webhooks and refusals reveal nothing of cards that a person does not see.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ async fn a_webhook_tells_its_maker_of_no_hidden_card() {
     let app = OwnApp::start().await;
     let receiver = Receiver::start().await;
     let url = receiver.url();
-    // The company's own, which is sent everything, and one that is sent nothing of cards.
+    // The company's webhooks: one for all events, one for cards alone, and one for contacts alone.
     let all = id(app.api.post("/webhooks", json!({"url": url})).await.data(201));
     let cards = id(app.api.post("/webhooks", json!({"url": url, "types": ["card.won"]})).await.data(201));
     let contacts = id(app.api.post("/webhooks", json!({"url": url, "types": ["contact.created"]})).await.data(201));
@@ -47,13 +47,13 @@ async fn a_webhook_tells_its_maker_of_no_hidden_card() {
             let made = ana.post("/webhooks", json!({"url": url, "types": types})).await;
             made.error(403, "ERR_API_FORBIDDEN_SCOPE");
             let changed = ana.put(&format!("/webhooks/{contacts}"), json!({"types": types})).await;
-            // `null` is nothing for a change.
+            // `null` changes nothing.
             if !types.is_null() {
                 changed.error(403, "ERR_API_FORBIDDEN_SCOPE");
             }
         }
         ana.post("/webhooks", json!({"url": url})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
-        // Nothing of those that are there is led to another address, sent again, or signed by a secret she knows.
+        // She cannot send what these receive to another address or again, nor sign it with a secret she knows.
         for webhook in [all, cards] {
             let path = format!("/webhooks/{webhook}");
             for change in
@@ -65,7 +65,7 @@ async fn a_webhook_tells_its_maker_of_no_hidden_card() {
                 ana.post(&format!("{path}/{verb}"), body).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
             }
         }
-        // What tells nothing of cards is hers to make.
+        // A webhook without events of cards is hers to make.
         let own = id(ana.post("/webhooks", json!({"url": url, "types": ["contact.created"]})).await.data(201));
         ana.put(&format!("/webhooks/{own}"), json!({"url": url, "types": ["contact.updated"]})).await.data(200);
         ana.post(&format!("/webhooks/{own}/replay"), json!({"after": 0})).await.data(202);
@@ -74,7 +74,7 @@ async fn a_webhook_tells_its_maker_of_no_hidden_card() {
     app.stop().await;
 }
 
-/// A webhook tells of cards by the rights that who set it up has when an event is delivered, not when they set it up.
+/// A webhook sends events of cards by the rights that its creator has at the delivery, not at the creation.
 #[actix_web::test]
 async fn a_webhook_tells_of_no_card_once_its_makers_right_is_taken() {
     let app = OwnApp::start().await;
@@ -123,7 +123,7 @@ async fn a_webhook_tells_of_no_card_once_its_makers_right_is_taken() {
         assert_eq!(attempt["error"], "the webhook's creator may not see every card", "{delivery}");
         assert!(attempt["status"].is_null(), "{delivery}");
     }
-    // Sent again it is decided again, also of what was told while it might be.
+    // A replay decides again, also for cards that were sent while it was allowed.
     let before = receiver.received().iter().filter(|one| one.event()["type"] == "card.created").count();
     app.api.post(&format!("{path}/replay"), json!({"after": 0})).await.data(202);
     eventually("all are withheld", || async { failed().await.len() == withheld.len() + changes.len() }).await;
@@ -133,7 +133,7 @@ async fn a_webhook_tells_of_no_card_once_its_makers_right_is_taken() {
     let shown = app.api.get(&path).await;
     assert_eq!((&shown.data(200)["active"], &shown.data(200)["disabledReason"]), (&json!(true), &Value::Null));
 
-    // Somebody who sees every card takes it over.
+    // A caller who sees every card takes the webhook over.
     app.api.put(&path, json!({"active": true})).await.data(200);
     app.api.post(&format!("{path}/replay"), json!({"failedSince": "2020-01-01T00:00:00Z"})).await.data(202);
     for card in &withheld {
@@ -212,10 +212,10 @@ async fn a_refusal_counts_no_hidden_card() {
     card(json!(app.company.ana)).await;
     let counts = |counts: [i64; 5]| counts.map(|count| json!([{"type": "card", "count": count}])).to_vec();
     assert_eq!(refusals(&ana).await, counts([2, 1, 1, 2, 2]));
-    // Who administers the company sees all.
+    // An administrator sees all cards.
     let (admin, _) = Person::admin(&app, "other-root@example.com").await;
     assert_eq!(refusals(&admin.in_company(app.company.id)).await, counts([6, 3, 3, 6, 6]));
-    // Who sees the cards of the boards they see counts those.
+    // A profile that sees all cards counts those of the boards that the person sees.
     let elsewhere = json!({"name": "Sales", "crmBoardQueues": [{"queueId": app.company.sales}]});
     let elsewhere = id(app.api.post("/crm/boards", elsewhere).await.data(201));
     let values = json!([{"key": "roof", "value": "flat"}]);

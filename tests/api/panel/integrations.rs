@@ -1,11 +1,11 @@
-//! What an integration may not: it touches nobody who administers the company, and makes nobody one of them.
+//! What an integration may not do: change a user who administers the company, or make a user one who does.
 
 use serde_json::{Value, json};
 
 use crate::steps::id;
 use crate::support::{OwnApp, PASSWORD, Person, TestApp};
 
-/// What is stored of a user that lets them in.
+/// A user's e-mail, password hash, state and profile, or `None` if there is no such user.
 async fn stored(app: &TestApp, user: i64) -> Option<(String, Option<String>, bool, i64)> {
     sqlx::query_as("select email, password_hash, active, profile_id from users where company_id = $1 and id = $2")
         .bind(app.company.id)
@@ -29,7 +29,7 @@ async fn a_token_touches_nobody_who_administers_and_makes_nobody_one_of_them() {
         reply.error(403, "ERR_API_FORBIDDEN_SCOPE");
         assert_eq!(stored(&app, user).await, before, "{body}");
     };
-    // Who administers, switched on and off.
+    // A user who administers, active and inactive.
     for active in [true, false] {
         let turn = "update users set active = $2 where id = $1";
         sqlx::query(turn).bind(anas).bind(active).execute(&app.db).await.expect("a change");
@@ -46,25 +46,25 @@ async fn a_token_touches_nobody_who_administers_and_makes_nobody_one_of_them() {
             refused(anas, body).await;
         }
         app.api.delete(&format!("/users/{anas}")).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
-        // What is as it was is no change, and what lets nobody in may change.
+        // Repeating a value is no change, and values that do not affect signing in may change.
         let same = json!({"name": "Anna", "email": "ANA@example.com", "active": active, "profileId": administrator,
             "queueIds": [app.company.support]});
         assert_eq!(app.api.put(&format!("/users/{anas}"), same).await.data(200)["name"], "Anna");
     }
     sqlx::query("update users set active = true where id = $1").bind(anas).execute(&app.db).await.expect("a change");
-    // Who does not is made nobody who does, in no way.
+    // A user who does not administer gets no profile that does, in no way.
     for profile in [administrator, boss] {
         refused(bens, json!({"profileId": profile})).await;
         refused(bens, json!({"profileId": profile, "password": "another battery"})).await;
         let new = json!({"name": "x", "email": "x@example.com", "password": PASSWORD, "profileId": profile});
         app.api.post("/users", new).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     }
-    // An agent's profile is what is given where none is.
+    // A user without a profile gets the agent's, even when that administers.
     ana.put(&format!("/profiles/{agent}"), json!({"administers": true})).await.data(200);
     app.api.post("/users", json!({"name": "x", "email": "x@example.com"})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     refused(bens, json!({"password": "another battery"})).await;
     ana.put(&format!("/profiles/{agent}"), json!({"administers": false})).await.data(200);
-    // Everybody else it changes as before.
+    // Other users are changed as before.
     app.api
         .put(&format!("/users/{bens}"), json!({"password": "another battery", "email": "b@example.com"}))
         .await
@@ -72,9 +72,9 @@ async fn a_token_touches_nobody_who_administers_and_makes_nobody_one_of_them() {
     app.api.put(&format!("/users/{bens}"), json!({"active": false, "profileId": null})).await.data(200);
     assert_eq!(app.api.delete(&format!("/users/{bens}")).await.status, 204);
     app.api.put("/users/987654321", json!({"password": PASSWORD})).await.error(404, "ERR_API_NOT_FOUND");
-    // And every refusal is in the log.
-    let told = ana.get("/audit-log?order=desc&perPage=100").await;
-    let entries = told.data(200).as_array().expect("entries").iter();
+    // Every refusal is in the audit log.
+    let log = ana.get("/audit-log?order=desc&perPage=100").await;
+    let entries = log.data(200).as_array().expect("entries").iter();
     let by_token = entries.filter(|entry| entry["actor"]["kind"] == "integration" && entry["status"] == 403).count();
     assert_eq!(by_token, 2 * 9 + 2 * 3 + 2);
     app.stop().await;
@@ -129,7 +129,7 @@ async fn no_password_is_one_that_anybody_would_try_and_no_address_is_more_than_t
     }
     let made = app.api.post("/users", new("dora@example.com", PASSWORD)).await;
     let path = format!("/users/{}", id(made.data(201)));
-    // Of a change, what is as it was counts as well.
+    // The password is checked against the values that a change leaves as well.
     assert_eq!(app.api.put(&path, json!({"password": "dora@example.com"})).await.invalid_fields(), ["password"]);
     assert_eq!(app.api.put(&path, json!({"password": "lima-dora-77"})).await.invalid_fields(), ["password"]);
     let both = json!({"password": "marie@example.org", "email": "marie@example.org"});

@@ -13,13 +13,13 @@ async fn a_link_is_good_once_and_for_its_time() {
     let db = &app.db;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let person = PersonId::User(app.company.id, app.company.ana);
-    let nobody = Person::nobody(&app);
+    let anonymous = Person::nobody(&app);
     let (first, _) = links::make(db, person, LinkKind::Invitation).await.expect("a link");
     let (token, expires_at) = links::make(db, person, LinkKind::Reset).await.expect("a link");
     assert!((expires_at - chrono::Utc::now()).num_minutes() >= 58);
-    // The one before is good no longer.
-    nobody.post("/links/read", json!({"token": first})).await.error(403, "ERR_API_LINK_EXPIRED");
-    let read = nobody.post("/links/read", json!({"token": token})).await;
+    // The earlier link is no longer valid.
+    anonymous.post("/links/read", json!({"token": first})).await.error(403, "ERR_API_LINK_EXPIRED");
+    let read = anonymous.post("/links/read", json!({"token": token})).await;
     let link = read.data(200);
     assert_timestamp(&link["expiresAt"]);
     assert_eq!(
@@ -27,15 +27,15 @@ async fn a_link_is_good_once_and_for_its_time() {
         &json!({"kind": "reset", "name": "Ana", "email": "ana@example.com", "companyName": "Acme", "expiresAt": link["expiresAt"]})
     );
     for wrong in ["", "x", "1.x", "999.x", &token[..token.len() - 1]] {
-        let reply = nobody.post("/links/read", json!({"token": wrong})).await;
+        let reply = anonymous.post("/links/read", json!({"token": wrong})).await;
         assert!(reply.status == 422 || reply.status == 403, "{wrong}: {}", reply.body);
     }
     let choose = |password: &str| json!({"token": token, "password": password});
-    assert_eq!(nobody.post("/links/use", choose("password1234")).await.invalid_fields(), ["password"]);
-    // Of two at once one is first.
+    assert_eq!(anonymous.post("/links/use", choose("password1234")).await.invalid_fields(), ["password"]);
+    // Of two at once, one succeeds.
     let both = futures_util::future::join(
-        nobody.post("/links/use", choose("another battery")),
-        nobody.post("/links/use", choose("another battery")),
+        anonymous.post("/links/use", choose("another battery")),
+        anonymous.post("/links/use", choose("another battery")),
     );
     let (one, other) = both.await;
     let mut statuses = [one.status.as_u16(), other.status.as_u16()];
@@ -53,17 +53,17 @@ async fn a_link_is_good_once_and_for_its_time() {
     for (path, body) in
         [("/links/read", json!({"token": late})), ("/links/use", json!({"token": late, "password": PASSWORD}))]
     {
-        nobody.post(path, body).await.error(403, "ERR_API_LINK_EXPIRED");
+        anonymous.post(path, body).await.error(403, "ERR_API_LINK_EXPIRED");
     }
     // A deactivated person has none.
     let (token, _) = links::make(db, person, LinkKind::Invitation).await.expect("a link");
     app.api.put(&format!("/users/{}", app.company.ana), json!({"active": false})).await.data(200);
-    nobody.post("/links/read", json!({"token": token})).await.error(403, "ERR_API_LINK_EXPIRED");
+    anonymous.post("/links/read", json!({"token": token})).await.error(403, "ERR_API_LINK_EXPIRED");
 
     let (_, admin) = Person::admin(&app, "root@example.com").await;
     let (token, _) = links::make(db, PersonId::Admin(admin), LinkKind::Reset).await.expect("a link");
-    assert_eq!(nobody.post("/links/read", json!({"token": token})).await.data(200)["companyName"], json!(null));
-    assert_eq!(nobody.post("/links/use", json!({"token": token, "password": "one more battery"})).await.status, 204);
+    assert_eq!(anonymous.post("/links/read", json!({"token": token})).await.data(200)["companyName"], json!(null));
+    assert_eq!(anonymous.post("/links/use", json!({"token": token, "password": "one more battery"})).await.status, 204);
     Person::nobody(&app).sign_in("root@example.com", json!({"password": "one more battery"})).await.data(200);
     app.stop().await;
 }

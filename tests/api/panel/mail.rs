@@ -13,7 +13,7 @@ use crate::support::relay::{Manner, Relay};
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, PASSWORD, Person, TestApp, eventually, patience};
 
-/// How long a letter may take, as is usual, and where a relay that hangs is waited for.
+/// How long a letter may take: usually, and where a relay hangs.
 const SEND_TIME_MAX: Duration = Duration::from_secs(10);
 const SHORT: Duration = Duration::from_millis(700);
 
@@ -76,9 +76,9 @@ async fn invitations_go_by_mail_and_are_passed_on_when_the_relay_does_not_take_t
     assert_eq!(asked.data(200)["sentTo"], "carla@example.com");
     assert!(relay.emails()[1].contains("voc=C3=AA n=C3=A3o esperava"), "{}", relay.emails()[1]);
 
-    // A relay that refuses: the link is there to be passed on.
+    // When the relay refuses, the link is answered, to be passed on.
     relay.turn(Manner::Refuses);
-    is_passed_on(&app, &admin, carla).await;
+    assert_passed_on(&app, &admin, carla).await;
     let figures = admin.get("/installation/figures").await;
     let figures = figures.data(200)["figures"].as_array().expect("figures").clone();
     let mails = figures.iter().find(|figure| figure["name"] == "hotline_mails_total").expect("letters");
@@ -90,8 +90,8 @@ async fn invitations_go_by_mail_and_are_passed_on_when_the_relay_does_not_take_t
     app.stop().await;
 }
 
-/// An invitation that the relay does not take is answered with its link.
-async fn is_passed_on(app: &TestApp, admin: &Person, user: i64) {
+/// Asserts that an invitation which the relay does not take is answered with its link.
+async fn assert_passed_on(app: &TestApp, admin: &Person, user: i64) {
     let link = admin.post(&format!("/users/{user}/invitation"), json!({})).await;
     let (url, token) = (link.data(200)["url"].as_str(), link.data(200)["token"].as_str().expect("a token"));
     assert_eq!(url, Some(format!("https://desk.example/panel/welcome#{token}").as_str()));
@@ -108,7 +108,7 @@ async fn a_relay_that_hangs_is_waited_for_as_long_as_the_options_say_and_the_lin
     let made = app.api.post("/users", json!({"name": "Carla", "email": "carla@example.com"})).await;
     relay.turn(Manner::Hangs);
     let began = Instant::now();
-    is_passed_on(&app, &admin.in_company(app.company.id), id(made.data(201))).await;
+    assert_passed_on(&app, &admin.in_company(app.company.id), id(made.data(201))).await;
     assert!((SHORT..patience(SEND_TIME_MAX)).contains(&began.elapsed()), "{:?}", began.elapsed());
     app.stop().await;
 }
@@ -117,8 +117,8 @@ async fn a_relay_that_hangs_is_waited_for_as_long_as_the_options_say_and_the_lin
 async fn who_has_forgotten_a_password_is_written_to_and_nobody_learns_whether_there_is_an_account() {
     let relay = Relay::start().await;
     let app = start(&relay, SEND_TIME_MAX).await;
-    let nobody = Person::nobody(&app);
-    assert_eq!(nobody.get("/session/options").await.data(200), &json!({"resetsByMail": true}));
+    let anonymous = Person::nobody(&app);
+    assert_eq!(anonymous.get("/session/options").await.data(200), &json!({"resetsByMail": true}));
     let (other, other_api) = app.another_company().await;
     for (api, company) in [(&app.api, &app.company), (&other_api, &other)] {
         api.put(&format!("/users/{}", company.ana), json!({"password": PASSWORD})).await.data(200);
@@ -126,10 +126,10 @@ async fn who_has_forgotten_a_password_is_written_to_and_nobody_learns_whether_th
     app.api.put(&format!("/users/{}", app.company.ben), json!({"active": false})).await.data(200);
     other_api.put(&format!("/users/{}", other.ben), json!({"active": false})).await.data(200);
     let ask = async |email: &str| {
-        let reply = nobody.post("/links/forgotten", json!({"email": email})).await;
+        let reply = anonymous.post("/links/forgotten", json!({"email": email})).await;
         (reply.status.as_u16(), reply.body.to_string())
     };
-    // Nobody, who is switched off, and who is there twice; and that one once more.
+    // An unknown address, a deactivated user, and twice a user with two memberships.
     let answers = [
         ask("nobody@example.com").await,
         ask("ben@example.com").await,
@@ -138,7 +138,7 @@ async fn who_has_forgotten_a_password_is_written_to_and_nobody_learns_whether_th
     ];
     assert!(answers.iter().all(|answer| answer == &answers[0] && answer.0 == 204), "{answers:?}");
     eventually("the letters have come", || async { relay.emails().len() == 2 }).await;
-    assert_eq!(nobody.post("/links/forgotten", json!({"email": "x"})).await.invalid_fields(), ["email"]);
+    assert_eq!(anonymous.post("/links/forgotten", json!({"email": "x"})).await.invalid_fields(), ["email"]);
 
     // A letter for each membership, with its link and its words alone.
     let letters = relay.emails();
@@ -148,12 +148,12 @@ async fn who_has_forgotten_a_password_is_written_to_and_nobody_learns_whether_th
     });
     assert!(!of_acme.contains("for Other ") && !of_other.contains("for Acme "), "{letters:?}");
     assert_eq!((tokens(of_acme).len(), tokens(of_other).len()), (1, 1), "{letters:?}");
-    let spent = nobody.post("/links/use", json!({"token": tokens(of_other)[0], "password": "another battery"})).await;
-    assert_eq!(spent.status, 204);
+    let used = anonymous.post("/links/use", json!({"token": tokens(of_other)[0], "password": "another battery"})).await;
+    assert_eq!(used.status, 204);
     let signed = Person::nobody(&app).sign_in("ana@example.com", json!({"password": "another battery"})).await;
     assert_eq!(signed.data(200)["company"]["name"], "Other");
 
-    // An administrator of the installation; and who was invited and has not come yet stays invited.
+    // An administrator of the installation; and a user who has not used an invitation gets another one.
     Person::admin(&app, "root@example.com").await;
     ask("root@example.com").await;
     eventually("the letter has come", || async { relay.emails().len() == 3 }).await;
@@ -170,12 +170,12 @@ async fn who_has_forgotten_a_password_is_written_to_and_nobody_learns_whether_th
     eventually("the letter has come", || async { relay.emails().len() == 5 }).await;
     let again = relay.emails()[4].clone();
     assert!(again.contains("within 7 days"), "{again}");
-    let read = nobody.post("/links/read", json!({"token": tokens(&again)[0]})).await;
+    let read = anonymous.post("/links/read", json!({"token": tokens(&again)[0]})).await;
     assert_eq!(read.data(200)["kind"], "invitation");
     let before = relay.emails()[3].clone();
-    nobody.post("/links/read", json!({"token": tokens(&before)[0]})).await.error(403, "ERR_API_LINK_EXPIRED");
+    anonymous.post("/links/read", json!({"token": tokens(&before)[0]})).await.error(403, "ERR_API_LINK_EXPIRED");
 
-    // What is under way when the service stops still goes out, and nothing else ever did.
+    // A letter that is under way when the service stops is still sent, and there were no others.
     sqlx::query(aside).execute(&app.db).await.expect("a change");
     ask("root@example.com").await;
     app.stop().await;
@@ -185,9 +185,9 @@ async fn who_has_forgotten_a_password_is_written_to_and_nobody_learns_whether_th
 #[actix_web::test]
 async fn without_a_relay_nobody_is_offered_mail() {
     let app = OwnApp::start().await;
-    let nobody = Person::nobody(&app);
-    assert_eq!(nobody.get("/session/options").await.data(200), &json!({"resetsByMail": false}));
-    nobody.post("/links/forgotten", json!({"email": "ana@example.com"})).await.error(404, "ERR_API_NOT_FOUND");
+    let anonymous = Person::nobody(&app);
+    assert_eq!(anonymous.get("/session/options").await.data(200), &json!({"resetsByMail": false}));
+    anonymous.post("/links/forgotten", json!({"email": "ana@example.com"})).await.error(404, "ERR_API_NOT_FOUND");
     app.stop().await;
 }
 
@@ -205,15 +205,15 @@ async fn strangers_use_up_a_part_of_a_companys_letters_and_leave_the_others_to_i
         let user = json!({"name": "Carla", "email": format!("carla{number}@example.com")});
         staff.push(id(app.api.post("/users", user).await.data(201)));
     }
-    // From three addresses, each of which may ask so often in a minute.
+    // From three addresses, because each may ask only so often in a minute.
     for number in 0..60 {
         let address = ["127.0.0.1", "127.0.0.2", "127.0.0.3"][number % 3];
         let stranger = Person { api: app.api.calling_from(address), ..Person::nobody(&app) };
         let email = json!({"email": format!("carla{number}@example.com")});
         assert_eq!(stranger.post("/links/forgotten", email).await.status, 204);
     }
-    let nobody = Person { api: app.api.calling_from("127.0.0.4"), ..Person::nobody(&app) };
-    assert_eq!(nobody.post("/links/forgotten", json!({"email": "ben@other.example"})).await.status, 204);
+    let anonymous = Person { api: app.api.calling_from("127.0.0.4"), ..Person::nobody(&app) };
+    assert_eq!(anonymous.post("/links/forgotten", json!({"email": "ben@other.example"})).await.status, 204);
     let to = |whose: &str| {
         let letters = relay.emails();
         letters.iter().filter(|letter| letter.lines().any(|line| line.starts_with(&format!("To: {whose}")))).count()
@@ -226,14 +226,14 @@ async fn strangers_use_up_a_part_of_a_companys_letters_and_leave_the_others_to_i
         assert_eq!(link.data(200)["sentTo"].is_string(), place < 30, "{place}: {}", link.body);
     }
     assert_eq!(to("carla"), 50);
-    // When the hour is over both have theirs again.
+    // After the hour, both may send again.
     clock::advance(Duration::from_secs(3601));
     let link = own.post(&format!("/users/{}/invitation", staff[0]), json!({})).await;
     assert_eq!(link.data(200)["sentTo"], "carla0@example.com");
     let aside = "update person_links set created_at = now() - interval '6 minutes'";
     sqlx::query(aside).execute(&app.db).await.expect("a change");
     let before = to("carla1@example.com");
-    assert_eq!(nobody.post("/links/forgotten", json!({"email": "carla1@example.com"})).await.status, 204);
+    assert_eq!(anonymous.post("/links/forgotten", json!({"email": "carla1@example.com"})).await.status, 204);
     eventually("a letter that was asked for", || async { to("carla1@example.com") > before }).await;
     app.stop().await;
     assert_eq!(to("carla"), 52);
@@ -257,7 +257,7 @@ async fn a_company_writes_so_many_letters_in_an_hour_and_none_carries_more_than_
     for _ in 1..50 {
         assert_eq!(invite().await.data(200)["sentTo"], "victim@example.com");
     }
-    // Further links are passed on by hand, and none is sent that somebody asks for; another company has its own.
+    // Further links are passed on by hand, and requested ones are not sent; another company has its own letters.
     let passed_on = invite().await;
     let token = passed_on.data(200)["token"].as_str().expect("a token").to_owned();
     assert_eq!((relay.emails().len(), &passed_on.body["data"]["sentTo"]), (50, &Value::Null));
@@ -267,15 +267,15 @@ async fn a_company_writes_so_many_letters_in_an_hour_and_none_carries_more_than_
         .execute(&app.db)
         .await
         .expect("a change");
-    let nobody = Person::nobody(&app);
+    let anonymous = Person::nobody(&app);
     for email in ["victim@example.com", "ana@example.com"] {
-        assert_eq!(nobody.post("/links/forgotten", json!({"email": email})).await.status, 204);
+        assert_eq!(anonymous.post("/links/forgotten", json!({"email": email})).await.status, 204);
     }
     eventually("the other company's letter has come", || async { relay.emails().len() == 51 }).await;
     assert!(relay.emails()[50].contains("Choose a new password for Other within one hour"), "{}", relay.emails()[50]);
-    // What was passed on stays good.
-    assert_eq!(nobody.post("/links/read", json!({"token": token})).await.data(200)["kind"], "invitation");
-    // When the hour is over there are letters again; it is counted in whole seconds.
+    // The link that was passed on stays valid.
+    assert_eq!(anonymous.post("/links/read", json!({"token": token})).await.data(200)["kind"], "invitation");
+    // After the hour, letters are sent again; it is counted in whole seconds.
     clock::advance(Duration::from_secs(3601));
     assert_eq!(invite().await.data(200)["sentTo"], "victim@example.com");
     // A requested link that was sent is in the log, with its person.

@@ -35,7 +35,7 @@ async fn no_person_writes_as_a_contact() {
     }
     assert!(tried >= 3, "{tried}");
     assert_eq!(app.api.all("/messages").await, Vec::<Value>::new());
-    // They read what visitors see, and the company's server writes as before.
+    // People read what visitors see, and the company's server writes as before.
     for end in ["", "/messages"] {
         ana.get(&format!("/webchat/sessions/{session}{end}")).await.data(200);
     }
@@ -56,7 +56,7 @@ async fn what_a_person_makes_says_who_made_it() {
         app.api.get(&format!("/crm/boards/{}", board["id"])).await.data(200)["createdByUserId"],
         json!(company.ana)
     );
-    // A token is no user, and nobody names another.
+    // A token is no user, and no caller can name another creator.
     let by_token = app.api.post("/crm/boards", json!({"name": "Wind", "createdByUserId": company.ben})).await;
     assert_eq!(by_token.data(201)["createdByUserId"], Value::Null);
     let by_ana = ana.post("/crm/boards", json!({"name": "Water", "createdByUserId": company.ben})).await;
@@ -71,7 +71,7 @@ async fn what_a_person_makes_says_who_made_it() {
     let ticket =
         ana.post("/tickets", json!({"channelId": company.phone, "contactId": contact})).await.data(201).clone();
     assert_eq!(ticket["creationSource"], "user");
-    // Whatever has a column for who made it has it filled by a person.
+    // Every column for a record's creator is filled when a person creates the record.
     let columns: Vec<(String, String)> = sqlx::query_as(
         "select table_name::text, column_name::text from information_schema.columns
          where table_schema = 'public' and column_name in ('created_by_user_id', 'created_by')",

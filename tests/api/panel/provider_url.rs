@@ -17,7 +17,7 @@ use crate::support::provider::{Answer, Provider};
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, Person, Reply, TestApp, eventually, keys};
 
-/// A port of this machine that counts who connects, and says nothing.
+/// A port of this machine that accepts connections and never answers, and the count of these connections.
 async fn inner() -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -51,8 +51,8 @@ async fn writes(app: &TestApp, channel: &Value, from: &str) {
     let body = phone.message(from, "Maria", text(&format!("wamid.{from}"), "Hello")).to_string();
     let path = format!("/hooks/{}", channel["publicKey"].as_str().expect("a key"));
     let signed = signature("S", body.as_bytes());
-    let told = app.api.anonymous(Method::POST, &path).header("x-hub-signature-256", signed);
-    assert_eq!(Reply::of(told.header("content-type", "application/json").body(body)).await.status, 200);
+    let request = app.api.anonymous(Method::POST, &path).header("x-hub-signature-256", signed);
+    assert_eq!(Reply::of(request.header("content-type", "application/json").body(body)).await.status, 200);
 }
 
 #[actix_web::test]
@@ -68,7 +68,7 @@ async fn a_company_names_no_address_of_its_provider() {
         ana.put(&path, given).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
         ana.put(&path, json!({"providerUrl": url, "accessToken": "U"})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     }
-    // What is there may be repeated.
+    // The present value may be repeated.
     ana.put(&path, json!({"providerUrl": null, "name": "Q"})).await.data(200);
     assert_eq!(ana.get(&path).await.data(200)["settings"]["providerUrl"], Value::Null);
     assert_eq!(connected.load(Ordering::SeqCst), 0);
@@ -126,7 +126,7 @@ async fn what_is_stored_leads_to_no_other_path_of_the_provider() {
     let app = TestApp::shared().await;
     let provider = Provider::start().await;
     let secret = |text: &str| Some(Secret(text.to_owned()));
-    // As a release before stored it, with an address of the operator's.
+    // As an earlier release stored it, with an address of the operator's.
     let settings = ChannelSettings {
         phone_number_id: Some("../latest/meta-data?x=".to_owned()),
         access_token: secret("T"),
@@ -156,7 +156,7 @@ async fn another_address_needs_the_access_token_anew() {
     for other in [json!({"providerUrl": after.url}), json!({"providerUrl": null})] {
         assert_eq!(admin.put(&path, other).await.invalid_fields(), ["accessToken"]);
     }
-    // The same address is no other, and a company's administrator gives other tokens for it.
+    // The same address needs no new token, and a company's administrator may change the token for it.
     admin.put(&path, json!({"providerUrl": before.url, "name": "Q"})).await.data(200);
     ana.put(&path, json!({"providerUrl": before.url, "accessToken": "U"})).await.data(200);
     before.only_token("106", "U");
@@ -165,10 +165,10 @@ async fn another_address_needs_the_access_token_anew() {
     let send = json!({"channelId": channel["id"], "number": "5511987654321", "type": "text", "body": "Hi"});
     app.api.post("/messages", send.clone()).await.data(202);
     before.accepts("106", 1).await;
-    // With a token of its own the other address is taken, and is sent that one.
+    // With a token of its own, the other address is accepted, and is sent that token.
     admin.put(&path, json!({"providerUrl": after.url, "accessToken": "W"})).await.data(200);
     after.only_token("106", "W");
-    // No two providers call messages alike.
+    // Providers give messages different ids.
     after.next("106", [Answer::Named("wamid.of-another".to_owned())]);
     app.api.post("/messages", send).await.data(202);
     after.accepts("106", 1).await;

@@ -1,4 +1,4 @@
-//! Retries of people and integrations: no secret is kept for one, and nobody is answered what somebody else was.
+//! Retries of people and integrations: no secret is stored for one, and no caller gets another's answer.
 
 use std::path::Path;
 
@@ -26,13 +26,13 @@ fn is_on_disk(folder: &Path, text: &str) -> bool {
         if path.is_dir() {
             return is_on_disk(&path, text);
         }
-        // A file may go meanwhile.
+        // A file may be removed meanwhile.
         let bytes = std::fs::read(&path).unwrap_or_default();
         bytes.windows(text.len()).any(|part| part == text.as_bytes())
     })
 }
 
-/// The first parts of the paths that are outside of any company, where no key is looked at.
+/// The first parts of the paths outside of any company, where idempotency keys are ignored.
 const OUTSIDE: [&str; 5] = ["session", "links", "account", "companies", "installation"];
 
 #[test]
@@ -62,7 +62,7 @@ async fn a_retry_is_answered_the_record_and_null_in_place_of_its_secret() {
     let (webchat, ben) = (app.company.webchat, app.company.ben);
     let hook = json!({"url": "https://127.0.0.1/y", "types": ["ticket.opened"]});
     let permissions = json!({"name": "Shop", "permissions": {"tags": ["GET"]}});
-    // Who asks, where, the names of the secrets, and how the answer is spelled on its way.
+    // The caller, the path, the body, and the names of the secrets in the answer.
     let cases: [(&str, &str, Value, &[&str]); 9] = [
         ("panel", "/tokens", permissions.clone(), &["key"]),
         ("panel", "/%74okens", permissions, &["key"]),

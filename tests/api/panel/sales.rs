@@ -22,8 +22,8 @@ async fn who_does_not_see_all_cards_sees_their_own() {
     };
     let own = card(support, Some(company.ana.0), "own").await;
     let bens = card(support, Some(company.ben.0), "Ben's").await;
-    let nobodys = card(support, None, "nobody's").await;
-    // She is in one queue, he in both.
+    let unassigned = card(support, None, "nobody's").await;
+    // Ana is in one queue, Ben in both.
     let ana = Person::user(&app, company.ana, "ana@example.com").await;
     let ids = |reply: &Reply| -> Vec<i64> { reply.data(200).as_array().expect("a list").iter().map(id).collect() };
     assert_eq!(ids(&ana.get("/crm/boards").await), [support]);
@@ -34,9 +34,9 @@ async fn who_does_not_see_all_cards_sees_their_own() {
     let shown = ana.get(&format!("/crm/boards/{support}")).await;
     let stage = &shown.data(200)["lists"][0];
     assert_eq!((&stage["countCards"], &stage["cards"].as_array().map(Vec::len)), (&json!(1), &Some(1)));
-    // Whatever names another's card or board finds none.
+    // A request that names another's card or board finds none.
     let stage = stage["id"].clone();
-    for hidden in [bens, nobodys] {
+    for hidden in [bens, unassigned] {
         for (method, end) in [
             (Method::GET, ""),
             (Method::PUT, ""),
@@ -56,7 +56,7 @@ async fn who_does_not_see_all_cards_sees_their_own() {
     }
     let elsewhere = json!({"boardId": sales, "name": "x"});
     ana.post("/crm/cards", elsewhere).await.error(404, "ERR_API_NOT_FOUND");
-    // What she makes is hers, unless she says whose it is.
+    // A card that she makes is assigned to her, unless she names a user.
     let made = ana.post("/crm/cards", json!({"boardId": support, "name": "new"})).await;
     assert_eq!(
         (&made.data(201)["assignedTo"]["id"], &made.data(201)["creationSource"]),
@@ -99,7 +99,7 @@ async fn a_cursor_of_ones_own_cards_is_nobody_elses() {
             assert_eq!(person.get(&next).await.data(200).as_array().map(Vec::len), Some(1), "{list}");
         }
     }
-    // What everybody sees is one list.
+    // A list that everyone sees alike has one cursor for all.
     let next = begun(&ana, "/contacts").await;
     for person in [&ben, &root] {
         assert_eq!(person.get(&next).await.data(200).as_array().map(Vec::len), Some(1));
@@ -129,16 +129,16 @@ async fn who_sees_the_cards_of_others_sees_those_of_their_boards_and_who_adminis
         app.api.post(&format!("/crm/cards/{card}/win"), json!({})).await.data(200);
         card
     };
-    let (bens, nobodys) = (card(support, Some(company.ben.0)).await, card(free, None).await);
+    let (bens, unassigned) = (card(support, Some(company.ben.0)).await, card(free, None).await);
     let (hidden, own) = (card(sales, Some(company.ben.0)).await, card(sales, Some(company.ana.0)).await);
     give(&app, "Supervisor").await;
     let ana = Person::user(&app, company.ana, "ana@example.com").await;
     let ids = |reply: &Reply| -> Vec<i64> { reply.data(200).as_array().expect("a list").iter().map(id).collect() };
     assert_eq!(ids(&ana.get("/crm/boards").await), [support, free]);
-    assert_eq!(ids(&ana.get("/crm/cards").await), [bens, nobodys, own]);
+    assert_eq!(ids(&ana.get("/crm/cards").await), [bens, unassigned, own]);
     assert_eq!(ids(&ana.get(&format!("/crm/cards?assignedToUserId={}", company.ben)).await), [bens]);
     assert_eq!(ids(&ana.get(&format!("/crm/cards?boardId={sales}")).await), [own]);
-    for seen in [bens, nobodys, own] {
+    for seen in [bens, unassigned, own] {
         ana.get(&format!("/crm/cards/{seen}")).await.data(200);
     }
     ana.get(&format!("/crm/cards/{hidden}")).await.error(404, "ERR_API_NOT_FOUND");
@@ -148,7 +148,7 @@ async fn who_sees_the_cards_of_others_sees_those_of_their_boards_and_who_adminis
         ana.get(&format!("/crm/boards/{sales}{end}")).await.error(404, "ERR_API_NOT_FOUND");
     }
     ana.post("/crm/cards", json!({"boardId": sales, "name": "x"})).await.error(404, "ERR_API_NOT_FOUND");
-    // Figures are of the boards they see.
+    // Figures are of the boards that she sees.
     let report = "/reports/sales?groupBy=user";
     let won = async || -> i64 {
         let reply = ana.get(report).await;
@@ -157,7 +157,7 @@ async fn who_sees_the_cards_of_others_sees_those_of_their_boards_and_who_adminis
     assert_eq!(won().await, 2);
     ana.get(&format!("{report}&boardId={sales}")).await.error(404, "ERR_API_NOT_FOUND");
     assert_eq!(funnel(&ana).await, [support, free]);
-    // Events of cards are told to who sees all of them.
+    // Events of cards are shown only to those who see all cards.
     let cards = async || {
         let events = ana.get("/events?limit=1000").await;
         let events = events.data(200).as_array().expect("events").clone();
@@ -171,7 +171,7 @@ async fn who_sees_the_cards_of_others_sees_those_of_their_boards_and_who_adminis
 
     give(&app, "Administrator").await;
     assert_eq!(ids(&ana.get("/crm/boards").await), [support, sales, free]);
-    assert_eq!(ids(&ana.get("/crm/cards").await), [bens, nobodys, hidden, own]);
+    assert_eq!(ids(&ana.get("/crm/cards").await), [bens, unassigned, hidden, own]);
     ana.get(&format!("/crm/cards/{hidden}")).await.data(200);
     assert_eq!((won().await, funnel(&ana).await), (4, vec![support, sales, free]));
     assert_eq!(cards().await, 8);
@@ -209,7 +209,7 @@ async fn who_sees_their_own_cards_alone_is_told_nothing_of_others_by_figures_and
     let kinds: Vec<&Value> = events.data(200).as_array().expect("events").iter().map(|event| &event["type"]).collect();
     assert!(kinds.contains(&&json!("contact.created")), "{kinds:?}");
     assert!(!kinds.iter().any(|kind| kind.as_str().is_some_and(|kind| kind.starts_with("card."))), "{kinds:?}");
-    // A stream tells no more of them, and ends once somebody sees less than when it began.
+    // A stream shows no more of them, and ends once the person sees less than when it began.
     give(&app, "Administrator").await;
     let mut stream = ana.request(Method::GET, "/events/stream?after=0").send().await.expect("a stream");
     let mut heard = String::new();

@@ -1,4 +1,4 @@
-//! What people do by the handlers of the API: the same, in their own name.
+//! What people do through the handlers of the API: the same as integrations, in their own name.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ async fn what_a_person_does_carries_their_name() {
     assert_eq!((&note.data(201)["user"], &note.data(201)["integration"]), (&named, &Value::Null));
     let sent = ana.post("/messages", json!({"ticketId": ticket, "type": "text", "body": "Hello"})).await;
     assert_eq!(sent.status, 202, "{}", sent.body);
-    // In nobody else's name; in their own it is no other.
+    // A note in another's name is refused; naming oneself is allowed.
     let other = json!({"body": "x", "userId": company.ben});
     ana.post(&format!("/tickets/{ticket}/notes"), other).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     let own = json!({"body": "x", "userId": company.ana});
@@ -31,7 +31,7 @@ async fn what_a_person_does_carries_their_name() {
     for message in messages.data(200).as_array().expect("messages") {
         assert_eq!((&message["user"], &message["integration"]), (&named, &Value::Null), "{message}");
     }
-    // An administrator of the installation is none of the company's.
+    // An administrator of the installation is no user of the company.
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let admin = admin.in_company(company.id);
     let note = admin.post(&format!("/tickets/{ticket}/notes"), json!({"body": "from above"})).await;
@@ -91,13 +91,13 @@ async fn a_stream_ends_with_the_session_it_was_opened_by() {
     admin.post("/tags", json!({"name": "first"})).await.data(201);
     let contact = json!({"name": "Maria"});
     admin.post("/contacts", contact.clone()).await.data(201);
-    let mut told = String::new();
-    while !told.contains("contact.created") {
+    let mut received = String::new();
+    while !received.contains("contact.created") {
         let piece = stream.chunk().await.expect("a piece").expect("the stream goes on");
-        told.push_str(&String::from_utf8_lossy(&piece));
+        received.push_str(&String::from_utf8_lossy(&piece));
     }
     assert_eq!(admin.delete("/session").await.status, 204);
-    // The next thing that happens is told to nobody.
+    // The next event is not sent on the stream.
     app.api.post("/contacts", contact).await.data(201);
     let mut rest = String::new();
     while let Ok(Some(piece)) = stream.chunk().await {

@@ -1,4 +1,4 @@
-//! Who signs in, with what, and what is said to who does not.
+//! Who signs in, with what, and what is answered to those who fail.
 
 use std::time::Instant;
 
@@ -41,7 +41,7 @@ async fn a_user_and_an_administrator_sign_in_and_out() {
     let left = ana.delete("/session").await;
     assert_eq!(left.status, 204);
     assert!(left.headers["set-cookie"].to_str().expect("a cookie").starts_with("hotline_session=; Path=/; Max-Age=0"));
-    // Who has kept the cookie has kept nothing.
+    // A copy of the cookie is worthless.
     ana.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
     ana.get("/contacts").await.error(401, "ERR_API_UNAUTHORIZED");
     assert_eq!(ana.delete("/session").await.status, 204);
@@ -104,7 +104,7 @@ async fn whatever_is_wrong_looks_and_takes_the_same() {
     app.api.put(&format!("/users/{ben}"), json!({"password": PASSWORD, "active": false})).await.data(200);
     let carl = json!({"name": "Carl", "email": "carl@example.com"});
     app.api.post("/users", carl).await.data(201);
-    let nobody = Person::nobody(&app);
+    let guest = Person::nobody(&app);
     let mut bodies = Vec::new();
     for (what, body) in [
         ("wrong", json!({"email": "ana@example.com", "password": "another battery"})),
@@ -118,7 +118,7 @@ async fn whatever_is_wrong_looks_and_takes_the_same() {
         ("no administrator", json!({"email": "ana@example.com", "password": PASSWORD, "admin": true})),
     ] {
         let began = Instant::now();
-        let reply = nobody.post("/session", body).await;
+        let reply = guest.post("/session", body).await;
         let took_ms = began.elapsed().as_millis();
         reply.error(401, "ERR_API_SIGN_IN");
         assert!(took_ms >= 400, "{what}: {took_ms} ms");
@@ -127,9 +127,9 @@ async fn whatever_is_wrong_looks_and_takes_the_same() {
     }
     bodies.dedup();
     assert_eq!(bodies.len(), 1, "{bodies:?}");
-    let reply = nobody.post("/session", json!({})).await;
+    let reply = guest.post("/session", json!({})).await;
     assert_eq!(reply.invalid_fields(), ["email", "password"]);
-    let reply = nobody.post("/session", json!({"email": "x", "password": "", "companyId": 1, "admin": true})).await;
+    let reply = guest.post("/session", json!({"email": "x", "password": "", "companyId": 1, "admin": true})).await;
     assert_eq!(reply.invalid_fields(), ["email", "password", "companyId"]);
     app.stop().await;
 }
@@ -137,7 +137,7 @@ async fn whatever_is_wrong_looks_and_takes_the_same() {
 #[actix_web::test]
 async fn twenty_wrong_tries_slow_down_also_who_knows_the_password() {
     let app = OwnApp::start().await;
-    // No try comes back while the test looks.
+    // No attempt is restored while the test looks.
     clock::stop();
     app.api.put(&format!("/users/{}", app.company.ana), json!({"password": PASSWORD})).await.data(200);
     let signed = Person::nobody(&app).sign_in("ana@example.com", json!({})).await;
@@ -145,32 +145,32 @@ async fn twenty_wrong_tries_slow_down_also_who_knows_the_password() {
     let device = cookies.into_iter().find(|line| line.starts_with("hotline_device=")).expect("a device");
     assert!(device.ends_with("; Path=/panel/api/v1/session; Max-Age=34560000; HttpOnly; SameSite=Strict"), "{device}");
     let device = device.split(';').next().expect("a cookie").to_owned();
-    let nobody = Person::nobody(&app);
+    let guest = Person::nobody(&app);
     let tries =
-        (0..20).map(|_| nobody.post("/session", json!({"email": "Ana@example.com", "password": "a wrong one"})));
+        (0..20).map(|_| guest.post("/session", json!({"email": "Ana@example.com", "password": "a wrong one"})));
     let replies = futures_util::future::join_all(tries).await;
     let refused = replies.iter().filter(|reply| reply.status == 429).count();
-    // Of ten a minute one was taken by her own.
+    // Of ten attempts a minute, her own sign-in has used one.
     assert_eq!(refused, 11);
     for reply in replies.iter().filter(|reply| reply.status == 429) {
         reply.error(429, "ERR_API_RATE_LIMITED");
         assert!(reply.headers["retry-after"].to_str().expect("seconds").parse::<u64>().is_ok_and(|wait| wait >= 1));
     }
     assert_eq!(replies.iter().filter(|reply| reply.status == 401).count(), 20 - refused);
-    // A device from which she has signed in is not kept out, and is itself told to wait; hers helps with no other account.
+    // A device from which she has signed in is still served, with its own limit, and does not help with other accounts.
     let mut known = Person::nobody(&app);
     known.cookie = Some(device.clone());
     known.sign_in("ana@example.com", json!({})).await.data(200);
     let wrong = json!({"email": "ana@example.com", "password": "a wrong one"});
-    let device_of = |cookie: &str| Person { cookie: Some(cookie.to_owned()), ..nobody.clone() };
+    let device_of = |cookie: &str| Person { cookie: Some(cookie.to_owned()), ..guest.clone() };
     let (hers, forged) = (device_of(&device), device_of(&device[..device.len() - 2]));
     forged.post("/session", wrong.clone()).await.error(429, "ERR_API_RATE_LIMITED");
     let tries = futures_util::future::join_all((0..20).map(|_| hers.post("/session", wrong.clone()))).await;
     let refused = tries.iter().filter(|reply| reply.status == 429).count();
-    // One more of ten was taken by signing in.
+    // One of its ten was used by signing in.
     assert_eq!(refused, 11);
-    // An account there is not is counted alike.
-    let tries = (0..12).map(|_| nobody.post("/session", json!({"email": "no@example.com", "password": "a wrong one"})));
+    // Attempts on an unknown account are limited alike.
+    let tries = (0..12).map(|_| guest.post("/session", json!({"email": "no@example.com", "password": "a wrong one"})));
     let replies = futures_util::future::join_all(tries).await;
     assert!(replies.iter().filter(|reply| reply.status == 429).count() >= 1);
     app.stop().await;
@@ -204,7 +204,7 @@ async fn who_has_several_memberships_chooses_and_stays_in_one() {
     ana.in_company(app.company.id).get("/contacts").await.error(404, "ERR_API_NOT_FOUND");
     ana.in_company(other.id).get("/contacts").await.data(200);
 
-    // A company that is switched off lets nobody in, and nobody stay.
+    // A deactivated company lets no one sign in or stay signed in.
     let off = CompanyChanges { active: Some(false), ..CompanyChanges::default() };
     companies::update(&app.db, other.id, off).await.expect("a change");
     eventually("the company is off", || async { ana.get("/contacts").await.status == 403 }).await;
@@ -228,7 +228,7 @@ async fn a_session_ends_with_its_person_and_its_time() {
         sqlx::query(sqlx::AssertSqlSafe(statement)).execute(db).await.expect("a change");
         assert_eq!(again.get("/session").await.status, 401, "{what}");
     }
-    // Which are cleared away by the next who signs in.
+    // The next sign-in deletes such sessions.
     Person::nobody(&app).sign_in("ana@example.com", json!({})).await.data(200);
     let left: i64 = sqlx::query_scalar("select count(*) from person_sessions").fetch_one(db).await.expect("a count");
     assert_eq!(left, 2);
@@ -237,7 +237,7 @@ async fn a_session_ends_with_its_person_and_its_time() {
     ana.get("/session").await.data(200);
     let seen = "select count(*) from person_sessions where seen_at > now() - interval '1 minute'";
     assert_eq!(sqlx::query_scalar::<_, i64>(seen).fetch_one(db).await.expect("a count"), 1);
-    // Nobody has more than twenty.
+    // A person has at most twenty sessions.
     let hash: String = sqlx::query_scalar("select password_hash from users where email = 'ana@example.com'")
         .fetch_one(db)
         .await
@@ -257,7 +257,7 @@ async fn a_session_ends_with_its_person_and_its_time() {
     let left: i64 = sqlx::query_scalar("select count(*) from person_sessions").fetch_one(db).await.expect("a count");
     assert_eq!(left, 20);
 
-    // Switched off, and removed.
+    // Sessions end when their person is deactivated, and when removed.
     let ben = Person::user(&app, app.company.ben, "ben@example.com").await;
     app.api.put(&format!("/users/{}", app.company.ana), json!({"active": false})).await.data(200);
     ana.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");

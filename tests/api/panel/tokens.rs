@@ -54,7 +54,7 @@ async fn the_rules_of_tokens_hold() {
     api.get("/contacts").await.data(200);
     api.delete("/contacts/1").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     api.get("/tickets").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
-    // 1., 6. A token is told nothing of tokens, anywhere.
+    // 1., 6. A token learns nothing of tokens, anywhere.
     for path in ["/panel/api/v1/tokens", "/api/v1/tokens"] {
         let reply = Reply::of(app.api.anonymous(Method::GET, path).bearer_auth(&app.company.key)).await;
         assert!(reply.status == 401 || reply.status == 404, "{path}: {}", reply.status);

@@ -1,4 +1,4 @@
-//! Who is let in, as administrators and integrations change it; and what nobody changes of themselves.
+//! Who may sign in, as administrators and integrations change it, and what people cannot change of themselves.
 
 use hotline_persistence::tables::people::PersonId;
 use hotline_persistence::tables::people::links::{self, LinkKind};
@@ -13,7 +13,7 @@ async fn profile(app: &TestApp, name: &str) -> i64 {
     id(profiles.iter().find(|known| known["name"] == name).expect("a profile"))
 }
 
-/// A link of a person that is good, and whether it still is.
+/// A person's link, which is valid at first.
 struct GivenLink<'a> {
     app: &'a TestApp,
     token: String,
@@ -32,7 +32,7 @@ impl<'a> GivenLink<'a> {
     }
 }
 
-/// How many statements of the test's database wait for another's row.
+/// How many statements of the test's database wait for a lock.
 async fn waiting(app: &TestApp) -> i64 {
     let waiting =
         "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
@@ -69,7 +69,7 @@ async fn who_has_another_password_or_email_or_is_switched_off_is_signed_in_nowhe
             assert!(!link.is_good().await, "{change}");
         }
     }
-    // What changes nothing of how they are let in ends nothing, and nothing of anybody else's has.
+    // A change that does not affect signing in ends nothing, and other people's sessions and links are as they were.
     let signed = Person::user(&app, ana, "ana@example.com").await;
     let link = GivenLink::to(&app, person).await;
     let same = json!({"name": "Anna", "email": "ANA@example.com", "active": true, "queueIds": [app.company.sales]});
@@ -111,13 +111,13 @@ async fn a_person_changes_what_lets_them_in_in_their_own_account_alone() {
     for end in ["invitation", "password-reset", "second-factor/remove"] {
         ana.post(&format!("{own}/{end}"), json!({})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     }
-    // A form says of oneself what is so.
+    // A person's own form may repeat the present values.
     let form = json!({"name": "Anna", "email": "ana@example.com", "active": true, "profileId": administrator});
     assert_eq!(ana.put(&own, form).await.data(200)["name"], "Anna");
     ana.get("/session").await.data(200);
-    // Of others an administrator does.
+    // An administrator may change them of others.
     ana.put(&bens, json!({"password": PASSWORD, "email": "benny@example.com", "active": false})).await.data(200);
-    // And who administers the installation is no user of the company, whatever their id.
+    // An administrator of the installation is no user of the company, whatever their id.
     let (root, _) = Person::admin(&app, "root@example.com").await;
     root.in_company(app.company.id).put(&own, json!({"password": PASSWORD})).await.data(200);
     ana.get("/session").await.error(401, "ERR_API_UNAUTHORIZED");
@@ -131,28 +131,28 @@ async fn the_last_user_who_administers_is_taken_away_by_none_of_the_companys_own
     let (own, bens) = (format!("/users/{}", app.company.ana), format!("/users/{}", app.company.ben));
     Person::give_profile(&app, app.company.ana, "Administrator").await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
-    let is_refused = |reply: Reply| {
+    let assert_refused = |reply: Reply| {
         let details = json!({"state": "last", "reason": "last_administrator"});
         assert_eq!(reply.error(409, "ERR_API_CONFLICT"), &details);
     };
     let spare = json!({"name": "Spare", "permissions": {}, "administers": true});
     ana.post("/profiles", spare).await.data(201);
-    is_refused(ana.put(&own, json!({"profileId": agent})).await);
-    is_refused(ana.put(&own, json!({"profileId": null})).await);
-    is_refused(ana.delete(&own).await);
-    // Another profile administers, and nobody has it.
-    is_refused(ana.put(&format!("/profiles/{administrator}"), json!({"administers": false})).await);
-    // Who is switched off administers nothing.
+    assert_refused(ana.put(&own, json!({"profileId": agent})).await);
+    assert_refused(ana.put(&own, json!({"profileId": null})).await);
+    assert_refused(ana.delete(&own).await);
+    // Another profile administers, but no user has it.
+    assert_refused(ana.put(&format!("/profiles/{administrator}"), json!({"administers": false})).await);
+    // A deactivated user administers nothing.
     ana.put(&bens, json!({"profileId": administrator, "active": false})).await.data(200);
-    is_refused(ana.delete(&own).await);
+    assert_refused(ana.delete(&own).await);
     assert_eq!(ana.get("/session").await.data(200)["administers"], true);
-    // Of two one may go, and what is changed besides is nobody's matter.
+    // Of two administrators one may lose the right, and other changes are free.
     ana.put(&bens, json!({"active": true})).await.data(200);
     ana.put(&bens, json!({"active": false})).await.data(200);
     ana.put(&bens, json!({"active": true})).await.data(200);
     ana.put(&own, json!({"profileId": agent})).await.data(200);
     assert_eq!(ana.get("/session").await.data(200)["administers"], false);
-    // An administrator of the installation can give it back, and so may take it.
+    // An administrator of the installation can give the right back, and so may take it.
     let (root, _) = Person::admin(&app, "root@example.com").await;
     let root = root.in_company(app.company.id);
     root.put(&bens, json!({"profileId": agent})).await.data(200);
@@ -171,7 +171,7 @@ async fn of_two_administrators_who_take_it_from_one_another_one_stays() {
     }
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
     let ben = Person::user(&app, app.company.ben, "ben@example.com").await;
-    // Both have passed the door before either comes to the tables.
+    // Both requests are admitted before either reaches the tables.
     let mut held = app.db.begin().await.expect("a transaction");
     sqlx::query("select from profiles for update").execute(&mut *held).await.expect("a lock");
     let release = async {

@@ -30,14 +30,14 @@ async fn answered(app: &TestApp, ticket: i64) -> (Value, Value, Value) {
     (shown["firstResponseAt"].clone(), desk["waitingAgent"].clone(), average)
 }
 
-/// Sends a text in a ticket; its message.
+/// Sends a text in a ticket; returns the message's id.
 async fn say(app: &TestApp, ticket: i64, body: &str) -> i64 {
     let send = json!({"ticketId": ticket, "type": "text", "body": body});
     let job = app.api.post("/messages", send).await.data(202)["jobId"].as_str().expect("a job").to_owned();
     id(&json!({"id": app.api.get(&format!("/messages/jobs/{job}")).await.data(200)["messageId"]}))
 }
 
-async fn message_is(app: &TestApp, message: i64, status: &str) -> Value {
+async fn until_message_is(app: &TestApp, message: i64, status: &str) -> Value {
     let path = format!("/messages/{message}");
     let is = || async { app.api.get(&path).await.data(200)["status"] == status };
     eventually(&format!("the message is {status}"), is).await;
@@ -58,7 +58,7 @@ async fn a_message_counts_once_the_provider_has_it_and_a_failed_one_never_does()
 
     provider.next(&channel.account, [Answer::refuse(400, 131_026, "undeliverable")]);
     let lost = say(&app, ticket, "lost").await;
-    message_is(&app, lost, "failed").await;
+    until_message_is(&app, lost, "failed").await;
     assert_eq!(answered(&app, ticket).await, waits);
 
     provider.always(&channel.account, Answer::Accept.held());
@@ -66,7 +66,7 @@ async fn a_message_counts_once_the_provider_has_it_and_a_failed_one_never_does()
     provider.called_times(&channel.account, 2).await;
     assert_eq!(answered(&app, ticket).await, waits, "it has not left yet");
     provider.release();
-    let message = message_is(&app, message, "sent").await;
+    let message = until_message_is(&app, message, "sent").await;
     let (first, waiting, average) = answered(&app, ticket).await;
     assert_eq!((&first, waiting), (&message["createdAt"], json!(0)));
     let opened = time(&app.api.get(&format!("/tickets/{ticket}")).await.data(200)["openedAt"]);

@@ -17,7 +17,7 @@ use crate::steps::{id, restarted};
 use crate::support::{OwnApp, TestApp};
 use recount::{Period, Records};
 
-/// Things that happen in one history.
+/// Random steps of one history.
 const STEPS: usize = 120;
 
 /// The company's ids that a step may name.
@@ -27,7 +27,7 @@ struct Choice {
     kinds: [i64; 2],
 }
 
-/// A random history over the API: every call may be refused, which is none of ours.
+/// Makes random calls of the API, each of which may be refused.
 async fn live(app: &TestApp, random: &mut impl Rng, sessions: &[String]) {
     let company = &app.company;
     let choice = Choice {
@@ -86,7 +86,8 @@ async fn live(app: &TestApp, random: &mut impl Rng, sessions: &[String]) {
                 app.api.post(&format!("/tickets/{ticket}/notes"), json!({"body": body})).await;
             }
         }
-        // An answer is counted where its ticket is in its millisecond: the next step belongs to another one.
+        // An answer counts for the place that its ticket has in the same millisecond: the next step must be in
+        // a later one.
         let now = Utc::now();
         crate::support::eventually("the next millisecond has come", || async {
             Utc::now() > now + TimeDelta::milliseconds(1)
@@ -104,7 +105,7 @@ async fn rows(app: &TestApp, path: &str) -> Vec<Value> {
     app.api.get(path).await.data(200).as_array().expect("rows").clone()
 }
 
-/// Holds every report of the period against the records.
+/// Compares every report of the period with the records.
 async fn check(app: &TestApp, records: &Records, period: Period) {
     let query = period.query();
     for group in ["day", "queue", "channel", "user"] {
@@ -133,7 +134,7 @@ fn quarter(at: DateTime<Utc>) -> DateTime<Utc> {
     at.duration_trunc(TimeDelta::minutes(15)).expect("a time")
 }
 
-/// The service desk is what the records come to.
+/// Compares the service desk with the records.
 async fn check_desk(app: &TestApp, records: &Records) {
     let (expected, since) = records.desk();
     // In whole milliseconds, as the service has the time.
@@ -161,7 +162,7 @@ async fn reports_are_what_the_records_come_to_live_after_a_restart_and_after_a_r
     for number in 0..6 {
         sessions.push(app.session(&format!("visitor-{number}")).await.0.0);
     }
-    // Who looks at the desk has it kept in memory, through all that happens next.
+    // From this request on, the desk is kept in memory, through all that happens next.
     app.api.get("/dashboards/service").await.data(200);
     live(&app, &mut random, &sessions).await;
 
@@ -173,7 +174,7 @@ async fn reports_are_what_the_records_come_to_live_after_a_restart_and_after_a_r
     assert!(rebuild(&app).await.is_none(), "what was counted is what the rows say");
     check(&app, &records, today).await;
 
-    // Days pass: each conversation is moved back by a time of its own, as it is.
+    // Each conversation is moved back as a whole, by a random time.
     let app = restarted(app).await;
     for ticket in app.api.all("/tickets").await {
         let back = TimeDelta::milliseconds(random.random_range(0..TimeDelta::days(40).num_milliseconds()));

@@ -32,7 +32,7 @@ impl Period {
         self.zone.from_utc_datetime(&at.naive_utc()).date_naive()
     }
 
-    /// Every day that begins or goes on in it.
+    /// Every day that is at least partly in the period.
     fn days(&self) -> Vec<NaiveDate> {
         let last = self.day(self.to - chrono::TimeDelta::milliseconds(1));
         self.day(self.from).iter_days().take_while(|day| *day <= last).collect()
@@ -116,7 +116,7 @@ impl Records {
                 let next = openings.get(index + 1);
                 let is_of_it = |at: &&DateTime<Utc>| *at >= opened && next.is_none_or(|next| *at < next);
                 if let Some(at) = answers.iter().find(is_of_it).copied() {
-                    // What follows the answer has its time.
+                    // A transfer that follows the answer has the same time, so only earlier places count.
                     let place = places.iter().rev().find(|(since, _)| *since < at).expect("it was somewhere before").1;
                     let ms = (at - *opened).num_milliseconds();
                     all.push(Happened { what: "answered", at, ms, place, channel });
@@ -207,7 +207,7 @@ impl Records {
         (desk, waiting.into_iter().min())
     }
 
-    /// The contact's first words that nobody has answered.
+    /// The time of the contact's first message that is not answered, or `None`.
     fn waiting_since(&self, ticket: &Value, events: &[Value]) -> Option<DateTime<Utc>> {
         let closed = events.iter().rev().find(|event| event["type"] == "closed").map(|event| time(&event["createdAt"]));
         let of_it = self.messages.iter().filter(|message| message["ticketId"] == ticket["id"]);
@@ -221,7 +221,7 @@ impl Records {
         )
     }
 
-    /// How often tickets were closed with each type, by what was said last before they were reopened.
+    /// How often tickets were closed with each type, by the last one that was set before they were reopened.
     pub fn wrapups(&self, period: Period, queue: Option<i64>) -> BTreeMap<i64, i64> {
         let mut counts = BTreeMap::new();
         for (_, events) in &self.tickets {
@@ -234,8 +234,8 @@ impl Records {
                     continue;
                 }
                 let until = events[index..].iter().take_while(|event| event["type"] != "reopened");
-                let said = until.filter(|event| !event["to"]["wrapupType"].is_null()).last();
-                if let Some(kind) = said.filter(|_| queue.is_none_or(|queue| place == Some(queue))) {
+                let last_set = until.filter(|event| !event["to"]["wrapupType"].is_null()).last();
+                if let Some(kind) = last_set.filter(|_| queue.is_none_or(|queue| place == Some(queue))) {
                     *counts.entry(id(&kind["to"]["wrapupType"])).or_default() += 1;
                 }
             }
@@ -280,7 +280,7 @@ fn seconds(ms: i64, count: i64) -> f64 {
     (ms / count) as f64 / 1000.0
 }
 
-/// What a row is of, in the order of the rows.
+/// The key of a row, in the order of the rows.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Day(NaiveDate),

@@ -1,4 +1,4 @@
-//! What the rows of reports and dashboards are, who is asked for, and what is refused.
+//! The rows of reports and dashboards, their periods, and what is refused.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_actors::clock;
@@ -8,11 +8,11 @@ use super::rows;
 use crate::steps::{close, id, sent};
 use crate::support::{Reply, TestApp, eventually, within_one};
 
-/// A visitor of the webchat, and the ticket they open by saying something.
+/// A visitor's session in the webchat, and the ticket that the first message opens.
 async fn visitor(app: &TestApp, name: &str) -> (String, i64) {
     let (session, _) = app.session(name).await;
-    let said = app.api.post(&format!("/webchat/sessions/{}/messages", session.0), json!({"body": "hello"})).await;
-    (session.0, said.data(201)["ticketId"].as_i64().expect("ticket"))
+    let message = app.api.post(&format!("/webchat/sessions/{}/messages", session.0), json!({"body": "hello"})).await;
+    (session.0, message.data(201)["ticketId"].as_i64().expect("ticket"))
 }
 
 async fn wait_a_little() {
@@ -46,7 +46,7 @@ async fn a_contact_waits_for_the_first_words_of_a_person_once_an_opening_and_for
     app.api.post(&format!("/tickets/{answered}/reopen"), json!({})).await.data(200);
     wait_a_little().await;
     sent(&app.api, json!({"ticketId": answered, "type": "text", "body": "after it was reopened"})).await;
-    // One that the company opens: nobody waits.
+    // In a ticket that the company opens, no contact waits.
     let own = app.ticket("5511900000001").await;
     sent(&app.api, json!({"ticketId": own, "type": "text", "body": "we open"})).await;
 
@@ -76,7 +76,7 @@ async fn the_period_is_the_last_thirty_days_unless_another_is_asked_for() {
     let today = Utc::now().date_naive();
     for report in ["tickets", "messages", "sales"] {
         let shown = rows(&app, &format!("/reports/{report}?timeZone=UTC")).await;
-        // The thirtieth day before goes on at this time of day.
+        // The first of thirty days begins at this time of day, so a part of one more day is shown.
         assert_eq!(shown.len(), 31, "{report}");
         assert_eq!(shown[30]["key"], today.to_string(), "{report}");
         let shown =

@@ -185,7 +185,7 @@ async fn a_removed_user_keeps_their_sales_and_name() {
     let kept = Some((name.clone(), json!(2), json!(1)));
     assert_eq!(of_ben().await, kept);
     assert_eq!(api.delete(&format!("/users/{ben}")).await.status, 204);
-    // At once, and when no card refers to them any more.
+    // The same at once, and when no card refers to the user any more.
     assert_eq!(of_ben().await, kept);
     eventually("the cards are nobody's", || async {
         let referring = "select count(*) from cards where company_id = $1 and assigned_user_id = $2";
@@ -196,7 +196,7 @@ async fn a_removed_user_keeps_their_sales_and_name() {
     .await;
     assert_eq!(of_ben().await, kept);
 
-    // An open card was nobody's when it was won, and one that is somebody else's is no longer theirs.
+    // A card that is assigned to no one when won is not theirs, nor is one that is assigned to another user later.
     api.post(&format!("/crm/cards/{}/win", cards[3]), json!({})).await.data(200);
     let path = format!("/crm/cards/{}", cards[0]);
     for user in [json!(app.company.ana), Value::Null] {
@@ -217,7 +217,7 @@ async fn check_dashboard(app: &TestApp, boards: &[i64], cards: &[Value]) {
     let zone = "select time_zone from companies where id = $1";
     let zone: String = sqlx::query_scalar(zone).bind(app.company.id).fetch_one(&app.db).await.expect("the company");
     let zone = zone.parse::<Tz>().expect("a zone");
-    // A month that ends while it is looked at is looked at again.
+    // If the month ends meanwhile, the check is repeated.
     eventually("the dashboard is of one month", || async {
         let today = Utc::now().with_timezone(&zone).date_naive();
         let shown = app.api.get("/dashboards/sales").await.data(200).clone();

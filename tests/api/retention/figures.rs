@@ -56,7 +56,7 @@ async fn figures_stay_as_they_were_counted_also_after_a_rebuild() {
     assert_eq!(reported(&app).await, counted, "they stay as they were");
     assert!(rebuild(&app).await.is_none(), "what is gone is not missed");
     assert_eq!(reported(&app).await, counted);
-    // Of what is left they are still counted anew, and nothing of before is touched.
+    // The figures of what is left are still counted again, and earlier ones are not touched.
     for statement in [
         "update report_messages set outbound = outbound + 7 where at > now() - interval '29 days'",
         "update report_tickets set opened = opened + 7 where at > now() - interval '29 days'",
@@ -90,7 +90,7 @@ async fn one_company_with_a_lot_to_remove_keeps_no_other_waiting() {
     let few: i64 = sqlx::query_scalar(few).bind(other.id).fetch_one(db).await.expect(few);
     old(db, (other.id, other.phone), few, 2 * FIRST_ID, 40).await;
 
-    // How many of the first company's are there when the other's goes.
+    // Records how many tickets of the first company are left when the other company's is removed.
     for statement in [
         "create table left_then (count bigint)".to_owned(),
         format!(
@@ -116,7 +116,7 @@ async fn one_company_with_a_lot_to_remove_keeps_no_other_waiting() {
         let left = sqlx::query_scalar("select count(*) from tickets where company_id = $1");
         left.bind(app.company.id).fetch_one(db).await.expect("a count")
     };
-    // What is to be kept from now on is kept, at once.
+    // Without a rule, all that is left is kept at once.
     retentions::set(db, app.company.id, None).await.expect("said");
     let kept = left().await;
     // Twice, so that one of them began after that.

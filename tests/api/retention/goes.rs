@@ -1,4 +1,4 @@
-//! What goes, and what stays.
+//! What is removed, and what stays.
 
 use hotline::service::EventOptions;
 use hotline_persistence::tables::retentions;
@@ -37,7 +37,7 @@ async fn a_conversation_goes_with_everything_that_is_its_own_and_nothing_else() 
     let company = &app.company;
     let board = created(&app.api, "/crm/boards", json!({"name": "Sales", "crmBoardLists": [{"label": "First"}]})).await;
     let card = created(&app.api, "/crm/cards", json!({"boardId": board, "name": "A card", "ticketId": ticket})).await;
-    // As old and open; younger and closed; and what the same contact said later.
+    // A ticket that is as old but open, a closed one that is younger, and a later message to the same contact.
     let open = app.ticket("5511900000001").await.0;
     let younger = app.ticket("5511900000002").await.0;
     close(&app.api, younger).await;
@@ -88,8 +88,8 @@ async fn a_conversation_goes_with_everything_that_is_its_own_and_nothing_else() 
     close_any(&app, later_ticket).await;
     let next = json!({"channelId": app.company.webchat, "contactId": contact, "type": "text", "body": "next"});
     assert_ne!(sent(&app.api, next).await["ticketId"], json!(ticket));
-    let said = retentions::all(&app.db).await.expect("a list");
-    assert_eq!((said.len(), said[0].removed, said[0].due), (1, 1, 0));
+    let rules = retentions::all(&app.db).await.expect("a list");
+    assert_eq!((rules.len(), rules[0].removed, rules[0].due), (1, 1, 0));
     app.stop().await;
 }
 
@@ -129,7 +129,7 @@ async fn what_waits_for_its_provider_or_has_a_visitor_in_it_stays_until_it_has_n
     assert_eq!(seen.value("hotline_retention_removed_total"), 3.0);
     let oldest_due = seen.value("hotline_retention_oldest_due_seconds");
     assert!((oldest_due - 20.0 * 86_400.0).abs() < 60.0, "{oldest_due} s");
-    // Sent, and gone home.
+    // The message is sent, and the visitor's session has ended.
     let sent = "update messages set status = 'sent' where id = $1";
     sqlx::query(sent).bind(FIRST_ID * 3).execute(db).await.expect(sent);
     let ended = "update webchat_sessions set status = 'ended'";
@@ -147,28 +147,28 @@ async fn old_events_go_with_old_conversations() {
     let events = EventOptions { retention_days: 366, ..EventOptions::default() };
     let app = OwnApp::start_with(TestOptions { events, ..quick() }).await;
     let (_, other_api) = app.another_company().await;
-    let told = async |api: &crate::support::Api| -> Vec<i64> {
+    let event_ids = async |api: &crate::support::Api| -> Vec<i64> {
         let reply = api.get("/events?after=0&limit=100").await;
         reply.data(200).as_array().expect("events").iter().map(|event| event["id"].as_i64().expect("id")).collect()
     };
     other_api.post("/contacts", json!({"name": "Ana"})).await.data(201);
     let ticket = app.ticket("5511900000001").await.0;
     close(&app.api, ticket).await;
-    eventually("all of it is told", || async { told(&app.api).await.len() >= 3 }).await;
-    let early = told(&app.api).await;
+    eventually("all of it is told", || async { event_ids(&app.api).await.len() >= 3 }).await;
+    let early = event_ids(&app.api).await;
     let passed = "update events set created_at = created_at - interval '40 days'";
     sqlx::query(passed).execute(&app.db).await.expect(passed);
-    let others = told(&other_api).await;
+    let others = event_ids(&other_api).await;
     app.ticket("5511900000002").await;
-    eventually("what came later is told", || async { told(&app.api).await.len() > early.len() }).await;
+    eventually("what came later is told", || async { event_ids(&app.api).await.len() > early.len() }).await;
     keep_for(&app, app.company.id, DAYS).await;
-    let late = told(&app.api).await;
+    let late = event_ids(&app.api).await;
     assert!(!late.is_empty() && late.iter().all(|id| !early.contains(id)), "{early:?}, {late:?}");
-    assert_eq!(told(&other_api).await, others, "another company's stay");
-    // The next one goes on where they were.
+    assert_eq!(event_ids(&other_api).await, others, "another company's stay");
+    // The next event continues their ids.
     let last = *late.last().expect("an event");
     app.api.post("/contacts", json!({"name": "Ben"})).await.data(201);
-    eventually("it is told", || async { told(&app.api).await.contains(&(last + 1)) }).await;
+    eventually("it is told", || async { event_ids(&app.api).await.contains(&(last + 1)) }).await;
     app.stop().await;
 }
 

@@ -1,4 +1,4 @@
-//! Conversations that were closed longer ago than their company keeps them go, with everything that is theirs.
+//! Conversations that were closed longer ago than their company keeps them are removed with everything of theirs.
 
 mod figures;
 mod goes;
@@ -19,7 +19,7 @@ pub const DAYS: i32 = 30;
 /// Ids of conversations that are put into the tables begin here.
 pub const FIRST_ID: i64 = 10_000_000;
 
-/// A service that looks often for what is to go.
+/// Options of a service that often looks for conversations to remove.
 pub fn quick() -> TestOptions {
     let engine = EngineOptions { sweep_every: Duration::from_millis(10), ..TestOptions::default().engine };
     TestOptions { engine, ..TestOptions::default() }
@@ -47,13 +47,13 @@ pub async fn old(db: &PgPool, (company, channel): (CompanyId, ChannelId), contac
     sqlx::query("select hotline_fill_zones($1)").bind(company).execute(db).await.expect("zones");
 }
 
-/// Says how long a company keeps its conversations, and waits until all that is due was looked at.
+/// Sets how long a company keeps its conversations, and waits until all that is due was looked at.
 pub async fn keep_for(app: &TestApp, company: CompanyId, days: i32) {
     retentions::set(&app.db, company, Some(days)).await.expect("said");
     looked_through(app, company).await;
 }
 
-/// Waits until all that is due was looked at since somebody said how long it is kept.
+/// Waits until all that is due was looked at since that was set.
 pub async fn looked_through(app: &TestApp, company: CompanyId) {
     eventually("the company was looked through", || async {
         let is_over =

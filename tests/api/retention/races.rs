@@ -9,18 +9,18 @@ use serde_json::json;
 use super::{DAYS, FIRST_ID, looked_through, old, quick, rows};
 use crate::support::{OwnApp, Reply, TestApp};
 
-/// Conversations that somebody uses while they go, at least.
+/// The fewest conversations that are used while they are removed.
 const ROUNDS: i64 = 48;
 
-/// How much later than it begins to go somebody uses one, in microseconds: a random moment, around the one at which as many go as
-/// stay. That is learned, by so much a round.
+/// A conversation is used at a random moment, up to this many microseconds from the one at which as many are removed
+/// as stay. That moment is learned, by `LEARNED_US` a round.
 const AROUND_US: i64 = 12_000;
 const LEARNED_US: i64 = 1_000;
 
-/// The whole of an old one.
+/// The rows of a whole conversation.
 const WHOLE: (i64, i64, i64) = (1, 3, 2);
 
-/// What somebody does with a conversation.
+/// Uses a conversation; returns whether the request names the ticket, and the reply.
 async fn used(app: &TestApp, round: i64, contact: i64, ticket: i64) -> (bool, Reply) {
     let text = |to: &str, id: i64, reopen: bool| json!({"channelId": app.company.phone, to: id, "type": "text", "body": "again", "reopenTicket": reopen});
     let named = |id: i64| json!({"ticketId": id, "type": "text", "body": "again", "reopenTicket": true});
@@ -41,17 +41,17 @@ async fn used(app: &TestApp, round: i64, contact: i64, ticket: i64) -> (bool, Re
 async fn whoever_uses_a_conversation_while_it_goes_finds_it_whole_or_gone() {
     let app = OwnApp::start_with(quick()).await;
     let (db, here) = (&app.db, (app.company.id, app.company.phone));
-    let (mut kept, mut gone) = (0, 0);
+    let (mut kept, mut removed) = (0, 0);
     let mut after_us = AROUND_US;
     for round in 0.. {
-        if round >= ROUNDS && kept > 0 && gone > 0 {
+        if round >= ROUNDS && kept > 0 && removed > 0 {
             break;
         }
         retentions::set(db, app.company.id, None).await.expect("said");
         let ticket = FIRST_ID + round;
         let contact = app.contact(&format!("551190000{round:04}")).await.0;
         old(db, here, contact, ticket, 40).await;
-        // Two of three are in memory.
+        // Two of three tickets are in memory.
         if round % 3 > 0 {
             app.api.post(&format!("/tickets/{ticket}/read"), json!({})).await.data(200);
         }
@@ -73,10 +73,10 @@ async fn whoever_uses_a_conversation_while_it_goes_finds_it_whole_or_gone() {
         let found = rows(&app, ticket).await;
         let status = reply.status.as_u16();
         if found == (0, 0, 0) {
-            gone += 1;
+            removed += 1;
             after_us -= LEARNED_US;
             app.api.get(&format!("/tickets/{ticket}")).await.error(404, "ERR_API_NOT_FOUND");
-            // Used before it went, which its age does not mind unless it was opened, or not found any more.
+            // It was used before, in a way that does not make it younger, or it was not found any more.
             assert!(
                 if names_it { status == 404 || [4, 5].contains(&(round % 6)) } else { status == 202 },
                 "round {round}: {status} {}",
@@ -90,15 +90,15 @@ async fn whoever_uses_a_conversation_while_it_goes_finds_it_whole_or_gone() {
             app.api.get(&format!("/tickets/{ticket}")).await.data(200);
         }
         if round % 6 < 2 {
-            // Wherever it was said, it is there.
+            // The ticket that the message was added to is there.
             let job = reply.data(202)["jobId"].as_str().expect("job").to_owned();
             let message = app.api.get(&format!("/messages/jobs/{job}")).await.data(200)["messageId"].clone();
             let message = app.api.get(&format!("/messages/{message}")).await;
             app.api.get(&format!("/tickets/{}", message.data(200)["ticketId"])).await.data(200);
         }
     }
-    println!("{kept} kept, {gone} gone");
-    // No row was refused: `stop` looks.
+    println!("{kept} kept, {removed} gone");
+    // No row was refused: `stop` checks that.
     app.stop().await;
 }
 

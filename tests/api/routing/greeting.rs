@@ -1,4 +1,4 @@
-//! What a contact is told who opens a ticket.
+//! The greeting of a contact who opens a ticket.
 
 use hotline_persistence::tables::channels::ChannelType;
 use serde_json::json;
@@ -38,7 +38,7 @@ async fn a_visitor_is_greeted_once_a_ticket_after_what_they_said() {
     assert_eq!((&seen[0]["body"], &seen[1]["body"]), (&json!("Hi"), &json!(expected[1].2)));
     assert_eq!(ticket(api, first).await["lastMessage"]["body"], json!(expected[1].2));
 
-    // Not again while it is open, and again for the next one.
+    // There is no second greeting while the ticket is open, and another one for the next ticket.
     assert_eq!(said(api, &session, "Are you there?").await, first);
     assert_eq!(dialogue(api, first).await, [&expected[..], &[line("inbound", "contact", "Are you there?")]].concat());
     close(api, first).await;
@@ -61,12 +61,12 @@ async fn a_contact_is_greeted_over_the_provider_once_a_ticket() {
     assert_eq!(dialogue(api, first).await, [line("inbound", "contact", "Olá"), greeting.clone()]);
     let sent = provider.accepts(&phone.account, 1).await;
     assert_eq!((sent[0].text(), sent[0].to.as_str()), ("Hello Maria Silva.", MARIA));
-    // NewEvent twice by its provider, and more from the contact: nothing more to say.
+    // The provider repeats the call, and the contact writes more: there is no second greeting.
     let again = phone.speaks().message(MARIA, "Maria Silva", crate::support::provider::hooks::text("wamid.1", "Olá"));
     assert_eq!(phone.told(api, &again).await, crate::hooks::Tally { repeated: 1, ..Default::default() });
     assert_eq!(told(&app, &phone, MARIA, "wamid.2", "Alô?").await, first);
     assert_eq!(dialogue(api, first).await.len(), 3);
-    // What the company says after it arrives after it.
+    // A message that the company sends after the greeting arrives after it.
     api.post("/messages", json!({"ticketId": first, "type": "text", "body": "Here I am"})).await.data(202);
     let sent = provider.accepts(&phone.account, 2).await;
     assert_eq!(sent.iter().map(|call| call.text()).collect::<Vec<_>>(), ["Hello Maria Silva.", "Here I am"]);
@@ -99,11 +99,11 @@ async fn nobody_is_greeted_in_a_ticket_the_company_opens_or_without_a_greeting()
     api.post("/messages", body).await.data(202);
     assert_eq!(dialogue(api, written).await.len(), 3);
 
-    // A greeting that is taken back, and one of which nothing is to be seen.
+    // A greeting that is removed, and one of white space.
     for (index, greeting) in [json!(null), json!(" \n ")].into_iter().enumerate() {
         let reply = api.put(&format!("/queues/{}", team.queue), json!({"greeting": greeting})).await;
         if reply.status == 422 {
-            // Such a text is none to begin with; from elsewhere it may still be in the table.
+            // The API refuses such a text, but the table may have it from elsewhere.
             sql(&app, "update queues set greeting = ' ' where id = $1", team.queue).await;
         }
         let from = number(10 + index);

@@ -19,7 +19,7 @@ async fn one_of(api: &Api, agent: i64) -> i64 {
     ids(&api.all(&format!("/tickets?status=open&userId={agent}")).await)[0]
 }
 
-/// Who gets the next ones.
+/// The agents who get the next tickets.
 async fn next(app: &TestApp, phone: i64, numbers: &mut impl Iterator<Item = String>, count: usize) -> Vec<i64> {
     let mut got = Vec::new();
     for number in numbers.by_ref().take(count) {
@@ -39,7 +39,7 @@ async fn loads_are_counted_from_the_tables_and_follow_every_change() {
         let number = numbers.next().expect("a number");
         opened(&app, &number, json!({"queueId": team.queue, "userId": agent})).await;
     }
-    // Nothing of it is in memory any more.
+    // After a restart, no load is in memory.
     let app = restarted(app).await;
     assert_eq!(next(&app, phone, numbers, 3).await, [eva, dora, eva]);
     assert_eq!(team.loads(&app.api).await, [3, 2, 2]);
@@ -81,8 +81,8 @@ async fn equals_take_turns() {
     for _ in 0..2 {
         assert_eq!(next(&app, phone, numbers, 3).await, [carla, dora, eva]);
     }
-    // Who has just had one does not have the next, though all are equal again: a ticket that is closed by what opens it
-    // is no load.
+    // An agent who has just had a ticket does not get the next, though all loads are equal again: a ticket that is
+    // closed by the message that opens it is no load.
     let webchat = channel(&app, &app.company, "Shop", ChannelType::Webchat, team.queue).await;
     for expected in [carla, dora, eva] {
         let session = app.api.post("/webchat/sessions", json!({"channelId": webchat, "visitor": {}})).await;

@@ -1,4 +1,4 @@
-//! Where a new ticket waits, who gets it, and what its contact is told: by whichever way it opens.
+//! The queue, the agent and the greeting of a new ticket, in whichever way it opens.
 
 mod greeting;
 mod loads;
@@ -25,7 +25,7 @@ use crate::support::service::TestOptions;
 use crate::support::service::refresh;
 use crate::support::{Api, Company, OwnApp, Provider, TestApp, seed};
 
-/// A service that hands messages over as fast as it goes.
+/// A service that sends messages as fast as possible.
 async fn start() -> OwnApp {
     let sending = SendingOptions {
         per_second: 0,
@@ -98,12 +98,12 @@ async fn provided(app: &TestApp, provider: &Provider, queue: i64) -> Hooked {
     Hooked::create(app, &app.company, ChannelType::Whatsapp, setup).await
 }
 
-/// A number like no other.
+/// A different number for each index.
 fn number(index: usize) -> String {
     format!("55119{index:08}")
 }
 
-/// The company writes to a number; answers the ticket.
+/// The company writes to a number; returns the ticket.
 async fn written_to(api: &Api, channel: i64, number: &str) -> i64 {
     let body = json!({"channelId": channel, "number": number, "type": "text", "body": "Hello"});
     let (key, body) = (hotline_persistence::key::new_key("write_"), body.to_string());
@@ -119,13 +119,13 @@ async fn visitor(api: &Api, channel: i64, visitor: Value) -> String {
     reply.data(201)["id"].as_str().expect("a session").to_owned()
 }
 
-/// The visitor writes; answers the ticket.
+/// The visitor writes; returns the ticket.
 async fn said(api: &Api, session: &str, body: &str) -> i64 {
     let reply = api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": body})).await;
     reply.data(201)["ticketId"].as_i64().expect("a ticket")
 }
 
-/// A contact writes over the provider; answers the ticket.
+/// A contact writes over the provider; returns the ticket.
 async fn told(app: &TestApp, channel: &Hooked, from: &str, id: &str, body: &str) -> i64 {
     let call = channel.speaks().message(from, "Maria Silva", hooks::text(id, body).at(Utc::now().timestamp()));
     assert_eq!(channel.told(&app.api, &call).await, crate::hooks::taken(1));
@@ -134,12 +134,12 @@ async fn told(app: &TestApp, channel: &Hooked, from: &str, id: &str, body: &str)
     theirs.and_then(|message| message["ticketId"].as_i64()).expect("the message is there")
 }
 
-/// Who has a ticket.
+/// The agent of a ticket, if it has one.
 async fn holder(api: &Api, id: i64) -> Option<i64> {
     ticket(api, id).await["assignedTo"]["id"].as_i64()
 }
 
-/// What the opening of a ticket says.
+/// The queue and the agent in the event that a ticket was opened.
 async fn opening(api: &Api, ticket: i64) -> Value {
     let events = api.all(&format!("/tickets/{ticket}/events")).await;
     let opened: Vec<_> = events.into_iter().filter(|event| event["type"] == "opened").collect();
@@ -147,7 +147,7 @@ async fn opening(api: &Api, ticket: i64) -> Value {
     opened[0]["to"].clone()
 }
 
-/// What was said in a ticket: direction, source, text.
+/// The messages of a ticket: direction, source, text.
 async fn dialogue(api: &Api, ticket: i64) -> Vec<(String, String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut messages: BTreeMap<i64, _> = BTreeMap::new();

@@ -31,7 +31,7 @@ async fn a_new_ticket_waits_in_its_channels_queue_by_whichever_way_it_opens() {
         let to = opening(api, opened).await;
         assert_eq!((&to["queue"]["id"], &to["assignedTo"]), (&json!(team.queue), &Value::Null));
     }
-    // A queue that is named goes before the channel's.
+    // A queue that the request names comes before the channel's.
     let contact = app.contact(&number(3)).await;
     let open = json!({"channelId": phone.id, "contactId": contact, "queueId": app.company.sales});
     let opened = id(api.post("/tickets", open).await.data(201));
@@ -70,7 +70,7 @@ async fn a_transfer_after_a_send_keeps_the_agent_who_belongs_to_the_queue_and_no
             .await;
     }
     assert_eq!(holder(api, tickets[0]).await, Some(team.agents[0]));
-    // Only new tickets are distributed: who is transferred waits for somebody to take them.
+    // Only new tickets are distributed: a transferred one waits for an agent to take it.
     assert_eq!(holder(api, tickets[1]).await, None);
     app.stop().await;
 }

@@ -26,7 +26,7 @@ async fn hundreds_of_tickets_that_open_at_once_are_shared_fairly_by_two_agents()
     let contacts = &contacts;
     join_all((0..TASKS).map(async |task| {
         for index in (task..TICKETS).step_by(TASKS) {
-            // A task opens tickets of one kind; those of all kinds meet.
+            // A task opens tickets of one kind; the tasks run at the same time, so tickets of all kinds meet.
             let contact = contacts.get(index / 4 + (index % 2) * (TICKETS / 4));
             match index % 4 {
                 0 => drop(written_to(api, one, &number(index)).await),
@@ -80,13 +80,13 @@ async fn who_is_not_active_or_does_not_belong_to_the_queue_has_no_turn() {
     assert_eq!(next(2).await, [dora, fay]);
     deleted(api, &format!("/users/{dora}")).await;
     assert_eq!(next(2).await, [carla, fay]);
-    // Nobody is left: the ticket waits.
+    // No agent is left in the queue: the ticket waits.
     for agent in [carla, fay] {
         team.left(api, agent).await;
     }
     let waiting = written_to(api, phone, &number(1000)).await;
     assert_eq!(holder(api, waiting).await, None);
-    // And with another distribution as well.
+    // A ticket of a queue with manual distribution waits as well.
     team.joined(api, fay).await;
     api.put(&format!("/queues/{}", team.queue), json!({"distribution": "manual"})).await.data(200);
     let waiting = written_to(api, phone, &number(1001)).await;
@@ -112,7 +112,7 @@ async fn who_is_named_gets_it_and_the_turn_stays() {
     let expected = [(carla, "Carla"), (carla, "Carla"), (carla, "Carla"), (dora, "Dora"), (carla, "Carla")];
     for (ticket, (agent, name)) in opened.iter().zip(expected) {
         assert_eq!(holder(api, *ticket).await, Some(agent));
-        // The opening says it; nobody was assigned afterwards.
+        // The opening names the agent; none was assigned afterwards.
         assert_eq!(opening(api, *ticket).await["assignedTo"], json!({"id": agent, "name": name}));
         assert_eq!(api.all(&format!("/tickets/{ticket}/events")).await.len(), 1);
     }
@@ -159,7 +159,7 @@ async fn two_companies_do_not_mix() {
     }))
     .await;
     for (api, team, _) in sides {
-        // All that a company has, and so nobody of the other has any.
+        // The agents have all tickets of their company, so none of them is assigned in the other company.
         assert_eq!(team.loads(api).await, [15, 15]);
         assert_eq!(api.all("/tickets?status=open").await.len(), 60);
     }

@@ -171,7 +171,7 @@ async fn an_archived_board_is_listed_when_it_is_asked_for() {
         assert_eq!(listed(&app.api, &format!("{BOARDS}{filter}")).await, expected, "{filter}");
     }
     assert_eq!(app.api.get(&format!("{BOARDS}?archived=maybe")).await.invalid_fields(), ["archived"]);
-    // It can be changed as before.
+    // An archived board can be changed like any other.
     app.api.put(&path, json!({"name": "Uno"})).await.data(200);
     let back = archive(false).await;
     assert_eq!((&back["archived"], &back["archivedAt"], &back["name"]), (&json!(false), &Value::Null, &json!("Uno")));

@@ -61,7 +61,7 @@ async fn a_board_shows_its_stages_and_the_cards_of_each() {
     assert_eq!(api.get(&format!("{BOARDS}/{solar}")).await.body, json!({"data": expected}));
     assert!(listed.get("lists").is_none(), "a listing has none");
 
-    // As cards and stages move.
+    // The board shows cards and stages where they have been moved.
     api.post(&format!("/crm/cards/{second}/move"), json!({"crmBoardListId": to_do, "position": 0})).await.data(200);
     api.post(&format!("/crm/cards/{third}/win"), json!({})).await.data(200);
     let order = json!({"orderedIds": [done, to_do, doing]});
@@ -124,7 +124,8 @@ async fn the_largest_board_shows_a_thousand_cards_and_ten_thousand_of_their_cont
     let page = app.api.get(&format!("{BOARDS}/{large}/cards?crmBoardListId={first}&perPage=20")).await;
     assert_eq!(few[0].2, ids(page.data(200).as_array().expect("a page")));
 
-    // The first three of each with a hundred contacts, which is more than a stage shows: of the second only the first has any.
+    // The first three cards of each stage get a hundred contacts each, which is more than a stage shows; in `Stage 1`
+    // only the first card gets any.
     run("insert into contacts (company_id, name) select $1, 'Contact ' || n || ' of ' || $2 from generate_series(1, 100) n").await;
     run("insert into card_contacts (company_id, card_id, contact_id)
          select $1, k.id, c.id from cards k join board_lists s on s.company_id = $1 and s.id = k.list_id, contacts c

@@ -61,7 +61,7 @@ async fn a_stage_is_added_changed_and_deleted() {
     app.api.delete(&one).await.error(404, "ERR_API_NOT_FOUND");
     app.api.get(&one).await.error(405, "ERR_API_METHOD_NOT_ALLOWED");
     app.api.get(&path).await.error(405, "ERR_API_METHOD_NOT_ALLOWED");
-    // Also the last one.
+    // The last stage can be deleted as well.
     for left in stage_ids(&app, board).await {
         deleted(&app.api, &format!("{path}/{left}")).await;
     }
@@ -138,7 +138,7 @@ async fn a_board_has_one_stage_for_won_cards_at_most() {
     let refused = app.api.put(&one, json!({"label": "Won", "doneList": true})).await;
     assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &taken);
     assert_eq!(stages(&app, board).await[0].label, "To do", "nothing of it stands");
-    // What it is already, it may be told to be.
+    // A stage may be set to what it already is.
     app.api.put(&format!("{path}/{done}"), json!({"doneList": true})).await.data(200);
     app.api.put(&format!("{path}/{done}"), json!({"doneList": false})).await.data(200);
     app.api.put(&one, json!({"doneList": true})).await.data(200);
@@ -169,7 +169,7 @@ async fn of_fifty_at_once_one_becomes_the_stage_for_won_cards() {
     app.stop().await;
 }
 
-/// One of the replies has made a stage that for won cards, and all others name it.
+/// Asserts that one of the requests made a stage the one for won cards, and that all other replies name it.
 async fn check_one_done(app: &TestApp, board: i64, replies: &[Reply], status: u16) {
     let made: Vec<i64> =
         replies.iter().filter(|reply| reply.status == status).map(|reply| id(reply.data(status))).collect();
@@ -203,7 +203,7 @@ async fn a_board_has_fifty_stages_however_many_are_added_at_once() {
     assert_eq!(made, 47);
     let places: Vec<i32> = stages(&app, board).await.iter().map(|stage| stage.position).collect();
     assert_eq!(places, (1..=50).collect::<Vec<_>>(), "no two have one place");
-    // Where one goes, there is room for one.
+    // A deleted stage makes room for another.
     let last = stage_ids(&app, board).await[49];
     deleted(&app.api, &format!("{path}/{last}")).await;
     assert_eq!(add(99).await.data(201)["position"], 50);

@@ -49,8 +49,8 @@ async fn every_wrong_field_is_named_and_whoever_is_not_there_is_not_found() {
             app.api.put(&path, json!({field: NOBODY})).await.error(404, "ERR_API_NOT_FOUND");
         }
     }
-    for gone in [NOBODY.to_string(), "x".to_owned(), i64::MAX.to_string()] {
-        let path = format!("/schedules/{gone}");
+    for absent in [NOBODY.to_string(), "x".to_owned(), i64::MAX.to_string()] {
+        let path = format!("/schedules/{absent}");
         let asked =
             [app.api.get(&path).await, app.api.delete(&path).await, app.api.put(&path, json!({"body": "x"})).await];
         for reply in asked {
@@ -121,13 +121,13 @@ async fn what_is_gone_by_then_fails_with_its_reason_and_holds_up_no_other() {
     }
     let sent = becomes(&app, good, "sent").await;
     assert_eq!(listed(&app.api, "/messages").await, [sent["messageId"].as_i64().expect("a message")]);
-    // What was over has gone with its contact.
+    // The canceled message was deleted with its contact.
     app.api.get(&format!("/schedules/{over}")).await.error(404, "ERR_API_NOT_FOUND");
     app.stop().await;
 }
 
-/// The deletion of a contact reaches other records in steps. A message that is due before fails by itself, with what the deletion
-/// would have said.
+/// The deletion of a contact reaches other records in steps. A message that is due before the steps reach it fails
+/// by itself, with the error that the deletion would have set.
 #[actix_web::test]
 async fn what_is_due_before_the_deletion_of_its_contact_reaches_it_fails_by_that_all_the_same() {
     let app = OwnApp::start().await;

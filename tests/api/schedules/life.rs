@@ -1,4 +1,4 @@
-//! What a scheduled message is, from its making to its end.
+//! The life of a scheduled message, from its creation to its end.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ async fn a_message_is_scheduled_changed_and_canceled() {
             json!({"contactId": other}),
             json!({"contact": {"id": other, "name": "5511900000002", "number": "5511900000002"}}),
         ),
-        // It is not a change's to say who wrote it, nor what has become of it.
+        // A change sets neither who wrote the message nor its status.
         (json!({"sendAt": later, "userId": app.company.ben, "status": "sent"}), json!({"sendAt": later})),
     ] {
         let reply = app.api.put(&path, change.clone()).await;
@@ -59,8 +59,8 @@ async fn a_message_is_scheduled_changed_and_canceled() {
         assert_eq!(shown(&app, id(made)).await, now, "{change}");
     }
 
-    let gone = app.api.delete(&path).await;
-    assert_eq!((gone.status.as_u16(), gone.bytes.len()), (204, 0));
+    let deletion = app.api.delete(&path).await;
+    assert_eq!((deletion.status.as_u16(), deletion.bytes.len()), (204, 0));
     let canceled = shown(&app, id(made)).await;
     now["status"] = json!("canceled");
     now["updatedAt"] = canceled["updatedAt"].clone();
@@ -86,7 +86,7 @@ async fn it_leaves_at_its_time_as_its_conversations_message() {
         "queueId": app.company.sales, "sendAt": at, "userId": app.company.ana,
     });
     let made = schedule(&app, body).await;
-    // Variables are filled in when it leaves.
+    // Variables are filled in when the message is sent.
     app.api.put(&format!("/contacts/{contact}"), json!({"name": "Maria Lima"})).await.data(200);
     assert_eq!(shown(&app, made).await["status"], "pending");
     comes(time(&json!(at)));
@@ -112,7 +112,7 @@ async fn it_leaves_at_its_time_as_its_conversations_message() {
         let conflict = refused.error(409, "ERR_API_CONFLICT");
         assert_eq!((&conflict["reason"], &conflict["id"]), (&json!("sent"), &json!(made)));
     }
-    // The next one goes into the ticket that is open.
+    // The next message is sent in the ticket that is open.
     let at = in_ms(TEN_MINUTES_MS);
     let next = json!({"contactId": contact, "channelId": app.company.webchat, "body": "Again", "sendAt": at});
     let next = schedule(&app, next).await;
@@ -129,7 +129,7 @@ async fn a_change_moves_it_and_a_retry_makes_one() {
     let contact = app.contact("5511900000001").await.0;
     let far = schedule(&app, to(&app, contact, "far", &in_ms(86_400_000))).await;
     let near = schedule(&app, to(&app, contact, "near", &in_ms(60_000))).await;
-    // From where the tables alone know of it to now, and from now to there.
+    // One message moves from a time that only the tables hold to one that memory holds, the other the opposite way.
     let soon = in_ms(TEN_MINUTES_MS);
     app.api.put(&format!("/schedules/{far}"), json!({"sendAt": soon, "body": "moved"})).await.data(200);
     app.api.put(&format!("/schedules/{near}"), json!({"sendAt": in_ms(86_400_000)})).await.data(200);
@@ -185,7 +185,7 @@ async fn the_list_has_every_filter() {
     app.stop().await;
 }
 
-/// When it leaves nobody asks for it any more; it is by who scheduled it all the same.
+/// No request sends a scheduled message at its time, yet its events name who scheduled it.
 #[actix_web::test]
 async fn what_is_sent_later_is_by_who_scheduled_it() {
     let app = OwnApp::start().await;
@@ -196,7 +196,7 @@ async fn what_is_sent_later_is_by_who_scheduled_it() {
     let at = in_ms(TEN_MINUTES_MS);
     let of_token = schedule(&app, to(&app, first, "from the shop", &at)).await;
     let of_ana = id(ana.post("/schedules", to(&app, second, "from Ana", &at)).await.data(201));
-    // Nothing is left of this one once it is filled in.
+    // This text is blank once its variables are filled in.
     let blank = "{{nothing}} ";
     let blank_of_token = schedule(&app, to(&app, first, blank, &at)).await;
     let blank_of_ana = id(ana.post("/schedules", to(&app, second, blank, &at)).await.data(201));

@@ -12,15 +12,15 @@ use serde_json::{Value, json};
 use crate::steps::id;
 use crate::support::{TestApp, eventually};
 
-/// A time so far from now, as the API writes it.
+/// The time so many milliseconds from now, as the API writes it.
 fn in_ms(milliseconds: i64) -> String {
     written(clock::now() + TimeDelta::milliseconds(milliseconds))
 }
 
-/// Sooner than a session ends by itself.
+/// A delay shorter than the one after which a session ends by itself.
 const TEN_MINUTES_MS: i64 = 600_000;
 
-/// From here on it is this time, in a service of the test's own process.
+/// Stops the clock at this time, for a service in the test's own process.
 fn comes(time: DateTime<Utc>) {
     clock::stop();
     clock::advance((time - clock::now()).to_std().expect("a time to come"));
@@ -35,7 +35,7 @@ fn time(value: &Value) -> DateTime<Utc> {
     value.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("no time: {value}"))
 }
 
-/// A message to a contact on the phone channel.
+/// The body of a request that schedules a message to a contact on the phone channel.
 fn to(app: &TestApp, contact: i64, body: &str, send_at: &str) -> Value {
     json!({"contactId": contact, "channelId": app.company.phone, "body": body, "sendAt": send_at})
 }
@@ -48,13 +48,13 @@ async fn shown(app: &TestApp, schedule: i64) -> Value {
     app.api.get(&format!("/schedules/{schedule}")).await.data(200).clone()
 }
 
-/// A scheduled message once it has this status.
+/// Waits until a scheduled message has this status, and returns the message.
 async fn becomes(app: &TestApp, schedule: i64, status: &str) -> Value {
     eventually(&format!("{schedule} is {status}"), || async { shown(app, schedule).await["status"] == status }).await;
     shown(app, schedule).await
 }
 
-/// So many contacts with numbers.
+/// Inserts so many contacts with numbers. Returns their ids.
 async fn contacts(app: &TestApp, count: i64) -> Vec<i64> {
     sqlx::query_scalar(
         "insert into contacts (company_id, name, number)

@@ -10,27 +10,28 @@ use super::{contacts, in_ms, shown, time, to};
 use crate::steps::id;
 use crate::support::{OwnApp, Reply, TestApp, eventually};
 
-/// How often a caller meets a message that leaves.
+/// How many messages one caller cancels or changes at about the moment in which they are sent.
 const RACES: i64 = 400;
 
-/// Races at once.
+/// How many races run at once.
 const AT_ONCE: usize = 16;
 
 /// How long a message is scheduled ahead at first: about what two requests take beside fifteen others.
 const AHEAD_MS: i64 = 40;
 
-/// What was asked of a message that was about to leave, and what was answered.
+/// The request for a message that was about to be sent, and its reply.
 struct Race {
     schedule: i64,
     is_cancel: bool,
     reply: Reply,
 }
 
-/// When races are run, in milliseconds: so that as many messages have left as have not, on any machine.
+/// The timing of the races, in milliseconds. It is adjusted so that half of the messages have been sent when the
+/// request for them arrives, on any machine.
 struct Aim {
     /// How long a message is scheduled ahead.
     ahead: AtomicI64,
-    /// How long after it is due it is asked for.
+    /// How long after the message is due the request for it is sent.
     after: AtomicI64,
 }
 
@@ -41,7 +42,7 @@ impl Default for Aim {
 }
 
 impl Aim {
-    /// How long to wait when it is due in `due_in`. At another moment each time: a little earlier or later.
+    /// How long to wait when the message is due in `due_in`: a little less or more each time.
     fn wait(&self, due_in: i64, number: i64) -> Duration {
         let wait = due_in + self.after.load(Ordering::Relaxed) + number % 7 - 3;
         if wait < 0 {
@@ -55,12 +56,12 @@ impl Aim {
     }
 }
 
-/// A message that is about to leave, or has just left.
+/// Schedules a message, and waits until it is about to be sent or has just been sent. Returns its id.
 async fn about_to_leave(app: &TestApp, aim: &Aim, contact: i64, number: i64) -> i64 {
     loop {
         let at = in_ms(aim.ahead.load(Ordering::Relaxed));
         let reply = app.api.post("/schedules", to(app, contact, &number.to_string(), &at)).await;
-        // Its time had come before it was read.
+        // Its time had passed before the request was read.
         if reply.status == 422 {
             aim.ahead.fetch_add(AHEAD_MS, Ordering::Relaxed);
             continue;
@@ -100,7 +101,7 @@ async fn a_message_leaves_or_is_changed_and_nobody_is_told_both() {
         let some = next.by_ref().take(RACES as usize).map(|(contact, number)| race(app, aim, contact, number));
         races.extend(stream::iter(some).buffer_unordered(AT_ONCE).collect::<Vec<Race>>().await);
         let too_late = races.iter().filter(|race| race.reply.status == 409).count();
-        // On a slow machine all may end on one side before the moment is found.
+        // On a slow machine all may be too early, or all too late, before the right moment is found.
         if too_late > 20 && races.len() - too_late > 20 {
             break;
         }
@@ -111,33 +112,33 @@ async fn a_message_leaves_or_is_changed_and_nobody_is_told_both() {
     };
     eventually("what was not called off has left", settled).await;
     let sent: Vec<Value> = app.api.all("/messages").await.into_iter().map(|message| message["id"].clone()).collect();
-    let (mut obeyed, mut too_late) = (0, 0);
+    let (mut done, mut too_late) = (0, 0);
     for Race { schedule, is_cancel, reply } in &races {
         let now = shown(app, *schedule).await;
-        let is_obeyed = match (reply.status.as_u16(), is_cancel) {
+        let is_done = match (reply.status.as_u16(), is_cancel) {
             (204, true) | (200, false) => true,
             (409, _) => false,
             _ => panic!("{}", reply.body),
         };
-        let expected = match (is_obeyed, is_cancel) {
+        let expected = match (is_done, is_cancel) {
             (true, true) => "canceled",
             (true, false) => "pending",
             (false, _) => "sent",
         };
         assert_eq!(now["status"], expected, "{now}");
-        assert_eq!(now["messageId"].is_null(), is_obeyed, "{now}");
-        assert!(is_obeyed || sent.contains(&now["messageId"]), "{now}");
-        *if is_obeyed { &mut obeyed } else { &mut too_late } += 1;
+        assert_eq!(now["messageId"].is_null(), is_done, "{now}");
+        assert!(is_done || sent.contains(&now["messageId"]), "{now}");
+        *if is_done { &mut done } else { &mut too_late } += 1;
     }
-    println!("{obeyed} were obeyed, {too_late} came too late");
+    println!("{done} were obeyed, {too_late} came too late");
     assert_eq!(sent.len(), too_late, "a message left that was called off, or left twice");
-    assert!(obeyed > 20 && too_late > 20, "there was no race");
+    assert!(done > 20 && too_late > 20, "there was no race");
 }
 
-/// How often two callers meet a message that leaves.
+/// How many messages two callers cancel or change at about the moment in which they are sent.
 const MEETINGS: i64 = 150;
 
-/// What two callers who asked at once were answered, and whether each wanted it canceled.
+/// Two requests that were sent at once: whether each was to cancel the message, and the status of its reply.
 struct Meeting {
     schedule: i64,
     asked: [(bool, u16); 2],
@@ -148,7 +149,7 @@ impl Meeting {
         self.asked.iter().filter(|asked| **asked == wanted).count()
     }
 
-    /// What the message is afterwards.
+    /// The status that the message has to have afterwards.
     fn outcome(&self) -> &'static str {
         match (self.count((true, 204)), self.count((false, 200))) {
             (1.., _) => "canceled",

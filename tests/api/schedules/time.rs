@@ -1,4 +1,4 @@
-//! Each leaves once and at its time, also when that came while nobody served.
+//! Each scheduled message is sent once and at its time, also when that passed while no process served.
 
 use std::collections::HashMap;
 
@@ -13,13 +13,13 @@ use crate::support::figures::Figures;
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, eventually};
 
-/// Scheduled at once: what lets them share the journal's syncs.
+/// How many requests schedule messages at once, so that they share the journal's syncs.
 const AT_ONCE: usize = 32;
 
-/// What a message may be late.
+/// How late a message may be.
 const LATE_MS_MAX: i64 = 5000;
 
-/// How many there are, one every so many milliseconds.
+/// How many messages there are, one every `APART_MS` milliseconds.
 const MESSAGES: i64 = 2000;
 const APART_MS: i64 = 5;
 
@@ -27,7 +27,7 @@ async fn figures(app: &OwnApp) -> Figures {
     Figures::of(app.service.metrics.as_ref().expect("figures are served").address).await
 }
 
-/// Schedules all of them, in a service of its own; answers when the first is due.
+/// Schedules all messages, in a service of its own. Returns that service, and when the first message is due.
 async fn two_thousand() -> (OwnApp, DateTime<Utc>) {
     let app = OwnApp::start_with(TestOptions { metrics: true, ..TestOptions::default() }).await;
     let contacts = contacts(&app, MESSAGES / 2).await;
@@ -54,7 +54,7 @@ fn due(begin: DateTime<Utc>, number: i64) -> DateTime<Utc> {
     begin + TimeDelta::milliseconds(number * APART_MS)
 }
 
-/// Waits until all have left, each once, and answers how late the earliest and the latest was, in milliseconds.
+/// Waits until all have been sent, each once. Returns how late the earliest and the latest was, in milliseconds.
 async fn late_ms(app: OwnApp, begin: DateTime<Utc>) -> (i64, i64) {
     eventually("all have left", || async { app.api.get("/schedules?status=pending").await.body["data"] == json!([]) })
         .await;
@@ -77,7 +77,7 @@ async fn late_ms(app: OwnApp, begin: DateTime<Utc>) -> (i64, i64) {
 
 #[actix_web::test]
 async fn two_thousand_within_ten_seconds_leave_each_once_and_none_before_its_time() {
-    /// So often the clock is moved on while they leave.
+    /// How many times the clock is advanced while they are sent.
     const STEPS: i64 = 4;
     let (app, begin) = two_thousand().await;
     for step in 1..=STEPS {
@@ -91,7 +91,7 @@ async fn two_thousand_within_ten_seconds_leave_each_once_and_none_before_its_tim
         })
         .await;
     }
-    // What is late is so by the clock that stood still.
+    // The clock stands still between the steps, so a message is late by less than a step.
     let (earliest, latest) = late_ms(app, begin).await;
     assert!(earliest >= 0 && latest < MESSAGES * APART_MS / STEPS, "{earliest} {latest}");
 }
@@ -106,7 +106,7 @@ async fn two_thousand_within_ten_seconds_leave_at_their_time_measured() {
 
 #[actix_web::test]
 async fn what_was_due_while_nobody_served_leaves_at_the_start_once_and_the_oldest_first() {
-    // More than one load brings.
+    // More messages than are loaded at once.
     const MESSAGES: i64 = 450;
     let app = OwnApp::start().await;
     let contact = app.contact("5511900000001").await.0;
@@ -171,7 +171,7 @@ async fn nothing_leaves_of_a_company_that_another_process_serves() {
     drop(closed);
     super::becomes(&app, made, "sent").await;
 
-    // Dropped from memory while it is served, what is due leaves all the same, once.
+    // When the company is dropped from memory while it is served, a message that is due is still sent, once.
     let at = in_ms(TEN_MINUTES_MS);
     let soon = json!({"contactId": contact, "channelId": app.company.webchat, "body": "again", "sendAt": at});
     let soon = schedule(&app, soon).await;

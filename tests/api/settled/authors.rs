@@ -1,4 +1,4 @@
-//! Who did it: the agent it was done for, and the integration that did it.
+//! Authors of records: the agent for whom something was done, and the integration that did it.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -28,10 +28,10 @@ async fn a_send_and_a_note_may_be_an_agents_and_are_the_integrations() {
         .expect("the token");
     let integration = json!({"id": token.0, "name": token.1});
     let (session, contact) = app.session("visitor").await;
-    let said = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
-    let talk = said.data(201)["ticketId"].clone();
+    let posted = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
+    let talk = posted.data(201)["ticketId"].clone();
     assert_eq!(
-        (&said.data(201)["user"], &said.data(201)["integration"]),
+        (&posted.data(201)["user"], &posted.data(201)["integration"]),
         (&Value::Null, &Value::Null),
         "the contact's"
     );
@@ -78,7 +78,7 @@ async fn a_send_and_a_note_may_be_an_agents_and_are_the_integrations() {
     app.stop().await;
 }
 
-/// It would change without an event otherwise.
+/// Otherwise the message would change without an event.
 #[actix_web::test]
 async fn a_scheduled_message_keeps_the_name_of_who_has_left() {
     let app = TestApp::shared().await;
@@ -112,7 +112,7 @@ async fn an_agent_who_leaves_a_queue_loses_its_open_tickets_with_an_event() {
     let closed = mine("5511900000004", json!(sales)).await;
     app.api.post(&format!("/tickets/{closed}/close"), json!({})).await.data(200);
 
-    // A change that is refused takes nothing from anybody.
+    // A refused change unassigns no ticket.
     let refused = app.api.put(&format!("/users/{ben}"), json!({"queueIds": [NOBODY]})).await;
     refused.error(404, "ERR_API_NOT_FOUND");
     let taken = app.api.put(&format!("/users/{ben}"), json!({"queueIds": [], "email": "ana@example.com"})).await;
@@ -133,7 +133,7 @@ async fn an_agent_who_leaves_a_queue_loses_its_open_tickets_with_an_event() {
     app.api.put(&format!("/users/{ben}"), json!({"queueIds": []})).await.data(200);
     assert_eq!(ticket(&app.api, elsewhere).await["assignedTo"], Value::Null);
     assert_eq!(ticket(&app.api, closed).await["assignedTo"]["id"], json!(ben), "what is closed was theirs");
-    // Once more: there is nothing to lose.
+    // A second removal changes nothing: no ticket is left to unassign.
     let before = app.api.all(&format!("/tickets/{one}/events")).await;
     deleted(&app.api, &format!("/queues/{support}/users/{ben}")).await;
     assert_eq!(app.api.all(&format!("/tickets/{one}/events")).await, before);
@@ -158,14 +158,14 @@ async fn a_channel_whose_queue_is_not_active_opens_tickets_without_one() {
     let queue = format!("/queues/{}", app.company.support);
     app.api.put(&queue, json!({"active": false, "distribution": "round_robin", "greeting": "Hi"})).await.data(200);
     let (session, _) = app.session("visitor").await;
-    let said = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
-    let shown = ticket(&app.api, said.data(201)["ticketId"].as_i64().expect("a ticket")).await;
+    let posted = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
+    let shown = ticket(&app.api, posted.data(201)["ticketId"].as_i64().expect("a ticket")).await;
     assert_eq!((&shown["queue"], &shown["assignedTo"]), (&Value::Null, &Value::Null));
     assert_eq!(shown["lastMessage"]["body"], "hello", "nobody greets");
     app.api.put(&queue, json!({"active": true})).await.data(200);
     let (session, _) = app.session("another").await;
-    let said = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
-    let shown = ticket(&app.api, said.data(201)["ticketId"].as_i64().expect("a ticket")).await;
+    let posted = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
+    let shown = ticket(&app.api, posted.data(201)["ticketId"].as_i64().expect("a ticket")).await;
     assert_eq!(shown["queue"]["name"], "Support");
     app.stop().await;
 }
@@ -217,7 +217,7 @@ async fn a_file_is_addressed_where_it_was_asked_for() {
         if let Some(host) = host {
             request = request.header("host", host);
         }
-        // Not a proxy: nobody believes it.
+        // The caller is no trusted proxy, so these headers are ignored.
         let reply =
             Reply::of(request.header("x-forwarded-proto", "https").header("x-forwarded-host", "evil.example")).await;
         reply.data(200)[0]["media"].clone()
@@ -228,7 +228,7 @@ async fn a_file_is_addressed_where_it_was_asked_for() {
     assert!(url.starts_with(&format!("http://{}/media/", app.address)), "{url}");
     let named = asked(Some("support.example:8443")).await;
     assert!(named["url"].as_str().expect("an address").starts_with("http://support.example:8443/media/"), "{named}");
-    // It can be asked for as it stands.
+    // The address can be requested as it is.
     eventually("it is served", || async {
         app.api.anonymous(Method::GET, &url).send().await.is_ok_and(|served| served.status() == 200)
     })

@@ -1,4 +1,4 @@
-//! What stands in the way is named.
+//! A conflict names what stands in the way.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use crate::support::form::Form;
 async fn a_conflict_names_the_record_or_counts_what_stands_in_the_way() {
     let app = TestApp::shared().await;
     let api = &app.api;
-    // A value that is another's: by a creation and by a change.
+    // A value that another record has: in a creation and in a change.
     for (path, first, second, field) in [
         ("/tags", json!({"name": "VIP"}), json!({"name": "Other"}), "name"),
         ("/queues", json!({"name": "Billing"}), json!({"name": "Other"}), "name"),
@@ -39,7 +39,7 @@ async fn a_conflict_names_the_record_or_counts_what_stands_in_the_way() {
             assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &json!({"field": field, "id": holder}), "{path}");
         }
     }
-    // A ticket's state.
+    // The state of a ticket.
     let open = app.ticket("5511900000001").await.0;
     let contact = api.get(&format!("/tickets/{open}")).await.data(200)["contact"]["id"].clone();
     let named = |reason: &str| json!({"ticketId": open, "field": "ticketId", "id": open, "reason": reason});
@@ -56,7 +56,7 @@ async fn a_conflict_names_the_record_or_counts_what_stands_in_the_way() {
     close(api, open).await;
     let refused = api.post(&format!("/tickets/{open}/notes"), json!({"body": "x"})).await;
     assert_eq!(refused.error(409, "ERR_API_TICKET_CLOSED"), &named("closed"));
-    // A session's.
+    // The state of a session.
     let (session, _) = app.session("visitor").await;
     api.post(&format!("/webchat/sessions/{session}/end"), json!({})).await.data(200);
     let refused = api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "x"})).await;
@@ -65,7 +65,7 @@ async fn a_conflict_names_the_record_or_counts_what_stands_in_the_way() {
         (&details["field"], &details["id"], &details["reason"]),
         (&json!("sessionId"), &json!(session.0), &json!("ended"))
     );
-    // Others that refer to it.
+    // Other records that refer to the record.
     let category = api.all("/wrapup-categories").await.into_iter().next().expect("a category");
     let refused = api.delete(&format!("/wrapup-categories/{}", id(&category))).await;
     let details = refused.error(409, "ERR_API_CONFLICT");
@@ -76,7 +76,7 @@ async fn a_conflict_names_the_record_or_counts_what_stands_in_the_way() {
 #[actix_web::test]
 async fn who_cannot_be_reached_is_told_why() {
     let app = TestApp::shared().await;
-    let nobody = id(app.api.post("/contacts", json!({"name": "No number"})).await.data(201));
+    let no_number = id(app.api.post("/contacts", json!({"name": "No number"})).await.data(201));
     let numbered = app.contact("5511900000001").await;
     let send = async |channel: i64, contact: i64| {
         let body = json!({"channelId": channel, "contactId": contact, "type": "text", "body": "x"});
@@ -84,7 +84,7 @@ async fn who_cannot_be_reached_is_told_why() {
         let message = reply.body["error"]["message"].as_str().expect("a message").to_owned();
         (reply.error(422, "ERR_API_CONTACT_UNREACHABLE")["reason"].as_str().expect("a reason").to_owned(), message)
     };
-    let (reason, message) = send(app.company.phone.0, nobody).await;
+    let (reason, message) = send(app.company.phone.0, no_number).await;
     assert_eq!(reason, "no_number");
     assert!(message.contains("no phone number"), "{message}");
     assert_eq!(send(app.company.webchat.0, numbered.0).await.0, "no_session");

@@ -28,7 +28,7 @@ async fn every_page_that_exists_is_read_however_deep() {
     app.stop().await;
 }
 
-/// A number that no float holds is a number all the same.
+/// A number that no float holds is still a number.
 #[actix_web::test]
 async fn a_number_too_large_for_a_float_is_refused_by_its_field() {
     let app = TestApp::shared().await;
@@ -48,7 +48,7 @@ async fn a_number_too_large_for_a_float_is_refused_by_its_field() {
             let refused = send(method.clone(), &path, body).await;
             assert!(refused.invalid_fields().contains(&name.to_owned()), "{method} {path} {digits}: {}", refused.body);
         }
-        // Where nobody reads it, it does no harm.
+        // In a field that is not read it does no harm.
         let body = format!(r#"{{"name": "Maria", "unknown": [{digits}]}}"#);
         send(Method::POST, "/contacts", body).await.data(201);
     }
@@ -69,7 +69,7 @@ async fn what_a_campaign_sends_cannot_be_cleared() {
     for cleared in [json!({"message": null}), json!({"message": " "}), json!({"message": null, "template": null})] {
         assert_eq!(app.api.put(&path, cleared.clone()).await.invalid_fields(), ["message"], "{cleared}");
     }
-    // What is null already may be repeated.
+    // A field that is already null may be sent as null again.
     for same in [json!({"template": null}), json!({"message": "Hello", "template": null})] {
         assert_eq!(app.api.put(&path, same.clone()).await.data(200), &made, "{same}");
     }
@@ -136,7 +136,7 @@ async fn a_contacts_field_may_be_called_like_a_variable() {
     app.stop().await;
 }
 
-/// What is fixed may be repeated as it is; another value is refused.
+/// A field that cannot be changed may be sent with its present value; another value is refused.
 #[actix_web::test]
 async fn fixed_fields_may_be_repeated_and_not_changed() {
     let app = TestApp::shared().await;

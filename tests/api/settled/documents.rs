@@ -1,4 +1,4 @@
-//! A row that cannot be read never holds up another: in every column that holds JSON.
+//! A row that cannot be read never stops another from being read. This is tried with every column that holds JSON.
 
 use hotline::routes::operations;
 use hotline_persistence::cluster::lives;
@@ -10,19 +10,20 @@ use serde_json::{Value, json};
 use crate::steps::{restarted, ticket};
 use crate::support::{OwnApp, TestApp, eventually};
 
-/// What PostgreSQL writes out in 309 digits, which are read as infinity; also in fields that columns of a known form have.
+/// An object of numbers that PostgreSQL writes out in 309 digits, which are read as infinity. Some of its fields are in
+/// columns of a known form.
 const POISON: &str =
     "(select jsonb_object_agg(name, 1.7976931348623157e308) from unnest(array['a', 'peers', 'tickets']) name)";
 
-/// Columns nothing reads, and those of rows that are gone before anything could spoil them (`an_unreadable_note…` in
-/// `tests/api/events/removed.rs`).
+/// Columns that are never read, and those of rows that are deleted before anything could spoil them
+/// (`an_unreadable_note…` in `tests/api/events/removed.rs`).
 const WRITTEN_ONLY: &[(&str, &str)] = &[("rejected_changes", "change"), ("cascades", "by"), ("cascades", "shown")];
 
 /// The contact whose erasure is spoiled, and the one whose erasure is not.
 const SPOILED: i64 = 7777;
 const ERASABLE: i64 = 7778;
 
-/// Two processes of a cluster with a report.
+/// Inserts two processes of a cluster, each with a report.
 async fn two_reports(db: &PgPool) {
     for node in ["one", "two"] {
         sqlx::query(
@@ -36,7 +37,8 @@ async fn two_reports(db: &PgPool) {
     }
 }
 
-/// The report that can be read is, and the erasure that can be carried out is; the other says what to do.
+/// Asserts that the readable report is read, that the readable erasure is carried out, and that the other erasure says
+/// what to do.
 async fn others_are_served(db: &PgPool, company: CompanyId) {
     let reports = lives::reports(db).await.expect("the reports");
     let folders: Vec<_> = reports.into_iter().map(|(life, report)| (life.node, report.map(|it| it.folder))).collect();
@@ -53,7 +55,7 @@ async fn others_are_served(db: &PgPool, company: CompanyId) {
     assert_eq!(find(spoiled).await.done_at, None, "it was carried out without the records that it names");
 }
 
-/// Asks every list that needs no id.
+/// Requests every list that needs no id.
 async fn every_list(app: &TestApp) {
     let mut asked = 0;
     for operation in operations(&mut std::collections::BTreeMap::new()) {
@@ -71,7 +73,7 @@ async fn in_no_column_of_json_does_an_unreadable_value_stop_a_list_or_a_start() 
     let app = OwnApp::start().await;
     let db = app.db.clone();
     let company = app.company.id;
-    // Something in every such column.
+    // Every such column gets a value.
     let new = NewToken { name: "second", permissions: hotline::cli::everything(), ..Default::default() };
     let (second, key) = tokens::insert(&db, company, new).await.expect("token");
     let api = app.api.with_key(&key);
@@ -82,8 +84,8 @@ async fn in_no_column_of_json_does_an_unreadable_value_stop_a_list_or_a_start() 
     let opened = app.api.post("/webchat/sessions", body).await;
     let session = opened.data(201)["id"].as_str().expect("an id").to_owned();
     let contact = opened.data(201)["contact"]["id"].clone();
-    let said = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "x"})).await;
-    let talk = said.data(201)["ticketId"].as_i64().expect("a ticket");
+    let written = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "x"})).await;
+    let talk = written.data(201)["ticketId"].as_i64().expect("a ticket");
     let good = app.api.post(&format!("/tickets/{talk}/notes"), json!({"body": "good"})).await;
     let good = good.data(201)["id"].clone();
     app.api.get("/messages").await.data(200);
@@ -143,14 +145,14 @@ async fn in_no_column_of_json_does_an_unreadable_value_stop_a_list_or_a_start() 
         if WRITTEN_ONLY.contains(&(table, column)) {
             continue;
         }
-        // One token still speaks for the company, and the note is as it was.
+        // One token of the company and one message stay readable.
         let which = match table.as_str() {
             "tokens" => format!("id = {}", second.id),
             "messages" => format!("id <> {good}"),
             "beats" => "life = (select min(life) from beats)".to_owned(),
             _ => "true".to_owned(),
         };
-        // What is done is not read again.
+        // An erasure that is done is not read again.
         let pending = if table == "erasures" { ", done_at = null" } else { "" };
         let poison = format!("update {table} set \"{column}\" = {POISON}{pending} where {which}");
         let poisoned = sqlx::query(sqlx::AssertSqlSafe(poison)).execute(&db).await.expect("poisoned");
@@ -177,7 +179,7 @@ async fn in_no_column_of_json_does_an_unreadable_value_stop_a_list_or_a_start() 
     look(&app).await;
     others_are_served(&db, company).await;
     eventually("a token nobody can read permits nothing", || async { api.get("/tags").await.status == 403 }).await;
-    // Everything is loaded anew.
+    // A restart loads everything again.
     let app = restarted(app).await;
     look(&app).await;
     app.api.post(&format!("/tickets/{talk}/notes"), json!({"body": "on"})).await.data(201);

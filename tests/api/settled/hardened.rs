@@ -8,7 +8,7 @@ use crate::support::{OwnApp, TestApp};
 
 const STRICT: &str = "strict-transport-security";
 
-/// A request of each operation and page, and of what there is not.
+/// Requests of each operation and page, and of paths that do not exist.
 fn requests(app: &TestApp) -> Vec<(String, RequestBuilder)> {
     let mut requests = Vec::new();
     for document in [hotline::routes::document(), hotline::routes::panel_document()] {
@@ -62,7 +62,7 @@ async fn every_answer_keeps_its_type_and_https_stays_https() {
         }
     }
     app.stop().await;
-    // Who is no proxy cannot say so.
+    // The header of a caller that is no trusted proxy is ignored.
     let app = TestApp::shared().await;
     let request = app.api.request(Method::GET, "/tags").header("x-forwarded-proto", "https");
     let answer = request.send().await.expect("an answer");

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::support::TestApp;
 
-/// What differs from one answer to the next.
+/// Headers that differ from one answer to the next.
 const OF_THE_MOMENT: [&str; 5] = ["date", "x-request-id", "ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"];
 
 fn lasting(headers: &HeaderMap) -> Vec<(String, String)> {
@@ -28,8 +28,8 @@ fn lasting(headers: &HeaderMap) -> Vec<(String, String)> {
 async fn every_get_has_a_head_that_says_the_same_and_brings_nothing() {
     let app = TestApp::shared().await;
     let (session, contact) = app.session("visitor").await;
-    let said = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
-    let (talk, message) = (said.data(201)["ticketId"].to_string(), said.data(201)["id"].to_string());
+    let sent = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
+    let (talk, message) = (sent.data(201)["ticketId"].to_string(), sent.data(201)["id"].to_string());
     let public_key: String = sqlx::query_scalar("select public_key from channels where id = $1")
         .bind(app.company.webchat)
         .fetch_one(&app.db)
@@ -51,7 +51,7 @@ async fn every_get_has_a_head_that_says_the_same_and_brings_nothing() {
     };
     let mut paths = gets(routes::operations(&mut BTreeMap::new()));
     let of_the_api = paths.len();
-    // A socket is opened by a GET, and by nothing else. To a provider there is nothing to be said without its token.
+    // A socket is opened by a `GET` only. The paths of providers answer only requests with the provider's token.
     let beside = gets(routes::operations_outside_api(&mut BTreeMap::new())).into_iter();
     paths.extend(beside.filter(|path| !path.ends_with("/socket") && !path.starts_with("/hooks")));
     paths.extend(["/api/v1/openapi.json", "/docs", "/docs/", "/nothing"].map(str::to_owned));
@@ -66,7 +66,7 @@ async fn every_get_has_a_head_that_says_the_same_and_brings_nothing() {
             }
             let response = request.send().await.expect("an answer");
             let (status, headers) = (response.status(), response.headers().clone());
-            // A stream that is looked at only ends; one that is read does not.
+            // The body of a `HEAD` of a stream ends; that of a `GET` does not.
             let is_endless = path.ends_with("/stream") && headers.contains_key("transfer-encoding");
             let body = if is_endless && method == Method::GET {
                 Bytes::new()
@@ -79,7 +79,8 @@ async fn every_get_has_a_head_that_says_the_same_and_brings_nothing() {
             let (mut status, mut headers, mut body) = ask(Method::GET, packed).await;
             let (head_status, head_headers, head_body) = ask(Method::HEAD, packed).await;
             if lasting(&head_headers) != lasting(&headers) {
-                // Between the two a second may have passed that is shown: after the second of them it has not.
+                // The answers show seconds, and one may have passed between the two requests. It has not passed
+                // between the `HEAD` and this `GET`.
                 (status, headers, body) = ask(Method::GET, packed).await;
             }
             assert_eq!(head_status, status, "{path}");
@@ -93,7 +94,7 @@ async fn every_get_has_a_head_that_says_the_same_and_brings_nothing() {
     }
     assert!(found > of_the_api, "most of them are found: {found}");
 
-    // Who may not read may not look, and what is only looked for is not delivered.
+    // A `HEAD` needs the same permission as a `GET`, and messages that only a `HEAD` requested are not delivered.
     let list = format!("/webchat/sessions/{session}/messages");
     app.api
         .post("/messages", json!({"ticketId": talk.parse::<i64>().expect("an id"), "type": "text", "body": "x"}))

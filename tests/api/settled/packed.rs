@@ -1,4 +1,4 @@
-//! Bodies that are packed, both ways.
+//! Compressed bodies, of requests and of answers.
 
 use std::io::{Read, Write};
 
@@ -89,7 +89,7 @@ async fn a_packed_body_is_taken_with_the_limits_of_what_it_unpacks_to() {
     post(&app.api, &notes, "gzip", large).await.error(413, "ERR_API_PAYLOAD_TOO_LARGE");
     post(&app.api, &notes, "gzip", gzip(&vec![b' '; 512 * MEBIBYTE / 8])).await.error(413, "ERR_API_PAYLOAD_TOO_LARGE");
 
-    // The same content, however it is packed, is the same request.
+    // The same content is the same request, however it is compressed.
     let keyed = async |coding: &str, bytes: Vec<u8>| {
         let request = app.api.request(Method::POST, &notes).header("idempotency-key", "packed");
         let request = request.header("content-type", "application/json").header("content-encoding", coding);
@@ -100,7 +100,7 @@ async fn a_packed_body_is_taken_with_the_limits_of_what_it_unpacks_to() {
     assert_eq!((first.data(201), again.is_replay()), (again.data(201), true));
     keyed("gzip", gzip(br#"{"body": "else"}"#)).await.error(409, "ERR_API_IDEMPOTENCY_CONFLICT");
 
-    // Forms with files as well.
+    // Forms with files may be compressed as well.
     let form = Form::default().text("type", "media").text("ticketId", ticket).file("a.txt", "text/plain", b"words");
     let request = app.api.request(Method::POST, "/messages").header("content-type", Form::content_type());
     let sent = Reply::of(request.header("content-encoding", "gzip").body(gzip(&form.bytes()))).await;

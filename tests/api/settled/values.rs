@@ -16,7 +16,7 @@ async fn a_blank_optional_text_is_null_and_clears() {
     for field in ["email", "code", "utmSource", "sourceUrl", "cpfCnpj", "number", "numberCountry"] {
         assert_eq!(cleared.data(200)[field], Value::Null, "{field}");
     }
-    // What must be there must say something.
+    // A required text must not be blank.
     assert_eq!(app.api.put(&path, json!({"name": " "})).await.invalid_fields(), ["name"]);
     assert_eq!(app.api.post("/contacts", json!({"name": "", "number": ""})).await.invalid_fields(), ["name"]);
     let queue = app.api.post("/queues", json!({"name": "Q", "color": "", "greeting": " "})).await;
@@ -93,7 +93,7 @@ async fn a_search_finds_what_holds_every_word_and_numbers_however_written() {
     let open = app.api.post("/tickets", json!({"channelId": app.company.phone, "contactId": maria})).await;
     let query: String = form_urlencoded::byte_serialize("(11) 98765-4321 silva".as_bytes()).collect();
     assert_eq!(listed(&app.api, &format!("/tickets?search={query}")).await, [id(open.data(201))]);
-    // Each word in one of the texts.
+    // Each word is found in one of the texts.
     app.api.post("/quick-messages", json!({"shortcut": "/hours", "message": "We open at nine"})).await.data(201);
     assert_eq!(listed(&app.api, "/quick-messages?search=nine%20hours").await.len(), 1);
     assert_eq!(listed(&app.api, "/quick-messages?search=ten%20hours").await.len(), 0);
@@ -120,7 +120,7 @@ async fn custom_fields_come_by_position_and_have_no_key_that_every_message_has()
         ("firstName", "contact", "contact_firstname"),
         ("TICKETID", "contact", "contact_ticketid"),
         ("Greeting!", "contact", "contact_greeting"),
-        // No message takes values of cards; and a longer name is another one.
+        // No message contains values of cards, and a longer name is a different one.
         ("Company", "card", "company"),
         ("Company size", "contact", "company_size"),
     ] {

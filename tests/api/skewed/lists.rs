@@ -9,7 +9,7 @@ use crate::front_door::world::noun;
 use crate::support::Person;
 
 impl Asker {
-    /// The id for a parameter, if its name says of what.
+    /// The id for a parameter, if its name says of which record it is.
     fn id(&self, name: &str) -> Option<i64> {
         Some(match name {
             "contactId" => self.contact,
@@ -102,7 +102,7 @@ async fn a_list_reads_what_its_company_has_and_nothing_of_others() {
             if !parameters.iter().any(|parameter| parameter["name"] == "page") {
                 continue;
             }
-            // Read from a provider.
+            // Templates are read from a provider.
             if path.ends_with("/templates") {
                 continue;
             }
@@ -123,7 +123,7 @@ async fn a_list_reads_what_its_company_has_and_nothing_of_others() {
         }
     }
     assert!(lists >= 2 * 15, "the document has {lists} lists");
-    // The events have no pages: they are read from an id on.
+    // The events have no pages: each request reads those after an id.
     for asker in &askers {
         for query in
             ["", "?after=3&limit=1", "?limit=1000", "?types=card.won", "?after=2&types=message.received,note.added"]
@@ -164,7 +164,7 @@ async fn a_list_of_the_panel_alone_reads_what_its_company_has_and_nothing_of_oth
             let Some(path) = full_path.strip_prefix("/panel/api/v1") else { continue };
             let is_public = !public["paths"][format!("/api/v1{path}")]["get"].is_null();
             let Some(parameters) = item["get"]["parameters"].as_array().filter(|_| !is_public) else { continue };
-            // The list of companies is the installation's, and has a row for each.
+            // The list of companies belongs to the installation, and has a row for each company.
             if !parameters.iter().any(|parameter| parameter["name"] == "page") || path == "/companies" {
                 continue;
             }

@@ -2,7 +2,7 @@
 //! never with what others have.
 //!
 //! The companies here are as unlike as they get: one with nearly everything, many with next to nothing, and one that
-//! came after the statistics were taken. Every statement of the service tells what it did (`auto_explain`), so a
+//! came after the statistics were taken. Every statement of the service reports what it did (`auto_explain`), so a
 //! call is judged by the rows it looked at, which are the same on every machine, and not by its time. The lists come
 //! from the API document: a new list, or a new filter, is judged without being named here.
 
@@ -22,27 +22,27 @@ use self::seed::{WEBHOOK, run};
 use crate::support::service::TestOptions;
 use crate::support::{Api, Company, OwnApp, Reply, TestDatabase, empty_folder, eventually};
 
-/// Contacts, tickets and half the messages of the company that has nearly everything.
+/// The number of contacts, of tickets, and half that of messages, of the company that has nearly everything.
 const HUGE: i64 = 12_000;
 
-/// The same of the company that came after the statistics.
+/// The same number for the company that came after the statistics.
 const GROWN: i64 = 600;
 
-/// The same of each of the others.
+/// The same number for each of the other companies.
 const TINY: i64 = 4;
 
-/// Rows a call of a tiny company may look at: a few times what it has, which the calls before it have made 200 contacts,
-/// with what every request reads beside.
+/// How many rows a call of a tiny company may look at: a few times the rows that it has (the calls before have made 200
+/// contacts), and the rows that every request reads.
 const TINY_READS_MAX: u64 = 650;
 
-/// Rows a call of the grown company may look at: its contacts, tickets and messages a few times over, its directory as
-/// often as it is loaded anew meanwhile, and less than the huge one has.
+/// How many rows a call of the grown company may look at: its contacts, tickets and messages a few times over, and its
+/// directory for each time that it is loaded again meanwhile. It is less than the huge company has.
 const GROWN_READS_MAX: u64 = 9_000;
 
 struct World {
     app: OwnApp,
     plans: Plans,
-    /// What calls of which company read, where that was too much.
+    /// A report of each call that read too many rows, and of its company.
     too_much: Vec<String>,
     /// Calls that were judged, and those of them whose statements were seen.
     judged: usize,
@@ -78,7 +78,7 @@ impl World {
             ("auto_explain.log_format", "json"),
             ("auto_explain.log_level", "notice"),
         ]);
-        // One of many asks by the clock as well.
+        // A member of a cluster also sends statements at intervals.
         let alone = TestOptions { member: false, ..TestOptions::default() };
         let app = OwnApp::serve(&alone, database, empty_folder(), grown.clone()).await;
         let mut askers = Vec::new();
@@ -103,7 +103,7 @@ impl World {
         (Self { app, plans, too_much: Vec::new(), judged: 0, seen: 0 }, askers)
     }
 
-    /// Makes a call, and holds what its statements read against what they may.
+    /// Makes a call, and compares the rows that its statements read with `reads_max`.
     async fn judge(
         &mut self,
         asker: &Asker,
@@ -120,7 +120,7 @@ impl World {
         self.judge_request(asker, (method, path), request, reads_max).await
     }
 
-    /// The same of a request that somebody else makes in the company.
+    /// Does the same with a request that another caller makes in the company.
     async fn judge_request(
         &mut self,
         asker: &Asker,
@@ -146,7 +146,8 @@ impl World {
         reply
     }
 
-    /// Holds what the steps read that a deletion has left, until the last of them.
+    /// Waits until the last step that a deletion has left is done, and compares the rows that the steps read with
+    /// `reads_max`.
     async fn judge_steps(&mut self, asker: &Asker, reads_max: u64) {
         let db = self.app.db.clone();
         eventually("the steps are done", || async {
@@ -165,7 +166,7 @@ impl World {
     }
 
     async fn end(self) {
-        // What memory answers asks nothing.
+        // A call that is answered from memory sends no statement.
         assert!(self.seen * 2 > self.judged, "of {} calls only {} were seen to ask anything", self.judged, self.seen);
         assert!(self.too_much.is_empty(), "{}\n{} calls", self.too_much.join("\n"), self.too_much.len());
         self.app.stop().await;

@@ -1,4 +1,4 @@
-//! What statements told of themselves.
+//! The plans that statements report.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tracing::field::{Field, Visit};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-/// What the directory of a company is loaded with (`tables/organization.rs`), as far as it has more than a few rows.
+/// The statements that load the directory of a company (`tables/organization.rs`) and read more than a few rows.
 const DIRECTORY: [&str; 5] = [
     "select * from queues where company_id = any($1)",
     "select company_id, queue_id, user_id from queue_users where company_id = any($1)",
@@ -18,7 +18,7 @@ const DIRECTORY: [&str; 5] = [
     "select company_id, key, value from global_variables where company_id = any($1)",
 ];
 
-/// What the statements told, one plan each.
+/// The plans that were reported, one for each statement.
 #[derive(Clone, Default)]
 pub struct Plans(Arc<Mutex<Vec<Value>>>);
 
@@ -52,7 +52,7 @@ impl<S: tracing::Subscriber> Layer<S> for Plans {
     }
 }
 
-/// Rows that a plan's scans looked at, kept or not.
+/// The number of rows that a plan's scans looked at, kept or not.
 pub fn rows_read(plan: &Value) -> u64 {
     let figure = |name: &str| plan[name].as_u64().unwrap_or_default();
     let is_scan = plan["Relation Name"].is_string() || plan["Node Type"] == "Bitmap Index Scan";
@@ -61,8 +61,8 @@ pub fn rows_read(plan: &Value) -> u64 {
     own + plan["Plans"].as_array().into_iter().flatten().map(rows_read).sum::<u64>()
 }
 
-/// Rows that statements read. What the directory loads counts once: how often it is loaded while a call is made depends on
-/// when the news of the calls before it come.
+/// The number of rows that statements read. Each statement that loads the directory counts once: how often the
+/// directory is loaded while a call is made depends on when the news of the calls before it arrive.
 pub fn rows_read_by(plans: &[Value]) -> u64 {
     let mut loaded: BTreeMap<&str, u64> = BTreeMap::new();
     let mut read = 0;

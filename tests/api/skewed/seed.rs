@@ -1,11 +1,11 @@
-//! What the companies have.
+//! The records of the companies.
 
 use sqlx::{AssertSqlSafe, PgConnection, PgExecutor, PgPool};
 
 use super::{GROWN, HUGE, TINY};
 use crate::support::Company;
 
-/// A webhook with deliveries.
+/// The id of a webhook with deliveries.
 pub const WEBHOOK: i64 = 1_000;
 
 pub async fn run(db: impl PgExecutor<'_>, statement: &str) {
@@ -15,7 +15,7 @@ pub async fn run(db: impl PgExecutor<'_>, statement: &str) {
 /// Gives a database companies that are as unlike as they get, and statistics that one of them came after.
 pub async fn fill(db: &PgPool) {
     // The statistics stay as they are taken below, in every copy.
-    // What is partitioned holds no rows of its own.
+    // A partitioned table holds no rows of its own.
     let tables: Vec<String> = sqlx::query_scalar(
         "select relname::text from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'",
     )
@@ -26,7 +26,7 @@ pub async fn fill(db: &PgPool) {
         run(db, &format!("alter table {table} set (autovacuum_enabled = false)")).await;
     }
     let mut seeding = db.acquire().await.expect("a connection");
-    // Every row has its references looked up, which would be planned anew each time.
+    // The references of every row are looked up, and the look-up would be planned again each time.
     run(&mut *seeding, "set plan_cache_mode = auto").await;
     let huge = Company::create(db, "Huge").await;
     seed(&mut seeding, &huge, HUGE).await;
@@ -39,12 +39,12 @@ pub async fn fill(db: &PgPool) {
     run(&mut *seeding, "analyze").await;
     let grown = Company::create(db, "Grown").await;
     seed(&mut seeding, &grown, GROWN).await;
-    // The keys of their tokens are nowhere else.
+    // The keys of their tokens are saved nowhere else.
     let kept = serde_json::to_string(&(&grown, tiny.last())).expect("JSON");
     run(&mut *seeding, &format!("comment on schema public is $kept${kept}$kept$")).await;
 }
 
-/// The grown company of a database that was filled, and a tiny one.
+/// Returns the grown company and a tiny one of a database that `fill` has filled.
 pub async fn askers(db: &PgPool) -> (Company, Company) {
     let kept = "select obj_description('public'::regnamespace, 'pg_namespace')";
     let kept: String = sqlx::query_scalar(kept).fetch_one(db).await.expect("what was kept");
@@ -55,7 +55,7 @@ pub async fn askers(db: &PgPool) -> (Company, Company) {
 async fn seed(db: &mut PgConnection, company: &Company, rows: i64) {
     let id = company.id;
     let few = rows.min(500);
-    // The directory holds them, and is loaded anew with many of the calls.
+    // The directory holds these links, and is loaded again with many of the calls.
     let links = if rows == GROWN { 50 } else { few };
     let (phone, queue, user, wrapup) = (company.phone, company.support, company.ana, company.solved);
     // Live ids do not come from the database; each company has a range of its own here.
@@ -198,7 +198,7 @@ async fn seed(db: &mut PgConnection, company: &Company, rows: i64) {
             "insert into ticket_events (company_id, id, ticket_id, type, source, created_at)
              select {id}, t.id, t.id, 'opened', 'api', now() from tickets t where t.company_id = {id}"
         ),
-        // One of each message that came in, behind those of the company's channels.
+        // One event of each inbound message, after the events of the company's channels.
         format!(
             "with told as (
                  insert into events (company_id, last_id, created_at, first_id, types, told)

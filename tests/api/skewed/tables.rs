@@ -1,4 +1,4 @@
-//! What the tables are like, and a read of many statements.
+//! Statistics and indexes of the tables, and a read that takes many statements.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ async fn every_table_of_companies_is_planned_alike() {
     app.stop().await;
 }
 
-/// How many of these statements read boards and what is on them.
+/// How many of these statements read boards, and the stages, cards and contacts on them.
 fn of_boards(plans: &[Value]) -> usize {
     let names = |plan: &&Value| {
         let text = plan["Query Text"].as_str().expect("a statement");

@@ -1,4 +1,4 @@
-//! What changes something, and what the service does by itself.
+//! Requests that write, and what the service does by itself.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use super::seed::run;
 use super::{TINY, World};
 use crate::support::eventually;
 
-/// Rows that a step may read of each contact that loses a tag. It is found, held, taken from, dated and read with what it
-/// shows: its tags, values and last channel, each with what it is a link to. That is a dozen look-ups, some of them counted
-/// twice because a bitmap is made of them. The channels of the few companies here fit on one page, which is cheaper to read
-/// whole than by its index: 26 rows.
+/// How many rows a step may read for each contact that loses a tag. The contact is found, locked, loses the tag, gets a
+/// new date and is read with what it shows: its tags, values and last channel, each with the record that it refers to.
+/// That is a dozen look-ups, some of them counted twice because a bitmap is made of them. The channels of the few
+/// companies here fit on one page, which is cheaper to read whole than by its index: 26 rows.
 const LOST_READS_MAX: u64 = 60;
 
 #[actix_web::test]
@@ -32,7 +32,7 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
             };
             (0..ROWS).map(row).collect()
         };
-        // A dozen look-ups a row: what it is found by, its row, its tags and those of its references.
+        // A dozen look-ups a row: the keys that it is found by, its row, its tags and those of its references.
         let import_max = 60 * ROWS as u64;
         for from in [1_000_000, 1_000_000, 2_000_000] {
             let body = json!({"contacts": rows(from)});
@@ -180,7 +180,7 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
         let new = json!({"name": "New"});
         let made = world.judge(asker, Method::POST, "/contact-lists", Some(&new), asker.reads_max).await;
         let one = format!("/contact-lists/{}", made.data(201)["id"]);
-        // The second one's turn comes a minute later, so the campaign is not over before it is cancelled.
+        // The second contact's turn comes a minute later, so the campaign is not over before it is cancelled.
         let members = json!({"contactIds": [contact, asker.contact]});
         world.judge(asker, Method::POST, &format!("{one}/contacts"), Some(&members), asker.reads_max).await;
         let campaign = json!({"name": "New", "contactListId": made.data(201)["id"], "channelId": asker.company.phone,
@@ -191,19 +191,19 @@ async fn a_write_reads_what_it_writes_and_nothing_of_others() {
             world.judge(asker, Method::POST, &verb, None, asker.reads_max).await.data(200);
         }
         world.judge(asker, Method::DELETE, &format!("{one}/contacts/{contact}"), None, asker.reads_max).await;
-        // As many as have the tag: each is looked for in the list, and seen to be there.
+        // All contacts that have the tag: each is looked for in the list, and found there.
         let most = asker.reads_max + 30 * asker.rows.unsigned_abs();
         let tagged = json!({"tagId": asker.tag});
         world.judge(asker, Method::POST, &format!("{one}/contacts"), Some(&tagged), most).await;
         world.judge(asker, Method::DELETE, &one, None, most).await;
         removed.insert("/contact-lists/{contactListId}".to_owned());
         removed.insert("/contact-lists/{contactListId}/contacts/{contactId}".to_owned());
-        // What many rows refer to: they lose it in steps, and nobody else's are looked at. The first one is taken before the
-        // answer.
+        // A tag that many rows refer to is taken from them in steps, which look at no row of another company.
+        // The first step is taken before the answer.
         let most = asker.reads_max + LOST_READS_MAX * cascades::STEP_RECORDS.unsigned_abs();
         let delete = world.judge(asker, Method::DELETE, &format!("/tags/{}", asker.tag), None, most).await;
         assert_eq!(delete.status, 204);
-        // Those of the imports have it as well.
+        // The imported contacts have the tag as well.
         let tagged = asker.rows.unsigned_abs() + 2 * ROWS.unsigned_abs();
         world.judge_steps(asker, asker.reads_max + LOST_READS_MAX * tagged).await;
         let send =

@@ -40,7 +40,7 @@ async fn a_closing_takes_an_active_wrapup_of_the_tickets_queue_where_one_is_requ
     sql(&app, "update wrapup_types set active = false where id = $1", company.solved.0).await;
     app.refreshed().await;
     assert_eq!(close(json!({"wrapupTypeId": company.solved})).await.invalid_fields(), ["wrapupTypeId"]);
-    // Without a queue any active type is good, and an inactive one is not.
+    // Without a queue any active type is accepted, and an inactive one is refused.
     let free = app.ticket("5511900000002").await.0;
     let inactive = app.api.post(&format!("/tickets/{free}/close"), json!({"wrapupTypeId": company.solved})).await;
     assert_eq!(inactive.invalid_fields(), ["wrapupTypeId"]);

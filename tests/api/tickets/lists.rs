@@ -1,4 +1,4 @@
-//! The lists of tickets, and what they show of others.
+//! The lists of tickets, which never show records of other companies.
 
 use hotline_persistence::tables::channels::ChannelType;
 use serde_json::{Value, json};
@@ -70,13 +70,13 @@ async fn what_belongs_to_another_company_looks_like_what_does_not_exist() {
     let (foreign_ticket, foreign_contact) = (foreign["ticketId"].clone(), foreign["contactId"].clone());
     let open = app.ticket("5511900000001").await.0;
     let contact = ticket(&app.api, open).await["contact"]["id"].clone();
-    let nobody = app.api.get(&format!("/tickets/{NOBODY}")).await;
-    nobody.error(404, "ERR_API_NOT_FOUND");
-    let nobody = nobody.body;
+    let missing = app.api.get(&format!("/tickets/{NOBODY}")).await;
+    missing.error(404, "ERR_API_NOT_FOUND");
+    let missing = missing.body;
 
     for path in ["", "/messages", "/events"] {
         for absent in [&foreign_ticket, &json!(NOBODY)] {
-            assert_eq!(app.api.get(&format!("/tickets/{absent}{path}")).await.body, nobody, "{path}");
+            assert_eq!(app.api.get(&format!("/tickets/{absent}{path}")).await.body, missing, "{path}");
         }
     }
     for (verb, body) in [
@@ -87,30 +87,30 @@ async fn what_belongs_to_another_company_looks_like_what_does_not_exist() {
         ("notes", json!({"body": "x"})),
     ] {
         for absent in [&foreign_ticket, &json!(NOBODY)] {
-            assert_eq!(app.api.post(&format!("/tickets/{absent}/{verb}"), body.clone()).await.body, nobody, "{verb}");
+            assert_eq!(app.api.post(&format!("/tickets/{absent}/{verb}"), body.clone()).await.body, missing, "{verb}");
         }
     }
     let body = json!({"wrapupTypeId": company.sold});
-    assert_eq!(app.api.put(&format!("/tickets/{foreign_ticket}/wrapup"), body).await.body, nobody);
+    assert_eq!(app.api.put(&format!("/tickets/{foreign_ticket}/wrapup"), body).await.body, missing);
 
     for absent in [json!(other.support), json!(NOBODY), json!(-1)] {
         let body = json!({"queueId": absent});
-        assert_eq!(app.api.post(&format!("/tickets/{open}/transfer"), body).await.body, nobody, "queueId {absent}");
+        assert_eq!(app.api.post(&format!("/tickets/{open}/transfer"), body).await.body, missing, "queueId {absent}");
         let body = json!({"channelId": company.webchat, "contactId": contact, "queueId": absent});
-        assert_eq!(app.api.post("/tickets", body).await.body, nobody, "queueId {absent}");
+        assert_eq!(app.api.post("/tickets", body).await.body, missing, "queueId {absent}");
     }
     for absent in [json!(other.ana), json!(NOBODY)] {
         let body = json!({"userId": absent});
-        assert_eq!(app.api.post(&format!("/tickets/{open}/transfer"), body).await.body, nobody, "userId {absent}");
+        assert_eq!(app.api.post(&format!("/tickets/{open}/transfer"), body).await.body, missing, "userId {absent}");
     }
     for absent in [json!(other.sold), json!(NOBODY)] {
         let body = json!({"wrapupTypeId": absent});
-        assert_eq!(app.api.post(&format!("/tickets/{open}/close"), body).await.body, nobody, "wrapupTypeId {absent}");
+        assert_eq!(app.api.post(&format!("/tickets/{open}/close"), body).await.body, missing, "wrapupTypeId {absent}");
     }
     for (channel, contact) in [(json!(other.phone), contact.clone()), (json!(company.webchat), foreign_contact.clone())]
     {
         let body = json!({"channelId": channel, "contactId": contact});
-        assert_eq!(app.api.post("/tickets", body).await.body, nobody);
+        assert_eq!(app.api.post("/tickets", body).await.body, missing);
     }
     for (filter, foreign) in [
         ("queueId", json!(other.support)),
@@ -120,7 +120,7 @@ async fn what_belongs_to_another_company_looks_like_what_does_not_exist() {
         ("wrapupTypeId", json!(other.sold)),
     ] {
         for absent in [foreign, json!(NOBODY), json!(-1)] {
-            assert_eq!(app.api.get(&format!("/tickets?{filter}={absent}")).await.body, nobody, "{filter}={absent}");
+            assert_eq!(app.api.get(&format!("/tickets?{filter}={absent}")).await.body, missing, "{filter}={absent}");
         }
     }
     assert_eq!(listed(&app.api, "/tickets").await, [open]);

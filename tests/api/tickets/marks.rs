@@ -1,4 +1,4 @@
-//! Notes, and reading.
+//! Notes of tickets, and marking tickets as read.
 
 use serde_json::{Value, json};
 

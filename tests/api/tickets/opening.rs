@@ -120,7 +120,7 @@ async fn a_transfer_moves_the_ticket_and_says_from_where_to_where() {
     let steps = [
         (json!({"queueId": company.support}), (&support, &Value::Null)),
         (json!({"userId": company.ana}), (&support, &ana)),
-        // Who does not work in the new queue loses the ticket; who does keeps it.
+        // A ticket that moves to a queue in which its user does not work is unassigned; otherwise the user keeps it.
         (json!({"queueId": company.sales}), (&sales, &Value::Null)),
         (json!({"queueId": company.support, "userId": company.ben}), (&support, &ben)),
         (json!({"queueId": company.sales}), (&sales, &ben)),

@@ -1,4 +1,4 @@
-//! Tickets are searched by what their contacts are called.
+//! Tickets are searched by the names and numbers of their contacts.
 
 use serde_json::json;
 
@@ -36,10 +36,10 @@ async fn a_search_finds_names_and_numbers_without_regard_to_case_and_accents() {
     assert_eq!(find("%a").await, [0; 0]);
     assert_eq!(find("0% p").await, [2]);
     assert_eq!(find("nobody").await, [0; 0]);
-    // Words may be in different fields, and each lies within one.
+    // The words may be in different fields, but each must be within one.
     assert_eq!(find("maria\n5511").await, find("5511 maria").await);
     assert_eq!(find("maria5511").await, [0; 0], "a word runs from the name into the number");
-    // Of the searched fields of a contact only these two, also where the name has several lines.
+    // Of the fields of a contact only its name and number are searched, also when the name has several lines.
     let lines = "update contacts set name = E'One\nTwo', email = 'zed@example.com', code = 'C-77'
         where company_id = $1 and name = 'under_score'";
     sqlx::query(lines).bind(app.company.id).execute(&app.db).await.expect("a contact");
@@ -61,13 +61,13 @@ async fn a_percent_sign_of_any_width_is_no_wildcard_in_a_search() {
     }
     let find = async |encoded: &str| app.api.all(&format!("/tickets?search={encoded}")).await.len();
     assert_eq!(find("%25").await, 1, "%");
-    // The wide forms of `%` and `_`: they fold to the plain ones.
+    // The full-width forms of `%` and `_` fold to the plain ones.
     assert_eq!(find("%EF%BC%85").await, 1, "wide %");
     assert_eq!(find("%EF%BC%BF").await, 0, "wide _");
     app.stop().await;
 }
 
-/// Of either status more than a search looks through before it asks for the contacts.
+/// Of each status there are more tickets than a search looks through before it reads the contacts.
 const TICKETS: i64 = 37_500;
 
 #[actix_web::test]
@@ -98,7 +98,7 @@ async fn whether_many_or_few_are_called_so_every_page_is_the_next_of_the_list() 
         ("rare", "desc"),
         ("early", "desc"),
         ("early", "asc"),
-        // Many contacts are called so, and none of those with the newest tickets.
+        // Many contacts have this name, but none of those with the newest tickets.
         ("former", "desc"),
         ("nobody", "desc"),
     ] {
@@ -113,7 +113,7 @@ async fn whether_many_or_few_are_called_so_every_page_is_the_next_of_the_list() 
             .fetch_all(db)
             .await
             .expect("tickets");
-            // The last are beyond those a search begins with.
+            // The last pages are beyond the tickets with which a search begins.
             for (size, page) in [(13, 1), (13, 2), (13, 5), (100, 12), (100, 54), (100, 107), (100, 125)] {
                 let path = format!("/tickets?search={word}&status={status}&order={order}&perPage={size}&page={page}");
                 let reply = app.api.get(&path).await;

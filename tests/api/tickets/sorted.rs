@@ -1,4 +1,4 @@
-//! The lists of tickets by last activity, and by who waits longest: from memory and from the tables.
+//! The lists of tickets by last activity and by waiting time: from memory and from the tables.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -10,11 +10,11 @@ use crate::steps::{self, ids, listed, sent, ticket};
 use crate::support::open_lists::{SORTS, TABLES};
 use crate::support::{Api, TestApp, check_open_lists};
 
-/// Changes of the property, and tickets in it.
+/// How many changes the property test makes, and to how many tickets.
 const CHANGES: usize = 120;
 const TICKETS: usize = 8;
 
-/// A visitor writes. Returns their ticket and session.
+/// Opens a session of a visitor, who writes. Returns the ticket and the session.
 async fn written(app: &TestApp, visitor: &str) -> (i64, String) {
     let (session, _) = app.session(visitor).await;
     let ticket = writes(&app.api, &session.0).await;
@@ -26,7 +26,8 @@ async fn writes(api: &Api, session: &str) -> i64 {
     api.post(&path, json!({"body": "Hello"})).await.data(201)["ticketId"].as_i64().expect("a ticket")
 }
 
-/// The tickets of a list, one page after the other.
+/// Reads a list page by page, by cursors and by page numbers, and asserts that both have the same tickets. Returns the
+/// tickets.
 async fn paged(api: &Api, path: &str, size: usize) -> Vec<Value> {
     let (mut by_cursor, mut cursor) = (Vec::new(), String::new());
     loop {
@@ -49,7 +50,7 @@ async fn paged(api: &Api, path: &str, size: usize) -> Vec<Value> {
     by_cursor
 }
 
-/// Whether memory and the tables list the same, also in pages of one and of three.
+/// Asserts that memory and the tables list the same, also in pages of one and of three.
 async fn check_pages(api: &Api, filter: &str) {
     check_open_lists(api, filter).await;
     for sort in SORTS {
@@ -133,7 +134,7 @@ async fn tickets_are_listed_by_their_last_activity_and_by_who_waits_longest() {
     app.stop().await;
 }
 
-/// What happens to a ticket.
+/// A change that happens to a ticket, or to its contact or queue.
 #[derive(Clone, Debug)]
 enum Change {
     Written,
@@ -163,7 +164,7 @@ fn changes() -> impl Strategy<Value = (usize, Change)> {
     (0..TICKETS, change)
 }
 
-/// A company's list is loaded once, and follows each change from then on.
+/// The list of a company is loaded once; after that each change updates it.
 #[actix_web::test]
 async fn memory_lists_what_the_tables_list_whatever_happens() {
     let app = TestApp::shared().await;
@@ -178,7 +179,7 @@ async fn memory_lists_what_the_tables_list_whatever_happens() {
         let (which, change) = changes().new_tree(&mut runner).expect("a change").current();
         let (ticket, session) = &mut visitors[which];
         let at = format!("/tickets/{ticket}");
-        // Some are refused, for example in a closed ticket.
+        // Some changes are refused, for example in a closed ticket.
         match change {
             Change::Written => *ticket = writes(api, session).await,
             Change::Answered => {

@@ -1,4 +1,4 @@
-//! A user leaves, and nothing stays assigned to them.
+//! A user is deleted, and nothing stays assigned to them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -18,7 +18,7 @@ async fn event_types(app: &TestApp, ticket: i64) -> Vec<String> {
     events.iter().map(|event| event["type"].as_str().expect("a type").to_owned()).collect()
 }
 
-/// Open tickets of a user, as the tables have them once all that was acknowledged is there.
+/// The number of open tickets of a user in the tables, once the tables have all that was acknowledged.
 async fn open_of(app: &TestApp, user: i64) -> i64 {
     app.api.all("/tickets").await;
     sqlx::query_scalar("select count(*) from tickets where user_id = $1 and status = 'open'")
@@ -55,7 +55,7 @@ async fn open_tickets_lose_a_user_who_leaves_and_history_keeps_the_name() {
     let unassigned = app.api.all("/tickets?status=open&unassigned=true").await;
     assert_eq!(unassigned, std::slice::from_ref(&ticket(&app.api, theirs).await));
 
-    // What is closed was theirs and is left as it was; opened again it is nobody's.
+    // A closed ticket stays assigned to the deleted user; when it is reopened it is unassigned.
     assert_eq!(event_types(&app, closed).await, ["opened", "closed"]);
     assert_eq!(ticket(&app.api, closed).await["assignedTo"], named);
     let listed = app.api.all("/tickets?status=closed").await;
@@ -107,7 +107,7 @@ async fn nothing_is_assigned_to_a_user_while_they_leave() {
         let assigning = tickets.iter().map(async |open| {
             let path = format!("/tickets/{open}");
             let mut assigned = 0;
-            // Once more after they have left, so that each ticket is tried at every moment.
+            // One more attempt follows after the user is deleted, so that each ticket is tried at every moment.
             let mut last = false;
             while !last {
                 last = left.load(Ordering::Acquire);
@@ -117,7 +117,7 @@ async fn nothing_is_assigned_to_a_user_while_they_leave() {
                     404 | 422 => {}
                     _ => panic!("{}", reply.body),
                 }
-                // Closed and opened again, it comes back to whom it had.
+                // A ticket that is closed and reopened is assigned to its former user again.
                 app.api.post(&format!("{path}/close"), json!({})).await.data(200);
                 app.api.post(&format!("{path}/reopen"), json!({})).await.data(200);
             }
@@ -148,7 +148,7 @@ async fn a_leave_that_was_interrupted_leaves_a_user_who_can_leave_again() {
     let path = format!("/users/{}", company.ana);
     fail::cfg("user_released", "1*return").expect("failpoint");
     app.api.delete(&path).await.error(503, "ERR_API_UNAVAILABLE");
-    // The user works on as before, and at once.
+    // The user still exists, and can have tickets at once.
     assert_eq!(app.api.get(&path).await.data(200)["active"], true);
     assert_eq!(ticket(&app.api, open).await["assignedTo"], Value::Null);
     let transfer = format!("/tickets/{open}/transfer");
@@ -158,7 +158,7 @@ async fn a_leave_that_was_interrupted_leaves_a_user_who_can_leave_again() {
     app.api.delete(&path).await.error(503, "ERR_API_UNAVAILABLE");
     let app = restarted(app).await;
     app.api.post(&transfer, json!({"userId": company.ana})).await.data(200);
-    // Two at once: one of them finds nobody.
+    // Of two deletions at once one finds no user.
     let both = join(app.api.delete(&path), app.api.delete(&path)).await;
     let mut statuses = [both.0.status.as_u16(), both.1.status.as_u16()];
     statuses.sort_unstable();

@@ -32,7 +32,7 @@ async fn users_are_listed_and_found() {
         ("%", &["João 100%"]),
         ("_", &["a_b"]),
         ("a_b", &["a_b"]),
-        // Not across the end of the one and the beginning of the other.
+        // A word does not run from the end of the name into the beginning of the address.
         ("axbx@y", &[]),
         ("axb\nx@y", &["axb"]),
         (r"\", &[]),

@@ -1,4 +1,4 @@
-//! How many conversations each user has, against a count made by hand.
+//! The number of tickets that each user has, compared with a count made by hand.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ async fn tickets_are_counted_by_user_queue_and_time() {
     let eva = created(&app.api, "/users", json!({"name": "Eva", "email": "eva@example.com", "active": false})).await;
     app.api.put(&format!("/users/{ben}"), json!({"profileId": profile["id"]})).await.data(200);
 
-    // Day of March, queue, user, closed.
+    // The day in March, the queue, the user, and whether the ticket is closed.
     let tickets = [
         (1, Some(company.support), ana, false),
         (2, Some(company.support), ana, true),
@@ -44,7 +44,7 @@ async fn tickets_are_counted_by_user_queue_and_time() {
     }
     let unassigned = app.ticket("5511900000009").await;
     close(&app.api, unassigned.0).await;
-    // What is not in the tables yet is counted as well.
+    // Tickets that are not in the tables yet are counted as well.
     assert_eq!(counts(&app, "").await, [(ana, 3), (ben, 3), (eva, 0)]);
     assert_eq!(
         app.api.get(PATH).await.body,

@@ -1,4 +1,4 @@
-//! Users: what they are, how they are found, how they leave, and what they have done.
+//! Users: writing them, lists of them, their deletion, and their metrics.
 
 mod leave;
 mod lists;

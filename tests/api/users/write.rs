@@ -1,4 +1,4 @@
-//! Users are made, changed and deleted.
+//! Users are created, changed and deleted.
 
 use futures_util::future::join_all;
 use hotline_persistence::password;
@@ -62,7 +62,7 @@ async fn a_user_is_created_read_changed_and_deleted() {
         assert_eq!(reply.data(200), &expected, "after {body}");
         assert_eq!(app.api.get(&path).await.data(200), &expected);
     }
-    // A token makes nobody an administrator.
+    // A token cannot make a user an administrator.
     app.api.put(&path, json!({"profileId": profiles[0]["id"]})).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     assert_eq!(app.api.get(&path).await.data(200), &expected);
     deleted(&app.api, &path).await;
@@ -89,7 +89,7 @@ async fn a_password_is_kept_as_a_hash_of_exactly_what_was_typed() {
     assert!(password::is_right(typed, &hash) && !password::is_right(typed.trim(), &hash), "{hash}");
     app.api.put(&path, json!({"name": "Carla Dias"})).await.data(200);
     assert_eq!(password_hash(&app, carla).await, Some(hash));
-    // Of two bytes each, and nothing that repeats itself.
+    // The longest password: its letters have two bytes each, and no pattern repeats.
     let letter =
         |place: u32| if place.is_power_of_two() { 'é' } else { char::from_u32(0xe0 + place * 7 % 23).unwrap_or('é') };
     let longest: String = (0..200).map(letter).collect();
@@ -161,10 +161,10 @@ async fn an_email_is_unique_within_its_company_whatever_its_case() {
         assert_eq!(refused.error(409, "ERR_API_CONFLICT"), &taken);
         assert_eq!(app.api.get(&ben).await.data(200)["name"], "Ben");
     }
-    // Their own address in another case is theirs to take.
+    // A user may change the case of their own address.
     let ana = format!("{PATH}/{}", app.company.ana);
     assert_eq!(app.api.put(&ana, json!({"email": "Ana@example.com"})).await.data(200)["email"], "Ana@example.com");
-    // The same person elsewhere is another user.
+    // The same person is another user in another company.
     assert_ne!(theirs.ana, app.company.ana);
     let carla = json!({"name": "Carla", "email": "carla@example.com"});
     assert_ne!(created(&app.api, PATH, carla.clone()).await, created(&other, PATH, carla).await);
@@ -183,7 +183,7 @@ async fn many_with_passwords_are_created_at_once_and_none_waits_forever() {
             "name": "Race", "email": if number.is_multiple_of(2) { "EVEN@example.com" } else { "even@example.com" },
             "password": "correct horse battery",
         });
-        // Whose turn to be hashed does not come soon is sent away.
+        // A request whose password cannot be hashed soon is refused, and is sent again.
         async move { api.taken(|| api.request(Method::POST, PATH).json(&body)).await }
     };
     let replies = join_all((0..50).map(create)).await;

@@ -1,4 +1,4 @@
-//! How a session ends, and what it has to do with others.
+//! How a session ends, and how sessions of one visitor relate to each other.
 
 use futures_util::future::join_all;
 use hotline_actors::clock;
@@ -15,7 +15,7 @@ async fn a_session_ends_once_and_takes_nothing_more() {
     let app = OwnApp::start().await;
     let opened = open(&app, json!({})).await;
     let session = session_of(&opened);
-    let said = say(&app.api, &session, json!({"body": "hello"})).await;
+    let message = say(&app.api, &session, json!({"body": "hello"})).await;
     let end = async || app.api.post(&format!("/webchat/sessions/{session}/end"), json!({})).await.data(200).clone();
     let ended = end().await;
     assert_eq!(ended["status"], "ended");
@@ -28,8 +28,8 @@ async fn a_session_ends_once_and_takes_nothing_more() {
     for body in [json!({"body": "too late"}), json!({"body": "too late", "clientId": "c-1"})] {
         app.api.post(&format!("/webchat/sessions/{session}/messages"), body).await.error(409, "ERR_API_CONFLICT");
     }
-    assert_eq!(seen(&app.api, &session).await, [id(&said)]);
-    let ticket = ticket(&app.api, said["ticketId"].as_i64().expect("id")).await;
+    assert_eq!(seen(&app.api, &session).await, [id(&message)]);
+    let ticket = ticket(&app.api, message["ticketId"].as_i64().expect("id")).await;
     assert_eq!((&ticket["status"], &ticket["unreadCount"]), (&json!("open"), &json!(1)));
     let app = restarted(app).await;
     assert_eq!(app.api.get(&format!("/webchat/sessions/{session}")).await.data(200), &ended);
@@ -44,7 +44,7 @@ async fn a_session_nobody_uses_ends_by_itself_and_its_ticket_stays() {
     let silent = session_of(&open(&app, json!({})).await);
     let opened = open(&app, json!({})).await;
     let session = session_of(&opened);
-    let said = say(&app.api, &session, json!({"body": "hello"})).await;
+    let message = say(&app.api, &session, json!({"body": "hello"})).await;
     let shown = async |session: &str| app.api.get(&format!("/webchat/sessions/{session}")).await.data(200).clone();
     clock::advance(idle_after);
     for session in [&silent, &session] {
@@ -57,7 +57,7 @@ async fn a_session_nobody_uses_ends_by_itself_and_its_ticket_stays() {
         .post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "x"}))
         .await
         .error(409, "ERR_API_CONFLICT");
-    let ticket = ticket(&app.api, said["ticketId"].as_i64().expect("id")).await;
+    let ticket = ticket(&app.api, message["ticketId"].as_i64().expect("id")).await;
     assert_eq!((&ticket["status"], &ticket["closedAt"]), (&json!("open"), &Value::Null));
     sent(&app.api, json!({"ticketId": id(&ticket), "type": "text", "body": "still there?"})).await;
     app.stop().await;

@@ -1,4 +1,4 @@
-//! What visitors say, and what they choose.
+//! Messages of visitors: texts, and choices of offered options.
 
 use futures_util::future::join_all;
 use serde_json::json;
@@ -54,7 +54,7 @@ async fn a_word_after_the_ticket_was_closed_opens_another_one() {
 async fn a_choice_is_a_text_with_the_options_title_quoting_the_question() {
     let app = TestApp::shared().await;
     let session = session_of(&open(&app, json!({})).await);
-    let said = say(&app.api, &session, json!({"body": "hello"})).await;
+    let text = say(&app.api, &session, json!({"body": "hello"})).await;
     let longest = "i".repeat(256);
     let buttons = json!({"buttons": [
         {"type": "reply", "reply": {"id": "y", "title": "Yes"}},
@@ -64,8 +64,8 @@ async fn a_choice_is_a_text_with_the_options_title_quoting_the_question() {
         {"title": "Fruit", "rows": [{"id": "a", "title": "Apples"}]},
         {"title": "Other", "rows": [{"id": "b", "title": "Bread"}]},
     ]});
-    let button = ask(&app, &said, 1_000_000_000, buttons).await;
-    let list = ask(&app, &said, 1_000_000_001, rows).await;
+    let button = ask(&app, &text, 1_000_000_000, buttons).await;
+    let list = ask(&app, &text, 1_000_000_001, rows).await;
     for (question, option, title) in
         [(button, "y", "Yes"), (list, "a", "Apples"), (list, "b", "Bread"), (button, &longest, "Longest")]
     {
@@ -76,7 +76,7 @@ async fn a_choice_is_a_text_with_the_options_title_quoting_the_question() {
         let reply = json!({"id": option, "payload": null, "title": title});
         assert_eq!(chosen["content"], json!({"kind": "reply", "reply": reply}));
         assert_eq!(chosen["direction"], "inbound");
-        assert_eq!(chosen["ticketId"], said["ticketId"]);
+        assert_eq!(chosen["ticketId"], text["ticketId"]);
     }
     app.stop().await;
 }
@@ -85,10 +85,10 @@ async fn a_choice_is_a_text_with_the_options_title_quoting_the_question() {
 async fn an_option_is_chosen_by_its_id_with_the_blanks_around_it() {
     let app = TestApp::shared().await;
     let session = session_of(&open(&app, json!({})).await);
-    let said = say(&app.api, &session, json!({"body": "hello"})).await;
+    let text = say(&app.api, &session, json!({"body": "hello"})).await;
     let option = |id: &str, title: &str| json!({"type": "reply", "reply": {"id": id, "title": title}});
     let buttons = json!({"buttons": [option("a", "Plain"), option(" a", "Before"), option("b ", "After")]});
-    let question = ask(&app, &said, 1_000_000_000, buttons).await;
+    let question = ask(&app, &text, 1_000_000_000, buttons).await;
     for (sent, id, title) in
         [("a", "a", "Plain"), (" a", " a", "Before"), ("b ", "b ", "After"), ("  a ", "a", "Plain")]
     {
@@ -103,11 +103,11 @@ async fn an_option_is_chosen_by_its_id_with_the_blanks_around_it() {
 async fn a_choice_that_the_question_does_not_offer_is_refused() {
     let app = TestApp::shared().await;
     let session = session_of(&open(&app, json!({})).await);
-    let said = say(&app.api, &session, json!({"body": "hello"})).await;
+    let text = say(&app.api, &session, json!({"body": "hello"})).await;
     let another = session_of(&open(&app, json!({})).await);
     let elsewhere = say(&app.api, &another, json!({"body": "hello"})).await;
     let buttons = json!({"buttons": [{"type": "reply", "reply": {"id": "y", "title": "Yes"}}]});
-    let question = ask(&app, &said, 1_000_000_000, buttons.clone()).await;
+    let question = ask(&app, &text, 1_000_000_000, buttons.clone()).await;
     let not_asked_here = ask(&app, &elsewhere, 1_000_000_001, buttons).await;
     let path = format!("/webchat/sessions/{session}/messages");
     let choose = async |message: i64, option: &str| {
@@ -115,13 +115,13 @@ async fn a_choice_that_the_question_does_not_offer_is_refused() {
     };
     assert_eq!(choose(question, "n").await.invalid_fields(), ["reply.id"]);
     assert_eq!(choose(question, "Yes").await.invalid_fields(), ["reply.id"]);
-    assert_eq!(choose(id(&said), "y").await.invalid_fields(), ["reply.id"], "a text has options");
+    assert_eq!(choose(id(&text), "y").await.invalid_fields(), ["reply.id"], "a text has options");
     for absent in [NOBODY, not_asked_here] {
         choose(absent, "y").await.error(404, "ERR_API_NOT_FOUND");
     }
     let both = json!({"body": "x", "reply": {"messageId": question, "id": "y"}});
     assert_eq!(app.api.post(&path, both).await.invalid_fields(), ["reply"]);
-    assert_eq!(ticket(&app.api, said["ticketId"].as_i64().expect("id")).await["unreadCount"], 1, "something was taken");
+    assert_eq!(ticket(&app.api, text["ticketId"].as_i64().expect("id")).await["unreadCount"], 1, "something was taken");
     app.stop().await;
 }
 
@@ -140,7 +140,7 @@ async fn a_message_sent_again_under_its_client_id_is_the_first_one() {
     assert_eq!(seen(&app.api, &session).await, [id(&first), id(&other), id(&racing[0])]);
     assert_eq!(ticket(&app.api, first["ticketId"].as_i64().expect("id")).await["unreadCount"], 3);
 
-    // Another visitor's ids are their own.
+    // The client ids of another visitor are separate.
     let another = session_of(&open(&app, json!({})).await);
     let theirs = say(&app.api, &another, json!({"body": "hello", "clientId": "c-1"})).await;
     assert_ne!(id(&theirs), id(&first));
@@ -158,11 +158,11 @@ async fn a_client_id_is_remembered_however_much_was_said_since() {
     let session = session_of(&open(&app, json!({})).await);
     let first = say(&app.api, &session, json!({"body": "first", "clientId": "first"})).await;
     for round in 0..10 {
-        let said = (0..32).map(|index| {
+        let writes = (0..32).map(|index| {
             let body = json!({"body": "more", "clientId": format!("{round}-{index}")});
             say(&app.api, &session, body)
         });
-        join_all(said).await;
+        join_all(writes).await;
     }
     assert_eq!(say(&app.api, &session, json!({"body": "first", "clientId": "first"})).await, first);
     assert_eq!(ticket(&app.api, first["ticketId"].as_i64().expect("id")).await["unreadCount"], 321);

@@ -1,4 +1,4 @@
-//! Visitor sessions: who a visitor is, what they say and see, and how a session ends.
+//! Visitor sessions: who a visitor is, what they write and see, and how a session ends.
 
 mod ends;
 mod messages;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::steps::{id, listed};
 use crate::support::{Api, TestApp};
 
-/// Opens a session and answers it.
+/// Opens a session of a visitor. Returns the session.
 async fn open(app: &TestApp, visitor: Value) -> Value {
     let body = json!({"channelId": app.company.webchat, "visitor": visitor});
     app.api.post("/webchat/sessions", body).await.data(201).clone()
@@ -28,13 +28,13 @@ async fn say(api: &Api, session: &str, body: Value) -> Value {
     api.post(&format!("/webchat/sessions/{session}/messages"), body).await.data(201).clone()
 }
 
-/// What the visitor sees.
+/// The ids of the messages that the visitor sees.
 async fn seen(api: &Api, session: &str) -> Vec<i64> {
     listed(api, &format!("/webchat/sessions/{session}/messages")).await
 }
 
-/// Puts an interactive message into a ticket.
-async fn ask(app: &TestApp, said: &Value, question: i64, action: Value) -> i64 {
+/// Inserts an interactive message with the id `question` into the ticket of a message. Returns `question`.
+async fn ask(app: &TestApp, message: &Value, question: i64, action: Value) -> i64 {
     app.api.get("/messages").await.data(200); // The ticket is in the tables now.
     sqlx::query(
         "insert into messages (company_id, id, ticket_id, contact_id, channel_id, direction, type, interactive, status,
@@ -43,9 +43,9 @@ async fn ask(app: &TestApp, said: &Value, question: i64, action: Value) -> i64 {
     )
     .bind(app.company.id)
     .bind(question)
-    .bind(said["ticketId"].as_i64())
-    .bind(said["contactId"].as_i64())
-    .bind(said["channelId"].as_i64())
+    .bind(message["ticketId"].as_i64())
+    .bind(message["contactId"].as_i64())
+    .bind(message["channelId"].as_i64())
     .bind(json!({"body": {"text": "Which?"}, "action": action}))
     .execute(&app.db)
     .await

@@ -1,4 +1,4 @@
-//! Opening a session: who the visitor is, and what is shown of it.
+//! Opening a session: which contact the visitor is, and what the answer shows.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -79,9 +79,9 @@ async fn a_returning_visitor_is_found_by_external_id_then_number_then_email() {
     let third = open(&app, json!({"number": "5511900000003", "email": "olga@example.com"})).await;
     assert_eq!(contact_of(&third), olga);
 
-    // Who says nothing of themselves is somebody new each time.
-    let (nobody, again) = (open(&app, json!({})).await, open(&app, json!({})).await);
-    assert_ne!(contact_of(&nobody), contact_of(&again));
+    // A visitor without any identity is a new contact each time.
+    let (first, second) = (open(&app, json!({})).await, open(&app, json!({})).await);
+    assert_ne!(contact_of(&first), contact_of(&second));
     app.stop().await;
 }
 
@@ -109,7 +109,7 @@ async fn a_session_can_be_opened_for_a_contact_of_the_company_in_a_webchat_of_th
     let mine = open(&app, json!({"externalId": "v"})).await;
     assert_ne!(contact_of(&mine), contact_of(foreign), "the other company's contact was found");
 
-    let nobody = app.api.get(&format!("/tickets/{NOBODY}")).await.body;
+    let absent = app.api.get(&format!("/tickets/{NOBODY}")).await.body;
     for body in [
         json!({"channelId": webchat, "contactId": contact_of(foreign)}),
         json!({"channelId": webchat, "contactId": NOBODY}),
@@ -118,15 +118,15 @@ async fn a_session_can_be_opened_for_a_contact_of_the_company_in_a_webchat_of_th
     ] {
         let reply = ask(body.clone()).await;
         reply.error(404, "ERR_API_NOT_FOUND");
-        assert_eq!(reply.body, nobody, "{body}");
+        assert_eq!(reply.body, absent, "{body}");
     }
     assert_eq!(ask(json!({"channelId": app.company.phone})).await.invalid_fields(), ["channelId"]);
 
     let theirs = session_of(foreign);
-    assert_eq!(app.api.get(&format!("/webchat/sessions/{theirs}")).await.body, nobody);
-    assert_eq!(app.api.get(&format!("/webchat/sessions/{theirs}/messages")).await.body, nobody);
-    assert_eq!(app.api.post(&format!("/webchat/sessions/{theirs}/messages"), json!({"body": "x"})).await.body, nobody);
-    assert_eq!(app.api.post(&format!("/webchat/sessions/{theirs}/end"), json!({})).await.body, nobody);
+    assert_eq!(app.api.get(&format!("/webchat/sessions/{theirs}")).await.body, absent);
+    assert_eq!(app.api.get(&format!("/webchat/sessions/{theirs}/messages")).await.body, absent);
+    assert_eq!(app.api.post(&format!("/webchat/sessions/{theirs}/messages"), json!({"body": "x"})).await.body, absent);
+    assert_eq!(app.api.post(&format!("/webchat/sessions/{theirs}/end"), json!({})).await.body, absent);
     assert_eq!(other_api.get(&format!("/webchat/sessions/{theirs}")).await.data(200)["status"], "active");
     app.stop().await;
 }
@@ -155,7 +155,7 @@ async fn concurrent_openings_of_one_visitor_make_one_contact() {
 #[actix_web::test]
 async fn openings_that_share_identities_crosswise_do_not_block_each_other() {
     let app = TestApp::shared().await;
-    // A website that uses numbers as its own ids may cross them.
+    // A website that uses phone numbers as its external ids may have them crossed.
     let (one, two) = ("5511900000001", "5511900000002");
     let visitors = [json!({"externalId": one, "number": two}), json!({"externalId": two, "number": one})];
     for _ in 0..8 {

@@ -1,4 +1,4 @@
-//! What visitors see of their conversation.
+//! The messages of a conversation that visitors see.
 
 use serde_json::{Value, json};
 
@@ -11,14 +11,14 @@ use crate::support::{TestApp, eventually};
 async fn a_visitor_sees_both_sides_of_the_conversation_and_no_notes() {
     let app = TestApp::shared().await;
     let session = session_of(&open(&app, json!({})).await);
-    let said = say(&app.api, &session, json!({"body": "hello"})).await;
-    let open_ticket = said["ticketId"].clone();
+    let message = say(&app.api, &session, json!({"body": "hello"})).await;
+    let open_ticket = message["ticketId"].clone();
     app.api.post(&format!("/tickets/{open_ticket}/notes"), json!({"body": "difficult"})).await.data(201);
     let answer = sent(&app.api, json!({"ticketId": open_ticket, "type": "text", "body": "welcome"})).await;
     let more = say(&app.api, &session, json!({"body": "thanks"})).await;
     app.api.post(&format!("/tickets/{open_ticket}/notes"), json!({"body": "very difficult"})).await.data(201);
 
-    let shown = [id(&said), id(&answer), id(&more)];
+    let shown = [id(&message), id(&answer), id(&more)];
     let path = format!("/webchat/sessions/{session}/messages");
     assert_eq!(listed(&app.api, &format!("{path}?after={}", shown[0])).await, shown[1..]);
     assert_eq!(listed(&app.api, &format!("{path}?after={}", shown[2])).await, [0; 0]);
@@ -46,11 +46,11 @@ async fn nothing_from_before_the_session_is_shown_in_it() {
     let app = TestApp::shared().await;
     let visitor = json!({"externalId": "v-1"});
     let before = session_of(&open(&app, visitor.clone()).await);
-    let said = say(&app.api, &before, json!({"body": "my secret"})).await;
-    let ticket = said["ticketId"].clone();
+    let message = say(&app.api, &before, json!({"body": "my secret"})).await;
+    let ticket = message["ticketId"].clone();
     let answer = sent(&app.api, json!({"ticketId": ticket, "type": "text", "body": "your secret"})).await;
     let buttons = json!({"buttons": [{"type": "reply", "reply": {"id": "y", "title": "Yes"}}]});
-    let question = ask(&app, &said, 1_000_000_000, buttons).await;
+    let question = ask(&app, &message, 1_000_000_000, buttons).await;
     app.api.post(&format!("/webchat/sessions/{before}/end"), json!({})).await.data(200);
 
     let now = session_of(&open(&app, visitor).await);
@@ -62,7 +62,7 @@ async fn nothing_from_before_the_session_is_shown_in_it() {
     let reply = sent(&app.api, json!({"ticketId": ticket, "type": "text", "body": "welcome back"})).await;
     assert_eq!(seen(&app.api, &now).await, [id(&again), id(&reply)]);
     let everything = listed(&app.api, &format!("/tickets/{ticket}/messages")).await;
-    assert!(everything.contains(&id(&said)) && everything.contains(&id(&answer)), "the company lost its history");
+    assert!(everything.contains(&id(&message)) && everything.contains(&id(&answer)), "the company lost its history");
     app.stop().await;
 }
 
@@ -73,7 +73,7 @@ async fn a_message_is_delivered_once_the_visitor_has_listed_it() {
     let ticket = say(&app.api, &session, json!({"body": "hello"})).await["ticketId"].clone();
     let first = id(&sent(&app.api, json!({"ticketId": ticket, "type": "text", "body": "one"})).await);
     let second = id(&sent(&app.api, json!({"ticketId": ticket, "type": "text", "body": "two"})).await);
-    // A page that ends with the first message tells nothing of the second.
+    // A page that ends with the first message does not deliver the second.
     app.api.get(&format!("/webchat/sessions/{session}/messages?perPage=2")).await.data(200);
     let status = async |message: i64| app.api.get(&format!("/messages/{message}")).await.data(200).clone();
     eventually("the first is delivered", || async { status(first).await["status"] == "delivered" }).await;

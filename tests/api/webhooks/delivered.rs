@@ -1,4 +1,4 @@
-//! What arrives: every event, as `GET /events` shows it, of each record in order.
+//! Deliveries: every event arrives as `GET /events` shows it, and the events of each record arrive in order.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::{deliveries, hook, note, quick, wait_for_deliveries, webhook_with_rec
 use crate::steps::{assert_timestamp, id};
 use crate::support::{Conduct, OwnApp, Receiver, TestApp, eventually};
 
-/// The events a company has, as it reads them.
+/// The events of a company, as `GET /events` shows them.
 async fn log(app: &TestApp) -> Vec<Value> {
     let reply = app.api.get("/events?limit=1000").await;
     assert_eq!(reply.status, 200, "{}", reply.body);
@@ -160,17 +160,17 @@ async fn of_each_ticket_events_arrive_in_order_however_often_some_of_them_fail()
     let mut firsts: HashMap<i64, Vec<i64>> = HashMap::new();
     for request in receiver.received() {
         let of_ticket = firsts.entry(request.ticket().expect("a ticket")).or_default();
-        let said: i64 = request.event()["data"]["body"].as_str().and_then(|body| body.parse().ok()).expect("a number");
-        // A repetition is one that failed, and nothing came in between.
+        let value: i64 = request.event()["data"]["body"].as_str().and_then(|body| body.parse().ok()).expect("a number");
+        // A repeated note is a delivery that failed, with no other note in between.
         match of_ticket.last() {
-            Some(last) if *last == said => {}
+            Some(last) if *last == value => {}
             last => {
-                assert_eq!(said, last.map_or(0, |last| last + 1), "out of order: {of_ticket:?}");
-                of_ticket.push(said);
+                assert_eq!(value, last.map_or(0, |last| last + 1), "out of order: {of_ticket:?}");
+                of_ticket.push(value);
             }
         }
     }
-    assert!(firsts.len() == 4 && firsts.values().all(|said| said.len() == 12), "{firsts:?}");
+    assert!(firsts.len() == 4 && firsts.values().all(|values| values.len() == 12), "{firsts:?}");
     let tried: usize = deliveries(&app.api, webhook, "delivered")
         .await
         .iter()
@@ -182,7 +182,7 @@ async fn of_each_ticket_events_arrive_in_order_however_often_some_of_them_fail()
 
 #[actix_web::test]
 async fn what_was_not_delivered_when_the_service_stopped_is_delivered_by_the_next_one() {
-    // However long the test takes, none has failed for good.
+    // There are so many attempts that no delivery is given up, however long the test takes.
     let options = quick(&[50; 10_000]);
     let app = OwnApp::start_with(options.clone()).await;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
@@ -215,7 +215,7 @@ async fn a_webhook_that_is_switched_on_again_goes_on_where_it_stopped() {
     receiver.has(1).await;
     let path = format!("/webhooks/{webhook}");
     app.api.put(&path, json!({"active": false})).await.data(200);
-    // Created later: once it gets an event, the process that delivers knows both webhooks.
+    // This webhook is created later: once it gets an event, the process that delivers knows both webhooks.
     let other = webhook_with_receiver(&app, &["ticket.opened", "note.added"]).await;
     app.ticket("5511900000002").await;
     other.1.has(1).await;

@@ -1,4 +1,5 @@
-//! Endpoints that fail, hang, redirect, close, are late, drip or are gone; and their neighbours.
+//! Endpoints that fail, hang, redirect, close connections, answer late or byte by byte, or respond that they no longer
+//! exist; and other endpoints beside them.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ use crate::steps::id;
 use crate::support::service::TestOptions;
 use crate::support::{Conduct, OwnApp, Receiver, TestApp, eventually};
 
-/// The attempts of the one delivery a webhook has.
+/// Waits until the one delivery of a webhook has `count` attempts, and returns them.
 async fn attempts(app: &TestApp, webhook: i64, count: usize) -> Vec<Value> {
     let of = async || {
         let all = app.api.all(&format!("/webhooks/{webhook}/deliveries")).await;
@@ -33,7 +34,7 @@ async fn whatever_is_no_2xx_is_tried_again_and_what_happened_is_shown() {
         (Conduct::Close, Value::Null, "the request failed: "),
         (Conduct::Drip(503), json!(503), "the endpoint responded with 503"),
     ];
-    are_tried_again(quick(PAUSES_MS), conducts).await;
+    assert_retried(quick(PAUSES_MS), conducts).await;
     assert_eq!(elsewhere.count(), 0, "a redirect was followed");
 }
 
@@ -41,14 +42,14 @@ async fn whatever_is_no_2xx_is_tried_again_and_what_happened_is_shown() {
 async fn what_is_not_answered_in_time_is_tried_again_and_what_happened_is_shown() {
     let conducts = [Conduct::Hang, Conduct::Late(LONG)];
     let conducts = conducts.map(|conduct| (conduct, Value::Null, "the request failed: no response in time"));
-    are_tried_again(waiting_for(Duration::from_millis(700), quick(PAUSES_MS)), conducts).await;
+    assert_retried(waiting_for(Duration::from_millis(700), quick(PAUSES_MS)), conducts).await;
 }
 
-/// The next attempt follows soon, and the one after that never.
+/// The second attempt follows soon, and a third does not follow in the time of a test.
 const PAUSES_MS: &[u64] = &[30, 3_600_000];
 
-/// Has a delivery tried twice at an endpoint of each kind, and looks at what is shown of it.
-async fn are_tried_again(options: TestOptions, conducts: impl IntoIterator<Item = (Conduct, Value, &'static str)>) {
+/// Asserts that a delivery to an endpoint of each kind is tried twice, and that the API shows how the attempts failed.
+async fn assert_retried(options: TestOptions, conducts: impl IntoIterator<Item = (Conduct, Value, &'static str)>) {
     let app = OwnApp::start_with(options).await;
     for (number, (conduct, status, error)) in (1..).zip(conducts) {
         let (webhook, receiver) = webhook_with_receiver(&app, &["ticket.opened"]).await;
@@ -57,7 +58,7 @@ async fn are_tried_again(options: TestOptions, conducts: impl IntoIterator<Item 
         let attempts = attempts(&app, webhook, 2).await;
         for attempt in &attempts {
             assert_eq!(attempt["status"], status, "{conduct:?}");
-            assert!(attempt["error"].as_str().is_some_and(|said| said.starts_with(error)), "{conduct:?}: {attempt}");
+            assert!(attempt["error"].as_str().is_some_and(|text| text.starts_with(error)), "{conduct:?}: {attempt}");
         }
         let pending = wait_for_deliveries(&app.api, webhook, "pending", 1).await;
         assert!(pending[0]["nextAttemptAt"].is_string(), "{conduct:?}");
@@ -107,7 +108,7 @@ async fn an_endpoint_that_is_gone_is_switched_off_at_once_and_says_why() {
     let refused = app.api.post(&path, json!({"after": 0})).await;
     assert_eq!(refused.error(409, "ERR_API_CONFLICT")["reason"], "inactive");
     assert_eq!(receiver.count(), 1);
-    // It is back, and nothing is lost.
+    // The endpoint works again, and no event is lost.
     receiver.behave(Conduct::status(200));
     let on = app.api.put(&format!("/webhooks/{webhook}"), json!({"active": true})).await;
     assert_eq!((&on.data(200)["active"], &on.data(200)["disabledReason"]), (&json!(true), &Value::Null));
@@ -117,8 +118,8 @@ async fn an_endpoint_that_is_gone_is_switched_off_at_once_and_says_why() {
     app.stop().await;
 }
 
-/// For so long an endpoint may fail: by a clock that the test moves, so that it takes no time. No test takes the last minute of
-/// it.
+/// How long an endpoint may fail before it is switched off. The test advances the clock, so this takes no time. No test
+/// runs for as long as the last minute of it.
 const FAILING_MAX: Duration = Duration::from_secs(3600);
 const LAST_MINUTE: Duration = Duration::from_secs(60);
 
@@ -131,9 +132,9 @@ fn soon_given_up() -> TestOptions {
     TestOptions { webhooks, ..defaults }
 }
 
-/// Waits until an endpoint counts as failing since this time or later, lets it fail for nearly as long as it may, and then for
-/// that long: from then on it is switched off, and not before.
-async fn is_switched_off_after_its_time(app: &OwnApp, webhook: i64, since: DateTime<Utc>, receiver: &Receiver) {
+/// Waits until an endpoint counts as failing since this time or later, and asserts that it is switched off once it has
+/// failed for `FAILING_MAX`, but is still on a minute before.
+async fn assert_switched_off_in_time(app: &OwnApp, webhook: i64, since: DateTime<Utc>, receiver: &Receiver) {
     eventually("it fails", || async {
         let failing = sqlx::query_scalar("select failing_since from webhooks where id = $1").bind(webhook);
         let failing: Option<DateTime<Utc>> = failing.fetch_one(&app.db).await.expect("the webhook");
@@ -141,7 +142,7 @@ async fn is_switched_off_after_its_time(app: &OwnApp, webhook: i64, since: DateT
     })
     .await;
     clock::advance(FAILING_MAX - LAST_MINUTE);
-    // What came of the first of them is known when the second begins.
+    // Of three more attempts, the outcome of the first is known when the second begins.
     receiver.has(receiver.count() + 3).await;
     assert_eq!(shown(&app.api, webhook).await["active"], true, "it is switched off too early");
     eventually("it is switched off", || async {
@@ -153,7 +154,7 @@ async fn is_switched_off_after_its_time(app: &OwnApp, webhook: i64, since: DateT
 
 #[actix_web::test]
 async fn another_address_is_sent_what_waits_at_once_and_has_not_failed_yet() {
-    // An hour: nobody waits for that.
+    // The retry is due after an hour, for which the test does not wait.
     let app = OwnApp::start_with(quick(&[3_600_000])).await;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     receiver.behave(Conduct::status(500));
@@ -184,7 +185,7 @@ async fn another_address_is_sent_what_waits_at_once_and_has_not_failed_yet() {
     other.behave(Conduct::status(500));
     let changed = clock::now();
     app.api.put(&format!("/webhooks/{webhook}"), json!({"url": other.url()})).await.data(200);
-    is_switched_off_after_its_time(&app, webhook, changed, &other).await;
+    assert_switched_off_in_time(&app, webhook, changed, &other).await;
     app.stop().await;
 }
 
@@ -218,7 +219,7 @@ async fn an_endpoint_that_takes_a_test_does_not_fail_any_more() {
     let tested = clock::now();
     let test = app.api.post(&format!("/webhooks/{webhook}/test"), json!({})).await;
     assert_eq!(test.data(200)["delivered"], true);
-    is_switched_off_after_its_time(&app, webhook, tested, &receiver).await;
+    assert_switched_off_in_time(&app, webhook, tested, &receiver).await;
     app.stop().await;
 }
 
@@ -229,7 +230,7 @@ async fn an_endpoint_that_fails_for_as_long_as_it_may_is_switched_off_with_a_rea
     let ticket = app.ticket("5511900000001").await;
     receiver.behave(Conduct::status(500));
     note(&app.api, ticket.0, "a").await;
-    // One that is taken now and then is not switched off.
+    // An endpoint that sometimes accepts a delivery is not switched off.
     receiver.has(2).await;
     clock::advance(FAILING_MAX - LAST_MINUTE);
     receiver.behave(Conduct::status(200));
@@ -237,7 +238,7 @@ async fn an_endpoint_that_fails_for_as_long_as_it_may_is_switched_off_with_a_rea
     receiver.behave(Conduct::status(500));
     let failing = clock::now();
     note(&app.api, ticket.0, "b").await;
-    is_switched_off_after_its_time(&app, webhook, failing, &receiver).await;
+    assert_switched_off_in_time(&app, webhook, failing, &receiver).await;
     let reason = shown(&app.api, webhook).await["disabledReason"].clone();
     assert!(reason.as_str().is_some_and(|reason| reason.starts_with("every delivery has failed since 20")), "{reason}");
     assert_eq!(deliveries(&app.api, webhook, "pending").await.len(), 1, "what waits stays");
@@ -287,7 +288,8 @@ async fn after_its_last_attempt_a_delivery_has_failed_and_the_next_of_its_ticket
     app.stop().await;
 }
 
-/// How long so many deliveries to others take at most, without endpoints of a company that hang and beside so many.
+/// Returns how long the slowest of `deliveries` to each of two working endpoints takes, first without hanging endpoints
+/// and then beside `endpoints` of them in one company.
 async fn slowest_without_and_beside_some_that_hang(
     options: TestOptions,
     endpoints: usize,
@@ -327,7 +329,7 @@ async fn slowest_without_and_beside_some_that_hang(
     (alone, beside_them)
 }
 
-/// They hang for longer than the test takes, and all that they are sent has a place of their company's.
+/// The endpoints hang for longer than the test takes, and each delivery to them holds a place of their company.
 #[actix_web::test]
 async fn endpoints_that_hang_hold_up_nobody_else() {
     slowest_without_and_beside_some_that_hang(waiting_for(LONG, quick(&[50; 9])), 3, 10).await;

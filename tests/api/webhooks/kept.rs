@@ -1,4 +1,4 @@
-//! How long what is known of deliveries is kept, and what becomes of them while a company is dropped from memory.
+//! How long deliveries are kept, and deliveries of a company that is dropped from memory.
 
 use std::time::{Duration, Instant};
 
@@ -13,8 +13,8 @@ use crate::steps::id;
 use crate::support::service::TestOptions;
 use crate::support::{Conduct, OwnApp, Received, Receiver, eventually, patience};
 
-/// What a note says.
-fn said(request: &Received) -> String {
+/// The text of the note that a request delivers.
+fn note_text(request: &Received) -> String {
     request.event()["data"]["body"].as_str().expect("a note").to_owned()
 }
 
@@ -27,7 +27,7 @@ async fn deliveries_go_with_the_days_of_their_events_and_who_waited_for_one_is_s
     let db = &app.db;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     let (stuck, fine) = (app.ticket("5511900000001").await, app.ticket("5511900000002").await);
-    receiver.choose(|request| Conduct::status(if said(request) == "a" { 500 } else { 200 }));
+    receiver.choose(|request| Conduct::status(if note_text(request) == "a" { 500 } else { 200 }));
     note(&app.api, stuck.0, "a").await;
     wait_for_deliveries(&app.api, webhook, "pending", 1).await;
     note(&app.api, fine.0, "b").await;
@@ -35,7 +35,7 @@ async fn deliveries_go_with_the_days_of_their_events_and_who_waited_for_one_is_s
     note(&app.api, stuck.0, "c").await;
     let pending = wait_for_deliveries(&app.api, webhook, "pending", 2).await;
     assert_eq!(pending[1]["nextAttemptAt"], Value::Null, "it waits for the one before");
-    // And more from before than are removed at once.
+    // There are more old deliveries than are removed at once.
     sqlx::query(
         "insert into webhook_deliveries (company_id, webhook_id, event_id, type, lane, status, created_at)
          select $1, $2, -k, 'note.added', 'ticket:' || k, 'delivered', now() from generate_series(1, $3) k",
@@ -52,7 +52,7 @@ async fn deliveries_go_with_the_days_of_their_events_and_who_waited_for_one_is_s
     let moved = sqlx::query("update events set created_at = $2 where company_id = $1 and last_id <= $3");
     moved.bind(app.company.id).bind(before(40)).bind(last_of_then).execute(db).await.expect("moved");
     drop_expired(db, before(30)).await.expect("dropped");
-    // What changes of a webhook has it looked at, as every hour does.
+    // A change of the webhook makes the service look at it, as it does every hour.
     app.api.put(&format!("/webhooks/{webhook}"), json!({"types": ["note.added"]})).await.data(200);
     eventually("what is left is sent, and alone", || async {
         let left = "select array_agg(event_id || ' ' || status) from webhook_deliveries where company_id = $1";
@@ -62,7 +62,7 @@ async fn deliveries_go_with_the_days_of_their_events_and_who_waited_for_one_is_s
     })
     .await;
     assert_eq!(deliveries(&app.api, webhook, "pending").await, Vec::<Value>::new());
-    assert_eq!(receiver.received().iter().map(said).collect::<Vec<_>>(), ["a", "b", "c"]);
+    assert_eq!(receiver.received().iter().map(note_text).collect::<Vec<_>>(), ["a", "b", "c"]);
     app.stop().await;
 }
 
@@ -81,7 +81,7 @@ async fn a_company_that_is_dropped_from_memory_is_told_everything_in_order_and_n
     let their_ticket = id(other_api.post("/tickets", theirs_open).await.data(201));
     let tickets = [app.ticket("5511900000001").await.0, app.ticket("5511900000002").await.0];
 
-    // One that is under way when the company is dropped is not known to have arrived, and is sent again.
+    // A delivery that is under way when the company is dropped is not known to have arrived, and is sent again.
     let mut is_first = true;
     receiver.choose(move |_| if std::mem::take(&mut is_first) { Conduct::Hang } else { Conduct::status(200) });
     note(&app.api, tickets[0], "0").await;
@@ -104,10 +104,10 @@ async fn a_company_that_is_dropped_from_memory_is_told_everything_in_order_and_n
     assert!(delivered.iter().all(|one| one["type"] == "note.added"), "{delivered:?}");
     assert!(deliveries(&app.api, webhook, "pending").await.is_empty());
     for ticket in tickets {
-        // The first time each comes; what was under way comes again.
+        // Only the first arrival of each note counts: the delivery that was under way arrives again.
         let mut first: Vec<String> = Vec::new();
         for request in receiver.received().iter().filter(|request| request.ticket() == Some(ticket)) {
-            let text = said(request);
+            let text = note_text(request);
             if !first.contains(&text) {
                 first.push(text);
             }
@@ -119,13 +119,13 @@ async fn a_company_that_is_dropped_from_memory_is_told_everything_in_order_and_n
         assert_eq!(first, expected.iter().filter(of_ticket).cloned().collect::<Vec<_>>(), "in order");
     }
     wait_for_deliveries(&other_api, their_webhook, "delivered", ROUNDS * NOTES).await;
-    assert_eq!(theirs.received().iter().map(said).collect::<Vec<_>>(), expected[1..], "each once, and in order");
+    assert_eq!(theirs.received().iter().map(note_text).collect::<Vec<_>>(), expected[1..], "each once, and in order");
     app.stop().await;
 }
 
 #[actix_web::test]
 async fn a_company_is_dropped_from_memory_although_the_webhooks_of_others_cannot_be_read() {
-    /// A read of each fails after five seconds.
+    /// How many other companies there are. The read of the webhooks of each fails after five seconds.
     const OTHERS: usize = 6;
     let app = OwnApp::start().await;
     let mut others = Vec::new();

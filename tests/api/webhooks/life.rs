@@ -1,4 +1,4 @@
-//! Webhooks as records: made, shown, changed, deleted, refused.
+//! Webhooks as records: created, shown, changed, deleted, refused.
 
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ async fn a_webhook_is_made_shown_listed_changed_and_deleted_and_shows_its_secret
         assert!(reply.data(200).get("secret").is_none());
         assert_eq!(shown(&app.api, id).await[&field], expected);
     }
-    // A second one, with what nobody says.
+    // A second webhook, with the defaults of fields that the request does not set.
     let other = made(&app.api, json!({"url": URL})).await;
     assert_eq!((&other["types"], &other["active"], &other["description"]), (&json!([]), &json!(true), &Value::Null));
     assert_ne!(other["secret"], secret);

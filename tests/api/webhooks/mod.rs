@@ -1,4 +1,4 @@
-//! Webhooks, through the API and with endpoints of the tests' own.
+//! Webhooks, through the API and with endpoints that the tests run.
 
 mod delivered;
 mod endpoints;
@@ -18,7 +18,7 @@ use crate::steps::id;
 use crate::support::service::TestOptions;
 use crate::support::{Api, Company, Receiver, TestApp, eventually};
 
-/// Options with these pauses between retries.
+/// The default options, with these pauses before retries.
 fn quick(pauses_ms: &[u64]) -> TestOptions {
     let defaults = TestOptions::default();
     let pauses = pauses_ms.iter().copied().map(Duration::from_millis).collect();
@@ -27,20 +27,20 @@ fn quick(pauses_ms: &[u64]) -> TestOptions {
     TestOptions { webhooks, ..defaults }
 }
 
-/// Options with this maximum time for a response.
+/// These options, with this maximum time for a response.
 fn waiting_for(response_time_max: Duration, options: TestOptions) -> TestOptions {
     TestOptions { webhooks: WebhookOptions { response_time_max, ..options.webhooks.clone() }, ..options }
 }
 
-/// Longer than any test.
+/// A time longer than any test takes.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// A webhook for these types of events.
+/// Creates a webhook for these types of events. Returns its id.
 async fn hook(api: &Api, url: &str, types: &[&str]) -> i64 {
     id(api.post("/webhooks", json!({"url": url, "types": types})).await.data(201))
 }
 
-/// A webhook for these types of events at a receiver, and the receiver.
+/// Creates a webhook for these types of events, with a receiver. Returns its id, and the receiver.
 async fn webhook_with_receiver(app: &TestApp, types: &[&str]) -> (i64, Receiver) {
     let receiver = Receiver::start().await;
     let webhook = hook(&app.api, &receiver.url(), types).await;
@@ -55,7 +55,7 @@ async fn deliveries(api: &Api, webhook: i64, status: &str) -> Vec<Value> {
     api.all(&format!("/webhooks/{webhook}/deliveries?status={status}")).await
 }
 
-/// The deliveries of a webhook with a status, once there are `count` of them.
+/// Waits until a webhook has `count` deliveries with a status, and returns them.
 async fn wait_for_deliveries(api: &Api, webhook: i64, status: &str, count: usize) -> Vec<Value> {
     eventually(&format!("{count} are {status}"), || async { deliveries(api, webhook, status).await.len() == count })
         .await;

@@ -11,15 +11,16 @@ use crate::members::{beside, owner_of};
 use crate::support::service::TestOptions;
 use crate::support::{Conduct, OwnApp, Receiver, TestApp, eventually};
 
-/// Events: more than are under way at once, so that some are answered, some under way and some in memory.
+/// How many events there are: more than are under way at once, so that some are answered, some under way and some
+/// in memory.
 const EVENTS: usize = 80;
 
 /// How long an answer takes: long enough that many are under way when the company moves, and less than a courier waits
 /// before it rests.
 const ANSWER_TIME: Duration = Duration::from_secs(1);
 
-/// Has the company's slot move to the other process.
-async fn moves(app: &TestApp, owner: &Service) {
+/// Moves the company's slot to the other process, and waits until it has moved.
+async fn move_company(app: &TestApp, owner: &Service) {
     let (store, db) = (owner.app.engine.store(), &app.db);
     let life = store.membership().expect("a member").life;
     let slot = owner.app.engine.directory().slot(app.company.id).expect("a slot");
@@ -32,8 +33,8 @@ async fn moves(app: &TestApp, owner: &Service) {
     .await;
 }
 
-/// Has a company move while its events are delivered; answers how often an event had been sent when it had moved, and the ids
-/// of all that were sent.
+/// Moves a company while its events are delivered. Returns how many requests had been sent when it had moved, and the
+/// ids of the events of all requests.
 async fn sent_while_it_moves() -> (usize, Vec<i64>) {
     let options = TestOptions { member: true, ..TestOptions::default() };
     let app = OwnApp::start_with(options.clone()).await;
@@ -48,7 +49,7 @@ async fn sent_while_it_moves() -> (usize, Vec<i64>) {
     }
     // Some are answered, and those outcomes are about to be written; others are under way.
     receiver.has(20).await;
-    moves(&app, owner).await;
+    move_company(&app, owner).await;
     let sent = receiver.count();
     wait_for_deliveries(&app.api, webhook, "delivered", EVENTS).await;
     assert!(deliveries(&app.api, webhook, "pending").await.is_empty());
@@ -60,7 +61,7 @@ async fn sent_while_it_moves() -> (usize, Vec<i64>) {
     (sent, ids)
 }
 
-/// On a machine that stands still for longer than a courier rests, some of those that were under way are sent again.
+/// On a machine that stalls for longer than a courier rests, some of the events that were under way are sent again.
 #[actix_web::test]
 async fn a_company_that_moves_is_told_each_event() {
     let (sent, ids) = sent_while_it_moves().await;
@@ -89,7 +90,7 @@ async fn an_endpoint_that_hangs_does_not_keep_a_company_from_moving() {
     app.api.post("/contacts", json!({"name": "Ana", "number": "5511900000001"})).await.data(201);
     receiver.has(1).await;
     receiver.behave(Conduct::status(200));
-    moves(&app, owner).await;
+    move_company(&app, owner).await;
     wait_for_deliveries(&app.api, webhook, "delivered", 1).await;
     let ids = receiver.ids();
     assert_eq!((ids.len(), ids[0]), (2, ids[1]), "what was not answered is sent again");

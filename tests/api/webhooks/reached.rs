@@ -1,5 +1,5 @@
-//! Where nothing is ever sent: this machine, its networks and the metadata of clouds, however they are spelled, named,
-//! answered anew or led to.
+//! Addresses to which nothing is ever sent: this machine, its networks and the metadata services of clouds. They may be
+//! spelled in any way, be those of a name from the start or later, or be the target of a redirect.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,7 +17,7 @@ use crate::steps::id;
 use crate::support::service::TestOptions;
 use crate::support::{Conduct, OwnApp, Receiver};
 
-/// Names that mean what a test says: one answer after the other, the last one for ever.
+/// Names with the addresses that a test sets: each look-up takes the next answer, and the last answer is repeated.
 struct Names(Mutex<HashMap<&'static str, Vec<Vec<IpAddr>>>>);
 
 impl Names {
@@ -38,7 +38,7 @@ impl Lookup for Names {
     }
 }
 
-/// With these networks opened, and these names.
+/// The default options, with these networks allowed and these names.
 fn with(networks: &[&str], names: Arc<Names>) -> TestOptions {
     let allowed_networks = networks.iter().map(|network| network.parse().expect("a network")).collect();
     let defaults = TestOptions::default();
@@ -120,7 +120,7 @@ async fn a_name_that_leads_inside_is_not_followed_whenever_it_does() {
         let error = "the URL is not allowed: its host resolves to a private network";
         assert_eq!(tested["error"], error, "{name}");
         if name == "rebinding" {
-            // Whatever it means at this moment: nothing of this machine is reached.
+            // Whichever address the name has at this moment, nothing of this machine is reached.
             sqlx::query("delete from webhooks where id = $1").bind(webhook).execute(&app.db).await.expect("gone");
             continue;
         }
@@ -142,7 +142,7 @@ async fn what_the_operator_opens_is_reached_and_without_tls_this_machine_only() 
     let port = receiver.address.port();
     let webhook = hook(&app.api, &receiver.url(), &[]).await;
     assert_eq!(app.api.post(&format!("/webhooks/{webhook}/test"), json!({})).await.data(200)["status"], 200);
-    // A name is none of this machine's for http, wherever it leads; and another network needs TLS.
+    // Without TLS a name is refused, wherever it leads, and so is an address of another network.
     for url in
         [format!("http://inside.example.com:{port}/"), "http://10.0.0.1/".to_owned(), "http://127.0.0.2/".to_owned()]
     {

@@ -1,4 +1,4 @@
-//! Sending again.
+//! Replays: deliveries that are sent again on request.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{deliveries, note, quick, wait_for_deliveries, webhook_with_receiver}
 use crate::steps::listed;
 use crate::support::{Conduct, OwnApp, TestApp, eventually};
 
-fn said(receiver: &crate::support::Receiver) -> Vec<String> {
+fn note_texts(receiver: &crate::support::Receiver) -> Vec<String> {
     let body =
         |request: &crate::support::Received| request.event()["data"]["body"].as_str().unwrap_or_default().to_owned();
     receiver.received().iter().map(body).collect()
@@ -30,41 +30,41 @@ async fn one_delivery_what_failed_and_everything_after_an_event_are_sent_again()
     receiver.behave(Conduct::status(200));
     let replay = async |body: Value| app.api.post(&path, body).await.data(202)["deliveries"].clone();
 
-    // One that was delivered is delivered once more.
+    // A delivery that has arrived is delivered once more.
     assert_eq!(replay(json!({"deliveryId": delivered[0]["id"]})).await, 1);
     receiver.has(4).await;
     wait_for_deliveries(&app.api, webhook, "delivered", 1).await;
-    assert_eq!(said(&receiver), ["a", "b", "c", "a"]);
+    assert_eq!(note_texts(&receiver), ["a", "b", "c", "a"]);
     let again = receiver.received();
     assert_eq!(again[0].header("webhook-id"), again[3].header("webhook-id"), "the id tells repeats");
 
-    // What failed, in its order.
+    // The failed deliveries are sent again in their order.
     assert_eq!(replay(json!({"failedSince": "2099-01-01T00:00:00Z"})).await, 0);
     assert_eq!(replay(json!({"failedSince": failed[0]["updatedAt"]})).await, 2);
     receiver.has(6).await;
     let all = wait_for_deliveries(&app.api, webhook, "delivered", 3).await;
-    assert_eq!(said(&receiver)[4..], ["b", "c"]);
+    assert_eq!(note_texts(&receiver)[4..], ["b", "c"]);
     let tried: Vec<usize> = all.iter().map(|one| one["attempts"].as_array().map_or(0, Vec::len)).collect();
     assert_eq!(tried, [2, 2, 2]);
     assert!(deliveries(&app.api, webhook, "failed").await.is_empty());
 
-    // Everything after the first, and what comes then.
+    // Everything after the first event is sent again, and then a new event.
     let after = delivered[0]["id"].as_i64().expect("an id");
     let looked_through = replay(json!({"after": after})).await;
     assert!(looked_through.as_i64().is_some_and(|count| count >= 2), "{looked_through}");
     receiver.has(8).await;
     note(&app.api, ticket.0, "d").await;
     receiver.has(9).await;
-    assert_eq!(said(&receiver)[6..], ["b", "c", "d"]);
+    assert_eq!(note_texts(&receiver)[6..], ["b", "c", "d"]);
     wait_for_deliveries(&app.api, webhook, "delivered", 4).await;
-    // Once each, although the courier was disturbed.
+    // Each was sent once, although the replays disturbed the courier.
     assert_eq!(receiver.count(), 9);
     app.stop().await;
 }
 
 #[actix_web::test]
 async fn a_replayed_delivery_waits_for_those_before_it_of_its_ticket() {
-    // An hour: nobody waits for that.
+    // The retry is due after an hour, for which the test does not wait.
     let app = OwnApp::start_with(quick(&[3_600_000])).await;
     let (webhook, receiver) = webhook_with_receiver(&app, &["note.added"]).await;
     receiver.behave(Conduct::status(500));
@@ -86,7 +86,7 @@ async fn a_replayed_delivery_waits_for_those_before_it_of_its_ticket() {
     assert_eq!(times, [true, false, false], "only the first is tried by the clock");
     replay(&pending[0]).await;
     wait_for_deliveries(&app.api, webhook, "delivered", 3).await;
-    assert_eq!(said(&receiver), ["a", "a", "b", "c"]);
+    assert_eq!(note_texts(&receiver), ["a", "a", "b", "c"]);
     app.stop().await;
 }
 
@@ -101,7 +101,7 @@ async fn deliveries_are_found_by_when_they_were_made_and_by_when_they_were_last_
     }
     let failed = wait_for_deliveries(&app.api, webhook, "failed", 2).await;
     let ids: Vec<i64> = failed.iter().filter_map(|one| one["id"].as_i64()).collect();
-    // They are of long ago.
+    // The deliveries get old times.
     for statement in [
         "update webhook_deliveries set created_at = '2020-01-01T10:20:00Z', updated_at = '2020-01-01T10:20:00Z'
          where company_id = $1",

@@ -1,4 +1,4 @@
-//! Signatures, judged by the Standard Webhooks library of another language; secrets that are rotated; tests.
+//! Signatures, verified by the Standard Webhooks library of another language; rotated secrets; test deliveries.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -13,8 +13,9 @@ use crate::steps::id;
 use crate::support::service::TestOptions;
 use crate::support::{Conduct, OwnApp, Received, Receiver, Reply, TestApp, eventually};
 
-/// Where the judge is installed, once for all tests of this machine; none where there is no Python or no registry.
-fn judge() -> Option<std::path::PathBuf> {
+/// The Python with which the library is installed, once for all tests of this machine; none where there is no Python or
+/// no registry.
+fn verifier() -> Option<std::path::PathBuf> {
     let folder = std::env::temp_dir().join("hotline-standardwebhooks");
     let python = folder.join("bin/python");
     let works = || {
@@ -31,8 +32,8 @@ fn judge() -> Option<std::path::PathBuf> {
     works().then_some(python)
 }
 
-/// Says that a part of these tests is not run, which `.config/nextest.toml` has shown although they pass. In CI everything they
-/// need is to be there.
+/// Prints that a part of these tests is not run, which `.config/nextest.toml` shows although they pass. Fails in CI,
+/// where everything that they need has to be there.
 fn skip(why: &str) {
     assert!(std::env::var("CI").as_deref() != Ok("true"), "not to be skipped in CI: {why}");
     eprintln!("not run: {why}");
@@ -57,8 +58,8 @@ fn case(secret: &str, request: &Received) -> Value {
     })
 }
 
-/// What the judge says of each case.
-fn judged(python: &std::path::Path, cases: &[Value]) -> Vec<String> {
+/// What the library prints for each case.
+fn verified(python: &std::path::Path, cases: &[Value]) -> Vec<String> {
     use std::io::Write;
     let mut child = Command::new(python)
         .args(["-c", VERIFY])
@@ -67,14 +68,14 @@ fn judged(python: &std::path::Path, cases: &[Value]) -> Vec<String> {
         .spawn()
         .expect("python runs");
     child.stdin.take().expect("stdin").write_all(json!(cases).to_string().as_bytes()).expect("the cases");
-    let said = child.wait_with_output().expect("python ends");
-    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
-    String::from_utf8(said.stdout).expect("text").lines().map(str::to_owned).collect()
+    let output = child.wait_with_output().expect("python ends");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect()
 }
 
 #[actix_web::test]
 async fn the_standard_webhooks_library_of_python_accepts_what_is_signed_and_nothing_else() {
-    let Some(python) = judge() else {
+    let Some(python) = verifier() else {
         skip("there is no Python with venv, or no registry to install standardwebhooks from");
         return;
     };
@@ -88,7 +89,7 @@ async fn the_standard_webhooks_library_of_python_accepts_what_is_signed_and_noth
     let rotated = app.api.post(&format!("/webhooks/{webhook}/rotate-secret"), json!({})).await;
     let second = rotated.data(200)["secret"].as_str().expect("a secret").to_owned();
     let signatures = |request: &Received| request.header("webhook-signature").split(' ').count();
-    // The courier hears of it by itself.
+    // The courier learns of the rotation by itself.
     eventually("both secrets sign", || async {
         note(&app.api, ticket.0, "again").await;
         receiver.has(receiver.count() + 1).await.last().is_some_and(|request| signatures(request) == 2)
@@ -123,9 +124,9 @@ async fn the_standard_webhooks_library_of_python_accepts_what_is_signed_and_noth
         (case(&first, &moved), false),
         (case(&first, &late), false),
     ];
-    let said = judged(&python, &cases.iter().map(|(case, _)| case.clone()).collect::<Vec<_>>());
+    let output = verified(&python, &cases.iter().map(|(case, _)| case.clone()).collect::<Vec<_>>());
     let expected: Vec<bool> = cases.iter().map(|(_, is_good)| *is_good).collect();
-    assert_eq!(said.iter().map(|word| word == "good").collect::<Vec<_>>(), expected, "{said:?}");
+    assert_eq!(output.iter().map(|word| word == "good").collect::<Vec<_>>(), expected, "{output:?}");
     app.stop().await;
 }
 
@@ -137,7 +138,7 @@ fn snippet(language: &str) -> String {
     code.unwrap_or_else(|| panic!("docs/events.md has no {language}")).to_owned()
 }
 
-/// What the code of the manual says, run by its interpreter; none where that is not there.
+/// What the code of the manual prints for each case, run by its interpreter; none where there is no interpreter.
 fn run(interpreter: &str, code: &str, cases: &[Value]) -> Option<Vec<String>> {
     use std::io::Write;
     if Command::new(interpreter).arg("--version").output().is_err() {
@@ -152,9 +153,9 @@ fn run(interpreter: &str, code: &str, cases: &[Value]) -> Option<Vec<String>> {
         .spawn()
         .expect("it runs");
     child.stdin.take().expect("stdin").write_all(json!(cases).to_string().as_bytes()).expect("the cases");
-    let said = child.wait_with_output().expect("it ends");
-    assert!(said.status.success(), "{interpreter}: {}", String::from_utf8_lossy(&said.stderr));
-    Some(String::from_utf8(said.stdout).expect("text").lines().map(str::to_owned).collect())
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{interpreter}: {}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect())
 }
 
 #[actix_web::test]
@@ -196,8 +197,8 @@ async fn the_code_of_the_manual_accepts_what_is_signed_and_nothing_else() {
         snippet("js")
     );
     for (interpreter, code) in [("python3", python), ("node", node)] {
-        if let Some(said) = run(interpreter, &code, &given) {
-            assert_eq!(said, expected, "{interpreter}");
+        if let Some(output) = run(interpreter, &code, &given) {
+            assert_eq!(output, expected, "{interpreter}");
         }
     }
     for language in ["go", "php", "ruby"] {
@@ -224,8 +225,8 @@ async fn the_figures_tell_how_attempts_end_and_how_far_behind_an_endpoint_is() {
     assert_eq!(figures().await.value(&attempts("failed")), 0.0);
     app.api.delete(&format!("/webhooks/{webhook}")).await;
     eventually("nothing is behind", || async { figures().await.value("hotline_webhook_lag_seconds") == 0.0 }).await;
-    let (_, gone) = webhook_with_receiver(&app, &["note.added"]).await;
-    gone.behave(Conduct::status(410));
+    let (_, removed) = webhook_with_receiver(&app, &["note.added"]).await;
+    removed.behave(Conduct::status(410));
     note(&app.api, ticket.0, "c").await;
     let off = || async { figures().await.value("hotline_webhooks_switched_off_total") == 1.0 };
     eventually("one is switched off", off).await;

@@ -1,4 +1,4 @@
-//! What handlers answer goes through untouched, to as many connections as an address may have.
+//! Answers of handlers are sent unchanged, to as many connections as an address may have.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ async fn an_address_has_no_more_connections_than_its_share_and_others_are_served
         let body: Value = serde_json::from_slice(&refused[0].body).expect("JSON");
         assert_eq!(body["error"]["code"], "ERR_API_RATE_LIMITED", "{body}");
     }
-    // Others have their own; a proxy brings the connections of many.
+    // Other addresses have their own share. A proxy may have more, since it brings the connections of many clients.
     let mut others = Vec::new();
     for from in ["127.0.0.3", "127.0.0.4"].into_iter().chain(std::iter::repeat_n("127.0.0.9", 10)) {
         let mut stream = connect_from(from, plain.address).await;
@@ -45,7 +45,7 @@ async fn an_address_has_no_more_connections_than_its_share_and_others_are_served
         assert_ne!(next(&mut stream).await.status(), 429, "{from}");
         others.push(stream);
     }
-    // Who closes one may open another.
+    // A client that closes a connection may open another.
     drop(mine.pop());
     eventually("the place is free again", || async {
         let mut stream = connect_from("127.0.0.2", plain.address).await;
@@ -103,8 +103,8 @@ async fn answers_are_what_they_are_without_the_wire() {
         for response in ours.iter_mut().chain(&mut theirs) {
             response.headers.remove("date");
         }
-        // Of requests it has taken apart at once, the framework says of all that the connection ends when the last says so;
-        // it is handed less at a time here, and says it of fewer.
+        // When the last of several requests that the framework has parsed at once ends the connection, all their
+        // answers say so. Behind the wire it gets fewer bytes at a time, so fewer answers say so.
         for answers in [&mut ours, &mut theirs] {
             let last = answers.len() - 1;
             answers[..last].iter_mut().for_each(|response| drop(response.headers.remove("connection")));
@@ -112,7 +112,7 @@ async fn answers_are_what_they_are_without_the_wire() {
         assert!(ours == theirs, "{:?} came otherwise", String::from_utf8_lossy(&request[..60.min(request.len())]));
     }
 
-    // Chunks: the bytes themselves, but for the head, whose date may differ.
+    // A chunked answer is compared byte by byte, without the head, whose date may differ.
     let stream = |address| async move {
         let mut stream = connect(address).await;
         stream.write_all(b"GET /stream HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.expect("send");

@@ -1,5 +1,5 @@
-//! Connections, over raw sockets: what is not HTTP is refused or closed, nobody holds a connection for nothing, and no
-//! answer of a handler is touched.
+//! Connections, over raw sockets: bytes that are not HTTP are refused or the connection is closed, an idle or stalled
+//! connection is closed, and answers of handlers are sent unchanged.
 
 mod answers;
 mod refusals;
@@ -23,7 +23,7 @@ use crate::support::{PATIENCE, patience};
 const GOOD: &[u8] = b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n";
 const BAD: &[u8] = b"WHAT IS THIS\r\n\r\n";
 
-/// A response as it came.
+/// A response, as it was received.
 #[derive(Debug, PartialEq)]
 struct Response {
     line: String,
@@ -36,14 +36,14 @@ impl Response {
         self.line.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status")
     }
 
-    /// The framework's own refusal of what is not HTTP: a status, and nothing else.
+    /// Asserts that this is the framework's own refusal of bytes that are not HTTP: a status, and nothing else.
     #[track_caller]
     fn refused(&self, status: u16) {
         assert_eq!((self.status(), self.body.as_slice()), (status, &b""[..]), "{self:?}");
     }
 }
 
-/// The first response in these bytes and how long it is, if it is all there.
+/// The first response in these bytes and its length, if all of it is there.
 fn first(bytes: &[u8]) -> Option<(Response, usize)> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
     let mut lines = std::str::from_utf8(&bytes[..end]).expect("a readable head").split("\r\n");
@@ -57,7 +57,7 @@ fn first(bytes: &[u8]) -> Option<(Response, usize)> {
     Some((Response { line, headers, body }, end + 4 + length))
 }
 
-/// The responses that stand in these bytes, to their end.
+/// All responses in these bytes. Fails if the last one is not whole.
 #[track_caller]
 fn responses(mut bytes: &[u8]) -> Vec<Response> {
     let mut all = Vec::new();
@@ -73,15 +73,16 @@ async fn connect(address: SocketAddr) -> TcpStream {
     TcpStream::connect(address).await.expect("connect")
 }
 
-/// Everything until the service closes; a reset fails, as it may take the answer with it. Closed then from here as
-/// well: a stop waits for clients that do not.
+/// Reads until the service closes the connection, and returns the bytes. A reset fails the test, as the answer may be
+/// lost with it. Then closes this end as well: a stop of the service waits for clients that do not.
 async fn to_end(mut stream: TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     timeout(patience(PATIENCE), stream.read_to_end(&mut bytes)).await.expect("the service closes").expect("no reset");
     bytes
 }
 
-/// Sends the request, and reads until the service closes. Both at once: what is large does not fit the socket.
+/// Sends the request, and reads until the service closes. Does both at once, as a large request or answer does not fit
+/// the socket.
 async fn exchange(address: SocketAddr, request: &[u8]) -> Vec<Response> {
     let (mut reader, mut writer) = connect(address).await.into_split();
     let mut bytes = Vec::new();
@@ -92,8 +93,8 @@ async fn exchange(address: SocketAddr, request: &[u8]) -> Vec<Response> {
     responses(&bytes)
 }
 
-/// What is said to somebody who does not speak HTTP, once the connection is closed. Who sends more than is read may meet
-/// a reset, and the refusal is lost with it.
+/// Sends bytes that are not HTTP, and returns the refusal once the connection is closed. A client that sends more than
+/// is read may get a reset, and the refusal is lost with it.
 async fn refusal(address: SocketAddr, request: &[u8]) -> Option<Response> {
     let (mut reader, mut writer) = connect(address).await.into_split();
     let mut bytes = Vec::new();
@@ -110,14 +111,14 @@ async fn refusal(address: SocketAddr, request: &[u8]) -> Option<Response> {
     all.pop()
 }
 
-/// The one response to a request.
+/// Sends a request, and returns the one response to it.
 async fn only(address: SocketAddr, request: impl AsRef<[u8]>) -> Response {
     let mut all = exchange(address, request.as_ref()).await;
     assert_eq!(all.len(), 1, "{all:?}");
     all.remove(0)
 }
 
-/// The next response on a connection that lives on.
+/// The next response on a connection that stays open.
 async fn next(stream: &mut TcpStream) -> Response {
     let mut bytes = Vec::new();
     loop {
@@ -132,8 +133,8 @@ async fn next(stream: &mut TcpStream) -> Response {
     }
 }
 
-/// A connection with the response to its first request. One that the machine has kept from sending its head in time is closed,
-/// and another asks again.
+/// Sends a request on a new connection, and returns the connection and the response. On a slow machine the head may not
+/// be sent in time, and the service closes the connection: then another one is tried.
 async fn asked(address: SocketAddr, request: &[u8]) -> (TcpStream, Response) {
     loop {
         let mut stream = connect(address).await;
@@ -147,7 +148,7 @@ async fn asked(address: SocketAddr, request: &[u8]) -> (TcpStream, Response) {
     }
 }
 
-/// A connection, fresh or one that has served.
+/// A connection, either fresh or one on which a request has been answered.
 async fn connect_before(address: SocketAddr, is_fresh: bool) -> TcpStream {
     if is_fresh {
         return connect(address).await;
@@ -157,7 +158,7 @@ async fn connect_before(address: SocketAddr, is_fresh: bool) -> TcpStream {
     stream
 }
 
-/// Answers of every kind.
+/// Routes with answers of every kind.
 fn routes(config: &mut web::ServiceConfig) {
     config
         .route("/health/live", web::get().to(async || HttpResponse::Ok().body("live")))
@@ -181,7 +182,7 @@ struct Plain {
     server: ServerHandle,
 }
 
-/// A service without anything behind it.
+/// Starts a server that has only these routes.
 fn plain(limits: Limits) -> Plain {
     let options = ListenOptions {
         peer_socket: None,

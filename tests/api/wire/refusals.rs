@@ -1,4 +1,4 @@
-//! What is no HTTP is refused once, and what came before it is answered.
+//! Bytes that are not HTTP are refused once, and the requests before them are answered.
 
 use hotline::web::connections::Limits;
 use serde_json::Value;
@@ -57,7 +57,7 @@ async fn good_requests_before_a_bad_one_are_answered() {
         assert_eq!(serde_json::from_slice::<Value>(&good.body).expect("JSON")["status"], "live");
     }
 
-    // One after the other, and in HTTP/1.0, whose connection the framework says it keeps.
+    // The bad request follows an answer, also an answer in HTTP/1.0, whose connection the framework says it keeps.
     for good in [GOOD, b"GET /health/live HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"] {
         let mut stream = connect(app.address).await;
         stream.write_all(good).await.expect("send");

@@ -1,4 +1,4 @@
-//! Nobody holds a connection for nothing.
+//! A client that sends or reads too slowly, or not at all, does not keep its connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::{GOOD, asked, connect, connect_before, next, plain, to_end};
 use crate::support::{PATIENCE, eventually, patience};
 
-/// Between the bytes of a head that trickles: many come before the head's time is over.
+/// The pause between the bytes of a head that trickles: many bytes arrive before the head's time is over.
 const TRICKLE: Duration = Duration::from_millis(10);
 
 const SHORT: Duration = Duration::from_millis(300);
@@ -57,7 +57,7 @@ async fn a_head_that_trickles_is_closed() {
         }
     });
     let mut bytes = Vec::new();
-    // There may be a reset: a byte may cross the end.
+    // A reset is possible: a byte may arrive when the connection is already closed.
     let _ = timeout(patience(PATIENCE), reader.read_to_end(&mut bytes)).await.expect("an end");
     assert_eq!(bytes, b"");
     trickle.abort();
@@ -66,17 +66,17 @@ async fn a_head_that_trickles_is_closed() {
 
 #[actix_web::test]
 async fn who_asks_nothing_is_not_kept_and_told_nothing() {
-    // Longer than a head may take: a connection is looked at more than once while it is idle.
+    // `keep_alive` is longer than a head may take: an idle connection is looked at more than once.
     let plain = plain(Limits { head: SHORT, keep_alive: SHORT * 3, ..Limits::default() });
     let silent = connect(plain.address).await;
     assert_eq!(to_end(silent).await, b"");
 
-    // The second holds a piece of the next request, which came with the first.
+    // The second connection also holds a piece of the next request, which arrived with the first request.
     for request in [GOOD.to_vec(), [GOOD, b"GET / HT"].concat()] {
         let (mut idle, response) = asked(plain.address, &request).await;
         assert_eq!(response.status(), 200);
         let mut rest = Vec::new();
-        // There may be a reset: it has heard what it has not read.
+        // A reset is possible: the service has received bytes that it has not read.
         let _ = timeout(patience(PATIENCE), idle.read_to_end(&mut rest)).await.expect("the service closes");
         assert_eq!(rest, b"");
     }
@@ -88,7 +88,7 @@ async fn a_slow_handler_and_a_slow_body_are_not_slow_heads() {
     let plain = plain(Limits { head: SHORT, write: SHORT, linger: PATIENCE, ..Limits::default() });
     let mut stream = connect_before(plain.address, false).await;
     stream.write_all(b"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\nslow").await.expect("send");
-    // The time is what is tested: long enough for a head to be given up.
+    // The wait itself is tested: it is long enough for a head to be given up.
     tokio::time::sleep(SHORT * 3).await;
     stream.write_all(b"body").await.expect("send");
     assert_eq!(next(&mut stream).await.body, b"slowbody");
@@ -96,7 +96,7 @@ async fn a_slow_handler_and_a_slow_body_are_not_slow_heads() {
     stream.write_all(GOOD).await.expect("send");
     assert_eq!(next(&mut stream).await.body, b"live");
 
-    // The rest of a body that was answered before it was read is no head either.
+    // The rest of a body that was answered before it was read is not treated as a head either.
     stream.write_all(b"POST /deaf HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n").await.expect("send");
     assert_eq!(next(&mut stream).await.status(), 401);
     stream.write_all(b"4\r\nrest\r\n").await.expect("send");
@@ -122,15 +122,15 @@ async fn a_body_that_goes_on_behind_its_answer_is_given_up() {
 
 #[actix_web::test]
 async fn who_takes_no_answer_is_given_up() {
-    /// Says when the service lets go of the answer.
-    struct Gone(Arc<AtomicBool>);
-    impl Drop for Gone {
+    /// Sets its flag when the service drops the answer.
+    struct OnDrop(Arc<AtomicBool>);
+    impl Drop for OnDrop {
         fn drop(&mut self) {
             self.0.store(true, Ordering::Release);
         }
     }
-    let gone = Arc::new(AtomicBool::new(false));
-    let flag = gone.clone();
+    let dropped = Arc::new(AtomicBool::new(false));
+    let flag = dropped.clone();
     let options = ListenOptions {
         peer_socket: None,
         socket: bind_listener("127.0.0.1:0".parse().expect("address"), Limits::default().backlog).expect("a port"),
@@ -145,10 +145,10 @@ async fn who_takes_no_answer_is_given_up() {
         App::new().route(
             "/endless",
             web::get().to(move || {
-                let gone = Gone(flag.clone());
+                let dropped = OnDrop(flag.clone());
                 let chunks = stream::repeat(Bytes::from_static(&[b'x'; 64 << 10]));
                 let chunks = chunks.map(move |chunk| {
-                    let _ = &gone;
+                    let _ = &dropped;
                     Ok::<_, actix_web::Error>(chunk)
                 });
                 async move { HttpResponse::Ok().streaming(chunks) }
@@ -160,6 +160,6 @@ async fn who_takes_no_answer_is_given_up() {
     tokio::spawn(server);
     let mut stream = connect(address).await;
     stream.write_all(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n").await.expect("send");
-    eventually("the answer is given up", || async { gone.load(Ordering::Acquire) }).await;
+    eventually("the answer is given up", || async { dropped.load(Ordering::Acquire) }).await;
     handle.stop(true).await;
 }

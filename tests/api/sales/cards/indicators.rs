@@ -1,4 +1,4 @@
-//! What a board has come to, against a plain recomputation.
+//! The figures of a board, compared with a plain recomputation.
 
 use chrono::{DateTime, Datelike, Days, TimeDelta, Utc};
 use chrono_tz::Tz;
@@ -14,7 +14,7 @@ use crate::plain::created;
 use crate::steps::{NOBODY, sql};
 use crate::support::TestApp;
 
-/// A card as the test has made it.
+/// A card that the test has made, with what its figures depend on.
 struct Made {
     list: i64,
     won: Option<DateTime<Utc>>,
@@ -22,7 +22,7 @@ struct Made {
     value: Decimal,
 }
 
-/// Times near which months and years may be told apart wrongly.
+/// Times near which an event may be counted in the wrong month or year.
 fn edges(zone: Tz, now: DateTime<Utc>) -> Vec<DateTime<Utc>> {
     let (month, year) = (Zone(zone).month_of(now), Zone(zone).year_of(now));
     // Clocks change on some night of the year; so near each of its days.
@@ -66,7 +66,7 @@ async fn fill(app: &TestApp, board: &Board, zone: Tz, now: DateTime<Utc>, seed: 
     made
 }
 
-/// How many, and what they come to.
+/// The number of the cards, and their total value.
 fn sum<'a>(cards: impl Iterator<Item = &'a Made>) -> (i64, Decimal) {
     cards.fold((0, Decimal::ZERO), |(count, value), card| (count + 1, value + card.value))
 }
@@ -206,7 +206,7 @@ async fn a_board_without_cards_and_goals_has_figures_of_none() {
         "lists": [list(board.todo, "To do"), list(board.doing, "In progress"), list(board.done, "Done")],
     });
     assert_eq!(app.api.get(&path).await.body, json!({"data": nothing}));
-    // A goal of nothing is no goal to be part of.
+    // A goal of zero has no progress.
     sql(&app, "update boards set monthly_goal = 0, yearly_goal = 0 where id = $1", board.id).await;
     assert_eq!(app.api.get(&path).await.data(200)["monthly"], json!({"goal": 0, "won": 0, "progress": null}));
     let one = card(&app, &board, board.todo, "One").await;

@@ -1,4 +1,4 @@
-//! What a card refers to goes, and the card stays.
+//! A card stays when a record that it refers to is deleted.
 
 use serde_json::json;
 
@@ -41,12 +41,12 @@ async fn a_card_outlives_all_it_refers_to() {
         (format!("/users/{user}"), json!({"assignedTo": null})),
         (format!("/custom-fields/{field}"), json!({"customFields": []})),
         (format!("/products/{panel}"), json!({"products": [line]})),
-        // With its conversations.
+        // The contact is deleted with its tickets.
         (format!("/contacts/{contact}"), json!({"contacts": [], "ticketId": null})),
     ] {
         deleted(api, &path).await;
         let shown = read(&app, one).await;
-        // What it shows has changed, and so has the card.
+        // The card shows something else, so its `updatedAt` is later.
         assert!(shown["updatedAt"].as_str() > expected["updatedAt"].as_str(), "without {path}: {shown}");
         expected = with(&with(&expected, &different), &json!({"updatedAt": shown["updatedAt"]}));
         assert_eq!(shown, expected, "without {path}");

@@ -117,11 +117,11 @@ async fn a_card_keeps_what_a_change_leaves_out() {
         assert_eq!(reply.data(200), &expected, "after {body}");
         assert_eq!(read(&app, one).await, expected, "after {body}");
     }
-    // A list is emptied, and never null.
+    // A list can be emptied, but not set to null.
     for list in ["contactIds", "products", "customFields"] {
         assert_eq!(api.put(&path, json!({list: null})).await.invalid_fields(), [list]);
     }
-    // Its board is fixed.
+    // The board of a card is fixed.
     let elsewhere = api.put(&path, json!({"boardId": NOBODY, "name": "Three"})).await;
     assert_eq!(elsewhere.invalid_fields(), ["boardId"]);
     assert_eq!(read(&app, one).await, expected);
@@ -155,7 +155,7 @@ async fn a_card_keeps_what_a_change_leaves_out() {
         (&json!(0.3), Some(1))
     );
     assert_eq!(api.put(&path, lines(&[])).await.data(200)["productsTotal"], 0);
-    // In another stage of its board it goes to the bottom; in its own it stays.
+    // A change to another stage of its board puts the card at the bottom; a change to its own stage leaves its place.
     let other = card(&app, &board, board.todo, "Other").await;
     let below = card(&app, &board, board.doing, "Below").await;
     api.put(&path, json!({"crmBoardListId": board.todo})).await.data(200);
@@ -164,8 +164,8 @@ async fn a_card_keeps_what_a_change_leaves_out() {
     assert_eq!(moved.data(200)["list"], json!({"id": board.doing, "name": "In progress"}));
     assert_eq!(cards_in(&app, board.doing).await, [below, one]);
     deleted(api, &path).await;
-    for gone in [api.get(&path).await, api.put(&path, json!({})).await, api.delete(&path).await] {
-        gone.error(404, "ERR_API_NOT_FOUND");
+    for reply in [api.get(&path).await, api.put(&path, json!({})).await, api.delete(&path).await] {
+        reply.error(404, "ERR_API_NOT_FOUND");
     }
     assert_eq!(listed(api, CARDS).await, [other, below]);
     app.stop().await;
@@ -222,7 +222,7 @@ async fn what_a_card_cannot_be_is_named() {
     )];
     check_refused(&app, Method::PUT, &path, bad.into_iter().chain(nulls).collect()).await;
 
-    // What is named must be there, and the company's.
+    // A record that the request names must exist in the company.
     let theirs = created(&foreign, "/contacts", json!({"name": "Theirs"})).await;
     for (field, value) in [
         ("crmBoardListId", json!(NOBODY)),

@@ -1,4 +1,4 @@
-//! Cards by what they have.
+//! Lists of cards: their filters and orders.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -123,7 +123,7 @@ async fn a_list_of_cards_is_paged_ordered_and_narrowed() {
     app.stop().await;
 }
 
-/// How many statements PostgreSQL has told of.
+/// The number of statements that PostgreSQL has reported.
 #[derive(Clone, Default)]
 struct Statements(Arc<AtomicUsize>);
 
@@ -147,7 +147,7 @@ async fn a_page_of_cards_takes_the_same_statements_however_many_there_are() {
         ("auto_explain.log_min_duration", "0"),
         ("auto_explain.log_level", "notice"),
     ]);
-    // Alone: one of many asks by the clock as well.
+    // Outside a cluster: a member of a cluster also sends statements at intervals.
     let alone = TestOptions { member: false, ..TestOptions::default() };
     let app = OwnApp::serve(&alone, database, empty_folder(), company).await;
     let board = three_stages(&app).await;
@@ -163,7 +163,7 @@ async fn a_page_of_cards_takes_the_same_statements_however_many_there_are() {
     for rows in [1, 2, 30] {
         for path in [format!("{CARDS}?"), format!("/crm/boards/{}/cards?", board.id)] {
             let mut least = usize::MAX;
-            // What the service does by the clock may fall into one of them.
+            // What the service does at intervals may fall into one of them.
             for _ in 0..3 {
                 let before = statements.0.load(Ordering::Relaxed);
                 let page = app.api.get(&format!("{path}perPage={rows}&crmBoardListId={}", board.todo)).await;
@@ -173,7 +173,7 @@ async fn a_page_of_cards_takes_the_same_statements_however_many_there_are() {
             counted.push(least);
         }
     }
-    // What is named, the cards with all they have, and their contacts.
+    // One statement for what the request names, one for the cards with all they have, one for their contacts.
     assert_eq!(counted, [3; 6]);
     app.stop().await;
 }

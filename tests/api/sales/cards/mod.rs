@@ -35,19 +35,19 @@ async fn three_stages(app: &TestApp) -> Board {
     Board { id, todo, doing, done }
 }
 
-/// What a statement answers of the company.
+/// Returns the number that a statement returns; the id of the company is its parameter.
 async fn one(app: &TestApp, statement: &'static str) -> i64 {
     sqlx::query_scalar(statement).bind(app.company.id).fetch_one(&app.db).await.expect(statement)
 }
 
-/// A product of the catalogue.
+/// Inserts a product of the catalogue. Returns its id.
 async fn product(app: &TestApp, name: &str, sku: Option<&str>, price: &str) -> i64 {
     let make = "insert into products (company_id, name, sku, price) values ($1, $2, $3, $4::numeric) returning id";
     let make = sqlx::query_scalar(make).bind(app.company.id).bind(name).bind(sku).bind(price);
     make.fetch_one(&app.db).await.expect("a product")
 }
 
-/// A card at the bottom of a stage.
+/// Creates a card at the bottom of a stage. Returns its id.
 async fn card(app: &TestApp, board: &Board, list: i64, name: &str) -> i64 {
     created(&app.api, CARDS, json!({"boardId": board.id, "crmBoardListId": list, "name": name})).await
 }
@@ -56,7 +56,7 @@ async fn read(app: &TestApp, card: i64) -> Value {
     app.api.get(&format!("{CARDS}/{card}")).await.data(200).clone()
 }
 
-/// The cards of a stage in their order.
+/// The ids of the cards of a stage, in their order.
 async fn cards_in(app: &TestApp, list: i64) -> Vec<i64> {
     ids(&app.api.all(&format!("{CARDS}?crmBoardListId={list}")).await)
 }
@@ -66,7 +66,7 @@ async fn move_to(app: &TestApp, card: i64, list: i64, position: Option<i64>) -> 
     app.api.post(&format!("{CARDS}/{card}/move"), body).await.data(200).clone()
 }
 
-/// With these fields different.
+/// Returns the record with these fields different.
 fn with(record: &Value, fields: &Value) -> Value {
     let mut record = record.clone();
     for (field, value) in fields.as_object().expect("an object") {

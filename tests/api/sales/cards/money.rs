@@ -1,4 +1,4 @@
-//! What cards come to, digit for digit.
+//! Amounts of cards, digit for digit.
 
 use hotline_persistence::Amount;
 use rand::rngs::StdRng;
@@ -42,7 +42,7 @@ async fn every_digit_that_is_sent_is_answered() {
         assert_eq!((digits(&added.bytes, "unitPrice"), digits(&added.bytes, "totalPrice")), (shown, total), "{body}");
         let replayed = keyed().await;
         assert_eq!((replayed.is_replay(), &replayed.bytes), (true, &added.bytes));
-        // Packed as well: a long text makes the answer one that is.
+        // A compressed answer has the same digits; a long text makes the answer one that is compressed.
         let long = json!({"description": "x".repeat(4000)});
         app.api.put(&format!("{CARDS}/{one}"), long).await.data(200);
         let packed = app.api.request(Method::GET, &format!("{CARDS}/{one}")).header("accept-encoding", "gzip");
@@ -81,7 +81,7 @@ async fn what_is_no_amount_or_too_much_is_refused() {
         ("quantity", "1e-5"),
         ("quantity", "123456789012345678"),
         ("quantity", "\"2\""),
-        // Each is good, and what they make is not.
+        // Each of the two values is valid, but their product is too large.
         ("quantity", "99999999999999.9999, \"unitPrice\": 99999999999999.9999"),
         ("quantity", "10000000, \"unitPrice\": 10000000"),
     ] {
@@ -95,7 +95,7 @@ async fn what_is_no_amount_or_too_much_is_refused() {
             "{body}"
         );
     }
-    // Each line is good, and their sum is not.
+    // Each line is valid, but their sum is too large.
     let most = r#"{"name": "y", "unitPrice": 99999999999999.9999}"#;
     assert_eq!(raw(&app, Method::POST, &lines, most).await.invalid_fields(), ["quantity"]);
     let both = format!(r#"{{"products": [{most}, {{"name": "z", "unitPrice": 0.0001}}]}}"#);
@@ -104,10 +104,10 @@ async fn what_is_no_amount_or_too_much_is_refused() {
         ["products[1].quantity"]
     );
     assert_eq!(app.api.get(&format!("{CARDS}/{one}")).await.bytes, before.bytes);
-    // Instead of itself a line may be as large as it gets.
+    // A changed line replaces its old amount in the sum, so it may have the largest amount.
     let reply = raw(&app, Method::PUT, &line, r#"{"unitPrice": 99999999999999.9999, "quantity": 1}"#).await;
     assert_eq!(digits(&reply.bytes, "totalPrice"), "99999999999999.9999");
-    // As many as a card can have.
+    // As many lines as a card can have.
     let many: Vec<Value> = (0..100).map(|_| json!({"name": "x", "unitPrice": 1})).collect();
     app.api.put(&format!("{CARDS}/{one}"), json!({"products": many})).await.data(200);
     let refused = app.api.post(&lines, json!({"name": "x", "unitPrice": 1})).await;
@@ -154,7 +154,7 @@ async fn a_product_brings_what_is_not_given() {
             "after {body}"
         );
     }
-    // What the product costs later is nothing to the card.
+    // A later change of the product does not change the card.
     api.put(&line, json!({"productId": panel})).await.data(200);
     sql(&app, "update products set name = 'Dear panel', price = 999 where id = $1", panel).await;
     assert_eq!(super::read(&app, one).await["products"][0]["unitPrice"], 199.9);
@@ -171,7 +171,7 @@ async fn a_product_brings_what_is_not_given() {
         api.post(&format!("{CARDS}/{NOBODY}/products"), json!({"productId": panel})).await,
         api.put(&format!("{lines}/{NOBODY}"), json!({})).await,
         api.delete(&format!("{lines}/{NOBODY}")).await,
-        // The line of one card is none of another's.
+        // A line is not found under another card.
         api.put(&format!("{CARDS}/{other}/products/{line_id}"), json!({})).await,
         api.delete(&format!("{CARDS}/{other}/products/{line_id}")).await,
     ] {
@@ -188,7 +188,7 @@ fn units(random: &mut StdRng, least: i64) -> Decimal {
     Decimal::new(random.random_range(least..10_i64.pow(digits)), 4).normalize()
 }
 
-/// What a line comes to, as the document says.
+/// The total of a line, as the document defines it.
 fn total(price: Decimal, quantity: Decimal) -> Decimal {
     (price * quantity).round_dp_with_strategy(4, RoundingStrategy::MidpointAwayFromZero)
 }

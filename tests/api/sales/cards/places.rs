@@ -43,7 +43,7 @@ async fn a_card_is_moved_to_the_place_it_is_given() {
         }
         let after = versions(&app, &board).await;
         let written: Vec<i64> = all.iter().filter(|card| before[card] != after[card]).copied().collect();
-        // Where it is already, it stays.
+        // A move to the present place of a card writes no row.
         let expected = if model == was { Vec::new() } else { vec![moved] };
         assert_eq!(written, expected, "a move writes one row");
     }
@@ -64,7 +64,7 @@ async fn a_spot_that_is_used_up_is_spread_anew() {
     // The last one goes below the first, again and again: half of the room each time.
     for round in 0..160 {
         if round == 60 {
-            // As some two hundred more rounds leave it.
+            // The state after some two hundred more rounds.
             assert!((10..=30).contains(&digits_max), "positions have {digits_max} digits");
             let narrow = "update cards set position = 1e-80 * held.nth from (
                     select id, row_number() over (order by position) as nth from cards where list_id = $1) held

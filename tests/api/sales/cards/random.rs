@@ -21,7 +21,7 @@ const CLIENTS: u64 = 16;
 /// Changes, at least, however slow the machine is.
 const ENOUGH: u64 = 100;
 
-/// How long they do: `BOARD_SECONDS=20` is the long form.
+/// How many seconds they work: `BOARD_SECONDS=20` is the long form.
 fn seconds() -> u64 {
     std::env::var("BOARD_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(2)
 }
@@ -52,9 +52,9 @@ async fn a_board_that_many_change_at_random_loses_and_doubles_nothing() {
                     made
                 }
                 1 => {
-                    let gone = app.api.delete(&path).await;
+                    let reply = app.api.delete(&path).await;
                     cards.lock().remove(&one);
-                    gone
+                    reply
                 }
                 2..=3 => app.api.post(&format!("{path}/win"), json!({})).await,
                 4..=5 => app.api.post(&format!("{path}/lose"), json!({"statusReason": "x"})).await,
@@ -62,7 +62,7 @@ async fn a_board_that_many_change_at_random_loses_and_doubles_nothing() {
                 9 => app.api.put(&path, json!({"crmBoardListId": list})).await,
                 10 => app.api.post(&format!("{path}/products"), json!({"name": "x", "unitPrice": 0.1})).await,
                 kind => {
-                    // Few spots, so that they are used up.
+                    // Few target positions, so that the room between cards is used up.
                     let position = if kind < 16 { Some(1) } else { None };
                     let body = json!({"crmBoardListId": list, "position": position});
                     app.api.post(&format!("{path}/move"), body).await

@@ -39,7 +39,7 @@ async fn a_card_is_won_lost_and_open_again() {
     assert_eq!(cards_in(&app, board.done).await, [other, one], "it goes to the bottom");
     conflict(&verb("win", json!({})).await, "won");
     conflict(&verb("lose", json!({"statusReason": "x"})).await, "won");
-    // It stays where won cards are, in any place there.
+    // A won card stays in the stage for won cards, in any place there.
     conflict(&verb("move", json!({"crmBoardListId": board.todo})).await, "won");
     conflict(&api.put(&path, json!({"crmBoardListId": board.todo})).await, "won");
     move_to(&app, one, board.done, Some(0)).await;
@@ -65,10 +65,10 @@ async fn a_card_is_won_lost_and_open_again() {
     assert_eq!(lost, &with(&open, &different));
     conflict(&verb("lose", json!({"statusReason": "x"})).await, "lost");
     conflict(&verb("win", json!({})).await, "lost");
-    // A lost one may be put anywhere.
+    // A lost card may be moved to any stage.
     move_to(&app, one, board.done, None).await;
     verb("reopen", json!({})).await.data(200);
-    // Without a body for no reason.
+    // Without a body there is no reason.
     let won = Reply::of(api.request(Method::POST, &format!("{path}/win"))).await;
     assert_eq!((&won.data(200)["won"], &won.data(200)["statusReason"]), (&json!(true), &Value::Null));
     assert_eq!(cards_in(&app, board.done).await, [other, one], "in its stage it stays where it is");
@@ -127,7 +127,7 @@ async fn of_fifty_at_once_one_wins() {
         let done = replies.iter().filter(|reply| reply.status == 200).count();
         let refused = replies.iter().filter(|reply| reply.status == 409).count();
         assert_eq!((done, refused), (1, 49), "{verb}");
-        // Under one key it is one.
+        // Requests with one idempotency key are one request.
         if undo {
             app.api.post(&format!("{path}/reopen"), json!({})).await.data(200);
         } else {
