@@ -88,7 +88,7 @@ async fn a_scan_finds_what_the_slots_of_its_process_have_and_nothing_else() {
         // The service itself has removed no early status: it belongs to no message.
         let early = early_statuses::channels(db, &of).await.expect("channels");
         assert_eq!(companies(early.into_iter().map(|(company, _)| company).collect()), expected, "{of:?}");
-        // Of the following there are no rows.
+        // The following tables have no rows.
         assert!(removals::unfinished(db, &of, 10).await.expect("removals").is_empty());
         assert!(cascades::companies(db, &of, CompanyId::new(0), 10).await.expect("companies").is_empty());
         assert!(messages::outboxes(db, &of).await.expect("outboxes").is_empty());
@@ -205,7 +205,7 @@ async fn a_slot_is_opened_with_all_that_is_in_the_tables_also_where_the_news_of_
     let app = OwnApp::start_with(options.clone()).await;
     let (second, _folder) = beside(&app, &options).await;
     let (company, db) = (app.company.id, &app.db);
-    // As a change of which only one process was notified.
+    // This change is made so that only one process is notified.
     let mut silent = db.begin().await.expect("a transaction");
     sqlx::query("set local session_replication_role = replica").execute(&mut *silent).await.expect("no triggers");
     let rename = sqlx::query("update companies set name = 'Renamed' where id = $1").bind(company);
@@ -305,7 +305,7 @@ async fn its_own_work_writes_nothing_once_its_life_is_over() {
     let refused = unfenced.expect_err("PostgreSQL takes what forgets the fence").to_string();
     assert!(refused.contains("read-only transaction"), "{refused}");
 
-    // As a process that takes over does.
+    // This is what a process that takes over does.
     let ended = sqlx::query("delete from lives").execute(&database.db).await.expect("it is ended");
     assert_eq!(ended.rows_affected(), 1);
     let blocks = "select sum(next)::bigint from id_blocks";

@@ -1,5 +1,5 @@
-//! What one company does within its rate is not felt by another: each kind of heavy work, beside a neighbour who asks for
-//! little things.
+//! Work that one company does within its rate does not slow another: each kind of heavy work is tried beside
+//! a neighbour that sends small requests.
 //!
 //! `make neighbours` measures a release: the neighbour's 99th percentile at most doubles, compared with a machine that
 //! is as busy. The test, the service and PostgreSQL share the processors, and on a busy machine any request waits for
@@ -49,7 +49,7 @@ const FACTOR: u32 = 2;
 /// processor time from what is measured.
 const ELSEWHERE_NICE: i32 = 10;
 
-/// What the heavy company does, again and again.
+/// The kinds of request that the heavy company repeats.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Import,

@@ -9,7 +9,7 @@ use sqlx::types::Json;
 use super::newest;
 use crate::support::{OwnApp, Person, Reader, Reply, TestApp};
 
-/// What is changed, the statement, and the status of the next answer.
+/// The name of each change, its statement, and the status of the next answer.
 const CHANGES: [(&str, &str, u16); 7] = [
     ("the allowed addresses", "update tokens set allowed_ips = '{203.0.113.0/24}' where company_id = $1", 401),
     ("the plan", "update companies set api_enabled = false where id = $1", 403),

@@ -34,7 +34,7 @@ async fn what_becomes_of_a_contact_is_told() {
     assert_eq!(events[1]["previous"], json!({"tags": []}));
     assert!(events.iter().all(|event| event["createdAt"] == event["data"]["updatedAt"]));
     assert_eq!(events[1]["data"], shown().await);
-    // What changes nothing has no event.
+    // A request that changes nothing has no event.
     api.put(&path, json!({"name": "Maria Lima"})).await.data(200);
     api.put(&format!("{path}/tags/{tag}"), json!({})).await;
     assert!(events_since(api, &mut last).await.is_empty());

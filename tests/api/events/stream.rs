@@ -78,7 +78,7 @@ async fn a_stream_tells_what_happens_once_and_goes_on_where_it_was() {
     assert_eq!(ids(&back.take(2).await), [last + 2, last + 3]);
     let mut all = Reader::open(&app.api, "?after=0", None).await;
     assert_eq!(all.take(usize::try_from(last + 3).expect("few")).await, after(&app.api, 0).await);
-    // Of some types only.
+    // This reader gets events of some types only.
     let mut some = Reader::open(&app.api, "?types=session.started,%20contact.deleted", None).await;
     note(&app.api, "D").await;
     app.session("visitor").await;

@@ -46,7 +46,7 @@ async fn what_happens_to_a_ticket_is_told_with_the_ticket_as_it_is_then() {
     let was = json!({"status": "closed", "wrapupType": named(app.company.sold.0, "Sold"), "reopenCount": 0,
         "openedAt": opened["openedAt"], "closedAt": closed["closedAt"], "lastActivityAt": closed["lastActivityAt"]});
     check_event("ticket.reopened", &reopened, was).await;
-    // What changes nothing is no event.
+    // A request that changes nothing makes no event.
     app.api.post(&path("read"), json!({})).await.data(200);
     app.api.post(&path("transfer"), json!({"queueId": sales})).await.data(200);
     assert!(after(&app.api, last).await.is_empty());

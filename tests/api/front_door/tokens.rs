@@ -247,7 +247,7 @@ async fn a_trusted_proxy_says_where_a_request_comes_from() {
         (&["10.1.2.3"][..], 200),
         (&["10.1.2.4"], 401),
         (&[], 401),
-        // What stands further left was written by the caller itself.
+        // Entries further left were written by the caller itself.
         (&["10.1.2.3, 8.8.8.8"], 401),
         (&["10.1.2.3", "8.8.8.8"], 401),
         (&["8.8.8.8, 10.1.2.3"], 200),

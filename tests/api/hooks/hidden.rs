@@ -18,7 +18,7 @@ async fn connected(app: &TestApp, provider: &Provider) -> Hooked {
     Hooked::create(app, &app.company, Whatsapp, setup).await
 }
 
-/// The contact of somebody who writes and hides their number.
+/// The contact of a person who writes and hides their number.
 async fn hidden(app: &TestApp, channel: &Hooked) -> Value {
     assert_eq!(channel.told(&app.api, &said(channel, "wamid.hidden", "hi", None, Some(HIDDEN))).await, taken(1));
     messages(&app.api, channel.id).await.remove(0)["contactId"].clone()

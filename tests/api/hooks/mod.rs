@@ -123,7 +123,7 @@ impl Hooked {
     }
 }
 
-/// What became of a call's parts.
+/// How many parts of a call were taken, repeated, ignored or unreadable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     pub taken: u64,
@@ -132,7 +132,7 @@ pub struct Tally {
     pub unreadable: u64,
 }
 
-/// So many parts were taken, and there were no others.
+/// The tally of a call of which all parts were taken.
 pub fn taken(taken: u64) -> Tally {
     Tally { taken, ..Tally::default() }
 }

@@ -1,4 +1,4 @@
-//! What is answered again, and what is not.
+//! Which answers are replayed, and which are not.
 
 use hotline::routes;
 use hotline::web::response::schema::Schemas;

@@ -156,7 +156,7 @@ async fn what_is_no_form_is_told_what_it_is() {
     ask("multipart/mixed; boundary=other", &whole, None).await.error(415, "ERR_API_UNSUPPORTED_MEDIA_TYPE");
     let nameless = scene.form().part("filename=\"a.png\"", None, PNG);
     scene.api().send_form(nameless).await.error(400, "ERR_API_BAD_REQUEST");
-    // Where no files are taken a form is as wrong as any other type.
+    // An endpoint that takes no files refuses a form like any other wrong type.
     let tags = scene.api().request(Method::POST, "/tags").header("content-type", &form).body(whole.clone());
     Reply::of(tags).await.error(415, "ERR_API_UNSUPPORTED_MEDIA_TYPE");
     assert_eq!((scene.with_file().await.len(), scene.stored().len(), scene.arriving().len()), (0, 0, 0));

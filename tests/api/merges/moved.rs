@@ -39,7 +39,7 @@ async fn cards_lists_and_scheduled_messages_go_over() {
     let path = format!("/schedules/{schedule}");
     let moved = api.get(&path).await.data(200).clone();
     assert_eq!((&moved["contact"]["id"], &moved["status"]), (&json!(into), &json!("pending")));
-    // It is changed and canceled as before, although it was in memory with the other contact.
+    // The message can be changed and canceled as before, although it was in memory with the other contact.
     let changed = api.put(&path, json!({"body": "much later"})).await;
     assert_eq!((&changed.data(200)["contact"]["id"], &changed.data(200)["body"]), (&json!(into), &json!("much later")));
     assert_eq!(api.delete(&path).await.status, 204);

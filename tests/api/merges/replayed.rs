@@ -1,4 +1,4 @@
-//! Who reads the events from the first one has what the API shows, also after merges.
+//! A reader who applies all events from the first one on has what the API shows, also after merges.
 
 use serde_json::json;
 

@@ -65,7 +65,7 @@ async fn tickets_of_different_conversations_are_not_merged() {
     let theirs = id(open.data(201));
     merge_tickets(api, one, theirs).await.error(404, "ERR_API_NOT_FOUND");
     merge_tickets(&neighbour, theirs, one).await.error(404, "ERR_API_NOT_FOUND");
-    // What was refused has changed nothing.
+    // The refused merges have changed nothing.
     assert_eq!((ticket(api, one).await["status"].clone(), texts(api, one).await.len()), (json!("open"), 0));
     app.stop().await;
 }

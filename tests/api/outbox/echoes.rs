@@ -77,7 +77,7 @@ async fn an_echo_before_the_answer_and_after_it_is_that_of_our_message() {
         let job = conversation.send(&office, "hello\n you").await;
         office.provider.called_times(&account, 1).await;
         let mut echo = echo_of(&office.provider.calls(&account)[0].body, "m_1");
-        // As the provider shows it.
+        // The echo has the text as the provider shows it.
         echo["text"] = "hello you".into();
         let twins = futures_util::future::join_all((0..3).map(|_| conversation.echo(&office, echo.clone()))).await;
         assert_eq!(twins, [false; 3], "{kind:?}");

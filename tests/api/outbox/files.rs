@@ -43,7 +43,7 @@ async fn a_picture_larger_than_its_provider_accepts_is_refused_in_the_call() {
     let refused = Reply::of(office.app.api.form(form(phone).file("a.png", "", &picture(limit + 1)), None)).await;
     refused.error(413, "ERR_API_PAYLOAD_TOO_LARGE");
     assert_eq!(refused.body["error"]["details"], json!({"limitBytes": limit, "kind": "image"}), "{}", refused.body);
-    // Of the types that it shows as pictures: another one is a document, which may be larger.
+    // The limit is for the types that the provider shows as pictures: any other is a document, which may be larger.
     let gif = [b"GIF89a".as_slice(), &vec![0; limit + 1]].concat();
     office.send_file(form(phone).file("a.gif", "", &gif)).await;
     office.send_file(form(phone).file("a.png", "", &picture(limit))).await;

@@ -74,7 +74,7 @@ async fn a_company_that_moves_has_each_message_sent_once() {
     for contact in 0..MESSAGES {
         jobs.push(office.text(channel, &number(contact), "hello").await);
     }
-    // Of the last ones, some are under way and others wait.
+    // Of the last messages, some are under way and others wait.
     let to_move = "update slots set next = (select life from lives where life <> $1) where slot = $2";
     sqlx::query(to_move).bind(life).bind(slot.column()).execute(db).await.expect("it is to move");
     eventually("it has moved", || async {

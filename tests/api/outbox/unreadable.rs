@@ -148,7 +148,7 @@ async fn an_accepted_object_is_listed_and_sent_and_a_refused_one_names_its_field
     let mut accepted = Vec::new();
     for case in 0..CASES {
         let inner = documents().new_tree(&mut runner).expect("a document").current();
-        // Some are too deep.
+        // Some documents are nested too deeply.
         let depth = if case % 10 == 0 { case } else { 1 };
         let interactive = (0..depth).fold(inner, |inner, _| json!({"in": inner}));
         let body = json!({

@@ -220,7 +220,7 @@ async fn the_password_alone_ends_no_session_of_its_owner() {
     // Signed in with the password, without the second factor.
     let mut half_open = Person::nobody(&app);
     for _ in 0..30 {
-        // One attempt is restored every six seconds.
+        // An attempt is restored every six seconds.
         clock::advance(std::time::Duration::from_secs(6));
         assert_eq!(half_open.sign_in("ana@example.com", json!({})).await.data(200)["state"], "secondFactor");
     }

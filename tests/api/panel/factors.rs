@@ -112,7 +112,7 @@ async fn five_wrong_codes_end_a_session_and_a_company_may_ask_for_a_second_facto
     }
     let refused = guesser.post("/session/second-factor", json!({"code": code(&secret, 0)})).await;
     refused.error(401, "ERR_API_UNAUTHORIZED");
-    // So do ten minutes.
+    // Ten minutes without a code end the session as well.
     guesser.sign_in("ana@example.com", json!({})).await.data(200);
     let back = "update person_sessions set created_at = now() - interval '11 minutes' where state = 'second_factor'";
     sqlx::query(back).execute(db).await.expect("a change");

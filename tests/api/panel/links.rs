@@ -1,4 +1,4 @@
-//! Links by which somebody chooses a password.
+//! Links with which a person chooses a password.
 
 use hotline_persistence::tables::people::PersonId;
 use hotline_persistence::tables::people::links::{self, LinkKind};
@@ -32,7 +32,7 @@ async fn a_link_is_good_once_and_for_its_time() {
     }
     let choose = |password: &str| json!({"token": token, "password": password});
     assert_eq!(anonymous.post("/links/use", choose("password1234")).await.invalid_fields(), ["password"]);
-    // Of two at once, one succeeds.
+    // Of two uses at once, one succeeds.
     let both = futures_util::future::join(
         anonymous.post("/links/use", choose("another battery")),
         anonymous.post("/links/use", choose("another battery")),

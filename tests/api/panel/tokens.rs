@@ -49,7 +49,7 @@ async fn the_rules_of_tokens_hold() {
     .await
     .expect("a count");
     assert_eq!(stored, 0);
-    // It works at once, 3. in its own name, 11. as far as it permits.
+    // A new token works at once, 3. in its own name, 11. within its permissions.
     let api = app.api.with_key(&key);
     api.get("/contacts").await.data(200);
     api.delete("/contacts/1").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
@@ -105,7 +105,7 @@ async fn the_rules_of_tokens_hold() {
     let api = app.api.with_key(&new);
     api.get("/contacts").await.data(200);
 
-    // Revoked: at once, and for good.
+    // A revocation takes effect at once, and is permanent.
     assert_eq!(admin.post(&format!("{path}/revoke"), json!({})).await.data(200)["status"], "revoked");
     assert_eq!(api.get("/contacts").await.body, forged.body);
     let again = admin.post(&format!("{path}/revoke"), json!({})).await;
@@ -117,7 +117,7 @@ async fn the_rules_of_tokens_hold() {
     assert_eq!(admin.get("/tokens?status=revoked&search=SHOP").await.data(200)[0]["id"], token["id"]);
     assert_eq!(admin.get(&format!("/tokens?search={}", &new[8..16])).await.data(200)[0]["id"], token["id"]);
 
-    // What is refused.
+    // Invalid bodies are refused.
     for (body, fields) in [
         (json!({}), &["name", "permissions"][..]),
         (json!({"name": " ", "permissions": {}}), &["name", "permissions"]),

@@ -146,7 +146,7 @@ async fn the_last_user_who_administers_is_taken_away_by_none_of_the_companys_own
     ana.put(&bens, json!({"profileId": administrator, "active": false})).await.data(200);
     assert_refused(ana.delete(&own).await);
     assert_eq!(ana.get("/session").await.data(200)["administers"], true);
-    // Of two administrators one may lose the right, and other changes are free.
+    // One of two administrators may lose the right, and other changes are allowed.
     ana.put(&bens, json!({"active": true})).await.data(200);
     ana.put(&bens, json!({"active": false})).await.data(200);
     ana.put(&bens, json!({"active": true})).await.data(200);

@@ -192,7 +192,7 @@ async fn reports_are_what_the_records_come_to_live_after_a_restart_and_after_a_r
     assert!(!rebuild(&app).await.is_none(), "the figures were of other days");
     assert!(rebuild(&app).await.is_none(), "what was corrected is right");
     let records = Records::read(&app.api).await;
-    // From the tables, and then from memory.
+    // The desk is read from the tables the first time, and from memory the second time.
     check_desk(&app, &records).await;
     check_desk(&app, &records).await;
     for zone in [Tz::America__Sao_Paulo, Tz::Asia__Kathmandu, Tz::Europe__Lisbon, Tz::UTC] {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::steps::id;
 use crate::support::Api;
 
-/// From when on, and before when; the days are those of a time zone.
+/// A period from `from` until before `to`, whose days are those of a time zone.
 #[derive(Clone, Copy, Debug)]
 pub struct Period {
     pub from: DateTime<Utc>,
@@ -50,7 +50,7 @@ pub struct Records {
     names: HashMap<(&'static str, i64), String>,
 }
 
-/// Where a ticket is: queue, user.
+/// The queue and the user of a ticket.
 type Place = (Option<i64>, Option<i64>);
 
 /// One thing that happened to a ticket.

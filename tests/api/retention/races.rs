@@ -76,7 +76,7 @@ async fn whoever_uses_a_conversation_while_it_goes_finds_it_whole_or_gone() {
             removed += 1;
             after_us -= LEARNED_US;
             app.api.get(&format!("/tickets/{ticket}")).await.error(404, "ERR_API_NOT_FOUND");
-            // It was used before, in a way that does not make it younger, or it was not found any more.
+            // The ticket was used before its removal, in a way that does not make it younger, or it was not found.
             assert!(
                 if names_it { status == 404 || [4, 5].contains(&(round % 6)) } else { status == 202 },
                 "round {round}: {status} {}",

@@ -1,4 +1,4 @@
-//! What is refused at once, and what fails when its time comes.
+//! Scheduled messages that are refused at once, and those that fail when their time comes.
 
 use futures_util::future::join;
 use serde_json::{Value, json};

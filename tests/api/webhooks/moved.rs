@@ -47,7 +47,7 @@ async fn sent_while_it_moves() -> (usize, Vec<i64>) {
         let contact = json!({"name": format!("Contact {number}"), "number": format!("55119{number:08}")});
         app.api.post("/contacts", contact).await.data(201);
     }
-    // Some are answered, and those outcomes are about to be written; others are under way.
+    // Some deliveries are answered, and their outcomes are about to be written; others are under way.
     receiver.has(20).await;
     move_company(&app, owner).await;
     let sent = receiver.count();
