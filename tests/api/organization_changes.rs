@@ -1,5 +1,5 @@
-//! Changes of the organization while conversations continue: acknowledged changes apply to the next decision, and nothing
-//! refers to a deleted record.
+//! Changes of the organization while conversations continue: acknowledged changes apply to the next decision, and
+//! nothing refers to a deleted record.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -14,7 +14,8 @@ const JSON: Option<&str> = Some("application/json");
 /// The path whose rows fail one by one, each named in the answer: `contacts/import.rs` tests it.
 const ROW_BY_ROW: &str = "/contacts/import";
 
-/// By path, the fields that an empty object lacks where they depend on the rest of the body, and so are not in `required`.
+/// By path, the fields that an empty object lacks where they depend on the rest of the body, and so are not in
+/// `required`.
 const LACKING: [(&str, &[&str]); 4] = [
     ("/campaigns", &["channelId", "contactListId", "message", "name", "scheduledAt"]),
     ("/messages", &["channelId", "type"]),

@@ -90,8 +90,8 @@ impl Field {
         self.takes("string") && self.schema.get("enum").is_none()
     }
 
-    /// The body with this value in the field, or without the field if it is `None`. Missing objects and lists around the
-    /// field are added.
+    /// The body with this value in the field, or without the field if it is `None`. Missing objects and lists around
+    /// the field are added.
     pub fn put(&self, body: &Value, value: Option<Value>) -> Value {
         fn put(at: &mut Value, steps: &[String], value: Option<Value>) {
             let (step, rest) = steps.split_first().expect("a step");

@@ -1,7 +1,7 @@
 //! Whatever is sent, the answer is an envelope that says what is wrong: never an internal error, never silence.
 //!
-//! What is bad follows from the schemas of bodies and parameters: an operation that is added is tried without being named
-//! here. What the schemas do not say is in `special.rs`.
+//! Bad values follow from the schemas of bodies and parameters: an operation that is added is tried without being named
+//! here. Those that the schemas do not imply are in `special.rs`.
 
 mod bodies;
 mod fields;

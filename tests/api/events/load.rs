@@ -14,7 +14,8 @@ const STREAMS: usize = 5_000;
 /// Both ends of each stream are in this process.
 const FILES: u64 = 2 * STREAMS as u64 + 1_000;
 
-/// Longest from the answer to a change until the last of a company's readers has it, while all companies change something.
+/// Longest time from the answer to a change until the last of a company's readers has it, while all companies change
+/// something.
 const HEARD_WITHIN: Duration = Duration::from_secs(5);
 
 #[actix_web::test]

@@ -208,8 +208,8 @@ impl<'a> World<'a> {
         question
     }
 
-    /// A new record of a noun, made by the `POST` beside its path, in the records of `within`; none when there is no such
-    /// endpoint.
+    /// A new record of a noun, made by the `POST` beside its path, in the records of `within`; none when there is no
+    /// such endpoint.
     async fn created(&self, wanted: &str, within: &[(String, String)]) -> Option<String> {
         let is_collection = |operation: &&Operation| {
             operation.method == "POST"

@@ -1,5 +1,5 @@
-//! One person is one contact: by every spelling of a number, by the ids that a provider has of them, and by what they had
-//! before. A group is a contact of its own.
+//! One person is one contact: by every spelling of a number, by the ids that a provider has of them, and by what they
+//! had before. A group is a contact of its own.
 
 use futures_util::future::join_all;
 use hotline_persistence::tables::channels::ChannelType::Whatsapp;

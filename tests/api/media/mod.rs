@@ -1,4 +1,4 @@
-//! Files of messages: taken in, stored with their message or not at all, and served at an address that is their only key.
+//! Files of messages: received, stored with their message or not at all, and served at an address that is their key.
 
 mod form;
 mod kept;

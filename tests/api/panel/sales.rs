@@ -1,5 +1,5 @@
-//! What of sales a person sees: boards by their queues, unless they administer the company, and cards of their own, unless
-//! their profile sees all cards.
+//! The sales records that a person sees: boards by their queues, unless they administer the company, and cards of their
+//! own, unless their profile sees all cards.
 
 use reqwest::Method;
 use serde_json::{Value, json};
