@@ -1,8 +1,8 @@
-//! A campaign writes to each of its contacts once, whatever dies in between: the service again and again, the provider now
-//! and then, and the database for a while.
+//! A campaign writes to each of its contacts once, although the service is killed repeatedly, the provider fails now
+//! and then, and the database is away for a while.
 //!
-//! `make test` runs a short form; `make campaigns` (or `CAMPAIGNS_LONG=1`) twenty thousand recipients, and looks at the memory
-//! of a million.
+//! `make test` runs a short form; `make campaigns` (or `CAMPAIGNS_LONG=1`) runs twenty thousand recipients, and
+//! measures the memory of a million.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::support::provider::Answer;
 use crate::support::seed::provided;
 use crate::support::{Provider, eventually, patience};
 
-/// As fast as it goes: what holds a campaign back is its own rate.
+/// No limits but a campaign's own rate.
 const FAST: &[&str] = &[
     "--rate-per-minute=0",
     "--sends-per-second=0",
@@ -27,26 +27,27 @@ const FAST: &[&str] = &[
     "--send-retry-max-delay=20ms",
 ];
 
-/// The messages of a campaign that are on their way at once: a kill leaves these in doubt.
+/// The most messages of a campaign in flight at once. Only of these a kill leaves the outcome unknown.
 const IN_FLIGHT_MAX: usize = 64;
 
 /// Recipients a second.
 const PER_SECOND: usize = 100;
 
-/// How much earlier than by its rate a message may be written: a clock's tick, and a look that came late before.
+/// How much earlier than its rate allows a message may be written: a tick of the clock, and a late check before it.
 const JITTER: TimeDelta = TimeDelta::milliseconds(50);
 
-/// Longest the short form may take, on a machine that does other things as well; the long one has more to do.
+/// How long the short form may take on a busy machine, and the long form.
 const TIME_MAX: Duration = Duration::from_secs(120);
 const LONG_TIME_MAX: Duration = Duration::from_secs(480);
 
-/// How much is done.
+/// The size of a run.
 struct Form {
     recipients: usize,
     /// Kills, and as often pauses and errors of the provider.
     turns: usize,
-    /// How much longer the database is away than it takes to see that messages leave.
+    /// How long the database stays away after messages were seen to leave.
     outage: Duration,
+    /// Recipients of the campaign whose memory is measured.
     in_memory: usize,
     time_max: Duration,
 }
@@ -68,7 +69,7 @@ fn form() -> Form {
     Form { recipients: 300, turns: 3, outage: Duration::ZERO, in_memory: 2_000, time_max: TIME_MAX }
 }
 
-/// A service with a list of contacts, and a provider that lives on.
+/// A service with a list of contacts, and a provider that outlives the service.
 struct Sale {
     scene: Scene,
     provider: Provider,
@@ -107,7 +108,7 @@ impl Sale {
         Self { scene, provider, channel, list }
     }
 
-    /// A campaign for everybody, which is started.
+    /// Starts a campaign for all contacts with a rate per minute; its id.
     async fn begin(&self, rate: usize) -> i64 {
         let api = self.scene.api();
         let body = json!({
@@ -130,7 +131,7 @@ impl Sale {
         (reply.status == 200).then(|| reply.data(200).clone())
     }
 
-    /// Waits until so many were taken.
+    /// Waits until the provider has taken this many messages.
     async fn reaches(&self, taken: usize, time_max: Duration) {
         let deadline = Instant::now() + patience(time_max);
         while self.provider.accepted_count(ACCOUNT) < taken {
@@ -140,11 +141,11 @@ impl Sale {
     }
 
     async fn completes(&self, campaign: i64, time_max: Duration) -> Value {
-        self.comes_to(campaign, time_max, |shown| shown["status"] == "completed").await
+        self.until_shown(campaign, time_max, |shown| shown["status"] == "completed").await
     }
 
-    /// Waits until a campaign is shown like this.
-    async fn comes_to(&self, campaign: i64, time_max: Duration, is_so: impl Fn(&Value) -> bool) -> Value {
+    /// Waits until the shown campaign meets a condition.
+    async fn until_shown(&self, campaign: i64, time_max: Duration, is_so: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + patience(time_max);
         loop {
             let shown = self.shown(campaign).await;
@@ -156,8 +157,8 @@ impl Sale {
         }
     }
 
-    /// That each contact was written to once, in order, no faster than the rate; that all arrived, but for few in doubt after
-    /// so many kills; and that the campaign's counts are those of its recipients.
+    /// Checks that each contact was written to once, in order, no faster than the rate; that all messages arrived,
+    /// except a few of unknown outcome after the kills; and that the campaign's counts are those of its recipients.
     async fn check(&self, campaign: &Value, recipients: usize, kills: usize) {
         let unknown = campaign["counts"]["unknown"].as_u64().expect("a count") as usize;
         let sent = recipients - unknown;
@@ -205,12 +206,12 @@ async fn each_contact_is_written_to_once_however_often_the_service_is_killed() {
     let part = form.recipients / (form.turns + 1);
     for turn in 0..form.turns {
         sale.reaches(turn * part + 1, form.time_max).await;
-        // The provider is in error now and then: it refuses for now, or keeps silent for a while.
+        // The provider refuses every other of the next attempts for now.
         let errors = (0..20).map(|number| if number % 2 == 0 { Answer::status(503) } else { Answer::Accept });
         sale.provider.next(ACCOUNT, errors);
         sale.does(campaign, "pause").await;
         sale.does(campaign, "resume").await;
-        // At a random moment: that is what is asked.
+        // The service is killed at a random moment on purpose.
         let wait = rand::rng().random_range(0..1000 * part / PER_SECOND / 2);
         tokio::time::sleep(Duration::from_millis(wait as u64)).await;
         sale.scene.kill();
@@ -237,7 +238,7 @@ async fn a_campaign_outlasts_an_outage_of_the_database() {
     eventually("the outage is seen", || async { api.get(&path).await.status == 503 }).await;
     sale.provider.always(ACCOUNT, Answer::Accept);
     sale.provider.release();
-    // More than were on their way: also who was at hand is written to.
+    // More than were in flight: recipients that the service has in memory are written to as well.
     sale.reaches(before + IN_FLIGHT_MAX + 1, form.time_max).await;
     tokio::time::sleep(form.outage).await;
     let meanwhile = sale.provider.accepted_count(ACCOUNT) - before;
@@ -248,10 +249,10 @@ async fn a_campaign_outlasts_an_outage_of_the_database() {
     sale.scene.close().await;
 }
 
-/// What a campaign may take beside what the service takes without one.
+/// Bytes of memory that a campaign may take, beyond those of the idle service.
 const MEMORY_MAX: u64 = 30 << 20;
 
-/// Recipients that are written to before memory is looked at.
+/// Recipients that are written to before memory is measured.
 const WARM: usize = 200;
 
 #[actix_web::test]
@@ -260,7 +261,7 @@ async fn a_campaign_of_many_takes_little_memory_measured() {
     let sale = Sale::open(form.in_memory).await;
     let api = sale.scene.api();
     eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
-    // What the first requests and the first send bring with them is there before.
+    // The memory that the first requests and the first send take is not the campaign's.
     let send = json!({"channelId": sale.channel, "number": "5511800000001", "type": "text", "body": "hello"});
     api.post("/messages", send).await.data(202);
     sale.reaches(1, form.time_max).await;
@@ -275,7 +276,7 @@ async fn a_campaign_of_many_takes_little_memory_measured() {
     sale.does(campaign, "cancel").await;
     // Recipients without a message are skipped, in steps.
     let canceled = Instant::now();
-    let settled = sale.comes_to(campaign, form.time_max, |shown| shown["counts"]["pending"] == 0).await;
+    let settled = sale.until_shown(campaign, form.time_max, |shown| shown["counts"]["pending"] == 0).await;
     println!("all were settled {:.1?} after it was canceled", canceled.elapsed());
     let counts = &settled["counts"];
     let total: i64 = counts.as_object().expect("counts").values().filter_map(Value::as_i64).sum();
@@ -286,7 +287,7 @@ async fn a_campaign_of_many_takes_little_memory_measured() {
 /// Contacts that are put into a list by one call.
 const TAGGED: i64 = 40_000;
 
-/// What that may take: so little that their ids, 320 KB, are not held as rows.
+/// Bytes of memory that the call may take: enough for the ids, 320 KB, but not for the rows.
 const TAGGED_MEMORY_MAX: u64 = 4 << 20;
 
 #[actix_web::test]
@@ -319,7 +320,7 @@ async fn forty_thousand_contacts_are_put_into_a_list_in_little_memory_measured()
         added.data(200)["added"].as_i64()
     };
     eventually("the company is seen", || async { api.get("/channels").await.status == 200 }).await;
-    // What the first call brings with it is there before.
+    // The memory that the first call takes is not counted.
     assert_eq!(put(few).await, Some(100));
     let idle = scene.process().resident_bytes();
     scene.process().forget_peak();

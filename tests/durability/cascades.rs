@@ -1,4 +1,4 @@
-//! What a deleted record leaves on many others goes away once, whenever the process ends.
+//! The references to a deleted record are removed from many others, once each, whenever the process ends.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::process::{Process, database};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, Reply, eventually};
 
-/// Contacts with a tag: some steps.
+/// Contacts with a tag: more than a step takes.
 const CONTACTS: usize = 600;
 
 /// Rows of one import.
@@ -35,7 +35,7 @@ async fn events(api: &Api, kind: &str, last: i64) -> Vec<Value> {
     }
 }
 
-/// How many events each record has, and that all are by who deleted.
+/// How many events each record has. Fails unless all are by an integration, which deleted.
 fn counted(events: &[Value]) -> BTreeMap<i64, usize> {
     let mut counted = BTreeMap::new();
     for event in events {
@@ -77,11 +77,11 @@ async fn what_a_deletion_leaves_goes_once_after_any_kill() {
     assert!(process.wait().success(), "{}", process.log());
 
     let noted = async || left(&db).await;
-    // Right before the first step is committed, and right after. The record itself is gone by then.
+    // Right before the first step is committed, and right after. The record itself is deleted by then.
     for (path, point) in
         [(format!("/tags/{tag}"), "cascade_step"), (format!("/users/{}", company.ben), "cascade_stepped")]
     {
-        // Steps of the one before would end it before anything is deleted.
+        // The remaining steps of the previous deletion would reach the failpoint before this one.
         let mut process = Process::serve(folder.path());
         eventually("nothing is left", || async { noted().await == 0 }).await;
         process.terminate();
@@ -92,7 +92,7 @@ async fn what_a_deletion_leaves_goes_once_after_any_kill() {
         assert!(!dying.wait().success(), "it has died");
         assert_eq!(noted().await, 1, "what is left is noted");
 
-        // At any moment behind the start.
+        // Killed at a random moment after the start.
         for round in 0..KILLS {
             let process = Process::serve(folder.path());
             let api = Api::new(process.address, &company.key);

@@ -65,17 +65,17 @@ async fn a_damaged_journal_refuses_to_start_and_names_file_and_offset() {
         .min()
         .expect("a segment");
     let mut bytes = std::fs::read(&segment).expect("segment");
-    // In the first group, behind the segment's header; groups follow that were synced after it.
+    // In the first group, after the segment's header; later groups were synced after it, so it is no torn tail.
     let place = 200;
     bytes[place] ^= 0x01;
     std::fs::write(&segment, &bytes).expect("segment");
 
     let output = run(folder.path(), &["serve", "--listen", "127.0.0.1:0"]);
     assert_eq!(output.status.code(), Some(65), "it started on a damaged journal, or names another kind of failure");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
     let file = segment.file_name().and_then(|name| name.to_str()).expect("name");
-    assert!(said.contains(file), "the file is not named: {said}");
-    assert!(said.contains("offset") || said.contains("byte"), "the offset is not named: {said}");
+    assert!(printed.contains(file), "the file is not named: {printed}");
+    assert!(printed.contains("offset") || printed.contains("byte"), "the offset is not named: {printed}");
     assert_eq!(std::fs::read(&segment).expect("segment"), bytes, "the damaged file was changed");
 }
 
@@ -89,9 +89,9 @@ async fn a_second_service_on_the_same_database_refuses_to_start() {
         format!("postgres:///hotline?host={socket}&user=hotline")
     })
     .await;
-    let said = Process::try_serve(other.path(), &["--database-url", &url]).err().expect("it started");
+    let printed = Process::try_serve(other.path(), &["--database-url", &url]).err().expect("it started");
     for word in ["another Hotline process serves this database", "hotline writer ", "pg_terminate_backend("] {
-        assert!(said.contains(word), "{word} is missing in {said}");
+        assert!(printed.contains(word), "{word} is missing in {printed}");
     }
     process.kill();
 }

@@ -1,4 +1,4 @@
-//! A bucket that speaks as much of S3 as is asked of it, on a socket of its own, and remembers what lies in it.
+//! An S3 bucket in memory, on a socket of its own, with the operations that the service uses.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,18 +10,18 @@ use actix_web::web::{self, Bytes, Data, PayloadConfig};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
 use parking_lot::Mutex;
 
-/// Its name.
+/// The name of the bucket.
 pub const NAME: &str = "files";
 
-/// What an S3 client sends at once, at most.
+/// The largest body that an S3 client sends in one request.
 const REQUEST_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 #[derive(Default)]
 struct Contents {
     objects: BTreeMap<String, Vec<u8>>,
-    /// Parts of uploads that are under way.
+    /// The parts of unfinished uploads, by the upload's id and the part's number.
     uploads: BTreeMap<String, BTreeMap<u32, Vec<u8>>>,
-    /// How many parts any upload has had.
+    /// How many parts all uploads have had together.
     parts: usize,
     /// Whether everything is answered with `503`.
     is_away: bool,
@@ -51,7 +51,7 @@ impl Bucket {
         Self { address, contents, server: handle }
     }
 
-    /// What a process needs to find it.
+    /// The environment variables with which a process finds the bucket.
     pub fn variables(&self) -> [(&'static str, String); 5] {
         [
             ("AWS_ENDPOINT", format!("http://{}", self.address)),
@@ -62,7 +62,7 @@ impl Bucket {
         ]
     }
 
-    /// The names and sizes of what lies in it.
+    /// The key of each object, and its size in bytes.
     pub fn objects(&self) -> Vec<(String, usize)> {
         self.contents.lock().objects.iter().map(|(key, object)| (key.clone(), object.len())).collect()
     }
@@ -122,10 +122,10 @@ async fn answer(request: HttpRequest, contents: Data<Mutex<Contents>>, body: Byt
         ("POST", None) if query.contains_key("delete") => {
             let listed = String::from_utf8(body.to_vec()).expect("text");
             let keys = listed.split("<Key>").skip(1).filter_map(|rest| rest.split("</Key>").next());
-            let gone: Vec<String> = keys.map(str::to_owned).collect();
-            contents.objects.retain(|key, _| !gone.contains(key));
-            let gone: String = gone.iter().map(|key| format!("<Deleted><Key>{key}</Key></Deleted>")).collect();
-            xml(&format!("<DeleteResult>{gone}</DeleteResult>"))
+            let deleted: Vec<String> = keys.map(str::to_owned).collect();
+            contents.objects.retain(|key, _| !deleted.contains(key));
+            let deleted: String = deleted.iter().map(|key| format!("<Deleted><Key>{key}</Key></Deleted>")).collect();
+            xml(&format!("<DeleteResult>{deleted}</DeleteResult>"))
         }
         ("GET", None) if query.contains_key("list-type") => {
             let prefix = query.get("prefix").map(String::as_str).unwrap_or_default();
@@ -143,7 +143,7 @@ async fn answer(request: HttpRequest, contents: Data<Mutex<Contents>>, body: Byt
     }
 }
 
-/// An object, or the range of it that is asked for.
+/// The response with an object or the requested range of its bytes; 404 without an object.
 fn object(request: &HttpRequest, object: Option<&Vec<u8>>) -> HttpResponse {
     let Some(object) = object else { return HttpResponse::NotFound().finish() };
     let size = object.len();

@@ -18,15 +18,15 @@ pub struct Api {
     within: Duration,
 }
 
-/// How long an answer is waited for.
+/// How long a client waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Before what was sent away is asked again.
+/// The pause before a request that got `503` is sent again.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A builder of clients that speak HTTP in clear: the system's roots, some hundred files, are not read for them.
-#[allow(clippy::disallowed_methods)] // It has no need of them.
-fn trusting_nobody() -> ClientBuilder {
+/// A builder of clients for plain HTTP: the system's certificates, some hundred files, are not read.
+#[allow(clippy::disallowed_methods)] // Plain HTTP needs no roots.
+fn plain_http() -> ClientBuilder {
     static TRUST: LazyLock<ClientConfig> = LazyLock::new(|| {
         hotline::tls::install();
         ClientConfig::builder().with_root_certificates(RootCertStore::empty()).with_no_client_auth()
@@ -40,13 +40,13 @@ pub struct Reply {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Value,
-    /// The body as it came.
+    /// The body as it was received.
     pub bytes: Vec<u8>,
 }
 
 impl Api {
     pub fn new(address: std::net::SocketAddr, key: &str) -> Self {
-        let client = trusting_nobody().timeout(super::patience(PATIENCE)).pool_max_idle_per_host(128).build();
+        let client = plain_http().timeout(super::patience(PATIENCE)).pool_max_idle_per_host(128).build();
         Self {
             client: client.expect("client"),
             base: format!("http://{address}"),
@@ -55,7 +55,7 @@ impl Api {
         }
     }
 
-    /// Of a service that another client reaches at this address (`https://…`), as through a proxy.
+    /// A client of the service at this base (`https://…`) which calls through the given HTTP client, as behind a proxy.
     pub fn through(client: Client, base: &str, key: &str) -> Self {
         Self { client, base: base.to_owned(), key: key.to_owned(), within: super::patience(PATIENCE) }
     }
@@ -64,14 +64,14 @@ impl Api {
         Self { key: key.to_owned(), ..self.clone() }
     }
 
-    /// The same, of another process.
+    /// The same client, for the process at this address.
     pub fn at(&self, address: std::net::SocketAddr) -> Self {
         Self { base: format!("http://{address}"), ..self.clone() }
     }
 
-    /// The same, from another address of this machine.
+    /// The same client, whose connections come from another address of this machine.
     pub fn calling_from(&self, address: &str) -> Self {
-        let client = trusting_nobody().timeout(super::patience(PATIENCE));
+        let client = plain_http().timeout(super::patience(PATIENCE));
         let client = client.local_address(Some(address.parse().expect("an address"))).build();
         Self { client: client.expect("client"), ..self.clone() }
     }
@@ -81,7 +81,7 @@ impl Api {
         &self.key
     }
 
-    /// The same, with other patience.
+    /// The same client, which waits this long for each answer.
     pub fn within(mut self, time: Duration) -> Self {
         self.within = time;
         self
@@ -120,12 +120,13 @@ impl Api {
         Reply::of(self.request(Method::DELETE, path)).await
     }
 
-    /// What was answered, or none when the service was not there to answer.
+    /// The answer; `None` if there was none: no connection, or no answer in time.
     pub async fn try_post(&self, path: &str, body: &Value) -> Option<Reply> {
         Reply::try_of(self.request(Method::POST, path).json(body)).await
     }
 
-    /// What is answered once the service takes the request: of many at once, and on a slow machine, it sends some away for now.
+    /// Sends a request again while it is answered `503`, as some of many at once are on a slow machine; the last
+    /// answer.
     pub async fn taken(&self, request: impl Fn() -> RequestBuilder) -> Reply {
         let deadline = Instant::now() + super::patience(PATIENCE);
         loop {
@@ -166,11 +167,11 @@ impl Reply {
         Self::asked(request).await.ok()
     }
 
-    /// What was answered, or why nothing was.
+    /// The answer, or the error because of which there is none.
     pub async fn asked(request: RequestBuilder) -> reqwest::Result<Self> {
         let response = request.send().await?;
         let (status, headers) = (response.status(), response.headers().clone());
-        // A stream has no end: its body is for who reads it piece by piece.
+        // A stream has no end: its body is not read here.
         let is_stream = headers.get("content-type").is_some_and(|kind| kind == "text/event-stream");
         let bytes = if is_stream { Default::default() } else { response.bytes().await? };
         let body = if bytes.is_empty() {
@@ -182,19 +183,19 @@ impl Reply {
         Ok(Self { status, headers, body, bytes: bytes.to_vec() })
     }
 
-    /// Whether it is what was answered before under the same key.
+    /// Whether this repeats the stored answer of an earlier request with the same idempotency key.
     pub fn is_replay(&self) -> bool {
         self.headers.get("idempotent-replay").is_some_and(|header| header == "true")
     }
 
-    /// The resource, after the status was checked.
+    /// The resource in the body. Fails if the status is another.
     #[track_caller]
     pub fn data(&self, status: u16) -> &Value {
         assert_eq!(self.status.as_u16(), status, "{}", self.body);
         &self.body["data"]
     }
 
-    /// The details of an error, after status and code were checked.
+    /// The details of an error. Fails if status or code are others.
     #[track_caller]
     pub fn error(&self, status: u16, code: &str) -> &Value {
         assert_eq!(self.status.as_u16(), status, "{}", self.body);

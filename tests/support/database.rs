@@ -15,27 +15,27 @@ pub struct TestDatabase {
     admin: PgConnectOptions,
     /// How to connect to it.
     pub options: PgConnectOptions,
-    /// Connections for what a test looks up or breaks by itself.
+    /// Connections with which the test itself reads or changes rows.
     pub db: PgPool,
 }
 
 impl TestDatabase {
-    /// An empty one.
+    /// An empty database.
     pub async fn create() -> Self {
         let admin = admin().await;
         let connection = connect(&admin).await;
         Self::copied("template1", admin, connection).await
     }
 
-    /// One with the schema of this release: a copy, which takes a tenth of the time that the migrations take.
+    /// A database with the schema of this release: a copy, which takes a tenth of the time that the migrations take.
     pub async fn migrated() -> Self {
         let admin = admin().await;
         let Template { name, held } = Template::of_schema(&admin).await;
         Self::copied(&name, admin, held).await
     }
 
-    /// One with the schema of this release and what `fill` writes: a copy, statistics included. It is filled once for all tests
-    /// of a build.
+    /// A database with the schema of this release and the rows that `fill` writes: a copy, statistics included. `fill`
+    /// runs once for all tests of a build.
     pub async fn filled(kind: &str, fill: impl AsyncFnOnce(&PgPool)) -> Self {
         let admin = admin().await;
         let tests = std::env::current_exe().expect("the tests that run");
@@ -50,7 +50,8 @@ impl TestDatabase {
         Self::copied(&name, admin, held).await
     }
 
-    /// One with this name and the schema of this release, instead of any that has the name; how to connect to it.
+    /// Creates a database with this name and the schema of this release, and drops an earlier one; how to connect to
+    /// it.
     pub async fn anew(name: &str) -> PgConnectOptions {
         let admin = admin().await;
         let mut template = Template::of_schema(&admin).await;
@@ -59,7 +60,7 @@ impl TestDatabase {
         admin.database(name)
     }
 
-    /// How to connect to the one with this name.
+    /// How to connect to the database with this name.
     pub async fn options_of(name: &str) -> PgConnectOptions {
         admin().await.database(name)
     }
@@ -78,7 +79,8 @@ impl TestDatabase {
     }
 }
 
-/// A copy of the files: of a small database in memory it takes half of what it takes through the WAL, and dropping it as well.
+/// The statement for a copy of the files: of a small database in memory, this takes half the time of a copy through the
+/// WAL, and so does the drop.
 fn copy(name: &str, template: &str) -> String {
     format!("create database {name} template {template} strategy file_copy")
 }
@@ -88,15 +90,15 @@ async fn admin() -> PgConnectOptions {
     cluster.connect_options().disable_statement_logging()
 }
 
-/// A database that others are copied of.
+/// A database that others are copied from.
 struct Template {
     name: String,
-    /// While it is open, nobody removes the database.
+    /// Holds the lock of the database's kind: while it is open, no other process drops the database.
     held: PgConnection,
 }
 
 impl Template {
-    /// The one with the schema of this release, and nothing else.
+    /// The template with the schema of this release, and nothing else.
     async fn of_schema(admin: &PgConnectOptions) -> Self {
         let made = Self::of(admin, "schema", fingerprint(), async |unfinished| {
             run(&mut connect(admin).await, &format!("create database {unfinished}")).await;
@@ -107,18 +109,19 @@ impl Template {
         made.await
     }
 
-    /// The one of this kind and version. The first who asks makes it, and removes those of other versions; the others wait. Each
-    /// day has its own: rows say when they were written, and a service that starts makes up for the time since.
+    /// The template of this kind and version. The first process to ask makes it and drops those of other versions; the
+    /// others wait. Each day has its own: rows hold the time of their writing, and a service that starts does the work
+    /// due since then.
     async fn of(admin: &PgConnectOptions, kind: &str, version: impl Hash, make: impl AsyncFnOnce(&str)) -> Self {
         let mut hasher = DefaultHasher::new();
         (version, Utc::now().date_naive()).hash(&mut hasher);
         let name = format!("{kind}_{:016x}", hasher.finish());
         let mut held = connect(admin).await;
-        turn(&mut held, "pg_advisory_lock_shared", kind).await;
+        lock(&mut held, "pg_advisory_lock_shared", kind).await;
         if !exists(&mut held, &name).await {
-            // Who makes it holds no other turn, or two of them would wait for each other.
-            turn(&mut held, "pg_advisory_unlock_shared", kind).await;
-            turn(&mut held, "pg_advisory_lock", kind).await;
+            // The shared lock is released first: two makers that hold it would wait for each other.
+            lock(&mut held, "pg_advisory_unlock_shared", kind).await;
+            lock(&mut held, "pg_advisory_lock", kind).await;
             if !exists(&mut held, &name).await {
                 let others = "select datname::text from pg_database where starts_with(datname::text, $1)";
                 let others = sqlx::query_scalar(others).bind(format!("{kind}_")).fetch_all(&mut held).await;
@@ -135,8 +138,9 @@ impl Template {
     }
 }
 
-/// Takes a turn at the databases of a kind, or gives it back. It ends with the connection.
-async fn turn(connection: &mut PgConnection, function: &str, kind: &str) {
+/// Calls a function of PostgreSQL that takes or releases the lock of a kind of databases. The lock ends with the
+/// connection.
+async fn lock(connection: &mut PgConnection, function: &str, kind: &str) {
     let statement = AssertSqlSafe(format!("select {function}(hashtext($1))"));
     sqlx::query(statement).bind(kind).execute(connection).await.expect("a turn");
 }
@@ -153,7 +157,7 @@ pub fn url(options: &PgConnectOptions) -> String {
     format!("postgres:///{name}?host={socket}&user={}", options.get_username())
 }
 
-/// Of the migrations that this binary was built with: those that it makes a schema of.
+/// A hash of the migrations that this binary was built with.
 pub fn fingerprint() -> u64 {
     let mut hasher = DefaultHasher::new();
     hotline_persistence::schema::checksums().hash(&mut hasher);

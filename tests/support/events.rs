@@ -1,9 +1,9 @@
-//! What the log of events must hold of the tables.
+//! Checks that the log of events has what the tables have.
 
 use hotline_persistence::{CompanyId, PgPool};
 use sqlx::AssertSqlSafe;
 
-/// Every event of a company, one a row: `id`, `kind`, and of messages `message` and `status`.
+/// Every event of a company, one a row: `id`, `kind`, and the `message`, `ticket` or `session` it is about.
 const EVENTS: &str = "with told as (
     select e.first_id + t.place - 1 as id, t.event ->> 'k' as kind, (t.event -> 'r' -> 'm' ->> 'i')::bigint as message,
         coalesce(g.into_id, x.ticket) as ticket, t.event -> 'r' -> 's' -> 'r' ->> 'id' as session
@@ -13,7 +13,7 @@ const EVENTS: &str = "with told as (
     left join merges g on g.company_id = $1 and g.noun = 'ticket' and g.id = x.ticket
     where e.company_id = $1)";
 
-/// What is asked of them, and must find nothing.
+/// Each property of these events, and the query for its violations, which must find nothing.
 const QUESTIONS: [(&str, &str); 7] = [
     (
         "ids are dense, each there once",
@@ -65,8 +65,8 @@ const QUESTIONS: [(&str, &str); 7] = [
     ),
 ];
 
-/// The events of plain records, one a row: `id`, `kind`, `noun`, `record`, and the `name` it has by then; and the records that
-/// there are, by `noun` and `id`.
+/// The events of plain records, one a row: `id`, `kind`, `noun`, `record`, and the record's `name` at that time; and
+/// the existing records, by `noun` and `id`.
 const PLAIN_EVENTS: &str = "with told as (
     select e.first_id + t.place - 1 as id, t.event ->> 'k' as kind, split_part(t.event ->> 'k', '.', 1) as noun,
         coalesce(t.event -> 'r' -> 'c' -> 'i', t.event -> 'r' -> 'k' -> 'i', t.event -> 'r' -> 'd' -> 'r' -> 'id')::bigint as record,
@@ -77,7 +77,7 @@ const PLAIN_EVENTS: &str = "with told as (
     union all select 'card', id, name from cards where company_id = $1
     union all select 'schedule', id, null from schedules where company_id = $1)";
 
-/// What is asked of them, and must find nothing.
+/// Each property of these events, and the query for its violations, which must find nothing.
 const PLAIN_QUESTIONS: [(&str, &str); 3] = [
     (
         "each contact, card and scheduled message is told of once, when it comes",
@@ -102,17 +102,17 @@ const PLAIN_QUESTIONS: [(&str, &str); 3] = [
     ),
 ];
 
-/// Fails unless the log tells each change of what the tables hold once: of live records.
+/// Fails unless the log has each change of the company's live records exactly once.
 pub async fn check_events(db: &PgPool, company: CompanyId) {
     assert_eq!(wrong_events(db, company).await, Vec::<String>::new());
 }
 
-/// What the log does not tell once.
+/// The properties of live records that the log violates, each with up to five examples.
 pub async fn wrong_events(db: &PgPool, company: CompanyId) -> Vec<String> {
     ask(db, company, EVENTS, &QUESTIONS).await
 }
 
-/// The same of plain records, all of which came through the API.
+/// Fails unless the log has each change of plain records once, all of which must have come through the API.
 pub async fn check_plain_events(db: &PgPool, company: CompanyId) {
     assert_eq!(ask(db, company, PLAIN_EVENTS, &PLAIN_QUESTIONS).await, Vec::<String>::new());
 }

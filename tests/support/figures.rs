@@ -78,10 +78,10 @@ impl Figures {
             let mut buckets: Vec<(f64, f64)> = self
                 .with(&format!("{name}_bucket{{"))
                 .into_iter()
-                .filter_map(|(bucket, held)| {
+                .filter_map(|(bucket, value)| {
                     let (_, inside) = bucket.trim_end_matches('}').split_once('{')?;
                     let (le, others) = inside.strip_prefix("le=\"")?.split_once('"')?;
-                    (others.trim_start_matches(',') == labels).then(|| (le.parse().expect("a bound"), held))
+                    (others.trim_start_matches(',') == labels).then(|| (le.parse().expect("a bound"), value))
                 })
                 .collect();
             buckets.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -93,7 +93,7 @@ impl Figures {
 
 fn check_name(name: &str) {
     let is_plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
-    // Those of every Prometheus client have their usual names.
+    // Figures of the process have the names that every Prometheus client gives them.
     assert!((name.starts_with("hotline_") || name.starts_with("process_")) && is_plain, "{name}");
 }
 

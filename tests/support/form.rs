@@ -4,7 +4,7 @@ use reqwest::{Method, RequestBuilder};
 
 use super::{Api, Reply};
 
-/// What parts are parted by.
+/// The boundary between the parts.
 const BOUNDARY: &str = "----hotline-test-7f0c9a2e";
 
 /// A form while it is written.
@@ -40,7 +40,7 @@ impl Form {
         self
     }
 
-    /// All of it.
+    /// The whole body, with its closing boundary.
     pub fn bytes(mut self) -> Vec<u8> {
         self.0.extend_from_slice(format!("--{BOUNDARY}--\r\n").as_bytes());
         self.0
@@ -48,7 +48,7 @@ impl Form {
 }
 
 impl Api {
-    /// A form sent to `/messages`, under a key if there is one.
+    /// A form sent to `/messages`, under an idempotency key if there is one.
     pub fn form(&self, form: Form, key: Option<&str>) -> RequestBuilder {
         let request = self.request(Method::POST, "/messages").header("content-type", Form::content_type());
         let request = key.into_iter().fold(request, |request, key| request.header("idempotency-key", key));

@@ -1,4 +1,4 @@
-//! The records of a company as an integration keeps them that reads its events from the first one, and as the API shows them.
+//! The records of a company, as an integration that reads all events keeps them, and as the API shows them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -11,13 +11,13 @@ use super::Api;
 #[derive(Debug, Default, PartialEq)]
 pub struct Kept {
     pub contacts: BTreeMap<i64, Value>,
-    /// The contact, status and agent of each.
+    /// Each ticket's contact, status and agent.
     pub tickets: BTreeMap<i64, (i64, String, Value)>,
-    /// The ticket of each, and what is shown of it: nothing once it is deleted.
+    /// Each message's ticket and its shown fields; `Null` once it is deleted.
     pub messages: BTreeMap<i64, (i64, Value)>,
 }
 
-/// What is shown of a message, without what follows from other records and when it changed.
+/// The compared fields of a message: not those that follow from other records, nor the time of its last change.
 const OF_MESSAGE: [&str; 11] =
     ["direction", "type", "body", "author", "via", "status", "editedAt", "edits", "reactions", "sentAt", "deliveredAt"];
 
@@ -52,12 +52,12 @@ impl Kept {
             Some("message") => {
                 self.messages.insert(id(data), shown_message(data));
             }
-            // Of the company.
+            // Other records are not compared.
             _ => {}
         }
     }
 
-    /// The first record that the others have otherwise, as it is here and there.
+    /// The first record that differs: its id, and what it is here and in `others`.
     pub fn difference(&self, others: &Self) -> Option<String> {
         let Self { contacts, tickets, messages } = self;
         first_difference(contacts, &others.contacts)
@@ -103,7 +103,7 @@ fn shown_contact(contact: &Value) -> Value {
     let mut contact = contact.clone();
     let fields = contact.as_object_mut().expect("a contact");
     fields.remove("mergedFrom");
-    // Follows from another event.
+    // It follows from other events than the contact's.
     fields.remove("lastChannel");
     contact
 }

@@ -45,11 +45,11 @@ pub use receiver::{Conduct, Received, Receiver};
 pub use seed::Company;
 pub use service::{OwnApp, TestApp};
 
-/// As the binary has it.
+/// The allocator of the binary.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// What seals the secrets of services that run in the tests' own processes, and of the one they share.
+/// The keys that seal the secrets of services in the tests' own processes, and of the shared service.
 pub fn keys() -> Keyring {
     static KEYS: LazyLock<Keyring> = LazyLock::new(|| {
         let folder = hotline_postgres::shared_folder();
@@ -61,27 +61,27 @@ pub fn keys() -> Keyring {
     KEYS.clone()
 }
 
-/// Puts folders on disk, wherever there is memory for them: for what measures.
+/// If set, folders are on disk even where there is memory for them: for measurements.
 const ON_DISK_VARIABLE: &str = "HOTLINE_TESTS_ON_DISK";
 
-/// An empty folder; in memory, as the PostgreSQL that tests share. A process that is killed leaves the same there as on a disk,
-/// and nothing waits for syncs.
+/// An empty folder, in memory like the shared PostgreSQL. A killed process leaves the same files there as on a disk,
+/// and no sync takes time.
 pub fn empty_folder() -> TempDir {
     let shared = hotline_postgres::shared_folder();
     let beside_it = shared.parent().filter(|_| std::env::var_os(ON_DISK_VARIABLE).is_none());
     TempDir::new_in(beside_it.map_or_else(std::env::temp_dir, Path::to_owned)).expect("folder")
 }
 
-/// How long a condition may take to come true before the test fails; [`patience`] makes more of it.
+/// How long a condition may take to come true before the test fails; [`patience`] multiplies it.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Between two looks at a condition.
+/// The pause between two checks of a condition.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// How often longer than on a machine of one's own everything may take: a number, 1 unless it is said.
+/// The factor by which every wait may be longer than on an idle machine: a number, 1 if it is not set.
 const PATIENCE_VARIABLE: &str = "HOTLINE_TEST_PATIENCE";
 
-/// The longest that something may take which takes at most `base` on a machine with nothing else to do.
+/// The longest wait for something that takes at most `base` on an idle machine.
 pub fn patience(base: Duration) -> Duration {
     static FACTOR: LazyLock<f64> = LazyLock::new(|| match std::env::var(PATIENCE_VARIABLE) {
         Ok(factor) => factor.parse().unwrap_or_else(|_| panic!("{PATIENCE_VARIABLE} is no number: {factor}")),
@@ -90,10 +90,12 @@ pub fn patience(base: Duration) -> Duration {
     base.mul_f64(*FACTOR)
 }
 
-/// How long before the end of a day or an hour nothing is begun that is to be within one: less than is waited for a condition.
+/// What must be left of a day or an hour for work that has to end within it. Shorter than [`PATIENCE`], the wait for
+/// the next one.
 const MARGIN: TimeDelta = TimeDelta::seconds(20);
 
-/// Waits until no such span of time, a day as UTC has them, is about to end: what a test does next is within one.
+/// Waits, if the current span (a day of UTC, or an hour) is about to end, for the next one: the test's next work is
+/// within it.
 pub async fn within_one(span: TimeDelta) {
     eventually("another one has begun", || async {
         let now = Utc::now();
@@ -102,8 +104,9 @@ pub async fn within_one(span: TimeDelta) {
     .await;
 }
 
-/// An address that nobody listens at: for who is named before it listens, or who is to reach nobody. On Linux all of 127.0.0.0/8 is
-/// this machine, and each process of the tests has an address of its own in its upper half: nobody else is given the port meanwhile.
+/// An address without a listener: for a service that is named before it listens, or a call that has to fail. On Linux
+/// all of 127.0.0.0/8 is this machine, and each test process has an address of its own in the upper half: no other
+/// process gets the port.
 pub fn free_address() -> SocketAddr {
     static GIVEN: Mutex<BTreeSet<SocketAddr>> = Mutex::new(BTreeSet::new());
     let own = Ipv4Addr::from_bits(0x7f80_0000 | (std::process::id() & 0x007f_ffff));

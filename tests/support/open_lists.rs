@@ -2,14 +2,15 @@
 
 use super::Api;
 
-/// A condition that every ticket meets, and that only the tables know.
+/// A filter that every ticket meets, and that only the tables can answer.
 pub const TABLES: &str = "createdFrom=2000-01-01T00:00:00Z";
 
 /// Each order in which open tickets are listed.
 pub const SORTS: [&str; 5] =
     ["sort=id", "sort=activity", "sort=activity&order=asc", "sort=waiting", "sort=waiting&order=desc"];
 
-/// Whether memory and the tables list the same. Begins to load the company's tickets into memory, if they are not there.
+/// Fails unless memory and the tables list the same tickets. Starts to load the company's tickets into memory, if they
+/// are not there.
 pub async fn check_open_lists(api: &Api, filter: &str) {
     for sort in SORTS {
         let path = format!("/tickets?status=open&{sort}{filter}");

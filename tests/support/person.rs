@@ -1,4 +1,4 @@
-//! Somebody at the panel: a browser with its cookie, on the panel's own page.
+//! A person at the panel: a browser with its cookie, on the panel's own page.
 
 use std::sync::LazyLock;
 
@@ -11,31 +11,31 @@ use serde_json::{Value, json};
 
 use super::{Api, Reply, TestApp};
 
-/// What everybody's password is.
+/// The password of every person.
 pub const PASSWORD: &str = "correct horse battery";
 
-/// Made once in a process: it takes long, as is meant.
+/// Computed once in a process, since a hash of a password takes long on purpose.
 static HASH: LazyLock<String> =
     LazyLock::new(|| Password::parse(PASSWORD.to_owned()).expect("a password").hash().expect("a hash"));
 
-/// A browser.
+/// A person's browser.
 #[derive(Clone)]
 pub struct Person {
     pub api: Api,
     /// `name=value`, once signed in.
     pub cookie: Option<String>,
-    /// Where an administrator of the installation works.
+    /// The company in which an admin works.
     pub company: Option<CompanyId>,
 }
 
 impl Person {
-    /// Nobody yet.
+    /// A browser in which no person is signed in yet.
     pub fn nobody(app: &TestApp) -> Self {
         Self { api: app.api.clone(), cookie: None, company: None }
     }
 
-    /// A user of the test's company, to whom this gives a password. Only in a service of one's own: in the shared one the
-    /// same e-mail is in more companies than signing in looks at, and all of them have the account's tries together.
+    /// A signed-in user of the test's company, who gets a password. Only in a service of the test's own: in the shared
+    /// one, the same e-mail is in more companies than a sign-in looks at, and they share one limit of attempts.
     pub async fn user(app: &TestApp, user: UserId, email: &str) -> Self {
         Self::give_password(app, user).await;
         let mut person = Self::nobody(app);
@@ -43,8 +43,8 @@ impl Person {
         person
     }
 
-    /// Gives a user of the test's company everybody's password, as somebody does who may: an integration may not for who
-    /// administers the company.
+    /// Gives a user of the test's company [`PASSWORD`], in the table: an integration may not do so for an
+    /// administrator.
     pub async fn give_password(app: &TestApp, user: UserId) {
         let person = PersonId::User(app.company.id, user);
         let mut db = app.db.acquire().await.expect("a connection");
@@ -52,7 +52,7 @@ impl Person {
         people::shut_out(&mut db, person).await.expect("an end");
     }
 
-    /// Gives a user of the test's company a profile by its name, as somebody does who may; its id.
+    /// Gives a user of the test's company the profile with this name, in the table; the profile's id.
     pub async fn give_profile(app: &TestApp, user: UserId, profile: &str) -> i64 {
         let given = sqlx::query_scalar(
             "update users u set profile_id = p.id from profiles p
@@ -61,7 +61,7 @@ impl Person {
         given.bind(app.company.id).bind(user).bind(profile).fetch_one(&app.db).await.expect("a profile")
     }
 
-    /// A new administrator of the installation.
+    /// A new admin, signed in.
     pub async fn admin(app: &TestApp, email: &str) -> (Self, AdminId) {
         let id = admins::insert(&app.db, email, &HASH).await.expect("an administrator").id;
         let mut person = Self::nobody(app);
@@ -69,7 +69,7 @@ impl Person {
         (person, id)
     }
 
-    /// The same at work in a company.
+    /// The same person, at work in this company.
     pub fn in_company(&self, company: CompanyId) -> Self {
         Self { company: Some(company), ..self.clone() }
     }
@@ -79,7 +79,7 @@ impl Person {
         self.asked_from_elsewhere(method, path).header("sec-fetch-site", "same-origin")
     }
 
-    /// A request with the cookie, of whichever page adds who it is.
+    /// A request with the cookie. The caller adds the header that says from which page it comes.
     pub fn asked_from_elsewhere(&self, method: Method, path: &str) -> RequestBuilder {
         let mut request = self.api.anonymous(method, &format!("/panel/api/v1{path}"));
         if let Some(cookie) = &self.cookie {
@@ -107,7 +107,7 @@ impl Person {
         Reply::of(self.request(Method::DELETE, path)).await
     }
 
-    /// Signs in with everybody's password, unless `more` says otherwise; the cookie that is set is kept.
+    /// Signs in with [`PASSWORD`] and the fields of `more`, which may replace it; keeps the cookie.
     pub async fn sign_in(&mut self, email: &str, more: Value) -> Reply {
         let mut body = json!({"email": email, "password": PASSWORD});
         body.as_object_mut().expect("a body").extend(more.as_object().cloned().unwrap_or_default());

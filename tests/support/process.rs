@@ -21,13 +21,13 @@ pub struct Process {
     log: PathBuf,
 }
 
-/// Longest a start may take.
+/// How long a start may take.
 const START_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// How tests serve: they write to numbers that nobody has ever written from.
+/// The arguments with which tests serve.
 pub const SERVE: &[&str] = &["serve", "--listen", "127.0.0.1:0", "--log", "json"];
 
-/// A folder the PostgreSQL user may enter as well.
+/// A folder that the user of PostgreSQL may enter as well.
 pub fn data_folder() -> tempfile::TempDir {
     use std::os::unix::fs::PermissionsExt;
     let folder = super::empty_folder();
@@ -43,7 +43,7 @@ pub fn is_other_binary() -> bool {
     std::env::var_os(OTHER_BINARY).is_some()
 }
 
-/// The binary: what tests are given, or the one beside the example that runs.
+/// The binary: the other one if it is named, the one built with the tests, or the one beside the running example.
 pub fn binary() -> PathBuf {
     if let Some(other) = std::env::var_os(OTHER_BINARY) {
         return other.into();
@@ -57,14 +57,14 @@ pub fn binary() -> PathBuf {
     folder.join("hotline")
 }
 
-/// Which build of a binary there is.
+/// Identifies the build of a binary: its size and time.
 pub fn build_of(binary: &Path) -> String {
     let found = std::fs::metadata(binary).expect("the binary");
     let built = found.modified().expect("when it was built").duration_since(UNIX_EPOCH).expect("a time");
     format!("{} bytes at {} ms", found.len(), built.as_millis())
 }
 
-/// A command of the binary, which would warn of the variables that only tests read.
+/// A command of the binary, without the variables that only tests read, since the binary would warn of them.
 pub fn hotline() -> Command {
     hotline_of(&binary())
 }
@@ -87,8 +87,8 @@ pub fn command(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Small segments, as of services in the tests' own processes: each start prepares some by writing zeros. In the environment, since
-/// what a test says on the command line wins.
+/// Small segments of the journal, as in the tests' own processes: each start fills some with zeros. A variable, so that
+/// a test's option on the command line wins.
 const SEGMENTS: (&str, &str) = ("HOTLINE_JOURNAL_SEGMENT_SIZE", "1MiB");
 
 /// A command that serves, as tests do.
@@ -104,15 +104,15 @@ pub fn serving_by(binary: &Path, folder: &Path) -> Command {
     command
 }
 
-/// Names the binary of the release before, for what is proved of upgrades.
+/// Names the binary of the previous release, for tests of upgrades.
 const BASELINE_BINARY: &str = "HOTLINE_BASELINE_BINARY";
 
-/// The binary of the release before, if there is one.
+/// The binary of the previous release, if the variable names one.
 pub fn baseline_binary() -> Option<PathBuf> {
     std::env::var_os(BASELINE_BINARY).map(PathBuf::from)
 }
 
-/// What seals the secrets of the service of this folder.
+/// The keys that seal the secrets of this folder's service.
 pub fn keys_of(folder: &Path) -> Keyring {
     let keys = Keyring::at(folder.join("secrets.key"));
     keys.load_or_create().expect("a key file");
@@ -124,7 +124,8 @@ pub fn run(folder: &Path, arguments: &[&str]) -> Output {
     command(folder, arguments).output().expect("hotline runs")
 }
 
-/// Where a service is, by the line that says that it is ready: a text, or an object as its logs.
+/// The address in the line by which a service reports that it is ready, as text or as an object of its log; `None` in
+/// others.
 pub fn ready_address(line: &str) -> Option<SocketAddr> {
     let object: Option<serde_json::Value> = serde_json::from_str(line).ok();
     let text = object.as_ref().and_then(|line| line["fields"]["message"].as_str()).unwrap_or(line);
@@ -136,7 +137,7 @@ impl Process {
         Self::try_serve(folder, &[]).unwrap_or_else(|log| panic!("hotline does not start: {log}"))
     }
 
-    /// Runs the demo, and answers what it printed.
+    /// Runs the demo until it is ready; the process, and what it printed.
     pub fn demo(folder: &Path) -> (Self, String) {
         let log = folder.join("service.log");
         let stderr = std::fs::File::create(&log).expect("log");
@@ -158,7 +159,7 @@ impl Process {
         (Self { child, address: address.expect("the demo is ready"), log }, printed)
     }
 
-    /// Starts, or answers what was logged by a process that ended instead.
+    /// Serves with these options; the log, if the process ended instead.
     pub fn try_serve(folder: &Path, options: &[&str]) -> Result<Self, String> {
         Self::start(folder, serving(folder).args(options))
     }
@@ -177,14 +178,14 @@ impl Process {
         served.unwrap_or_else(|log| panic!("hotline does not start: {log}"))
     }
 
-    /// Serves with other options, and aborts itself at this point.
+    /// Serves with these options; the process aborts itself at this failpoint.
     pub fn serve_failing(folder: &Path, options: &[&str], point: &str) -> Self {
         let mut command = serving(folder);
         let served = Self::start(folder, command.args(options).env("FAILPOINTS", format!("{point}=return")));
         served.unwrap_or_else(|log| panic!("hotline does not start: {log}"))
     }
 
-    /// Runs a command that serves, and waits until it does; or answers what was logged by one that ended instead.
+    /// Runs a command that serves, and waits until it is ready; the log, if the process ended instead.
     pub fn start(folder: &Path, command: &mut Command) -> Result<Self, String> {
         let log = folder.join("service.log");
         let stderr = std::fs::File::create(&log).expect("log");
@@ -217,7 +218,7 @@ impl Process {
         self.memory("VmRSS")
     }
 
-    /// The most it has had since [`Process::forget_peak`].
+    /// The most bytes of memory that the process has had since [`Process::forget_peak`].
     pub fn peak_bytes(&self) -> u64 {
         self.memory("VmHWM")
     }
@@ -255,7 +256,7 @@ impl Process {
         std::fs::read_to_string(&self.log).expect("log")
     }
 
-    /// Entries the start found in the journal and wrote again.
+    /// How many entries of the journal the start wrote into the tables again, by its log.
     pub fn replayed(&self) -> u64 {
         let log = std::fs::read_to_string(&self.log).expect("log");
         let recovered = log
@@ -269,41 +270,42 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // A test that fails leaves nothing running; what has ended already does not mind.
+        // A test that fails leaves nothing running. If the process has ended, both calls do nothing.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The processes whose parent this is.
+/// The child processes of a process.
 pub fn children(parent: Pid) -> Vec<Pid> {
-    let is_child = |process: &Pid| state(*process).is_some_and(|(_, of)| of == parent.as_raw());
+    let is_child = |process: &Pid| state(*process).is_some_and(|(_, parent_id)| parent_id == parent.as_raw());
     let names =
         std::fs::read_dir("/proc").expect("/proc").filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     names.filter_map(|name| name.parse().ok()).map(Pid::from_raw).filter(is_child).collect()
 }
 
-/// Whether a process has not ended. A zombie has, although its parent has not waited for it yet.
+/// Whether a process runs. A zombie does not: it has ended, only its parent has not waited for it yet.
 pub fn is_running(process: Pid) -> bool {
     state(process).is_some_and(|(state, _)| state != "Z" && state != "X")
 }
 
-/// The state of a process, and its parent.
+/// The state of a process, and its parent's id; `None` if there is no such process.
 fn state(process: Pid) -> Option<(String, i32)> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // Behind the name in parentheses, which may hold anything.
+    // The fields after the name in parentheses, which may contain anything.
     let mut fields = stat.rsplit_once(')')?.1.split(' ').skip(1);
     Some((fields.next()?.to_owned(), fields.next()?.parse().ok()?))
 }
 
-/// Connections to the private database of a folder whose service runs. PostgreSQL outlives a service that is killed, and the next
-/// start continues with it: they are of use until a service stops cleanly, and again while the next one runs.
+/// Connections to the private database of a folder whose service runs. PostgreSQL outlives a service that is killed,
+/// and the next start continues with it: the connections work until a service stops cleanly, and again while the next
+/// one runs.
 pub async fn database(folder: &Path) -> PgPool {
     let cluster = Cluster::open(ClusterOptions::new(folder)).await.expect("the private PostgreSQL opens");
     hotline_persistence::pool::connect(cluster.connect_options())
 }
 
-/// Does something with the private database of a folder, beside the service that runs on it, or instead of it.
+/// Runs `work` on the private database of a folder, whether or not a service runs there; the result of `work`.
 pub async fn with_database<T>(folder: &Path, work: impl AsyncFnOnce(&PgPool) -> T) -> T {
     let cluster = Cluster::open(ClusterOptions::new(folder)).await.expect("the private PostgreSQL opens");
     let db = hotline_persistence::pool::connect(cluster.connect_options());

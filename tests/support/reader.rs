@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::Api;
 
-/// What a test waits for a stream at most: it says something every fifteen seconds.
+/// The longest wait for the next piece of a stream, which sends at least a comment every fifteen seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Somebody who reads a stream.
+/// A client that reads a stream.
 pub struct Reader {
     body: futures_util::stream::BoxStream<'static, reqwest::Result<bytes::Bytes>>,
     text: String,
@@ -22,14 +22,14 @@ impl Reader {
         Self::try_open(api, query, last).await.expect("a stream")
     }
 
-    /// None: nobody was there to open it, or it has ended at once.
+    /// `None` if no service opened the stream, or if it ended at once.
     pub async fn try_open(api: &Api, query: &str, last: Option<i64>) -> Option<Self> {
         let mut request = api.request(Method::GET, &format!("/events/stream{query}"));
         if let Some(last) = last {
             request = request.header("last-event-id", last.to_string());
         }
         let response = request.timeout(Duration::from_secs(600)).send().await.ok()?;
-        // It moves, or nobody serves it at the moment.
+        // The company moves to another process, or no process serves it at the moment.
         if response.status() == 503 {
             return None;
         }
@@ -37,12 +37,12 @@ impl Reader {
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         assert_eq!(response.headers()["cache-control"], "no-cache");
         let mut reader = Self { body: response.bytes_stream().boxed(), text: String::new() };
-        // From here on the stream is there: nothing that happens now is before it.
+        // From here on the stream is open: it has every event from now on.
         assert_eq!(reader.block().await?, "retry: 3000");
         Some(reader)
     }
 
-    /// What comes up to the next empty line; none: the stream has ended.
+    /// The text up to the next empty line; `None` if the stream has ended.
     pub async fn block(&mut self) -> Option<String> {
         loop {
             if let Some((block, rest)) = self.text.split_once("\n\n") {
@@ -56,12 +56,12 @@ impl Reader {
         }
     }
 
-    /// The next event; none: the stream has ended.
+    /// The next event; `None` if the stream has ended.
     pub async fn next(&mut self) -> Option<Value> {
         loop {
             let block = self.block().await?;
             let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
-            // A comment says no more than that the stream is there.
+            // A comment only shows that the stream is alive.
             let Some(data) = field("data: ") else { continue };
             let event: Value = serde_json::from_str(&data).expect("JSON");
             assert_eq!(field("id: "), Some(event["id"].to_string()));

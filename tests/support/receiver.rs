@@ -28,7 +28,7 @@ impl Received {
         serde_json::from_slice(&self.body).expect("an event")
     }
 
-    /// Its id in the log.
+    /// The event's id in the log.
     pub fn id(&self) -> i64 {
         self.event()["id"].as_i64().expect("an id")
     }
@@ -37,7 +37,7 @@ impl Received {
         self.headers.get(name).map_or("", String::as_str)
     }
 
-    /// The record it is of, as far as these tests have them.
+    /// The ticket that the event is about, or that its message belongs to.
     pub fn ticket(&self) -> Option<i64> {
         let event = self.event();
         let data = &event["data"];
@@ -51,7 +51,7 @@ impl Received {
 pub enum Conduct {
     /// Answers with a status and a body.
     Answer(u16, String),
-    /// Sends the caller elsewhere.
+    /// Redirects to this address.
     Redirect(String),
     /// Never answers.
     Hang,
@@ -59,7 +59,7 @@ pub enum Conduct {
     Close,
     /// Answers 200 after a while.
     Late(Duration),
-    /// Answers 200 once it is let go.
+    /// Answers 200 once it is notified.
     Held(Arc<Notify>),
     /// Answers with a status at once, and with a body that never ends.
     Drip(u16),
@@ -93,7 +93,7 @@ impl Drop for Receiver {
 }
 
 impl Receiver {
-    /// One that takes everything.
+    /// An endpoint that answers 200 to everything.
     pub async fn start() -> Self {
         Self::start_at("127.0.0.1:0").await
     }
@@ -120,11 +120,12 @@ impl Receiver {
         format!("http://{}/hook", self.address)
     }
 
-    /// From now on it behaves like this.
+    /// Treats all requests like this from now on.
     pub fn behave(&self, conduct: Conduct) {
         self.choose(move |_| conduct.clone());
     }
 
+    /// Treats each request as `conduct` decides from now on.
     pub fn choose(&self, conduct: impl FnMut(&Received) -> Conduct + Send + 'static) {
         *self.inner.conduct.lock() = Box::new(conduct);
     }
@@ -148,7 +149,7 @@ impl Receiver {
         *self.inner.connections.lock()
     }
 
-    /// Waits until so many requests have come.
+    /// Waits until this many requests have come; all so far.
     pub async fn has(&self, count: usize) -> Vec<Received> {
         super::eventually(&format!("{count} requests come"), || async { self.count() >= count }).await;
         self.received()
@@ -195,7 +196,7 @@ fn response(status: u16, body: &str) -> String {
     format!("HTTP/1.1 {status} x\r\ncontent-length: {}\r\n\r\n{body}", body.len())
 }
 
-/// The next request of a connection; none when it ends.
+/// The next request of a connection; `None` when it ends.
 async fn next(stream: &mut TcpStream, read: &mut Vec<u8>) -> Option<Received> {
     let mut chunk = [0; 16 * 1024];
     let end = loop {

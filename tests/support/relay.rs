@@ -1,4 +1,4 @@
-//! A relay that takes mail (SMTP), as far as a client needs one.
+//! A relay for e-mails, with as much of SMTP as a client needs.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// What a relay does with who comes.
+/// How a relay treats its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
     Takes,
     Refuses,
-    /// Says nothing at all.
+    /// Accepts a connection, and never answers.
     Hangs,
 }
 
@@ -34,10 +34,10 @@ impl Relay {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let state = Arc::new(Mutex::new(State { manner: Manner::Takes, emails: Vec::new() }));
-        let of_all = state.clone();
+        let shared = state.clone();
         let serving = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(receive(stream, of_all.clone()));
+                tokio::spawn(receive(stream, shared.clone()));
             }
         });
         Self { address, state, serving }

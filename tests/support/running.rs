@@ -1,6 +1,7 @@
-//! Which service the tests share, written down where every process of the tests looks; and its end.
+//! The note of the service that tests share, in a file that every process of the tests reads; and the end of that
+//! service.
 //!
-//! The example that ends it is built of this file as well, so it needs nothing of its neighbours.
+//! The example that stops the service includes this file as well, so this file uses no other module of the tests.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -27,7 +28,7 @@ pub struct Running {
     pub address: SocketAddr,
     /// The database it serves.
     pub database: String,
-    /// Which build of the binary it is.
+    /// The build of its binary, and its role.
     pub build: String,
 }
 
@@ -46,13 +47,13 @@ pub fn log() -> String {
 }
 
 impl Running {
-    /// The one that was started last; `None` if there is none, or if it was stopped.
+    /// The service that was started last; `None` if there is none, or if it was stopped.
     pub fn read() -> Option<Self> {
         serde_json::from_slice(&std::fs::read(note()).ok()?).ok()
     }
 
     pub fn write(&self) {
-        // Renamed into its place: a test that is killed here leaves no half of it.
+        // Renamed into place: a test that is killed here leaves no half-written note.
         let unfinished = folder().join("running.json.new");
         std::fs::write(&unfinished, serde_json::to_vec(self).expect("JSON")).expect("the note is written");
         std::fs::rename(unfinished, note()).expect("the note is in its place");
@@ -65,8 +66,7 @@ impl Running {
     /// Stops the service and forgets it.
     ///
     /// # Errors
-    /// When it had ended by itself, when it does not end, when a part of it panicked, or when it lost something: with the end of
-    /// its log.
+    /// If the service had already ended, does not end, panicked or lost changes. The text includes the end of its log.
     pub fn stop(self) -> Result<(), String> {
         let outcome = self.end();
         std::fs::remove_file(note()).map_err(|error| format!("the note of the shared service stays: {error}"))?;

@@ -81,7 +81,7 @@ impl Company {
     }
 }
 
-/// What the channels of [`provided`] are called with, sign with and are verified with.
+/// The secrets of channels of [`provided`]: for calls of the provider, for its signatures, and to verify the hook.
 pub const ACCESS_TOKEN: &str = "access-token";
 pub const APP_SECRET: &str = "app-secret";
 pub const VERIFY_TOKEN: &str = "verify-token";
@@ -112,7 +112,7 @@ pub fn provided_settings(kind: ChannelType, account: &str, provider_url: &str) -
         app_secret: secret(APP_SECRET),
         verify_token: secret(VERIFY_TOKEN),
         provider_url: Some(provider_url.to_owned()),
-        // As the command line gives it.
+        // As if the operator had set the address on the command line.
         is_provider_url_operators: true,
         ..ChannelSettings::default()
     }
@@ -139,6 +139,6 @@ async fn channel_in(
     queue_id: Option<QueueId>,
 ) -> ChannelId {
     let new = NewChannel { name, kind, number: None, queue_id, settings: ChannelSettings::default() };
-    // It has no secret to seal.
+    // The channel has no secret to seal.
     channels::insert_in(db, &Keyring::default(), company, new).await.expect("channel").id
 }

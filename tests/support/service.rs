@@ -28,7 +28,7 @@ use tempfile::TempDir;
 use super::shared::SharedService;
 use super::{Api, Company, TestDatabase};
 
-/// How long a client is waited for that does not close: everyone is on this machine.
+/// How long a stopping service waits for a client to close its connection: all clients are on this machine.
 const GOODBYE_TIME: Duration = Duration::from_secs(1);
 
 /// How a test runs its service.
@@ -44,7 +44,7 @@ pub struct TestOptions {
     pub per_page_max: i64,
     /// 0: no limit.
     pub wrong_tokens_per_minute: u32,
-    /// Without limits by address: every test comes from the same.
+    /// Without limits by address, since all tests have the same one.
     pub visitors: VisitorOptions,
     /// Whether figures are served, at a free port.
     pub metrics: bool,
@@ -60,16 +60,17 @@ pub struct TestOptions {
     pub outbound: OutboundOptions,
     /// How webhooks are delivered to: the endpoints of tests are on this machine.
     pub webhooks: WebhookOptions,
-    /// How people are let in.
+    /// How people sign in.
     pub panel: PanelOptions,
-    /// Whether it is one of many on its database: then it is served by slots, and its log is the database's. With
+    /// Whether the service is a process of a cluster: then it serves slots, and its log is in PostgreSQL. With
     /// `HOTLINE_TESTS_AS_MEMBER` in the environment every service is.
     pub member: bool,
-    /// Every test comes from the same address; and holds its sockets open while its service stops, which waits for them.
+    /// None by address, since all tests have the same one; and a short linger, since tests hold sockets open while
+    /// their service stops, which waits for them.
     pub limits: Limits,
 }
 
-/// No name means anything: a test reaches nobody by chance.
+/// Finds no address for any name, so that no test reaches a foreign host.
 struct NoNames;
 
 impl Lookup for NoNames {
@@ -156,36 +157,36 @@ impl TestOptions {
     }
 }
 
-/// Whether every service is to be one of many on its database.
+/// Whether every service is to be a process of a cluster.
 pub fn is_member() -> bool {
     std::env::var_os("HOTLINE_TESTS_AS_MEMBER").is_some()
 }
 
-/// Where nobody listens: others learn of it before it listens.
+/// The settings of a process of a cluster, with a free address: other processes learn it before this one listens.
 pub fn one_of_many() -> ClusterSettings {
     let listen = super::free_address();
     ClusterSettings { listen, address: listen.to_string(), node: format!("node-{}", listen.port()) }
 }
 
-/// Waits until slots are served, if it is one of many.
+/// Waits until the service has slots, if it is a process of a cluster.
 pub async fn serves(service: &Service) {
     if let Some(membership) = service.app.engine.store().membership() {
         super::eventually("it is given slots", || async { membership.placement.count_here() > 0 }).await;
     }
 }
 
-/// A company of a running service, and what speaks for it.
+/// A company of a running service, and its client.
 pub struct TestApp {
     /// Where the service answers.
     pub address: SocketAddr,
-    /// Connections for what a test looks up or breaks by itself.
+    /// Connections with which the test itself reads or changes rows.
     pub db: PgPool,
     pub company: Company,
-    /// Speaks for the company.
+    /// A client with the company's token.
     pub api: Api,
 }
 
-/// A service of one's own in the test's process, with one company: for tests that choose its options, reach into it, break or
+/// A service in the test's own process, with one company: for tests that choose its options, call into it, break it or
 /// restart it.
 pub struct OwnApp {
     pub app: TestApp,
@@ -222,12 +223,13 @@ impl TestApp {
         (app.company, app.api)
     }
 
-    /// Waits until the service knows the company, which is written at once: with its token it knows all of it.
+    /// Waits until the service knows the company. It was written in one transaction: if its token is known, all of it
+    /// is.
     async fn is_served(&self) {
         super::eventually("the new company is seen", || async { self.api.get("/channels").await.status == 200 }).await;
     }
 
-    /// Waits until the service has read what was written into the company beside it.
+    /// Waits until the service has read what the test wrote into the company's tables.
     pub async fn refreshed(&self) {
         refresh(&self.api, &self.company).await;
     }
@@ -257,7 +259,8 @@ impl TestApp {
         (SessionId(id), ContactId::new(session["contact"]["id"].as_i64().expect("contact")))
     }
 
-    /// Ends the test's part in the service. What the service still has to write is looked at when it stops (`running.rs`).
+    /// Checks that none of the company's rows was refused. Those that are still to be written are checked when the
+    /// service stops (`running.rs`).
     pub async fn stop(self) {
         let refused = "select count(*) from rejected_changes where company_id = $1";
         let refused: i64 = sqlx::query_scalar(refused).bind(self.company.id).fetch_one(&self.db).await.expect("count");
@@ -266,8 +269,8 @@ impl TestApp {
     }
 }
 
-/// Waits until the service has read what was written into a company beside it: it answers the change of a queue's members after
-/// it has read the whole company again, and this one changes nothing.
+/// Waits until the service has read what the test wrote into a company's tables. It adds a member to a queue that
+/// already has that member: the service answers such a request after it has read the whole company again.
 pub async fn refresh(api: &Api, company: &Company) {
     let Company { key, sales, ben, .. } = company;
     let reply = api.with_key(key).put(&format!("/queues/{sales}/users/{ben}"), json!({})).await;
@@ -297,7 +300,7 @@ impl OwnApp {
         Self { app, service, database, folder }
     }
 
-    /// The same company in another process's place: stopped, changed meanwhile, and served again with these options.
+    /// Stops the service, runs `meanwhile` on its database, and serves the same company again with these options.
     pub async fn restarted(self, options: &TestOptions, meanwhile: impl AsyncFnOnce(&TestDatabase)) -> Self {
         let Self { app, service, database, folder } = self;
         service.stop().await.expect("the service stops cleanly");
@@ -305,7 +308,7 @@ impl OwnApp {
         Self::serve(options, database, folder, app.company).await
     }
 
-    /// Files of messages that are stored.
+    /// Stored files of messages, without those that are still arriving.
     pub fn stored_files(&self) -> Vec<PathBuf> {
         let folder = self.folder.path().join("media");
         let mut stored = files_in(&folder);
@@ -313,7 +316,7 @@ impl OwnApp {
         stored
     }
 
-    /// Files of messages that come in.
+    /// Files of messages that are still arriving.
     pub fn arriving_files(&self) -> Vec<PathBuf> {
         files_in(&self.folder.path().join("media/incoming"))
     }
@@ -334,7 +337,7 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut found = Vec::new();
     for entry in entries {
-        // A sweep may go over the folder at the same time.
+        // A sweep may delete files at the same time.
         let Ok(path) = entry.map(|entry| entry.path()) else { continue };
         if path.is_dir() { found.extend(files_in(&path)) } else { found.push(path) }
     }

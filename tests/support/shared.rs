@@ -1,5 +1,5 @@
-//! A service that many tests share, each with a company of its own: a process that the first test begins and that
-//! `stop_test_services` ends, as with the PostgreSQL below it.
+//! A service that many tests share, each with a company of its own: a process that the first test starts and that
+//! `stop_test_services` ends, like the PostgreSQL it uses.
 
 use std::fs::File;
 use std::io::BufRead;
@@ -18,7 +18,7 @@ use super::running::{self, Running};
 use super::service::{is_member, one_of_many};
 use super::{PATIENCE, patience};
 
-/// A test is never asked to wait: all of them come from one address. What they fetch and call is on this machine.
+/// No limits by address, since all tests have the same one. What they fetch and call is on this machine.
 const OPTIONS: &[&str] = &[
     "--journal-segment-size=1MiB",
     "--rate-per-minute=0",
@@ -42,7 +42,7 @@ pub struct SharedService {
 }
 
 impl SharedService {
-    /// Where it runs; begins it if nobody has.
+    /// The shared service, started if it does not run.
     pub async fn find() -> Self {
         let folder = running::folder();
         std::fs::create_dir_all(&folder).expect("the folder of the shared service");
@@ -52,13 +52,13 @@ impl SharedService {
         let build = build();
         let running = match Running::read() {
             Some(running) if running.build == build => {
-                // Started once more it would hide that a test has brought it down.
+                // A second start would hide that a test has crashed it.
                 assert!(running.is_alive(), "the shared service has ended by itself:\n{}", running::log());
                 running
             }
             of_another_build => {
                 if let Some(other) = of_another_build {
-                    // Whatever became of it: its code is not what is tested now.
+                    // Its outcome does not matter: its code is not the one under test.
                     let _ = other.stop();
                 }
                 start(&folder, build).await
@@ -88,7 +88,7 @@ async fn start(folder: &Path, build: String) -> Running {
     }
     command.stdin(Stdio::null());
     command.stdout(File::create(&ready).expect("a file")).stderr(File::create(&log).expect("a log"));
-    // Of a group of its own: a test that is ended for its time ends with its whole group.
+    // In a process group of its own: a test that takes too long is killed with its whole group.
     let mut child = command.process_group(0).spawn().expect("hotline runs");
     let address = address(&ready, &mut child).await;
     let running = Running { pid: child.id().try_into().expect("a process id"), address, database: name, build };
@@ -96,7 +96,7 @@ async fn start(folder: &Path, build: String) -> Running {
     running
 }
 
-/// Waits for the line that says where it is served.
+/// Waits for the line with the service's address.
 async fn address(ready: &Path, child: &mut Child) -> SocketAddr {
     let asked = Instant::now();
     loop {
@@ -111,7 +111,7 @@ async fn address(ready: &Path, child: &mut Child) -> SocketAddr {
     }
 }
 
-/// Which build of the binary there is, and how it is run.
+/// Identifies the build of the binary, and its role.
 fn build() -> String {
     let role = if is_member() { ", as a member" } else { "" };
     format!("{}{role}", build_of(&binary()))

@@ -8,17 +8,17 @@ use tempfile::TempDir;
 use super::database::fingerprint;
 use super::process::data_folder;
 
-/// A data folder whose private PostgreSQL has the schema of this release, and nothing else: a copy of one that is made once for
-/// all tests.
+/// A data folder whose private PostgreSQL has the schema of this release, and nothing else: a copy of one that is made
+/// once for all tests.
 pub fn prepared_folder() -> TempDir {
     let folder = data_folder();
     prepare(folder.path());
     folder
 }
 
-/// Makes one of this folder, which is empty or not there.
+/// Copies such a data folder into this one, which is empty or does not exist.
 pub fn prepare(folder: &Path) {
-    // On a thread of its own: a test that asks may run a runtime or not.
+    // On a thread of its own, since the test may already run in a runtime.
     std::thread::scope(|scope| scope.spawn(|| copy(folder)).join()).expect("a prepared PostgreSQL");
 }
 

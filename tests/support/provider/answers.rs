@@ -1,4 +1,4 @@
-//! What a provider says.
+//! The answers of a provider.
 
 use std::time::Duration;
 
@@ -6,20 +6,20 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use serde_json::json;
 
-/// The provider's part in one attempt.
+/// How the provider answers one attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// Takes the message.
     Accept,
-    /// Takes it, and calls it so.
+    /// Takes the message, and gives it this id.
     Named(String),
-    /// Takes it, and never says so.
+    /// Takes the message, but the answer never says so.
     Lost,
-    /// Says nothing until it is let go.
+    /// Gives no answer until it is released.
     Hang,
-    /// Says something after a while.
+    /// Gives this answer after a while.
     Late(Duration, Box<Answer>),
-    /// Says something once it is let go.
+    /// Gives this answer once it is released.
     Held(Box<Answer>),
     /// Refuses.
     Refuse { status: u16, code: Option<i64>, message: &'static str, retry_after_s: Option<u64> },
@@ -30,7 +30,7 @@ impl Answer {
         Self::Refuse { status, code: Some(code), message, retry_after_s: None }
     }
 
-    /// As the proxy in front of a provider says it.
+    /// A refusal as the proxy in front of a provider sends it: a status without a code.
     pub fn status(status: u16) -> Self {
         Self::Refuse { status, code: None, message: "", retry_after_s: None }
     }

@@ -1,4 +1,4 @@
-//! What a provider tells: the bodies of its webhooks, and their signature.
+//! What a provider reports: the bodies of its webhooks, and their signature.
 //!
 //! - <https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks/payload-examples>
 //! - <https://developers.facebook.com/docs/messenger-platform/webhooks>
@@ -15,7 +15,7 @@ pub fn signature(app_secret: &str, body: &[u8]) -> String {
     format!("sha256={digest}")
 }
 
-/// A phone number that tells.
+/// A phone number whose provider calls the hook.
 #[derive(Clone, Debug)]
 pub struct Phone {
     /// What the channel calls `--phone-number-id`.
@@ -25,14 +25,14 @@ pub struct Phone {
 }
 
 impl Phone {
-    /// A whole body with what has changed.
+    /// A whole body with this change of messages or statuses.
     pub fn tells(&self, value: Value) -> Value {
         self.tells_of("messages", value)
     }
 
     /// People have changed what they want to receive: numbers, and `stop` or `resume`.
     pub fn preferences(&self, preferences: &[(&str, &str)]) -> Value {
-        let one = |(number, choice): &(&str, &str)| {
+        let preference = |(number, choice): &(&str, &str)| {
             json!({
                 "wa_id": number,
                 "detail": format!("User requested to {choice} marketing messages"),
@@ -41,11 +41,11 @@ impl Phone {
                 "timestamp": now(),
             })
         };
-        let preferences: Vec<Value> = preferences.iter().map(one).collect();
+        let preferences: Vec<Value> = preferences.iter().map(preference).collect();
         self.tells_of("user_preferences", json!({"contacts": [], "user_preferences": preferences}))
     }
 
-    /// A whole body of any field.
+    /// A whole body with a change of any field.
     pub fn tells_of(&self, field: &str, mut value: Value) -> Value {
         value["messaging_product"] = "whatsapp".into();
         value["metadata"] = json!({"display_phone_number": self.number, "phone_number_id": self.id});
@@ -86,7 +86,7 @@ impl Phone {
         self.tells_of("smb_message_echoes", json!({"message_echoes": echoes}))
     }
 
-    /// A message of the business has come this far: `sent`, `delivered` or `read`.
+    /// A message of the business now has this status: `sent`, `delivered` or `read`.
     pub fn status(&self, message_id: &str, to: &str, status: &str, at_s: i64) -> Value {
         self.tells(json!({"statuses": [self.one_status(message_id, to, status, at_s)]}))
     }
@@ -98,7 +98,7 @@ impl Phone {
         self.tells(json!({"statuses": statuses}))
     }
 
-    /// A message of the business reaches nobody.
+    /// A message of the business has failed.
     pub fn failed(&self, message_id: &str, to: &str, code: i64, title: &str, at_s: i64) -> Value {
         let mut status = self.one_status(message_id, to, "failed", at_s);
         status["errors"] = json!([{"code": code, "title": title, "message": title, "error_data": {"details": title}}]);
@@ -213,7 +213,7 @@ pub fn template_button(id: &str, payload: &str, text: &str) -> Message {
     Message::of(id, "button", json!({"payload": payload, "text": text}))
 }
 
-/// An emoji on a message; none takes it away.
+/// An emoji on a message; `None` removes it.
 pub fn reaction(id: &str, message_id: &str, emoji: Option<&str>) -> Message {
     let mut content = json!({"message_id": message_id});
     if let Some(emoji) = emoji {
@@ -222,13 +222,13 @@ pub fn reaction(id: &str, message_id: &str, emoji: Option<&str>) -> Message {
     Message::of(id, "reaction", content)
 }
 
-/// A message has this text from now on.
+/// The author has changed a message to this text.
 pub fn edit(id: &str, message_id: &str, body: &str) -> Message {
     let edited = json!({"type": "text", "text": {"body": body}});
     Message::of(id, "edit", json!({"original_message_id": message_id, "message": edited}))
 }
 
-/// A message is taken back by its author.
+/// The author has deleted a message.
 pub fn revoke(id: &str, message_id: &str) -> Message {
     Message::of(id, "revoke", json!({"original_message_id": message_id}))
 }
@@ -239,7 +239,7 @@ pub fn unsupported(id: &str) -> Message {
     Message(json!({"id": id, "timestamp": now(), "type": "unsupported", "errors": [error]}))
 }
 
-/// A page (`page`) or account (`instagram`) that tells.
+/// A page (`page`) or account (`instagram`) whose provider calls the hook.
 #[derive(Clone, Debug)]
 pub struct Page {
     /// `page` or `instagram`.
@@ -307,7 +307,7 @@ pub mod events {
         json!({"postback": {"mid": mid, "payload": payload, "title": title}})
     }
 
-    /// What the business itself has sent comes back.
+    /// A message that the business itself has sent is reported back.
     pub fn echo(mid: &str, text: &str) -> Value {
         json!({"message": {"mid": mid, "text": text, "is_echo": true, "app_id": 1}})
     }

@@ -1,4 +1,4 @@
-//! A provider that speaks the Graph API on a socket of its own, says what it is told to say, and remembers what it got:
+//! A provider that speaks the Graph API on a socket of its own, answers as a test chooses, and records what it gets:
 //! the cloud API of phone channels and the send API of social ones.
 //!
 //! - <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/messages>
@@ -37,7 +37,7 @@ pub struct Call {
     pub at: Instant,
     pub to: String,
     pub body: Value,
-    /// What the message was called when it was taken.
+    /// The id that the provider gave the message; `None` if it has not taken it.
     pub accepted: Option<String>,
 }
 
@@ -55,7 +55,7 @@ pub struct File {
     pub file_name: String,
     pub mime_type: String,
     pub bytes: Bytes,
-    /// What was uploaded with it, as form fields.
+    /// The form fields that were uploaded with the file.
     pub fields: HashMap<String, String>,
 }
 
@@ -64,7 +64,7 @@ struct State {
     accounts: Mutex<HashMap<String, Account>>,
     files: Mutex<HashMap<String, File>>,
     ids: AtomicU64,
-    /// Raised when those that hang are let go.
+    /// Raised by [`Provider::release`].
     released: watch::Sender<u64>,
     /// Raised with every attempt.
     calls: watch::Sender<u64>,
@@ -73,7 +73,7 @@ struct State {
 /// A phone number or page.
 #[derive(Default)]
 struct Account {
-    /// The only token that is accepted; none: any.
+    /// The only token that is accepted; `None`: any.
     token: Option<String>,
     next: VecDeque<Answer>,
     always: Option<Answer>,
@@ -99,7 +99,7 @@ impl Provider {
                 .route("/download/{file}", web::get().to(download))
                 .route("/{version}/{file}", web::get().to(file))
         };
-        // As long as providers keep idle connections: longer than their clients.
+        // Idle connections live longer than at the clients, as with real providers.
         let keep_alive = Duration::from_secs(60);
         let server = HttpServer::new(app).workers(1).keep_alive(keep_alive).disable_signals().shutdown_timeout(0);
         let server = server.bind(("127.0.0.1", 0)).expect("a free port");
@@ -110,12 +110,12 @@ impl Provider {
         Self { url, state, server: handle }
     }
 
-    /// What the account says to the next attempts, one after the other; then what it always says.
+    /// The account's answers to the next attempts, one for each; later ones get the answer of [`Provider::always`].
     pub fn next(&self, account: &str, answers: impl IntoIterator<Item = Answer>) {
         self.account(account, |account| account.next.extend(answers));
     }
 
-    /// What the account says from now on when nothing else is due. In the beginning it accepts.
+    /// The account's answer from now on when [`Provider::next`] has none left. At first it accepts.
     pub fn always(&self, account: &str, answer: Answer) {
         self.account(account, |account| account.always = Some(answer));
     }
@@ -125,7 +125,7 @@ impl Provider {
         self.account(account, |account| account.token = Some(token.to_owned()));
     }
 
-    /// Whatever hangs is answered now.
+    /// Answers all attempts that hang or are held.
     pub fn release(&self) {
         self.state.released.send_modify(|released| *released += 1);
     }
@@ -140,7 +140,7 @@ impl Provider {
         self.account(account, |account| account.template_reads)
     }
 
-    /// A file a contact has sent; the answer is what a webhook names it by.
+    /// Adds a file that a contact has sent; the id by which a webhook names it.
     pub fn offer(&self, mime_type: &str, bytes: impl Into<Bytes>) -> String {
         let file = File {
             file_name: String::new(),
@@ -151,7 +151,7 @@ impl Provider {
         self.state.keep(file)
     }
 
-    /// Where a file lies: what social channels name files by.
+    /// The address of a file, by which social channels name it.
     pub fn file_url(&self, id: &str) -> String {
         format!("{}/download/{id}", self.url)
     }
@@ -179,7 +179,7 @@ impl Provider {
         self.account(account, taken)
     }
 
-    /// How many an account has taken.
+    /// How many messages an account has taken.
     pub fn accepted_count(&self, account: &str) -> usize {
         self.account(account, |account| account.calls.iter().filter(|call| call.accepted.is_some()).count())
     }
@@ -197,7 +197,7 @@ impl Provider {
         assert!(enough, "{} of {count} attempts in time", self.calls(account).len());
     }
 
-    /// Waits until an account has taken this many messages, and answers them.
+    /// Waits until an account has taken this many messages, and returns them.
     pub async fn accepts(&self, account: &str, count: usize) -> Vec<Call> {
         let mut calls = self.state.calls.subscribe();
         let deadline = tokio::time::Instant::now() + super::patience(super::PATIENCE);
@@ -206,14 +206,14 @@ impl Provider {
             if accepted >= count {
                 return self.accepted(account);
             }
-            // An answer that was held back is no new attempt: looked at now and then as well.
+            // A held attempt that is answered now is no new one, so the count is checked every 20 ms as well.
             let _ = tokio::time::timeout(Duration::from_millis(20), calls.changed()).await;
             let is_late = tokio::time::Instant::now() > deadline;
             assert!(!is_late, "{accepted} of {count} messages in time; {:#?}", self.calls(account).last());
         }
     }
 
-    /// When an account was given its message with this number, counted from 0, once it has taken it.
+    /// Waits until an account has taken its message with this number, counted from 0; when the attempt arrived.
     pub async fn takes(&self, account: &str, number: usize) -> Instant {
         let mut calls = self.state.calls.subscribe();
         let given = || {
@@ -239,7 +239,7 @@ impl Provider {
 impl Drop for Provider {
     fn drop(&mut self) {
         self.release();
-        // Sends the command; nobody needs to wait for the end.
+        // This sends the command to stop; no one needs to wait for the end.
         drop(self.server.stop(false));
     }
 }
@@ -319,7 +319,7 @@ async fn take(state: Data<State>, path: Path<(String, String)>, request: HttpReq
         call.to.clone()
     };
     if answer == Answer::Lost {
-        // The message is taken, and nobody hears of it.
+        // The message is taken, but the answer does not say so.
         state.hang().await;
         return Answer::refuse(503, 2, "let go").respond();
     }
@@ -338,7 +338,7 @@ impl State {
     }
 }
 
-/// An attempt under way, also one whose caller goes away.
+/// An attempt under way. It ends also when its caller disconnects.
 struct Flight<'a> {
     state: &'a State,
     account: &'a str,
@@ -396,7 +396,7 @@ async fn templates(state: Data<State>, path: Path<(String, String)>, request: Ht
     HttpResponse::Ok().json(json!({"data": page, "paging": paging}))
 }
 
-/// `GET /{version}/{file}`: where it lies.
+/// `GET /{version}/{file}`: the address of a file.
 async fn file(state: Data<State>, path: Path<(String, String)>, request: HttpRequest) -> HttpResponse {
     let (_, id) = path.into_inner();
     if state.accounts.lock().contains_key(&id) {
