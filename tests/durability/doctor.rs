@@ -15,7 +15,7 @@ use crate::support::{Company, Provider, Receiver, TestDatabase, empty_folder, ev
 
 const ACCOUNT: &str = "106540352242922";
 
-/// Runs a doctor; answers its exit code, and the result and the text of each check.
+/// Runs a doctor; its exit code, and the name, the result and the text of each check.
 async fn examine(mut command: Command) -> (Option<i32>, Vec<(String, String, String)>) {
     command.arg("--json");
     let output = tokio::task::spawn_blocking(move || command.output().expect("hotline runs")).await.expect("output");
@@ -121,7 +121,7 @@ async fn a_doctor_names_what_a_database_lacks() {
     assert!(code == Some(1) && found.iter().any(|(check, _)| *check == "database"), "{found:?}");
     assert!(!format!("{lines:?}").contains("hidden"), "a password is printed");
 
-    // A private one whose lock cannot be opened: the cause is named, not the attempt alone.
+    // A private PostgreSQL whose lock cannot be opened: the cause is named, not only the attempt.
     for name in ["postgres", "postgres.lock"] {
         std::fs::create_dir(folder.path().join(name)).expect("a folder");
     }
@@ -150,7 +150,7 @@ async fn a_doctor_names_an_old_backup_and_the_alert_rules() {
     let (directory, name) = named[1].trim_start_matches('/').rsplit_once('/').expect("a path");
     assert!(packaged.contains(directory) && packaged.contains(name), "{packaged}");
 
-    // As a record of two days ago.
+    // As if the last backup was two days old.
     let record = folder.path().join("backup.json");
     let mut old: Value = serde_json::from_slice(&std::fs::read(&record).expect("the record")).expect("JSON");
     old["completedAt"] = (chrono::Utc::now() - chrono::TimeDelta::days(2)).to_rfc3339().into();

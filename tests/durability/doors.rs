@@ -1,5 +1,5 @@
-//! Every door is flooded by somebody who means no good, and the process keeps no more of it than the door's limit.
-//! `docs/limits.md` has the list.
+//! Every door, an input of the process, is flooded by a hostile client, and the process keeps no more of it than the
+//! door's limit. `docs/limits.md` has the list.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -20,11 +20,11 @@ use crate::support::{Api, Company, PATIENCE, eventually, free_address, patience}
 
 const MIB: usize = 1024 * 1024;
 
-/// How much is sent to a door that takes it. Kept, it would show.
+/// How many bytes a flood sends while the door takes them: so many that memory would show if they were kept.
 const FLOOD_BYTES: usize = 96 * MIB;
 
-/// How far a flood may lift the process, beyond what the door's body may be: buffers of connections, and what the
-/// allocator gives back to the system late. Half of what a flood sends at once.
+/// How many bytes a flood may add to the process, beyond the largest body of the door: buffers of connections, and
+/// memory that the allocator returns to the system late. Half of what one flood sends.
 const LIFT_BYTES_MAX: usize = 48 * MIB;
 
 const PAGE: &str = "https://shop.example";
@@ -82,7 +82,7 @@ impl Doors {
         Self { process, api, company, metrics, webchat, visitor, phone, page, provider, _folder: folder }
     }
 
-    /// Does something to the process, and answers how far that lifted it.
+    /// Runs a flood. Fails if it adds more than the limit to the memory of the process.
     async fn lift(&self, what: &str, limit_bytes: usize, flood: impl Future<Output = ()>) {
         let before = self.process.resident_bytes();
         self.process.forget_peak();
@@ -94,7 +94,7 @@ impl Doors {
         assert_eq!(self.api.get("/channels").await.status, 200, "{what}");
     }
 
-    /// A flood of a path, whose body is never at its end.
+    /// Floods a path with bodies without an end: one with a huge length, and one in chunks.
     async fn flood_body(&self, head: &str, start: &[u8], fill: &[u8]) {
         for length in ["content-length: 4611686018427387904", "transfer-encoding: chunked"] {
             let head = format!("{head}host: hotline\r\n{length}\r\n\r\n");
@@ -112,7 +112,7 @@ fn chunked(bytes: &[u8]) -> Vec<u8> {
     [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
 }
 
-/// Sends a beginning, and then the same again and again, until nobody takes it any more or it was enough.
+/// Sends `start`, and then `fill` again and again, until the service takes no more or [`FLOOD_BYTES`] are sent.
 async fn flood(address: SocketAddr, start: &[u8], fill: &[u8]) {
     let mut stream = TcpStream::connect(address).await.expect("a connection");
     if stream.write_all(start).await.is_ok() {
@@ -124,7 +124,7 @@ async fn pour(stream: &mut TcpStream, fill: &[u8]) {
     let many = fill.repeat((256 * 1024 / fill.len()).max(1));
     let mut sent = 0;
     while sent < FLOOD_BYTES {
-        // Not taken for a while is not taken any more.
+        // Bytes that are not taken for a while are not taken at all.
         match timeout(Duration::from_secs(2), stream.write_all(&many)).await {
             Ok(Ok(())) => sent += many.len(),
             _ => return,
@@ -132,7 +132,8 @@ async fn pour(stream: &mut TcpStream, fill: &[u8]) {
     }
 }
 
-/// Answers whatever it is asked with a body that has no end, and no success to what ends in `refused`.
+/// Answers every request with a body without an end; with status 400 if the path has `refused`, and with a header
+/// without an end instead if it has `head`.
 async fn endless_provider() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
     let address = listener.local_addr().expect("an address");
@@ -145,7 +146,7 @@ async fn endless_provider() -> SocketAddr {
                 let status = if line.contains("refused") { "400 Bad Request" } else { "200 OK" };
                 let mut start = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\n");
                 if line.contains("head") {
-                    // A head that has no end either.
+                    // A header without an end instead of a body.
                     start.push_str("x-fill: ");
                 } else {
                     start.push_str("transfer-encoding: chunked\r\n\r\n");
@@ -191,8 +192,8 @@ async fn nothing_is_kept_beyond_its_limit_at_any_door_measured() {
 
     let door = format!("/webchat/{}", doors.webchat);
     let visitor = format!("origin: {PAGE}\r\nauthorization: Bearer {}\r\n", doors.visitor);
-    let said = format!("POST {door}/messages HTTP/1.1\r\n{visitor}");
-    doors.lift("a visitor's words", MIB, doors.flood_body(&said, b"{", &fill)).await;
+    let message = format!("POST {door}/messages HTTP/1.1\r\n{visitor}");
+    doors.lift("a visitor's words", MIB, doors.flood_body(&message, b"{", &fill)).await;
     let sessions = format!("POST {door}/sessions HTTP/1.1\r\norigin: {PAGE}\r\n");
     doors.lift("a visitor's opening", MIB, doors.flood_body(&sessions, b"{", &fill)).await;
     let file = part("name=\"medias\"; filename=\"a.txt\"");
@@ -205,7 +206,7 @@ async fn nothing_is_kept_beyond_its_limit_at_any_door_measured() {
     doors.lift("a body nobody asked for", 0, doors.flood_body("GET /health/live HTTP/1.1\r\n", b"{", &fill)).await;
     doors.lift("a body without a token", 0, doors.flood_body("POST /api/v1/contacts HTTP/1.1\r\n", b"{", &fill)).await;
 
-    // Sent on and on without a look at an answer: small ones, and some behind a body that a handler waits for.
+    // Requests whose answers are not read: small ones, and some behind a body that a handler waits for.
     let small = "GET / HTTP/1.1\r\n\r\n";
     let behind = format!("{hook}host: hotline\r\ncontent-length: 1\r\n\r\n{{");
     for (what, start, fill) in [
@@ -250,18 +251,18 @@ async fn nothing_is_kept_of_a_frame_but_what_a_frame_may_be_measured() {
             }
         };
         doors.lift(what, 0, flooding).await;
-        // What is said of it, to who does not pour.
+        // The code of the close, as a client gets it that does not flood.
         let mut stream = socket(&doors).await;
         let few = fill.repeat(100);
         drop(stream.write_all(&[&start[..], &few[..]].concat()).await);
-        let mut told = Vec::new();
-        let _ = timeout(patience(PATIENCE), stream.read_to_end(&mut told)).await;
-        assert!(told.windows(4).any(|bytes| closes_with(bytes, code)), "{what}: not closed with {code}");
+        let mut answer = Vec::new();
+        let _ = timeout(patience(PATIENCE), stream.read_to_end(&mut answer)).await;
+        assert!(answer.windows(4).any(|bytes| closes_with(bytes, code)), "{what}: not closed with {code}");
     }
     doors.process.terminate();
 }
 
-/// Whether these are the beginning of a frame that closes, of a server, with this code.
+/// Whether these bytes begin a server's close frame with this code.
 fn closes_with(bytes: &[u8], code: u16) -> bool {
     bytes[0] == 0x88 && bytes[1] >= 2 && bytes[2..4] == code.to_be_bytes()
 }
@@ -300,7 +301,7 @@ async fn nothing_is_kept_of_an_answer_but_what_an_answer_may_be() {
         })
         .await;
     };
-    // The address is asked for, and the answer has no end.
+    // The service requests the file's address, and the answer has no end.
     let call = Phone { id: "1000".to_owned(), number: "15550783881".to_owned() };
     let asked = async {
         tell(&doors, &doors.phone, &call.message("5511987654321", "Maria", image("wamid.1", "a-refused-file", None)))
@@ -330,7 +331,7 @@ async fn nothing_is_kept_of_an_answer_but_what_an_answer_may_be() {
     doors.process.terminate();
 }
 
-/// A call of the provider's, which is taken.
+/// Makes a signed call of the provider's, which must be answered 200.
 async fn tell(doors: &Doors, channel: &ChannelRow, call: &Value) {
     let bytes = call.to_string();
     let request = doors.api.anonymous(reqwest::Method::POST, &format!("/hooks/{}", channel.public_key));

@@ -1,4 +1,4 @@
-//! Events are told once, whenever the process ends and whatever is away.
+//! Each event is in the log once, whenever the process ends.
 
 use serde_json::json;
 
@@ -23,19 +23,19 @@ async fn what_was_written_and_not_committed_is_told_once_by_the_next_start() {
     for death in 0..DEATHS {
         let mut dying = Process::serve_failing(folder.path(), &[], "events_told");
         api = Api::new(dying.address, &company.key);
-        // It is durable when it is answered, and may not be answered.
+        // An answered message is durable. The process may end before the answer.
         for word in ["hello", "is anybody there"] {
-            let said = json!({"body": word, "clientId": format!("{word} {death}")});
-            api.try_post(&format!("/webchat/sessions/{session}/messages"), &said).await;
+            let message = json!({"body": word, "clientId": format!("{word} {death}")});
+            api.try_post(&format!("/webchat/sessions/{session}/messages"), &message).await;
         }
         assert!(!dying.wait().success(), "it has died");
-        // The same once more, with what was not answered.
+        // The next process gets the same messages again, since they may not have been answered.
         process = Process::serve(folder.path());
         api = Api::new(process.address, &company.key);
         for word in ["hello", "is anybody there"] {
-            let said = json!({"body": word, "clientId": format!("{word} {death}")});
-            let said = api.post(&format!("/webchat/sessions/{session}/messages"), said).await;
-            let ticket = said.data(201)["ticketId"].clone();
+            let message = json!({"body": word, "clientId": format!("{word} {death}")});
+            let message = api.post(&format!("/webchat/sessions/{session}/messages"), message).await;
+            let ticket = message.data(201)["ticketId"].clone();
             api.post("/messages", json!({"ticketId": ticket, "type": "text", "body": "welcome"})).await.data(202);
         }
         process.terminate();

@@ -1,4 +1,4 @@
-//! What providers tell while the database is away, and when the process is killed in the middle.
+//! Calls of providers while the database is away, and when the process is killed in the middle.
 
 use futures_util::future::join_all;
 use hotline::service::Service;
@@ -33,7 +33,7 @@ fn phone() -> Phone {
     Phone { id: "106540352242922".to_owned(), number: "15550783881".to_owned() }
 }
 
-/// What is answered to the provider; none when nobody was there to answer.
+/// Makes a signed call of the provider's to a hook; the answer, or `None` if there is none.
 async fn tell(api: &Api, key: &str, body: &Value) -> Option<Reply> {
     let bytes = body.to_string();
     let signature = signature(SECRET, bytes.as_bytes());
@@ -51,28 +51,29 @@ async fn a_hot_channel_takes_what_it_is_told_while_postgres_is_away_and_stranger
     let settings = TestOptions::default().settings(&folder, cluster.connect_options());
     let service = Service::start(settings.clone()).await.expect("the service starts");
     let api = Api::new(service.address, &company.key);
-    let said = |id: &str, body: &str| phone().message(MARIA, "Maria", text(id, body));
-    let first = tell(&api, &hot, &said("wamid.1", "before")).await.expect("an answer");
+    let text_call = |id: &str, body: &str| phone().message(MARIA, "Maria", text(id, body));
+    let first = tell(&api, &hot, &text_call("wamid.1", "before")).await.expect("an answer");
     assert_eq!(first.data(200)["taken"], 1);
 
     cluster.stop().await.expect("PostgreSQL stops");
     for (id, body) in [("wamid.2", "during"), ("wamid.3", "still")] {
-        let call = said(id, body);
+        let call = text_call(id, body);
         assert_eq!(tell(&api, &hot, &call).await.expect("an answer").data(200)["taken"], 1);
         assert_eq!(tell(&api, &hot, &call).await.expect("an answer").data(200)["repeated"], 1);
     }
-    let answered = said("wamid.4", "an answer");
+    let answered = text_call("wamid.4", "an answer");
     let mut quoting = answered.clone();
     quoting["entry"][0]["changes"][0]["value"]["messages"][0]["context"]["id"] = "wamid.2".into();
     assert_eq!(tell(&api, &hot, &quoting).await.expect("an answer").data(200)["taken"], 1);
-    // Nobody knows in memory who this is, or what that channel has received.
+    // Memory has neither this contact nor what the cold channel has received.
     let stranger = phone().message("5511900000009", "João", text("wamid.5", "hello"));
-    for (key, call) in [(&hot, &stranger), (&cold, &said("wamid.6", "hello"))] {
+    for (key, call) in [(&hot, &stranger), (&cold, &text_call("wamid.6", "hello"))] {
         let reply = tell(&api, key, call).await.expect("an answer");
         reply.error(503, "ERR_API_UNAVAILABLE");
         assert!(reply.headers.contains_key("retry-after"));
     }
-    // A call with both: what can be taken is, and the provider is to repeat the rest.
+    // A call with messages of both contacts: the known one's is taken, and the provider has to repeat the call for the
+    // other.
     let mut both = phone().messages(MARIA, "Maria", vec![text("wamid.7", "together"), text("wamid.8", "with João")]);
     both["entry"][0]["changes"][0]["value"]["messages"][1]["from"] = "5511900000009".into();
     tell(&api, &hot, &both).await.expect("an answer").error(503, "ERR_API_UNAVAILABLE");
@@ -94,7 +95,7 @@ async fn a_hot_channel_takes_what_it_is_told_while_postgres_is_away_and_stranger
 
     let service = Service::start(settings).await.expect("the service starts again");
     let api = Api::new(service.address, &company.key);
-    assert_eq!(tell(&api, &hot, &said("wamid.2", "during")).await.expect("an answer").data(200)["repeated"], 1);
+    assert_eq!(tell(&api, &hot, &text_call("wamid.2", "during")).await.expect("an answer").data(200)["repeated"], 1);
     assert_eq!(bodies(&api).await.len(), 7);
     service.stop().await.expect("a clean stop");
     db.close().await;
@@ -127,7 +128,7 @@ async fn a_kill_loses_nothing_that_was_answered_and_repetitions_add_what_was_not
             phone().message(&from, "Somebody", message)
         })
         .collect();
-    // Killed while many are on their way.
+    // Killed while many calls are in flight.
     let telling = join_all(calls.iter().map(|call| tell(&api, &key, call)));
     let killing = async {
         eventually("some are taken", || async {
@@ -137,7 +138,7 @@ async fn a_kill_loses_nothing_that_was_answered_and_repetitions_add_what_was_not
         process.kill();
     };
     let (answers, ()) = futures_util::future::join(telling, killing).await;
-    let kept: Vec<usize> = answers
+    let answered: Vec<usize> = answers
         .iter()
         .enumerate()
         .filter(|(_, answer)| answer.as_ref().is_some_and(|reply| reply.status == 200))
@@ -148,10 +149,10 @@ async fn a_kill_loses_nothing_that_was_answered_and_repetitions_add_what_was_not
     let api = Api::new(process.address, &company.key);
     let stored: Vec<String> =
         api.all("/messages").await.iter().map(|message| message["body"].as_str().expect("body").to_owned()).collect();
-    for number in &kept {
+    for number in &answered {
         assert!(stored.contains(&number.to_string()), "message {number} was answered and is lost");
     }
-    // The provider repeats everything, as it does.
+    // The provider repeats every call, as providers do.
     for answer in join_all(calls.iter().map(|call| tell(&api, &key, call))).await {
         let answer = answer.expect("an answer");
         let counted = answer.data(200);
@@ -170,7 +171,7 @@ async fn a_kill_loses_nothing_that_was_answered_and_repetitions_add_what_was_not
     let unread: u64 = tickets.iter().map(|ticket| ticket["unreadCount"].as_u64().expect("a count")).sum();
     assert_eq!(unread, CALLS as u64);
     assert!(api.all("/contacts").await.iter().all(|contact| contact["ctwaClid"] == "click"));
-    println!("{} of {CALLS} calls were answered before the kill", kept.len());
+    println!("{} of {CALLS} calls were answered before the kill", answered.len());
     process.terminate();
     assert!(process.wait().success(), "the stop was not clean: {}", process.log());
 }
@@ -185,7 +186,7 @@ async fn a_kill_neither_loses_an_opt_out_nor_does_it_again() {
     })
     .await;
     for round in 0..2 {
-        // The word is answered, and what it means is in the journal alone, or written already.
+        // The call is answered. At the kill, the opt-out is only in the journal, or already in the table.
         let process = Process::serve(folder.path());
         let api = Api::new(process.address, &company.key);
         let call = phone().message(MARIA, "Maria", text(&format!("wamid.{round}"), "STOP"));
@@ -223,7 +224,7 @@ async fn what_the_company_has_written_elsewhere_survives_a_kill_once() {
     for call in [&question, &answer] {
         assert_eq!(tell(&api, &key, call).await.expect("an answer").data(200)["taken"], 1);
     }
-    // Once with the entries in the journal alone, and once when they were written already.
+    // Once while the entries are only in the journal, and once after they were written.
     let mut process = process;
     for _ in 0..2 {
         process.kill();

@@ -14,22 +14,22 @@ use crate::process::{Process, with_database};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, Reply, check_events, check_open_lists, check_plain_events, eventually};
 
-/// Conversations that go on while the process is killed.
+/// Conversations that continue while the process is killed.
 const CONVERSATIONS: usize = 12;
 
-/// Times it is killed: with KILLS_LONG twenty, as `make kills` has it.
+/// How often the process is killed: twenty times with KILLS_LONG, which `make kills` sets.
 fn kills() -> usize {
     if std::env::var_os("KILLS_LONG").is_some() { 20 } else { 5 }
 }
 
-/// So much was answered since the service began before it is killed: from the first answers of some conversations to a time at
-/// which all have had several.
+/// How many answers a process gives before it is killed: from the first ones of some conversations to several of each.
 const ANSWERED_BEFORE: std::ops::Range<usize> = 6..60;
 
-/// After so much more time at most, so that the moment is anywhere between two answers.
+/// The longest wait after that, so that the kill may come at any moment between two answers.
 const BETWEEN_ANSWERS: Duration = Duration::from_millis(30);
 
-/// Contacts, cards and scheduled messages that come, change and go, until the service is gone; `changed` counts them.
+/// Creates, changes and deletes contacts, cards and scheduled messages until the service ends; `changed` counts the
+/// changes.
 async fn change_records(api: &Api, company: &Company, board: &Value, round: usize, changed: &AtomicUsize) {
     async fn made(api: &Api, path: &str, body: Value) -> Option<i64> {
         api.try_post(path, &body).await?.body["data"]["id"].as_i64()
@@ -75,7 +75,7 @@ async fn what_was_answered_survives_kills_at_random_moments() {
     for round in 0..kills() {
         let progress = Arc::new(LoadProgress::default());
         let talk = conversations.iter_mut().map(|conversation| conversation.run(&api, &company, progress.clone()));
-        // The moment differs from round to round and from run to run: that is what is tested.
+        // The moment of the kill is random on purpose.
         let answered = rand::random_range(ANSWERED_BEFORE);
         let moment = BETWEEN_ANSWERS.mul_f64(rand::random());
         let changed = AtomicUsize::new(0);
@@ -107,7 +107,7 @@ async fn what_was_answered_survives_kills_at_random_moments() {
     assert!(process.log().contains("recovered"), "{}", process.log());
     process.terminate();
     assert!(process.wait().success(), "the last stop was not clean: {}", process.log());
-    // And the same from the tables, with no service between.
+    // The same checks on the tables, without a service.
     with_database(folder.path(), async |db| {
         for conversation in &conversations {
             let stored: Vec<(String, i64)> =

@@ -8,11 +8,11 @@ use crate::process::{Process, command, with_database};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, Reply, eventually};
 
-/// Everything there is of our own, and what others say that is not about single bytes.
+/// Every level of our own crates, and `debug` of libraries, whose `trace` logs single bytes.
 const FILTER: &str = "debug,hotline=trace,hotline_actors=trace,hotline_persistence=trace";
 
-/// What people wrote and who they are; each shows by itself where it comes from.
-const SAID: &str = "SecretOfTheBody";
+/// Texts and data of people, and secrets. Each shows by itself where it comes from.
+const BODY: &str = "SecretOfTheBody";
 const NAME: &str = "SecretOfTheName";
 const NUMBER: &str = "5511987654321";
 const SEARCHED: &str = "SecretOfTheQuery";
@@ -25,10 +25,10 @@ async fn no_line_holds_what_was_said_who_it_was_or_a_token() {
     let mut process = Process::serve_logging(folder.path(), FILTER);
     let company = with_database(folder.path(), async |db| {
         let company = Company::create(db, "Acme").await;
-        // PostgreSQL quotes a value it cannot read as another type: in the message of a row that is refused behind
-        // the answer, and in that of a plain change.
-        for (table, column, but) in [("messages", "body", "Poison"), ("tags", "name", "Poison")] {
-            let statement = format!("alter table {table} add check ({column} not like '%{but}%' or {column}::int > 0)");
+        // PostgreSQL quotes a value that it cannot convert: in the error of a row that is refused after the answer, and
+        // in that of a plain change.
+        for (table, column, bad) in [("messages", "body", "Poison"), ("tags", "name", "Poison")] {
+            let statement = format!("alter table {table} add check ({column} not like '%{bad}%' or {column}::int > 0)");
             sqlx::query(AssertSqlSafe(statement)).execute(db).await.expect("constraint");
         }
         company
@@ -40,45 +40,45 @@ async fn no_line_holds_what_was_said_who_it_was_or_a_token() {
     })
     .await;
 
-    // What is taken.
-    let send = json!({"channelId": company.phone, "number": NUMBER, "name": NAME, "type": "text", "body": SAID});
+    // Requests that are accepted.
+    let send = json!({"channelId": company.phone, "number": NUMBER, "name": NAME, "type": "text", "body": BODY});
     let keyed = || api.request(Method::POST, "/messages").header("idempotency-key", KEY).json(&send);
     let job = Reply::of(keyed()).await.data(202)["jobId"].as_str().expect("job").to_owned();
     assert_eq!(Reply::of(keyed()).await.headers["idempotent-replay"], "true");
     let ticket = api.get(&format!("/messages/jobs/{job}")).await.data(200)["ticketId"].clone();
-    api.post(&format!("/tickets/{ticket}/notes"), json!({"body": SAID})).await.data(201);
+    api.post(&format!("/tickets/{ticket}/notes"), json!({"body": BODY})).await.data(201);
     let visitor = json!({"name": NAME, "externalId": "visitor", "phone": NUMBER});
     let session = api.post("/webchat/sessions", json!({"channelId": company.webchat, "visitor": visitor})).await;
     let visitor_token = session.data(201)["token"].as_str().expect("token").to_owned();
     let path = format!("/webchat/sessions/{}/messages", session.data(201)["id"].as_str().expect("id"));
-    api.post(&path, json!({"body": SAID, "clientId": "1"})).await.data(201);
+    api.post(&path, json!({"body": BODY, "clientId": "1"})).await.data(201);
     api.get(&path).await.data(200);
 
-    // What is refused: the field, the form, the token, the permission to exist.
-    let bad = json!({"channelId": NUMBER, "number": format!("{NUMBER}x"), "type": SAID, "body": {"text": SAID}});
+    // Requests that are refused for a field, for the form of the body, or for the token.
+    let bad = json!({"channelId": NUMBER, "number": format!("{NUMBER}x"), "type": BODY, "body": {"text": BODY}});
     assert_eq!(api.post("/messages", bad).await.status, 422);
     let torn = api.request(Method::POST, "/messages").header("content-type", "application/json");
-    assert_eq!(Reply::of(torn.body(format!("{{\"body\": \"{SAID}"))).await.status, 400);
-    assert_eq!(api.post(&format!("/tickets/{ticket}/close"), json!({"wrapupNote": [SAID]})).await.status, 422);
+    assert_eq!(Reply::of(torn.body(format!("{{\"body\": \"{BODY}"))).await.status, 400);
+    assert_eq!(api.post(&format!("/tickets/{ticket}/close"), json!({"wrapupNote": [BODY]})).await.status, 422);
     assert_eq!(api.with_key(WRONG_TOKEN).get(&format!("/contacts?search={SEARCHED}")).await.status, 401);
 
-    // What is asked for.
+    // Searches.
     for list in ["contacts", "tickets", "messages", "channels", "nothing"] {
         api.get(&format!("/{list}?search={SEARCHED}&number={NUMBER}&contactId={SEARCHED}")).await;
     }
 
-    // What the database refuses, in front of the answer and behind it.
-    api.post("/tags", json!({"name": format!("{SAID} Poison"), "color": "#336699"}))
+    // Rows that the database refuses, before the answer and after it.
+    api.post("/tags", json!({"name": format!("{BODY} Poison"), "color": "#336699"}))
         .await
         .error(500, "ERR_API_INTERNAL");
-    let poison = json!({"ticketId": ticket, "type": "text", "body": format!("{SAID} Poison")});
+    let poison = json!({"ticketId": ticket, "type": "text", "body": format!("{BODY} Poison")});
     api.post("/messages", poison).await.data(202);
     eventually("the row is set aside", || async { process.log().contains("rejected a row") }).await;
 
     process.terminate();
     assert!(process.wait().success());
     let log = process.log();
-    let secrets = [SAID, NAME, NUMBER, SEARCHED, KEY, WRONG_TOKEN, &company.key, &visitor_token];
+    let secrets = [BODY, NAME, NUMBER, SEARCHED, KEY, WRONG_TOKEN, &company.key, &visitor_token];
     for line in log.lines() {
         for secret in secrets {
             assert!(!line.contains(secret), "`{secret}` is in the log: {line}");
@@ -96,7 +96,7 @@ async fn no_line_holds_what_was_said_who_it_was_or_a_token() {
     }
 }
 
-/// Both ways of writing name the request of every line, also one that goes on in a task of its own.
+/// Both formats name the request in each of its lines, also a request that continues in a task of its own.
 #[actix_web::test]
 async fn every_line_of_a_request_names_it() {
     for format in ["json", "pretty"] {
@@ -105,7 +105,7 @@ async fn every_line_of_a_request_names_it() {
         let process = Process::start(folder.path(), serving.env("RUST_LOG", "hotline=debug")).expect("hotline starts");
         let company = with_database(folder.path(), async |db| {
             let company = Company::create(db, "Acme").await;
-            // What the row is refused with tells of a defect in front of the answer.
+            // The refusal of the row is an internal error before the answer.
             let poison = "alter table tags add check (name not like '%Poison%' or name::int > 0)";
             sqlx::query(poison).execute(db).await.expect("constraint");
             company
@@ -122,15 +122,15 @@ async fn every_line_of_a_request_names_it() {
 
         let log = process.log();
         let lines_of = |id: &str| log.lines().filter(|line| line.contains(id)).collect::<Vec<_>>();
-        for (id, said) in [
+        for (id, message) in [
             ("plain-one", "answered"),
             ("broken-two", "request failed with an internal error"),
             ("broken-two", "answered"),
             ("keyed-three", "request failed with an internal error"),
             ("keyed-three", "answered"),
         ] {
-            let line = lines_of(id).into_iter().find(|line| line.contains(said));
-            let line = line.unwrap_or_else(|| panic!("{format}: no line `{said}` names {id}: {log}"));
+            let line = lines_of(id).into_iter().find(|line| line.contains(message));
+            let line = line.unwrap_or_else(|| panic!("{format}: no line `{message}` names {id}: {log}"));
             if format == "json" {
                 let line: serde_json::Value = serde_json::from_str(line).expect("one object a line");
                 let span = json!({"name": "request", "id": id, "method": "POST", "path": "/api/v1/tags"});
@@ -144,7 +144,7 @@ async fn every_line_of_a_request_names_it() {
                 assert!(line.contains(&span), "{line}");
             }
         }
-        // What belongs to no request names none.
+        // A line that belongs to no request names none.
         let ready = log.lines().find(|line| line.contains("recovered")).expect("the start is logged");
         assert!(!ready.contains("/api/v1") && !ready.contains("request"), "{ready}");
     }

@@ -1,4 +1,4 @@
-//! Files and processes: many at once without their weight in memory, and a process that dies with one in its hands.
+//! Files of messages: many uploads in little memory, a process that dies during one, a bucket, and who may read them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const MIB: usize = 1024 * 1024;
 const UPLOADS: usize = 50;
 const FILE_BYTES: usize = 16 * MIB;
 
-/// How far they may lift the process above what it needs idle.
+/// How many bytes all uploads may add to the idle process.
 const LIFT_BYTES_MAX: u64 = 200 * MIB as u64;
 
 /// A company on a running process, and the ticket of a visitor who waits.
@@ -30,12 +30,12 @@ async fn begin(process: &Process, folder: &Path) -> (Api, Company, i64) {
     eventually("the company is seen", ready).await;
     let open = json!({"channelId": company.webchat, "visitor": {"externalId": "visitor"}});
     let session = api.post("/webchat/sessions", open).await.data(201)["id"].as_str().expect("id").to_owned();
-    let said = api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "send it"})).await;
-    let ticket = said.data(201)["ticketId"].as_i64().expect("ticket");
+    let sent = api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "send it"})).await;
+    let ticket = sent.data(201)["ticketId"].as_i64().expect("ticket");
     (api, company, ticket)
 }
 
-/// A picture, as far as anybody looks.
+/// This many bytes that begin like a picture: no test looks at more.
 fn picture(bytes: usize) -> Vec<u8> {
     let mut picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01".to_vec();
     picture.resize(bytes, 0x5a);
@@ -54,7 +54,7 @@ async fn fifty_uploads_of_sixteen_mebibytes_at_once_do_not_pass_through_memory_m
     let process = Process::serve(folder.path());
     let (api, _, ticket) = begin(&process, folder.path()).await;
     let form = Form::default().text("type", "media").text("ticketId", ticket);
-    // One of each way before: what is set up once is not what is measured.
+    // One upload of each kind before: memory that is allocated only once is not measured.
     let small = form.clone().file("a.png", "image/png", &picture(MIB));
     api.send_form(small.clone()).await.data(202);
     Reply::of(api.form(small, Some("first"))).await.data(202);
@@ -104,7 +104,7 @@ async fn a_process_that_dies_between_a_file_and_its_message_sends_neither_and_a_
     assert!(Reply::try_of(api.form(form.clone(), Some("k"))).await.is_none(), "the process is gone");
     assert!(!process.wait().success());
     let media = folder.path().join("media");
-    // What a kill leaves in the middle of an upload.
+    // As a kill in the middle of an upload leaves it.
     std::fs::write(media.join("incoming/arriving-x"), b"half").expect("a file");
 
     let process = Process::serve(folder.path());
@@ -119,10 +119,10 @@ async fn a_process_that_dies_between_a_file_and_its_message_sends_neither_and_a_
     let messages = api.all("/messages?type=media").await;
     assert_eq!(messages.len(), 1);
     let url = messages[0]["media"]["url"].as_str().expect("an address");
-    // Of the process that was asked; the next one listens elsewhere.
+    // Only the path: the next process listens at another address.
     let url = url[url.find("/media/").expect("the path of a file")..].to_owned();
 
-    // The address is good for the next process as well.
+    // The path is valid for the next process as well.
     process.kill();
     let process = Process::serve(folder.path());
     let api = Api::new(process.address, &company.key);
@@ -157,7 +157,7 @@ async fn files_may_lie_in_a_bucket() {
         assert_eq!((part.status().as_u16(), part.bytes().await.expect("a part").as_ref()), (206, &b"PNG"[..]));
     }
 
-    // While the bucket is away nothing is sent, and everything else goes on.
+    // While the bucket is away no file is sent, and everything else continues.
     bucket.set_away(true);
     let refused = api.send_form(form.clone().file("a.png", "image/png", &small)).await;
     refused.error(503, "ERR_API_UNAVAILABLE");
@@ -179,13 +179,13 @@ async fn files_may_lie_in_a_bucket() {
     bucket.stop().await;
 }
 
-/// What somebody else on this machine may do with what lies below a folder, the private PostgreSQL's own files aside:
-/// they are its user's, below a folder that is its user's alone.
+/// Finds what other users of this machine may access below a folder. A folder that only its user may enter, as that of
+/// the private PostgreSQL, protects all of its files.
 fn open_to_others(folder: &Path, found: &mut Vec<String>) {
     use std::os::unix::fs::PermissionsExt;
     for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry")) {
         let (path, metadata) = (entry.path(), entry.metadata().expect("metadata"));
-        // The test's own, and a socket, which the folder above guards.
+        // The test's own log, and a socket, which its folder protects.
         if path.ends_with("service.log") || !(metadata.is_dir() || metadata.is_file()) {
             continue;
         }
@@ -193,7 +193,7 @@ fn open_to_others(folder: &Path, found: &mut Vec<String>) {
         if mode & 0o077 != 0 {
             found.push(format!("{} {mode:o}", path.display()));
         } else if metadata.is_dir() {
-            continue; // Nobody else comes any further.
+            continue; // No other user may enter.
         }
         if metadata.is_dir() {
             open_to_others(&path, found);

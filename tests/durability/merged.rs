@@ -1,4 +1,4 @@
-//! A message that is accepted and sent within one flush is written once, and as it would have been in two.
+//! A message that is accepted and sent within one flush is written once, as it would have been in two.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::tables::messages::{
@@ -10,22 +10,22 @@ use serde_json::Value;
 
 use crate::support::OwnApp;
 
-/// Far above what the service gives out in a test.
+/// Far above the ids that the service assigns in a test.
 const FIRST_ID: i64 = 1_000_000_000;
 
-/// What may be told of a message, with the second at which it is said to have happened: before it was made, in and out of order,
-/// more than once, and what fails.
+/// Possible reports on one message, each with its second after the message's creation: also before it, out of order,
+/// repeated, and failures.
 fn histories() -> Vec<Vec<(DeliveryStatus, i64)>> {
     use DeliveryStatus::{Delivered, Failed, Read, Sent};
     let failed = || Failed(MessageError { code: "131026".to_owned(), message: "undeliverable".to_owned() });
-    let told = |index: usize| [Sent, Delivered, Read, failed()][index].clone();
+    let report = |index: usize| [Sent, Delivered, Read, failed()][index].clone();
     let mut histories = vec![vec![]];
     for first in 0..4 {
         for second in [-5, 1, 9] {
-            histories.push(vec![(told(first), second)]);
+            histories.push(vec![(report(first), second)]);
             for then in 0..4 {
-                histories.push(vec![(told(first), second), (told(then), 4)]);
-                histories.push(vec![(told(first), second), (told(then), 4), (told((first + 1) % 4), 6)]);
+                histories.push(vec![(report(first), second), (report(then), 4)]);
+                histories.push(vec![(report(first), second), (report(then), 4), (report((first + 1) % 4), 6)]);
             }
         }
     }
@@ -78,7 +78,7 @@ async fn within_a_flush_the_same_becomes_of_a_message_and_it_is_written_once() {
             updated_at: None,
         }))
     };
-    let told = |id: i64, history: &[(DeliveryStatus, i64)]| -> Vec<Change> {
+    let reports = |id: i64, history: &[(DeliveryStatus, i64)]| -> Vec<Change> {
         let row = |(delivery_status, second): &(DeliveryStatus, i64)| {
             Change::Progress(Box::new(DeliveryStatusRow {
                 company_id: company.id,
@@ -100,15 +100,15 @@ async fn within_a_flush_the_same_becomes_of_a_message_and_it_is_written_once() {
         let (one, two) = (FIRST_ID + 2 * number, FIRST_ID + 2 * number + 1);
         once.push(one);
         twice.push(two);
-        // One entry is never written in two flushes.
-        append([vec![message(one)], told(one, history)].concat());
+        // The changes of one entry are never written in two flushes.
+        append([vec![message(one)], reports(one, history)].concat());
         append(vec![message(two)]);
     }
     let first = log.appended();
     log.synced(first).await.expect("synced");
     log.reached(first).await.expect("written");
     for (two, history) in twice.iter().zip(&histories).filter(|(_, history)| !history.is_empty()) {
-        append(told(*two, history));
+        append(reports(*two, history));
     }
     let last = log.appended();
     log.synced(last).await.expect("synced");
@@ -116,7 +116,7 @@ async fn within_a_flush_the_same_becomes_of_a_message_and_it_is_written_once() {
 
     let shown = |ids: Vec<i64>| async move {
         let rows: Vec<Value> = sqlx::query_scalar(
-            // When a row was written is no part of its reports.
+            // The time at which a row was written does not follow from the reports.
             "select to_jsonb(m) - 'id' - 'job_id' - 'ticket_id' - 'updated_at'
                  || jsonb_build_object('provider_message_id', split_part(provider_message_id, ' ', 3))
              from messages m where id = any($1) order by id",
@@ -133,7 +133,7 @@ async fn within_a_flush_the_same_becomes_of_a_message_and_it_is_written_once() {
         assert_eq!(merged, apart, "{history:?}");
     }
     let events = |ids: Vec<i64>| async move {
-        let told: Vec<Vec<String>> = sqlx::query_scalar(
+        let events: Vec<Vec<String>> = sqlx::query_scalar(
             "with told as (select e.first_id + t.place as id, t.event ->> 'k' as kind,
                      (t.event -> 'r' -> 'm' ->> 'i')::bigint as message, t.event -> 'p' ->> 'status' as was
                  from events e, jsonb_array_elements(e.told::jsonb) with ordinality t (event, place))
@@ -144,11 +144,11 @@ async fn within_a_flush_the_same_becomes_of_a_message_and_it_is_written_once() {
         .fetch_all(db)
         .await
         .expect("events");
-        told
+        events
     };
-    let told = events(once.clone()).await;
-    assert_eq!(told.len(), histories.len());
-    for ((merged, apart), history) in told.iter().zip(&events(twice).await).zip(&histories) {
+    let merged_events = events(once.clone()).await;
+    assert_eq!(merged_events.len(), histories.len());
+    for ((merged, apart), history) in merged_events.iter().zip(&events(twice).await).zip(&histories) {
         assert_eq!(merged, apart, "{history:?}");
     }
     let written: Vec<(i64, i64)> =
@@ -158,10 +158,11 @@ async fn within_a_flush_the_same_becomes_of_a_message_and_it_is_written_once() {
             .await
             .expect("counts");
     for ((id, times), history) in written.iter().zip(&histories) {
-        // Whether it is the first time that it fails, and counts, is asked of the table. What has arrived does not fail.
+        // A failure is a second write, since the table decides whether it is the first one, which counts. A message
+        // that has arrived does not fail.
         let arrives =
             |(delivery_status, _): &&_| matches!(delivery_status, DeliveryStatus::Delivered | DeliveryStatus::Read);
-        let mut before = history.iter().take_while(|told| !arrives(told));
+        let mut before = history.iter().take_while(|report| !arrives(report));
         let fails = before.any(|(delivery_status, _)| matches!(delivery_status, DeliveryStatus::Failed(_)));
         assert_eq!(*times, if fails { 2 } else { 1 }, "message {id}: {history:?}");
     }

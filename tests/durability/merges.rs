@@ -15,7 +15,8 @@ fn text(company: &Company, number: &str, body: &str) -> Value {
     json!({"channelId": company.phone, "number": number, "type": "text", "body": body})
 }
 
-/// Two contacts with an open ticket each, and messages that may not be in the tables yet.
+/// Two contacts with an open ticket each, and messages that may not be in the tables yet; the ids of contact and
+/// ticket.
 async fn create_two(api: &Api, company: &Company) -> [(i64, i64); 2] {
     let mut pairs = [(0, 0); 2];
     for (pair, number) in pairs.iter_mut().zip(NUMBERS) {
@@ -53,7 +54,7 @@ async fn a_killed_merge_happened_or_not_and_a_retry_completes_it() {
         eventually("the company is known", || async { api.get("/channels").await.status == 200 }).await;
         let [(into, into_ticket), (from, from_ticket)] = create_two(&api, &company).await;
         process.kill();
-        // Nothing of this is in memory when the merge begins, and perhaps not in the tables either.
+        // When the merge begins, nothing of this is in memory, and some of it perhaps not in the tables either.
         process = Process::serve_failing(folder.path(), &[], point);
         let api = Api::new(process.address, &company.key);
         api.post("/messages", text(&company, NUMBERS[1], "three")).await.data(202);
@@ -99,7 +100,7 @@ async fn without_the_database_a_merge_is_refused_and_conversations_continue() {
     scene.stop_database().await;
     let path = format!("/contacts/{into}/merge");
     api.post(&path, json!({"fromContactId": from})).await.error(503, "ERR_API_UNAVAILABLE");
-    // Neither contact is marked.
+    // The refused merge has marked neither contact: both still get messages.
     for ticket in [into_ticket, from_ticket] {
         let body = json!({"ticketId": ticket, "type": "text", "body": "meanwhile"});
         api.post("/messages", body).await.data(202);

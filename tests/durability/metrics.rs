@@ -69,7 +69,7 @@ async fn what_is_not_written_grows_while_the_database_is_away_and_shrinks_again(
         seen.value("hotline_flush_lag_seconds") > lag + 1.0 && seen.value("hotline_flush_failures_total") >= 1.0
     })
     .await;
-    // What is written is what was before.
+    // Nothing was written meanwhile.
     let written = first.value("hotline_changes_written_total");
     assert_eq!(Figures::of(address).await.value("hotline_changes_written_total"), written);
 

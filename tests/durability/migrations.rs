@@ -1,5 +1,5 @@
-//! Who migrates, and that a migration stops nobody: beside readers that hold its locks, beside a service, and after a
-//! process that was killed while it migrated.
+//! Which commands migrate, and that a migration blocks no one: beside readers that hold its locks, beside a service,
+//! and after a process that was killed while it migrated.
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -45,23 +45,25 @@ impl NextRelease {
         self.command(arguments).output().expect("hotline runs")
     }
 
+    /// Runs a command, which must end with this exit code; what it printed to stderr.
     #[track_caller]
     fn ends(&self, arguments: &[&str], exit: Exit) -> String {
         let output = self.run(arguments);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(exit.code().into()), "{arguments:?}: {said}");
-        said
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(exit.code().into()), "{arguments:?}: {stderr}");
+        stderr
     }
 
+    /// Runs a command with `--json`, which must succeed; its output.
     #[track_caller]
     fn json(&self, arguments: &[&str]) -> Value {
         let output = self.run(&[arguments, &["--json"]].concat());
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{arguments:?}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{arguments:?}: {stderr}");
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
-    /// Begins to migrate; what it says is in a file.
+    /// Starts to migrate, with stderr in a file.
     fn begin(&self, arguments: &[&str]) -> Migrating {
         let log = self.data.path().join("migrate.log");
         let stderr = std::fs::File::create(&log).expect("a log");
@@ -77,12 +79,12 @@ struct Migrating {
 }
 
 impl Migrating {
-    fn said(&self) -> String {
+    fn stderr(&self) -> String {
         std::fs::read_to_string(&self.log).expect("a log")
     }
 
     async fn says(&self, text: &str) {
-        eventually(text, || async { self.said().contains(text) }).await;
+        eventually(text, || async { self.stderr().contains(text) }).await;
     }
 
     async fn ends(&mut self, exit: Exit) {
@@ -93,7 +95,7 @@ impl Migrating {
             async move { is_over }
         })
         .await;
-        assert_eq!(code.flatten(), Some(exit.code().into()), "{}", self.said());
+        assert_eq!(code.flatten(), Some(exit.code().into()), "{}", self.stderr());
     }
 }
 
@@ -110,7 +112,7 @@ async fn newest(database: &TestDatabase) -> i64 {
     sqlx::query_scalar(newest).fetch_one(&database.db).await.expect("the last migration")
 }
 
-/// A session that has read a table, and keeps its transaction open; and its process.
+/// A session that has read a table, and keeps its transaction open; and the id of its process.
 async fn reader(database: &TestDatabase, table: &str) -> (PgConnection, i32) {
     let mut session = PgConnection::connect_with(&database.options).await.expect("a session");
     let count = format!("select count(*) from {table}");
@@ -130,25 +132,25 @@ async fn an_existing_database_is_migrated_by_serve_and_migrate_only() {
     let before = newest(&database).await;
     let next = NextRelease::new(&database, ADD_COLUMN);
     for refused in [&["company", "create", "Acme"][..], &["report", "rebuild"], &["secret", "list"]] {
-        let said = next.ends(refused, Exit::Configuration);
-        assert!(said.contains("migration 9001 (later)") && said.contains("hotline migrate"), "{said}");
+        let stderr = next.ends(refused, Exit::Configuration);
+        assert!(stderr.contains("migration 9001 (later)") && stderr.contains("hotline migrate"), "{stderr}");
     }
-    let said = next.ends(&[SERVE, &["--migrate=false"]].concat(), Exit::Configuration);
-    assert!(said.contains("hotline migrate"), "{said}");
-    // What only reads needs no migration, as long as the schema has what it reads.
+    let stderr = next.ends(&[SERVE, &["--migrate=false"]].concat(), Exit::Configuration);
+    assert!(stderr.contains("hotline migrate"), "{stderr}");
+    // A command that only reads needs no migration, as long as the schema has what it reads.
     assert_eq!(next.json(&["company", "list"])["companies"], json!([]));
     sqlx::query("alter table admins rename column email to mail").execute(&database.db).await.expect("an older schema");
-    let said = next.ends(&["admin", "list"], Exit::Configuration);
-    assert!(said.contains("migration 9001 (later)") && said.contains("hotline migrate"), "{said}");
+    let stderr = next.ends(&["admin", "list"], Exit::Configuration);
+    assert!(stderr.contains("migration 9001 (later)") && stderr.contains("hotline migrate"), "{stderr}");
     let plan = next.json(&["migrate", "--plan"]);
     let planned = json!({"number": 9001, "name": "later", "locks": "messages (access exclusive, catalog only)"});
     assert_eq!(plan["migrations"], json!([planned]));
     assert_eq!(newest(&database).await, before, "something was migrated");
 
     let migrated = next.run(&["migrate", "--json"]);
-    let said = String::from_utf8_lossy(&migrated.stderr).into_owned();
-    assert!(migrated.status.success() && said.contains("migration 9001 (later) applied in"), "{said}");
-    assert!(said.contains("finds a newer schema, which it may still serve"), "{said}");
+    let stderr = String::from_utf8_lossy(&migrated.stderr).into_owned();
+    assert!(migrated.status.success() && stderr.contains("migration 9001 (later) applied in"), "{stderr}");
+    assert!(stderr.contains("finds a newer schema, which it may still serve"), "{stderr}");
     let printed: Value = serde_json::from_slice(&migrated.stdout).expect("JSON");
     assert_eq!(printed["migrations"][0]["number"], 9001, "{printed}");
     assert!(printed["migrations"][0]["durationMs"].is_u64(), "{printed}");
@@ -179,9 +181,9 @@ async fn an_empty_database_gets_its_tables_from_what_writes() {
         let output = output.expect("hotline runs");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    let (code, said) = run(&["company", "list"]);
-    assert_eq!(code, Some(Exit::Configuration.code().into()), "{said}");
-    assert!(said.contains("no tables yet") && said.contains("hotline migrate"), "{said}");
+    let (code, stderr) = run(&["company", "list"]);
+    assert_eq!(code, Some(Exit::Configuration.code().into()), "{stderr}");
+    assert!(stderr.contains("no tables yet") && stderr.contains("hotline migrate"), "{stderr}");
     assert_eq!(run(&["company", "create", "Acme"]).0, Some(0));
     assert_eq!(run(&["company", "list"]).0, Some(0));
     database.drop().await;
@@ -194,8 +196,8 @@ async fn a_read_only_database_is_read_and_not_migrated() {
     let name = database.options.get_database().expect("a name").to_owned();
     let read_only = format!("alter database {name} set default_transaction_read_only = on");
     sqlx::query(sqlx::AssertSqlSafe(read_only)).execute(&database.db).await.expect("as a standby is");
-    let said = next.ends(&["migrate"], Exit::Configuration);
-    assert!(said.contains("read-only") && said.contains("on the primary"), "{said}");
+    let stderr = next.ends(&["migrate"], Exit::Configuration);
+    assert!(stderr.contains("read-only") && stderr.contains("on the primary"), "{stderr}");
     assert_eq!(next.json(&["company", "list"])["companies"], json!([]));
     database.drop().await;
 }
@@ -219,13 +221,13 @@ async fn a_service_reads_and_writes_while_a_migration_waits_for_a_reader() {
         api.post("/messages", text).await.data(202);
         assert_eq!(api.get("/messages").await.status, 200, "a list was refused");
     }
-    let said = migrating.said();
-    assert!(said.contains(&format!("the database session {pid} (nightly export) since 20")), "{said}");
-    assert_eq!(said.matches("waits for a lock").count(), 1, "one line for the whole wait: {said}");
+    let stderr = migrating.stderr();
+    assert!(stderr.contains(&format!("the database session {pid} (nightly export) since 20")), "{stderr}");
+    assert_eq!(stderr.matches("waits for a lock").count(), 1, "one line for the whole wait: {stderr}");
     assert_eq!(newest(&database).await, schema::known(), "it was applied under the reader");
     export.close().await.expect("the export ends");
     migrating.ends(Exit::Success).await;
-    assert!(migrating.said().contains("and has its locks"), "{}", migrating.said());
+    assert!(migrating.stderr().contains("and has its locks"), "{}", migrating.stderr());
     assert_eq!(newest(&database).await, 9001);
     for _ in 0..REQUESTS {
         let status = api.get("/messages").await.status;
@@ -243,9 +245,9 @@ async fn a_migration_that_gets_no_lock_gives_up_and_has_changed_nothing() {
     let (export, pid) = reader(&database, "messages").await;
     let serve = [SERVE, &["--migration-wait", "1s"]].concat();
     for arguments in [&["migrate", "--migration-wait", "1s"][..], &serve[..]] {
-        let said = next.ends(arguments, Exit::Retry);
-        assert!(said.contains("migration 9001 (later)") && said.contains(&pid.to_string()), "{said}");
-        assert!(said.contains("--migration-wait"), "{said}");
+        let stderr = next.ends(arguments, Exit::Retry);
+        assert!(stderr.contains("migration 9001 (later)") && stderr.contains(&pid.to_string()), "{stderr}");
+        assert!(stderr.contains("--migration-wait"), "{stderr}");
         assert_eq!(newest(&database).await, schema::known());
     }
     export.close().await.expect("the export ends");
@@ -261,8 +263,8 @@ async fn another_process_that_migrates_is_named_and_waited_for_only_so_long() {
     let mut other = PgConnection::connect_with(&database.options).await.expect("a session");
     other.lock().await.expect("the lock of who migrates");
     let pid: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut other).await.expect("its process");
-    let said = next.ends(&["migrate", "--migration-wait", "1s"], Exit::Retry);
-    assert!(said.contains("the migration of the database") && said.contains(&pid.to_string()), "{said}");
+    let stderr = next.ends(&["migrate", "--migration-wait", "1s"], Exit::Retry);
+    assert!(stderr.contains("the migration of the database") && stderr.contains(&pid.to_string()), "{stderr}");
     // A start that has nothing to migrate does not need the lock.
     let process = Process::try_serve(data_folder().path(), &["--database-url", &next.url]);
     process.unwrap_or_else(|log| panic!("not served: {log}")).kill();

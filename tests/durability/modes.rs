@@ -1,4 +1,4 @@
-//! The setting beside `journal`.
+//! Durability `database`: an answer means a commit, and no refusal reveals a change that may still be lost.
 
 use actix_web::rt::spawn;
 use hotline_persistence::Durability;
@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, Postgres, Transaction};
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, TestApp, eventually};
 
-/// Refusals that are answered while one must not come: each takes as long as that one would.
+/// How many other refusals are answered while one must not be: each takes as long as that one would.
 const BESIDE: usize = 20;
 
 #[actix_web::test]
@@ -28,7 +28,7 @@ async fn with_database_durability_an_answer_means_the_row_is_committed() {
     app.stop().await;
 }
 
-/// Keeps everybody from writing to a table.
+/// Keeps all others from writing to a table while the transaction is open.
 async fn held(app: &TestApp, table: &str) -> Transaction<'static, Postgres> {
     let mut held = app.db.begin().await.expect("a transaction");
     let lock = AssertSqlSafe(format!("lock table {table} in share mode"));
@@ -44,9 +44,10 @@ async fn is_waited_for(app: &TestApp, table: &str) {
     .await;
 }
 
-/// Makes a decision that cannot be committed, asks for what it forbids, and returns both answers: the second tells of the first, so
-/// it must not come before. What `beside` asks for is refused because of what is committed.
-async fn told_of(
+/// Requests `first`, whose change cannot be committed yet, and then `second`, which that change forbids. The refusal of
+/// `second` reveals the change, so it must not come before the commit. Meanwhile `beside` is refused because of what is
+/// committed. Returns the data of the first answer, and the details of the refusal.
+async fn answers_of(
     app: &TestApp,
     table: &str,
     first: (String, Value),
@@ -80,15 +81,15 @@ async fn a_refusal_tells_of_nothing_that_may_still_be_lost() {
     let open_for = |contact| ("/tickets".to_owned(), json!({"channelId": app.company.phone, "contactId": contact}));
     let (open, beside) = (|| open_for(contact), open_for(other));
     let beside = app.api.post(&beside.0, beside.1).await.data(201)["id"].clone();
-    // It is open, as memory knows.
+    // Refused, since memory has that ticket as open.
     let beside = (format!("/tickets/{beside}/reopen"), json!({}));
-    let (opened, conflict) = told_of(&app, "tickets", open(), open(), &beside).await;
+    let (opened, conflict) = answers_of(&app, "tickets", open(), open(), &beside).await;
     assert_eq!(conflict["id"], opened["id"]);
 
     let close = format!("/tickets/{}/close", opened["id"]);
     app.api.post(&close, json!({})).await.data(200);
     let reopen = (format!("/tickets/{}/reopen", opened["id"]), json!({}));
-    let (other, conflict) = told_of(&app, "tickets", open(), reopen, &beside).await;
+    let (other, conflict) = answers_of(&app, "tickets", open(), reopen, &beside).await;
     assert_eq!(conflict["id"], other["id"]);
     assert_ne!(other["id"], opened["id"]);
 
@@ -96,7 +97,7 @@ async fn a_refusal_tells_of_nothing_that_may_still_be_lost() {
     let path = |verb: &str| format!("/webchat/sessions/{}/{verb}", session.0);
     let end = (path("end"), json!({}));
     let say = (path("messages"), json!({"body": "Hello?"}));
-    let (ended, conflict) = told_of(&app, "webchat_sessions", end, say, &beside).await;
+    let (ended, conflict) = answers_of(&app, "webchat_sessions", end, say, &beside).await;
     assert_eq!((&ended["status"], &conflict["id"]), (&json!("ended"), &json!(session.0)));
     app.stop().await;
 }

@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use crate::process::{Process, data_folder, with_database};
 use crate::support::{Api, Company, eventually};
 
-/// Statements that need the database to themselves.
+/// Runs statements in the database `postgres`: they need the service's database without connections.
 async fn in_another(folder: &Path, statements: &[&str]) {
     with_database(folder, async |db| {
         let options = db.connect_options().as_ref().clone().database("postgres");
@@ -22,7 +22,7 @@ async fn in_another(folder: &Path, statements: &[&str]) {
     .await;
 }
 
-/// What says who wrote last, and how far.
+/// The epoch of the last writer, the watermarks, and the number of messages.
 async fn state(folder: &Path) -> (i64, Vec<(String, i64, i64)>, i64) {
     with_database(folder, async |db| {
         let epoch = sqlx::query_scalar("select epoch from ownership").fetch_one(db).await.expect("epoch");
@@ -88,20 +88,20 @@ async fn a_database_restored_under_a_newer_journal_is_refused_with_both_numbers(
     let (before, kept) = (state(folder).await, journal(folder));
     for _ in 0..2 {
         let refused = Process::try_serve(folder, &[]).err().expect("an older database is not served");
-        for said in [
+        for text in [
             format!("up to {watermark},"),
             format!("up to {confirmed} were confirmed"),
             journal_id.clone(),
             "older than the journal".to_owned(),
             "move the journal folder away".to_owned(),
         ] {
-            assert!(refused.contains(&said), "nothing of `{said}` in {refused}");
+            assert!(refused.contains(&text), "nothing of `{text}` in {refused}");
         }
     }
     assert_eq!(state(folder).await, before, "a refused start changed the database");
     assert_eq!(journal(folder), kept, "a refused start changed the journal");
 
-    // One that knows nothing of the journal is no better.
+    // A database without a watermark of the journal is refused as well.
     let unknowing = [
         "create database unknowing template hotline",
         "alter database hotline rename to backup",
@@ -115,7 +115,7 @@ async fn a_database_restored_under_a_newer_journal_is_refused_with_both_numbers(
     let refused = Process::try_serve(folder, &[]).err().expect("a foreign database is not served");
     assert!(refused.contains("up to 0,") && refused.contains(&format!("up to {confirmed} were")), "{refused}");
 
-    // What belongs to it is served, with all that was said.
+    // The database that belongs to the journal is served, with all messages.
     in_another(folder, &["drop database hotline", "alter database newer rename to hotline"]).await;
     let (served, api) = serve(folder, &company).await;
     assert_eq!(api.all("/messages").await.len(), 6);

@@ -148,7 +148,7 @@ async fn open_tickets_that_are_hot_are_listed_while_postgres_is_stopped() {
         let rows = reply.data(200).as_array().expect("rows");
         rows.iter().map(|row| row["id"].as_i64().expect("an id")).collect()
     };
-    // The first request has them loaded.
+    // The first request starts to load them.
     let [first, second, third] = ids(&open("").await)[..] else { panic!("three tickets") };
     let is_loaded = || async { service.app.engine.figures().listed_tickets == 3 };
     eventually("the open tickets are in memory", is_loaded).await;

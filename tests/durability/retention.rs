@@ -1,4 +1,4 @@
-//! What was kept long enough is removed whole, whenever the process ends.
+//! Conversations whose retention has passed are removed whole, whenever the process ends.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::process::{Process, database, with_database};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, eventually};
 
-/// Days ago that [`conversations`] were closed.
+/// How many days ago the last of the [`conversations`] was closed.
 pub const OLD: i64 = 40;
 
 /// Conversations of the runs that are killed.
@@ -21,7 +21,7 @@ const KILLS: usize = 4;
 
 const FIRST_ID: i64 = 10_000_000;
 
-/// Closed conversations of so many contacts, each with four messages and two events, as a year of service leaves them.
+/// Inserts a closed conversation for each of `number` contacts, with four messages and two events.
 pub async fn conversations(db: &PgPool, company: &Company, number: i64) {
     for statement in [
         "insert into contacts (company_id, name, number)
@@ -53,9 +53,9 @@ pub async fn conversations(db: &PgPool, company: &Company, number: i64) {
     sqlx::query("select hotline_fill_zones($1)").bind(company.id).execute(db).await.expect("zones");
 }
 
-/// How many of the conversations are gone; none is there in part.
+/// How many of the conversations are removed. Fails if one is left in part.
 pub async fn gone(db: &PgPool) -> i64 {
-    let (all, whole, gone): (i64, i64, i64) = sqlx::query_as(
+    let (all, whole, removed): (i64, i64, i64) = sqlx::query_as(
         "select count(*), count(*) filter (where tickets = 1 and messages = 4 and events = 2),
              count(*) filter (where tickets = 0 and messages = 0 and events = 0)
          from (select row_number() over (order by id) + $1 as id from contacts where number like '55000%') c,
@@ -67,8 +67,8 @@ pub async fn gone(db: &PgPool) -> i64 {
     .fetch_one(db)
     .await
     .expect("a count");
-    assert_eq!(whole + gone, all, "{} conversations are there in part", all - whole - gone);
-    gone
+    assert_eq!(whole + removed, all, "{} conversations are there in part", all - whole - removed);
+    removed
 }
 
 #[actix_web::test]
@@ -97,7 +97,7 @@ async fn a_removal_that_is_killed_leaves_nothing_half_and_goes_on_after_the_star
         assert_eq!(now > before, point == "retention_committed", "{point}: {now} of {before} before");
         before = now;
     }
-    // At any moment, while the service is used. What is answered of a conversation that is young stays.
+    // Kills at random moments, while the service is used. Answered messages of a young conversation stay.
     let mut sent = 0;
     for round in 0..KILLS {
         keep(Some(30)).await;

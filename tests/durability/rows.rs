@@ -1,4 +1,4 @@
-//! Rows travel whole, and lists outlive the connections they were asked through.
+//! A row is written whole, and lists are still answered after their connections have died.
 
 use serde_json::json;
 
@@ -21,8 +21,8 @@ async fn a_ticket_whose_row_is_missing_is_written_whole_by_its_next_change() {
     assert_eq!(again.len(), 2);
     for (before, after) in shown.iter().zip(&again) {
         assert_eq!(after["lastMessage"]["body"], "hello");
-        for kept in ["id", "contact", "channel", "queue", "status", "creationSource", "createdAt", "openedAt"] {
-            assert_eq!(after[kept], before[kept], "{kept}");
+        for field in ["id", "contact", "channel", "queue", "status", "creationSource", "createdAt", "openedAt"] {
+            assert_eq!(after[field], before[field], "{field}");
         }
     }
     app.stop().await;
@@ -34,7 +34,7 @@ async fn a_list_whose_connections_have_died_is_answered_over_new_ones() {
     app.ticket("5511900000001").await;
     let listed = app.api.all("/tickets").await;
     assert_eq!(listed.len(), 1);
-    // Those that read nothing but pages of tickets.
+    // The connections whose last statement read a page of tickets.
     let ours = "from pg_stat_activity where datname = current_database() and query like 'with page as (select t.%'";
     let count = || async {
         let sql = sqlx::AssertSqlSafe(format!("select count(*) {ours}"));

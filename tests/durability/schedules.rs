@@ -1,5 +1,5 @@
-//! What is scheduled leaves once and at its time, whatever dies in between: the service again and again, and the
-//! database for a while.
+//! A scheduled message leaves once and at its time, although the service is killed repeatedly, or the database is away
+//! for a while.
 //!
 //! `make test` runs a short form; `make schedules` (or `SCHEDULES_LONG=1`) two thousand messages, ten kills and twenty
 //! seconds without the database.
@@ -15,16 +15,16 @@ use serde_json::{Value, json};
 use crate::scene::Scene;
 use crate::support::eventually;
 
-/// What a message may be late while somebody serves.
+/// How late a message may leave while a service runs.
 const LATE_MAX: TimeDelta = TimeDelta::seconds(5);
 
-/// Scheduled at once.
+/// Messages that are scheduled at once.
 const AT_ONCE: usize = 32;
 
-/// How much is done.
+/// The size of a run.
 struct Form {
     messages: i64,
-    /// Over how long they are due.
+    /// The span over which the messages become due.
     over: TimeDelta,
     kills: u32,
     outage: Duration,
@@ -41,7 +41,7 @@ fn form() -> Form {
 struct Planned {
     scene: Scene,
     contacts: Vec<i64>,
-    /// Times in which nobody served.
+    /// The spans in which no service ran: from, until.
     down: Vec<(DateTime<Utc>, DateTime<Utc>)>,
 }
 
@@ -62,7 +62,8 @@ impl Planned {
         Self { scene, contacts, down: Vec::new() }
     }
 
-    /// Schedules messages over a while, beginning then; answers when each is due. On a slow machine it begins later for some.
+    /// Schedules messages, due from `begin` on over the form's span; when each is due, by its number. A message whose
+    /// time has already passed, on a slow machine, gets a later one.
     async fn schedule(&self, form: &Form, begin: DateTime<Utc>) -> HashMap<i64, DateTime<Utc>> {
         let step = form.over / i32::try_from(form.messages).expect("few");
         let api = &self.scene.api();
@@ -97,15 +98,15 @@ impl Planned {
         eventually("all have left", left).await;
     }
 
-    /// When nobody served at a time, until when.
+    /// From when a service could send a message that is due at this time.
     fn served_from(&self, due: DateTime<Utc>) -> DateTime<Utc> {
-        // Two times in which nobody served may follow each other before a message had its turn.
+        // Two spans without a service may follow each other before a message is sent.
         self.down
             .iter()
             .fold(due, |due, (from, until)| if *from <= due + LATE_MAX && due < *until { *until } else { due })
     }
 
-    /// That each left once, and not before its time; answers how late the latest was.
+    /// Checks that each message left once, and not before its time; how late the latest was.
     async fn check(&self, due: &HashMap<i64, DateTime<Utc>>) -> TimeDelta {
         let api = self.scene.api();
         let mut left: HashMap<i64, Vec<DateTime<Utc>>> = HashMap::new();
@@ -128,23 +129,23 @@ impl Planned {
         assert!(
             schedules.iter().all(|row| row["status"] == "sent" && row["messageId"].is_i64()),
             "{:?}",
-            first(&schedules)
+            first_unsent(&schedules)
         );
         println!("{} messages, the latest {} ms late", due.len(), worst.num_milliseconds());
         worst
     }
 }
 
-fn first(schedules: &[Value]) -> Option<&Value> {
+fn first_unsent(schedules: &[Value]) -> Option<&Value> {
     schedules.iter().find(|row| row["status"] != "sent")
 }
 
-/// Time for as many requests as there are messages, on a machine that does other things as well.
+/// When the first message is due: after the time for a request for each message, on a busy machine.
 fn begin(form: &Form) -> DateTime<Utc> {
     Utc::now() + TimeDelta::seconds(5) + TimeDelta::milliseconds(15 * form.messages)
 }
 
-/// Has messages leave while the service is killed again and again; answers how late the latest was.
+/// Lets messages leave while the service is killed repeatedly; how late the latest was.
 async fn through_kills() -> TimeDelta {
     let form = form();
     let mut planned = Planned::open(form.messages).await;
@@ -153,7 +154,7 @@ async fn through_kills() -> TimeDelta {
     let waits = (begin - Utc::now()).to_std().unwrap_or_default();
     tokio::time::sleep(waits).await;
     for _ in 0..form.kills {
-        // At a random moment: that is what is asked.
+        // Killed at a random moment on purpose.
         let wait = rand::rng().random_range(0..2 * form.over.num_milliseconds() / i64::from(form.kills));
         tokio::time::sleep(Duration::from_millis(wait.unsigned_abs())).await;
         let from = Utc::now();
@@ -167,7 +168,7 @@ async fn through_kills() -> TimeDelta {
     late
 }
 
-/// Has messages leave while the database is stopped; answers how late the latest was.
+/// Lets messages leave while the database is stopped; how late the latest was.
 async fn through_an_outage() -> TimeDelta {
     let form = form();
     let over = TimeDelta::from_std(form.outage).expect("short");
@@ -175,7 +176,7 @@ async fn through_an_outage() -> TimeDelta {
     let mut planned = Planned::open(form.messages).await;
     let begin = begin(&form) + TimeDelta::seconds(5);
     let due = planned.schedule(&form, begin).await;
-    // What is looked up ahead is by then.
+    // By then the service has read in advance what is due soon.
     let waits = (begin - Utc::now()).to_std().unwrap_or_default();
     tokio::time::sleep(waits).await;
     let (api, path) = (planned.scene.api(), "/schedules");

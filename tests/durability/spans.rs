@@ -69,7 +69,7 @@ fn attribute(span: &Span, name: &str) -> Option<String> {
 
 #[actix_web::test]
 async fn a_request_is_a_span_with_its_route_status_and_company_and_nothing_that_was_said() {
-    const SAID: &str = "SecretOfTheBody";
+    const BODY: &str = "SecretOfTheBody";
     const NUMBER: &str = "5511987654321";
     const SEARCHED: &str = "SecretOfTheQuery";
     let collector = Collector::start();
@@ -90,12 +90,12 @@ async fn a_request_is_a_span_with_its_route_status_and_company_and_nothing_that_
     let parent = format!("00-{trace}-b7ad6b7169203331-01");
     let listed = named(Method::GET, &format!("/tickets?search={SEARCHED}"), "list-one").header("traceparent", parent);
     assert_eq!(Reply::of(listed).await.status, 200);
-    let body = json!({"channelId": company.phone, "number": NUMBER, "name": NUMBER, "type": "text", "body": SAID});
+    let body = json!({"channelId": company.phone, "number": NUMBER, "name": NUMBER, "type": "text", "body": BODY});
     let job = Reply::of(named(Method::POST, "/messages", "send-two").json(&body)).await;
     let ticket = api.get(&format!("/messages/jobs/{}", job.data(202)["jobId"].as_str().expect("job"))).await;
     let ticket = ticket.data(200)["ticketId"].clone();
     assert_eq!(Reply::of(named(Method::GET, &format!("/tickets/{ticket}"), "show-three")).await.status, 200);
-    let poison = json!({"name": format!("{SAID} Poison"), "color": "#336699"});
+    let poison = json!({"name": format!("{BODY} Poison"), "color": "#336699"});
     assert_eq!(Reply::of(named(Method::POST, "/tags", "broken-four").json(&poison)).await.status, 500);
     let stranger = api.with_key("sk_live_SecretOfTheWrongToken00000000000");
     let refused = stranger.request(Method::GET, "/tickets").header("x-request-id", "stranger-five");
@@ -106,7 +106,7 @@ async fn a_request_is_a_span_with_its_route_status_and_company_and_nothing_that_
     process.terminate();
     assert!(process.wait().success());
     let spans = collector.spans();
-    let of = |id: &str| {
+    let span_of = |id: &str| {
         let found: Vec<&Span> =
             spans.iter().filter(|span| attribute(span, "hotline.request.id").as_deref() == Some(id)).collect();
         assert_eq!(found.len(), 1, "{id} is a span");
@@ -120,7 +120,7 @@ async fn a_request_is_a_span_with_its_route_status_and_company_and_nothing_that_
         ("broken-four", "POST", "/api/v1/tags", "500", &own),
         ("stranger-five", "GET", "/api/v1/tickets", "401", &None),
     ] {
-        let span = of(id);
+        let span = span_of(id);
         assert_eq!(span.name, format!("{method} {route}"), "{id}");
         assert_eq!(span.kind(), SpanKind::Server, "{id}");
         assert_eq!(attribute(span, "http.request.method").as_deref(), Some(method), "{id}");
@@ -131,20 +131,20 @@ async fn a_request_is_a_span_with_its_route_status_and_company_and_nothing_that_
         assert_eq!(failed, status == "500", "{id}");
         assert!(span.end_time_unix_nano > span.start_time_unix_nano, "{id}");
     }
-    let trace_of = |id: &str| of(id).trace_id.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let trace_of = |id: &str| span_of(id).trace_id.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     assert_eq!(trace_of("list-one"), trace, "it is part of its caller's trace");
     assert_ne!(trace_of("send-two"), trace);
-    assert_eq!(attribute(of("nowhere-six"), "hotline.company.id"), None);
+    assert_eq!(attribute(span_of("nowhere-six"), "hotline.company.id"), None);
 
-    let kept =
+    let allowed =
         ["http.request.method", "http.route", "http.response.status_code", "hotline.request.id", "hotline.company.id"];
     for span in &spans {
-        assert!(span.attributes.iter().all(|attribute| kept.contains(&attribute.key.as_str())), "{span:?}");
+        assert!(span.attributes.iter().all(|attribute| allowed.contains(&attribute.key.as_str())), "{span:?}");
         assert!(span.events.is_empty(), "a line of the log left with a span: {span:?}");
     }
     for call in collector.stop().await {
         let sent = String::from_utf8_lossy(&call).into_owned();
-        for secret in [SAID, NUMBER, SEARCHED, "SecretOfTheWrongToken", &company.key] {
+        for secret in [BODY, NUMBER, SEARCHED, "SecretOfTheWrongToken", &company.key] {
             assert!(!sent.contains(secret), "`{secret}` was exported");
         }
     }
@@ -155,10 +155,10 @@ async fn a_request_is_a_span_with_its_route_status_and_company_and_nothing_that_
 #[actix_web::test]
 async fn a_collector_that_is_away_delays_nobody_and_one_that_is_none_is_refused() {
     let folder = prepared_folder();
-    // Nobody listens at the port any more.
-    let gone = Collector::start();
-    let url = gone.url.clone();
-    gone.stop().await;
+    // No one listens at the port any more.
+    let stopped = Collector::start();
+    let url = stopped.url.clone();
+    stopped.stop().await;
     let mut process = Process::try_serve(folder.path(), &["--otlp-endpoint", &url]).expect("it starts");
     let company = with_database(folder.path(), async |db| Company::create(db, "Acme").await).await;
     let api = Api::new(process.address, &company.key);
@@ -168,8 +168,8 @@ async fn a_collector_that_is_away_delays_nobody_and_one_that_is_none_is_refused(
 
     for none in ["collector:4318", "ftp://collector", "http://collector/?a=b"] {
         let refused = crate::process::run(folder.path(), &["serve", "--otlp-endpoint", none]);
-        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-        assert!(!refused.status.success() && said.contains("--otlp-endpoint"), "{none}: {said}");
+        let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && stderr.contains("--otlp-endpoint"), "{none}: {stderr}");
     }
 }
 
@@ -203,7 +203,7 @@ async fn an_answer_without_an_end_is_not_read() {
     assert!(process.wait().success());
     let log = process.log();
     assert!(!log.contains("could not export"), "{log}");
-    // What the connection takes on its way, and no more: it is closed.
+    // The service closes the connection: only what its buffers hold was sent.
     let read = read.load(Ordering::Relaxed);
     assert!((1..16 << 20).contains(&read), "{read} bytes were taken");
     handle.stop(false).await;

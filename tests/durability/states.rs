@@ -1,4 +1,4 @@
-//! What an operator must know of is in the log: once when it begins, while it lasts, and once when it ends.
+//! A condition that an operator must know of is in the log: once when it begins, while it lasts, and once when it ends.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::support::form::Form;
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, TestDatabase, eventually, patience};
 
-/// How long after its beginning an outage is in the log at the latest.
+/// How soon after its beginning an outage must be in the log.
 const NOTICED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The lines with this message, as fields.
@@ -46,7 +46,7 @@ impl Frozen {
         let postmaster = text.lines().next().and_then(|pid| pid.parse().ok()).map(Pid::from_raw).expect("a pid");
         kill(postmaster, Signal::SIGSTOP).expect("the postmaster");
         let all: Vec<Pid> = children(postmaster).into_iter().chain([postmaster]).collect();
-        // One may have ended by itself meanwhile.
+        // A process may have ended by itself meanwhile.
         for process in &all {
             let _ = kill(*process, Signal::SIGSTOP);
         }
@@ -169,7 +169,7 @@ async fn a_reached_file_limit_is_reported_with_its_remedy() {
     assert!(process.wait().success(), "{}", process.log());
 }
 
-/// A connection without a request; beyond the backlog there is none.
+/// A connection without a request; `None` if the backlog is full.
 async fn connect(address: SocketAddr) -> Option<TcpStream> {
     let socket = TcpSocket::new_v4().expect("a socket");
     tokio::time::timeout(Duration::from_secs(1), socket.connect(address)).await.ok()?.ok()

@@ -1,5 +1,5 @@
-//! Clients that request every route and read none of the responses: the process keeps little in memory, and other clients
-//! are served as before.
+//! Clients that request every route and read none of the responses: the process keeps little in memory, and other
+//! clients are served as before.
 
 use std::net::SocketAddr;
 
@@ -23,7 +23,7 @@ const GROWTH_BYTES_MAX: u64 = 64 * MIB;
 const MESSAGES: usize = 60;
 const CHARACTERS: usize = 60_000;
 
-/// Connections to each path; to each with a large response.
+/// Connections to each path, and to each path with a large response.
 const CONNECTIONS: usize = 2;
 const CONNECTIONS_OF_LARGE: usize = 24;
 
@@ -169,7 +169,7 @@ impl Scene {
         stream
     }
 
-    /// A neighbour is served, at the same address and at another.
+    /// Fails unless the neighbour, another company, is served, from the same address and from another one.
     async fn check_neighbour(&self) {
         for api in [self.neighbour.clone(), self.neighbour.calling_from("127.0.0.2")] {
             for path in ["/tags", "/contacts", "/users"] {
@@ -222,7 +222,7 @@ async fn unread_responses_of_every_path_take_little_memory_and_other_clients_are
     scene.check_neighbour().await;
     let requests = scene.requests().await;
     assert!(requests.len() > 150, "only {} paths", requests.len());
-    // What one reader of each needs is in memory before, and so is not counted.
+    // The memory that the first response of each path needs is not counted.
     for (path, headers) in requests.iter().filter(|(path, _)| !path.contains("/stream")) {
         read(scene.process.address, path, headers).await;
     }

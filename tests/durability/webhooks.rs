@@ -1,4 +1,4 @@
-//! Every event reaches its webhook, and of each ticket in order, however often the service is killed while they wait.
+//! Every event reaches its webhook, those of each ticket in order, however often the service is killed while they wait.
 //!
 //! `make test` runs a short form; `make webhooks` (or `WEBHOOKS_LONG=1`) has 10,000 events waiting.
 
@@ -12,12 +12,12 @@ use crate::process::{Process, with_database};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, Conduct, Receiver, eventually, patience};
 
-/// How much is done.
+/// The size of a run.
 struct Form {
     tickets: usize,
-    /// Notes of each: an event each.
+    /// Notes of each ticket. Each note is an event.
     notes: usize,
-    /// Kills while they wait, and while they are delivered.
+    /// Kills while events are delivered, after one while all of them wait.
     kills: usize,
     patience: Duration,
 }
@@ -52,22 +52,22 @@ async fn what_waits_when_the_service_is_killed_arrives_and_of_each_ticket_in_ord
     let ready = || async { api.get("/channels").await.body["data"].as_array().is_some_and(|rows| rows.len() == 2) };
     eventually("the company is seen", ready).await;
     let receiver = Receiver::start().await;
-    // While they come into being nobody takes them.
+    // While the events are created, the endpoint takes none.
     receiver.behave(Conduct::Hang);
     let hook = json!({"url": receiver.url(), "types": ["note.added"]});
     let webhook = api.post("/webhooks", hook).await.data(201)["id"].as_i64().expect("id");
-    let (asked, known) = (&api, &company);
+    let (client, acme) = (&api, &company);
     stream::iter(0..form.tickets)
         .for_each_concurrent(16, |number| async move {
-            let ticket = opened(asked, known, number).await;
+            let ticket = opened(client, acme, number).await;
             for text in 0..form.notes {
                 let note = json!({"body": text.to_string()});
-                asked.post(&format!("/tickets/{ticket}/notes"), note).await.data(201);
+                client.post(&format!("/tickets/{ticket}/notes"), note).await.data(201);
             }
         })
         .await;
     receiver.has(1).await;
-    // All of them wait: those that were sent were not answered.
+    // All events wait: those that were sent were not answered.
     process.kill();
     process = serve(folder.path());
     let hung = receiver.count();
@@ -90,20 +90,20 @@ async fn what_waits_when_the_service_is_killed_arrives_and_of_each_ticket_in_ord
     let mut firsts: HashMap<i64, Vec<usize>> = HashMap::new();
     for request in arrived() {
         let event = request.event();
-        let said: usize = event["data"]["body"].as_str().and_then(|body| body.parse().ok()).expect("a number");
+        let note_number: usize = event["data"]["body"].as_str().and_then(|body| body.parse().ok()).expect("a number");
         let of_ticket = firsts.entry(request.ticket().expect("a ticket")).or_default();
-        if !of_ticket.contains(&said) {
-            of_ticket.push(said);
+        if !of_ticket.contains(&note_number) {
+            of_ticket.push(note_number);
         }
     }
     assert_eq!(firsts.len(), form.tickets);
-    for (ticket, said) in &firsts {
-        assert_eq!(*said, (0..form.notes).collect::<Vec<_>>(), "ticket {ticket} is out of order");
+    for (ticket, order) in &firsts {
+        assert_eq!(*order, (0..form.notes).collect::<Vec<_>>(), "ticket {ticket} is out of order");
     }
     let repeated = arrived().len() - total;
     println!("{total} events, {} kills: all arrived, {repeated} of them more than once", form.kills + 1);
     assert!(repeated < total, "most were sent twice: {repeated} of {total}");
-    // And the service knows.
+    // The service has recorded the deliveries.
     eventually("nothing is pending", || async {
         let page = api.get(&format!("/webhooks/{webhook}/deliveries?status=pending")).await;
         page.status == 200 && page.body["data"].as_array().is_some_and(Vec::is_empty)

@@ -10,7 +10,7 @@ use crate::process::with_database;
 use crate::support::form::Form;
 use crate::support::{empty_folder, eventually};
 
-/// Runs a check; answers its exit code and the lines that are no success.
+/// Runs `hotline check`; its exit code, and the name, the result and the text of each check that is not `ok`.
 async fn findings(installation: &Installation) -> (Option<i32>, Vec<(String, String, String)>) {
     let output = finish({
         let mut command = installation.command(&["check"]);
@@ -30,9 +30,9 @@ async fn has_problem(installation: &Installation, check: &str, words: &[&str]) {
     let (code, found) = findings(installation).await;
     assert_eq!(code, Some(1), "{found:?}");
     let problem = found.iter().find(|(name, result, _)| name == check && result == "problem");
-    let (_, _, said) = problem.unwrap_or_else(|| panic!("no problem of {check}: {found:?}"));
+    let (_, _, found_text) = problem.unwrap_or_else(|| panic!("no problem of {check}: {found:?}"));
     for word in words {
-        assert!(said.contains(word), "{word} is missing in {said}");
+        assert!(found_text.contains(word), "{word} is missing in {found_text}");
     }
 }
 

@@ -19,9 +19,9 @@ async fn a_full_disk_ends_a_backup_with_its_exit_code_and_leaves_nothing() {
     for point in ["backup_write", "journal_copy"] {
         let mut command = installation.command(&["backup", text(backups.path())]);
         command.env("FAILPOINTS", format!("{point}=return"));
-        let (code, said) = refused(command).await;
-        assert_eq!(code, Some(74), "{said}");
-        assert!(said.contains("cannot write") && said.lines().count() == 1, "{said}");
+        let (code, stderr) = refused(command).await;
+        assert_eq!(code, Some(74), "{stderr}");
+        assert!(stderr.contains("cannot write") && stderr.lines().count() == 1, "{stderr}");
         assert_eq!(names(backups.path()), [".lock"], "something is left");
     }
     assert!(!installation.path().join("backup.json").exists(), "a backup that failed is recorded");
@@ -36,7 +36,7 @@ async fn a_full_disk_ends_a_backup_with_its_exit_code_and_leaves_nothing() {
 async fn a_backup_writes_one_file_into_the_data_folder_and_says_what_it_has() {
     let installation = Installation::new(true).await;
     let backups = empty_folder();
-    // As a first start leaves it.
+    // The data folder is as a first start leaves it.
     let logs = empty_folder();
     let mut process = installation.serve(logs.path());
     process.terminate();
@@ -44,7 +44,7 @@ async fn a_backup_writes_one_file_into_the_data_folder_and_says_what_it_has() {
     let before: BTreeSet<String> = names(installation.path()).into_iter().collect();
     let printed = done(installation.command(&["backup", text(backups.path())])).await;
     let after: BTreeSet<String> = names(installation.path()).into_iter().collect();
-    // A command beside a PostgreSQL has its lock.
+    // A command that uses the private PostgreSQL leaves its lock.
     let new = after.difference(&before).filter(|name| !name.starts_with("postgres"));
     assert_eq!(new.collect::<Vec<_>>(), ["backup.json"]);
     let recorded = std::fs::read_to_string(installation.path().join("backup.json")).expect("the result");
@@ -66,13 +66,13 @@ async fn one_backup_at_a_time_writes_to_a_folder() {
     let backups = empty_folder();
     let lock = std::fs::File::create(backups.path().join(".lock")).expect("a lock");
     lock.try_lock().expect("locked");
-    let (code, said) = refused(installation.command(&["backup", text(backups.path())])).await;
-    assert_eq!(code, Some(Exit::Retry.code().into()), "{said}");
-    assert!(said.contains("another backup") && said.contains("in progress"), "{said}");
+    let (code, stderr) = refused(installation.command(&["backup", text(backups.path())])).await;
+    assert_eq!(code, Some(Exit::Retry.code().into()), "{stderr}");
+    assert!(stderr.contains("another backup") && stderr.contains("in progress"), "{stderr}");
     drop(lock);
-    let (code, said) = refused(installation.command(&["backup", "/proc/backups"])).await;
-    assert_eq!(code, Some(Exit::CannotCreate.code().into()), "{said}");
-    // What an interrupted one has left is removed.
+    let (code, stderr) = refused(installation.command(&["backup", "/proc/backups"])).await;
+    assert_eq!(code, Some(Exit::CannotCreate.code().into()), "{stderr}");
+    // What an interrupted backup has left is removed.
     std::fs::create_dir_all(backups.path().join(".unfinished/journal")).expect("a folder");
     done(installation.command(&["backup", text(backups.path())])).await;
     assert_eq!(names(backups.path()).len(), 2, "{:?}", names(backups.path()));
@@ -84,7 +84,7 @@ async fn the_backup_that_was_made_last_is_the_newest_and_kept_whatever_the_clock
     let (logs, backups) = (empty_folder(), empty_folder());
     let process = installation.serve(logs.path());
     let backup = || done(installation.command(&["backup", text(backups.path()), "--keep", "2"]));
-    // It was made while the clock was ahead.
+    // As if it was made while the clock was ahead.
     let ahead = backups.path().join("2099-01-01T00-00-00.000Z");
     std::fs::rename(backup_of(&backup().await), &ahead).expect("renamed");
     let second = backup_of(&backup().await);
@@ -113,8 +113,8 @@ async fn a_backup_without_the_keys_that_credentials_need_says_so_and_deletes_non
     let mut command = backup();
     command.arg("--json");
     let output = finish(command).await;
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("lacks keys") && said.contains("secrets.key"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && stderr.contains("lacks keys") && stderr.contains("secrets.key"), "{stderr}");
     let printed: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(printed["missingKeys"].as_array().map(Vec::len), Some(1));
     assert_eq!(printed["deletedBackups"], 0);
@@ -130,9 +130,9 @@ async fn a_backup_elsewhere_than_beside_the_journal_is_refused() {
     let process = installation.serve(logs.path());
     let mut command = command(elsewhere.path(), &["backup", text(backups.path())]);
     command.args(installation.options());
-    let (code, said) = refused(command).await;
-    assert_eq!(code, Some(Exit::Data.code().into()), "{said}");
-    assert!(said.contains("is not the data folder of this database") && said.contains("--data-dir"), "{said}");
+    let (code, stderr) = refused(command).await;
+    assert_eq!(code, Some(Exit::Data.code().into()), "{stderr}");
+    assert!(stderr.contains("is not the data folder of this database") && stderr.contains("--data-dir"), "{stderr}");
     assert_eq!(names(backups.path()), [".lock"]);
     process.kill();
     installation.drop().await;

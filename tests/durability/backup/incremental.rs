@@ -53,7 +53,7 @@ async fn damage_in_a_file_of_a_message_is_not_passed_on_and_keeps_nothing_else_f
     let whole = backup().await;
     assert_eq!((&whole["files"], &whole["linkedFiles"]), (&json!(1), &json!(0)));
 
-    // The folder is not there, as when it is not mounted.
+    // The folder of files is missing, as if it was not mounted.
     std::fs::rename(installation.path().join("media"), installation.path().join("elsewhere")).expect("renamed");
     let keep = || done(installation.command(&["backup", text(backups.path()), "--keep", "1"]));
     let without = keep().await;
@@ -64,12 +64,12 @@ async fn damage_in_a_file_of_a_message_is_not_passed_on_and_keeps_nothing_else_f
     process.kill();
 
     let restored = Installation::empty(true).await;
-    let (code, said) = refused(restored.command(&["restore", text(&damaged)])).await;
-    assert_eq!(code, Some(Exit::Data.code().into()), "{said}");
-    assert!(said.contains(&name) && said.contains("--skip-damaged-files"), "{said}");
+    let (code, stderr) = refused(restored.command(&["restore", text(&damaged)])).await;
+    assert_eq!(code, Some(Exit::Data.code().into()), "{stderr}");
+    assert!(stderr.contains(&name) && stderr.contains("--skip-damaged-files"), "{stderr}");
     let skipped = done(restored.command(&["restore", text(&damaged), "--skip-damaged-files"])).await;
     assert_eq!((&skipped["files"], &skipped["damagedFiles"]), (&json!(0), &json!(1)));
-    // The same of one that cannot be read at all, as on a damaged disk.
+    // The same with a file that cannot be read at all, as on a damaged disk.
     std::fs::remove_file(&path).and_then(|()| std::fs::create_dir(&path)).expect("a folder in its place");
     let unreadable = Installation::empty(true).await;
     let skipped = done(unreadable.command(&["restore", text(&damaged), "--skip-damaged-files"])).await;
@@ -94,8 +94,8 @@ async fn a_further_backup_has_every_file_and_copies_only_new_ones() {
     send_file(&api, &company, 2).await;
     let second = backup().await;
     assert_eq!((&second["files"], &second["linkedFiles"]), (&json!(2), &json!(1)));
-    let of = |printed: &serde_json::Value| files(&backup_of(printed).join("media"));
-    let (one, two) = (of(&first), of(&second));
+    let files_of = |printed: &serde_json::Value| files(&backup_of(printed).join("media"));
+    let (one, two) = (files_of(&first), files_of(&second));
     assert_eq!(
         two.iter().filter(|file| one.contains(file)).count(),
         1,
@@ -105,11 +105,11 @@ async fn a_further_backup_has_every_file_and_copies_only_new_ones() {
     // More files than a backup may have.
     let mut command = installation.command(&["backup", text(backups.path())]);
     command.env("FAILPOINTS", "backup_files_max=return(1)");
-    let (code, said) = refused(command).await;
-    assert_eq!(code, Some(Exit::Configuration.code().into()), "{said}");
-    assert!(said.contains("more than 1 files") && said.contains("--media-store"), "{said}");
+    let (code, stderr) = refused(command).await;
+    assert_eq!(code, Some(Exit::Configuration.code().into()), "{stderr}");
+    assert!(stderr.contains("more than 1 files") && stderr.contains("--media-store"), "{stderr}");
 
-    // The first is removed, and the second is still whole.
+    // The first backup is removed, and the second is still whole.
     let third = backup().await;
     assert_eq!(third["deletedBackups"], 1);
     assert!(!backup_of(&first).exists() && backup_of(&second).exists() && backup_of(&third).exists());
