@@ -31,7 +31,7 @@ pub struct Installation {
 }
 
 impl Installation {
-    /// One with the schema, and nothing else.
+    /// An installation with the schema, and nothing else.
     pub async fn new(is_private: bool) -> Self {
         let tables = match is_private {
             true => Tables::Private,
@@ -97,12 +97,12 @@ pub async fn client(process: &Process, company: &Company) -> Api {
     api
 }
 
-/// Runs a command beside everything else that the test does.
+/// Runs a command without blocking the thread of the test.
 pub async fn finish(mut command: Command) -> Output {
     tokio::task::spawn_blocking(move || command.output().expect("hotline runs")).await.expect("an output")
 }
 
-/// Runs a command with `--json`, which must succeed, and answers what it printed.
+/// Runs a command with `--json`, which must succeed; what it printed.
 pub async fn done(mut command: Command) -> Value {
     command.arg("--json");
     let output = finish(command).await;
@@ -111,7 +111,7 @@ pub async fn done(mut command: Command) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("no JSON: {error}: {stderr}"))
 }
 
-/// Runs a command that must fail, and answers its exit code and what it said.
+/// Runs a command that must fail; its exit code, and what it printed to stderr.
 pub async fn refused(command: Command) -> (Option<i32>, String) {
     let output = finish(command).await;
     assert!(!output.status.success(), "it succeeded: {}", String::from_utf8_lossy(&output.stdout));

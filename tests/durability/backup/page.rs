@@ -25,7 +25,7 @@ async fn the_steps_of_the_page_make_a_backup_and_two_installations_of_it() {
     let process = installation.serve(logs.path());
     let company = installation.company().await;
     client(&process, &company).await;
-    // The page is read in a folder of its own, where the service would be run.
+    // The commands are run in a folder of their own, as where a service would run.
     let place = crate::process::data_folder();
     let shared = TestDatabase::create().await;
     let socket = shared.options.get_socket().expect("a socket").display().to_string();

@@ -1,4 +1,4 @@
-//! Every change that was acknowledged before the time up to which a backup is complete is in it.
+//! A backup has every change that was acknowledged before the time up to which it is complete.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ const WRITERS: usize = 8;
 /// Changes that are acknowledged before and during each backup, at least.
 const CHANGES: usize = 150;
 
-/// What a writer was acknowledged, in order, and when.
+/// The acknowledged changes of a writer, in order, and when each was acknowledged.
 #[derive(Default)]
 struct Acknowledged {
     messages: Vec<(String, DateTime<Utc>)>,
     contacts: Vec<(String, DateTime<Utc>)>,
 }
 
-/// Writes until it is over: messages, which are live, and contacts, which are plain.
+/// Writes until `is_over`: messages, which are live, and contacts, which are plain.
 async fn write(api: &Api, company: &Company, writer: usize, is_over: &AtomicBool, total: &AtomicUsize) -> Acknowledged {
     let mut acknowledged = Acknowledged::default();
     let number = format!("55119{writer:08}");
@@ -47,7 +47,7 @@ async fn write(api: &Api, company: &Company, writer: usize, is_over: &AtomicBool
     acknowledged
 }
 
-/// Waits until so much more is acknowledged.
+/// Waits until [`CHANGES`] more are acknowledged.
 async fn more(total: &AtomicUsize) {
     let target = total.load(Ordering::Acquire) + CHANGES;
     eventually("more is acknowledged", || async { total.load(Ordering::Acquire) >= target }).await;
@@ -72,19 +72,19 @@ async fn check(is_private: bool, backup: &str, until: DateTime<Utc>, company: &C
     let contacts = shown(api.all("/contacts").await, "name");
     let mut before = 0;
     for (writer, acknowledged) in all.iter().enumerate() {
-        for (kept, shown) in [(&acknowledged.messages, &messages), (&acknowledged.contacts, &contacts)] {
-            for (body, at) in kept.iter().filter(|(_, at)| *at < until) {
+        for (written, shown) in [(&acknowledged.messages, &messages), (&acknowledged.contacts, &contacts)] {
+            for (body, at) in written.iter().filter(|(_, at)| *at < until) {
                 assert!(shown.contains(body), "acknowledged at {at}, before {until}, and lost: {body}");
                 before += 1;
             }
-            // What came later is in it up to some point, and nothing after that.
-            let is_there: Vec<bool> = kept.iter().map(|(body, _)| shown.contains(body)).collect();
+            // Of later changes, the backup has all up to some point, and none after it.
+            let is_there: Vec<bool> = written.iter().map(|(body, _)| shown.contains(body)).collect();
             let first_lost = is_there.iter().position(|is_there| !is_there).unwrap_or(is_there.len());
             assert!(!is_there[first_lost..].contains(&true), "writer {writer}: a hole in the backup");
         }
     }
     assert!(before >= CHANGES, "hardly anything was acknowledged before: {before}");
-    // And it takes changes.
+    // The restored service takes changes.
     let send = json!({"channelId": company.phone, "number": "5511700000001", "type": "text", "body": "after"});
     api.post("/messages", send).await.data(202);
     assert!(shown(api.all("/messages").await, "body").contains("after"));
@@ -119,6 +119,7 @@ async fn prove(is_private: bool) {
     let (acknowledged, made) = join(writers, backup).await;
     process.kill();
     if is_private {
+        // Stops the private PostgreSQL, which outlives the kill.
         crate::process::with_database(installation.path(), async |_| ()).await;
     }
     installation.drop().await;
@@ -126,7 +127,7 @@ async fn prove(is_private: bool) {
     assert!(time(&made[0]) < time(&made[1]));
     let first = super::backup_of(&made[0]);
     check(is_private, text(&first), time(&made[0]), &company, &acknowledged).await;
-    // The newest of the folder.
+    // The newest backup of the folder.
     check(is_private, text(backups.path()), time(&made[1]), &company, &acknowledged).await;
 }
 

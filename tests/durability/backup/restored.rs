@@ -26,11 +26,11 @@ async fn backup() -> (TempDir, PathBuf) {
     (backups, backup_of(&printed))
 }
 
-async fn says(target: &Installation, backup: &Path, exit: Exit, words: &[&str]) {
-    let (code, said) = refused(target.command(&["restore", text(backup)])).await;
-    assert_eq!(code, Some(exit.code().into()), "{said}");
+async fn refuses(target: &Installation, backup: &Path, exit: Exit, words: &[&str]) {
+    let (code, stderr) = refused(target.command(&["restore", text(backup)])).await;
+    assert_eq!(code, Some(exit.code().into()), "{stderr}");
     for word in words {
-        assert!(said.contains(word), "{word} is missing in {said}");
+        assert!(stderr.contains(word), "{word} is missing in {stderr}");
     }
 }
 
@@ -45,13 +45,13 @@ async fn a_damaged_or_incomplete_backup_is_refused_and_nothing_is_made() {
         let middle = damaged.len() / 2;
         damaged[middle] ^= 1;
         fs::write(&path, damaged).expect("written");
-        says(&target, &backup, Exit::Data, &[name, "sum"]).await;
+        refuses(&target, &backup, Exit::Data, &[name, "sum"]).await;
         fs::remove_file(&path).expect("removed");
-        says(&target, &backup, Exit::Data, &[name, "missing"]).await;
+        refuses(&target, &backup, Exit::Data, &[name, "missing"]).await;
         fs::write(&path, whole).expect("written");
     }
     let empty = empty_folder();
-    says(&target, empty.path(), Exit::Data, &["no complete backup"]).await;
+    refuses(&target, empty.path(), Exit::Data, &["no complete backup"]).await;
     assert_eq!(names(target.path()), [""; 0], "something was made");
     done(target.command(&["restore", text(backups.path())])).await;
 }
@@ -61,20 +61,20 @@ async fn a_target_that_is_not_empty_is_refused_and_stays_as_it_is() {
     let (_backups, backup) = backup().await;
     let target = Installation::empty(true).await;
     fs::create_dir(target.path().join("journal")).expect("a folder");
-    says(&target, &backup, Exit::Usage, &["is not empty", "`journal`", "--data-dir"]).await;
+    refuses(&target, &backup, Exit::Usage, &["is not empty", "`journal`", "--data-dir"]).await;
     fs::remove_dir(target.path().join("journal")).expect("removed");
     fs::write(target.path().join("secrets.key"), "other").expect("written");
-    says(&target, &backup, Exit::Usage, &["secrets.key", "--key-file"]).await;
+    refuses(&target, &backup, Exit::Usage, &["secrets.key", "--key-file"]).await;
     fs::remove_file(target.path().join("secrets.key")).expect("removed");
     assert_eq!(names(target.path()), [""; 0], "something was made");
 
     // A database that has tables.
     let served = Installation::new(false).await;
-    says(&served, &backup, Exit::Usage, &["not empty"]).await;
+    refuses(&served, &backup, Exit::Usage, &["not empty"]).await;
     served.drop().await;
 }
 
-/// From the next connection on, the tables of its database are in this schema.
+/// Creates a schema, which later connections to the installation's database use for its tables.
 async fn in_schema(installation: &Installation, schema: &str) {
     let Tables::Own(database) = &installation.tables else { panic!("the database is private") };
     for statement in [
@@ -96,7 +96,7 @@ async fn the_tables_of_a_schema_are_restored_into_one_that_exists_and_nowhere_el
     process.terminate();
     assert!(process.wait().success());
     done(source.command(&["company", "create", "Acme"])).await;
-    // What others have in this database is in no backup.
+    // What other programs have in this database is in no backup.
     let Tables::Own(database) = &source.tables else { panic!("the database is private") };
     for statement in ["create schema others", "create table others.diary (entry text)"] {
         sqlx::query(statement).execute(&database.db).await.expect("executed");
@@ -104,7 +104,7 @@ async fn the_tables_of_a_schema_are_restored_into_one_that_exists_and_nowhere_el
     done(source.command(&["backup", text(backups.path())])).await;
 
     let target = Installation::empty(false).await;
-    says(&target, backups.path(), Exit::Configuration, &["`support`", "`public`", "set search_path"]).await;
+    refuses(&target, backups.path(), Exit::Configuration, &["`support`", "`public`", "set search_path"]).await;
     in_schema(&target, "support").await;
     done(target.command(&["restore", text(backups.path())])).await;
     let listed = done(target.command(&["company", "list"])).await;
@@ -123,7 +123,7 @@ async fn the_tables_of_a_schema_are_restored_into_one_that_exists_and_nowhere_el
 async fn what_an_interrupted_restore_leaves_is_refused_by_every_command_and_nothing_is_made_of_it() {
     let (_backups, backup) = backup().await;
     let target = Installation::empty(false).await;
-    // Instead of the tables' program, one that does not end: the moment of the kill.
+    // A `pg_restore` that does not end, so that the restore is killed while it runs.
     let programs = empty_folder();
     let program = programs.path().join("pg_restore");
     let lines = "#!/bin/sh\n[ \"$1\" = --version ] && exec pg_restore --version\nexec sleep 600\n";
@@ -139,11 +139,11 @@ async fn what_an_interrupted_restore_leaves_is_refused_by_every_command_and_noth
     for arguments in
         [&["serve"][..], &["company", "list"], &["check"], &["backup", text(backup.parent().expect("a folder"))]]
     {
-        let (code, said) = refused(target.command(arguments)).await;
-        assert_eq!(code, Some(Exit::Data.code().into()), "{arguments:?}: {said}");
-        assert!(said.contains("was interrupted") && said.contains("repeat the restore"), "{arguments:?}: {said}");
+        let (code, stderr) = refused(target.command(arguments)).await;
+        assert_eq!(code, Some(Exit::Data.code().into()), "{arguments:?}: {stderr}");
+        assert!(stderr.contains("was interrupted") && stderr.contains("repeat the restore"), "{arguments:?}: {stderr}");
     }
-    says(&target, &backup, Exit::Data, &["was interrupted"]).await;
+    refuses(&target, &backup, Exit::Data, &["was interrupted"]).await;
     for name in names(target.path()) {
         let path = target.path().join(name);
         if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.expect("removed");
@@ -159,8 +159,8 @@ async fn a_restore_that_fails_can_be_repeated() {
     let target = Installation::empty(true).await;
     let mut command = target.command(&["restore", text(&backup)]);
     command.env("FAILPOINTS", "backup_write=return");
-    let (code, said) = refused(command).await;
-    assert_eq!(code, Some(74), "{said}");
+    let (code, stderr) = refused(command).await;
+    assert_eq!(code, Some(74), "{stderr}");
     let left = names(target.path());
     assert!(left.iter().all(|name| name.starts_with("postgres")), "{left:?}");
     done(target.command(&["restore", text(&backup)])).await;

@@ -15,7 +15,7 @@ use crate::support::database::url;
 /// The files of an archive.
 const FILES: [&str; 5] = ["tables.sql", "journal", "media", "secrets.key", "expected.json"];
 
-/// A data folder with its database, which is not that of the service: it outlives a kill.
+/// A data folder with its database, which the service does not run itself: the database outlives a kill.
 pub struct Kept {
     folder: TempDir,
     cluster: Cluster,
@@ -33,14 +33,14 @@ fn run(command: &mut Command) {
 }
 
 impl Kept {
-    /// An empty one.
+    /// An empty folder and an empty database.
     pub async fn create() -> Self {
         let folder = data_folder();
         let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
         Self { folder, cluster }
     }
 
-    /// What is in an archive.
+    /// The state in an archive: its files, and its tables in a database.
     pub async fn unpack(archive: &Path) -> Self {
         let kept = Self::create().await;
         run(Command::new("tar").arg("-xzf").arg(archive).arg("--no-same-owner").arg("-C").arg(kept.path()));
@@ -51,7 +51,7 @@ impl Kept {
         kept
     }
 
-    /// Writes an archive of it, while no service runs.
+    /// Writes an archive of the state, while no service runs.
     pub fn pack(&self, archive: &Path, expected: &Expected) {
         std::fs::write(self.path().join("expected.json"), expected.json().to_string()).expect("written");
         run(Command::new("tar")
@@ -63,7 +63,7 @@ impl Kept {
             .args(FILES));
     }
 
-    /// Writes the tables beside the rest.
+    /// Writes the tables into `tables.sql`.
     pub fn dump(&self) {
         let tables = self.path().join("tables.sql");
         run(tool("pg_dump").args(["--no-owner", "--no-privileges", "-d", &self.url(), "-f"]).arg(tables));
@@ -81,7 +81,7 @@ impl Kept {
         Expected::of(&std::fs::read_to_string(self.path().join("expected.json")).expect("what is expected"))
     }
 
-    /// Starts the service on it.
+    /// Starts the service on this state.
     pub fn serve(&self) -> Process {
         let url = self.url();
         let options = ["--database-url", url.as_str(), "--rate-per-minute", "0"];
@@ -92,7 +92,7 @@ impl Kept {
         hotline_persistence::pool::connect(self.cluster.connect_options())
     }
 
-    /// Stops the database, and starts it again with `between` in its absence.
+    /// Stops the database, runs `between`, and starts the database again; what `between` returns.
     pub async fn without_database<T>(&mut self, between: impl AsyncFnOnce() -> T) -> T {
         self.cluster.stop().await.expect("PostgreSQL stops");
         let done = between().await;

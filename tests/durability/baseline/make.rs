@@ -1,5 +1,5 @@
 //! `make fixture`: what a release leaves when it is killed under load, with changes that only its journal has.
-//! `HOTLINE_TEST_BINARY` names the release's binary; all that is made here is made by it.
+//! `HOTLINE_TEST_BINARY` names the release's binary, which makes everything here.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -24,7 +24,7 @@ const ANSWERS: usize = 240;
 /// Messages that only the journal has.
 const LATE: usize = 40;
 
-/// The size of the folder of a release at most.
+/// The largest size of a release's folder.
 const FIXTURE_BYTES_MAX: u64 = 1 << 20;
 
 /// Runs a command of the release; what it prints.
@@ -35,7 +35,7 @@ fn printed(kept: &Kept, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// The id of what is made.
+/// Creates a record; its id.
 async fn made(api: &Api, path: &str, body: Value) -> Value {
     api.post(path, body).await.data(201)["id"].clone()
 }
@@ -71,7 +71,7 @@ async fn company(kept: &Kept, id: &Value, key: &str, api: &Api) -> Company {
     serde_json::from_value(company).expect("a company")
 }
 
-/// Something of every other noun.
+/// Records of every other noun.
 async fn records(api: &Api, company: &Company) {
     let tag = made(api, "/tags", json!({"name": "VIP", "color": "#FF8800"})).await;
     let field = json!({"name": "Size", "application": "contact", "type": "text"});
@@ -127,7 +127,7 @@ async fn upload(api: &Api, ticket: i64) {
     }
 }
 
-/// Conversations at the same time; the ids of all messages by their texts.
+/// Runs conversations at the same time; the ids of all messages by their texts.
 async fn talk(api: &Api, company: &Company) -> HashMap<String, i64> {
     let names = (0..CONVERSATIONS).map(|number| format!("visitor-{number}"));
     let beginnings = names.map(async |name| Conversation::begin(api, company, &name).await);
@@ -140,27 +140,27 @@ async fn talk(api: &Api, company: &Company) -> HashMap<String, i64> {
         progress.must_end.store(true, Ordering::Release);
     };
     join(ended, join_all(talk)).await;
-    let mut kept = HashMap::new();
+    let mut ids = HashMap::new();
     for conversation in conversations {
         conversation.check(api).await;
-        kept.extend(conversation.acknowledged);
+        ids.extend(conversation.acknowledged);
     }
-    kept
+    ids
 }
 
-/// What is acknowledged while the database is away.
+/// Sends messages while the database is away; their ids by their texts.
 async fn late(api: &Api, tickets: &[i64]) -> HashMap<String, i64> {
-    let mut kept = HashMap::new();
+    let mut ids = HashMap::new();
     for (number, ticket) in (0..LATE).zip(tickets.iter().cycle()) {
         let body = format!("late {number}");
         let sent = api.post("/messages", json!({"ticketId": ticket, "type": "text", "body": body})).await;
         let job = sent.data(202)["jobId"].as_str().expect("a job").trim_start_matches("job_").to_owned();
-        kept.insert(body, job.parse().expect("a number"));
+        ids.insert(body, job.parse().expect("a number"));
     }
-    kept
+    ids
 }
 
-/// Its document, as it serves it.
+/// Writes the API document that the release serves.
 fn keep_document(document: &Value, folder: &Path) {
     use std::io::Write;
     let file = std::fs::File::create(folder.join("openapi.json.gz")).expect("a file");
@@ -205,7 +205,7 @@ async fn a_release_is_kept() {
     acknowledged.extend(only_in_the_journal);
     kept.dump();
 
-    // What is expected is what the release itself shows of it.
+    // The expected rows are what the release itself shows after it starts on the archive.
     let mut expected = Expected { company, acknowledged, rows: HashMap::new(), files: HashMap::new() };
     let archive = folder.join(STATE);
     kept.pack(&archive, &expected);

@@ -1,5 +1,5 @@
-//! Each release that is kept in `tests/fixtures/` is started by this one: its tables, its journal as a kill left it, its files and
-//! its keys. Nothing of what it had answered is lost, and it continues.
+//! Each release that is kept in `tests/fixtures/` is started by this one: its tables, its journal as a kill left it,
+//! its files and its keys. Nothing that the earlier release had answered is lost, and this one continues.
 
 mod kept;
 mod make;
@@ -14,12 +14,12 @@ use sha2::{Digest, Sha256};
 use self::kept::Kept;
 use crate::support::{Api, Company, eventually};
 
-/// Where releases are kept, each in a folder that is called like its version.
+/// The folder of the releases, each in a folder named after its version.
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
 }
 
-/// The name of what a release kept, in its folder.
+/// The archive of a release's state, in its folder.
 const STATE: &str = "state.tar.gz";
 
 /// The lists whose rows are compared.
@@ -48,17 +48,17 @@ const LISTS: &[&str] = &[
     "/wrapup-types",
 ];
 
-/// Fields that change without anybody's doing: addresses of files expire, and of people it is shown how long ago they were seen.
+/// Fields that change by themselves: addresses of files expire, and users show when they were last seen.
 const VOLATILE: [&str; 3] = ["url", "lastSeenAt", "online"];
 
-/// What is to be found of a release.
+/// What must be found of an earlier release.
 struct Expected {
     company: Company,
-    /// The ids of messages by their texts, as they were acknowledged.
+    /// The ids of the acknowledged messages, by their texts.
     acknowledged: HashMap<String, i64>,
     /// The rows of each list.
     rows: HashMap<String, Vec<Value>>,
-    /// What the files of messages hash to, by the id of the message.
+    /// The SHA-256 of the files of messages, by the id of the message.
     files: HashMap<i64, String>,
 }
 
@@ -96,7 +96,7 @@ async fn rows(api: &Api) -> HashMap<String, Vec<Value>> {
     found
 }
 
-/// What the file of each message hashes to.
+/// The SHA-256 of the file of each message, by the id of the message.
 async fn files(api: &Api, messages: &[Value]) -> HashMap<i64, String> {
     let mut found = HashMap::new();
     for message in messages.iter().filter(|message| message["media"].is_object()) {
@@ -110,7 +110,7 @@ async fn files(api: &Api, messages: &[Value]) -> HashMap<i64, String> {
     found
 }
 
-/// Where the first value is not in the second; more fields may be there.
+/// The first place where `new` does not have the value of `old`, or `None`. `new` may have more fields.
 fn difference(old: &Value, new: &Value, place: &str) -> Option<String> {
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => old.iter().find_map(|(name, value)| {
@@ -127,7 +127,7 @@ fn difference(old: &Value, new: &Value, place: &str) -> Option<String> {
     }
 }
 
-/// Everything expected is there, once.
+/// Fails unless everything expected is found, once.
 fn check(expected: &Expected, found: &HashMap<String, Vec<Value>>) {
     let mut shown = HashMap::new();
     for message in &found["/messages"] {

@@ -43,7 +43,7 @@ async fn no_change_is_acknowledged_after_others_were_lost() {
         scene.count(waiting).await == 1
     })
     .await;
-    // The next heartbeat would find it as well.
+    // The next heartbeat would find the loss as well, so it is held back.
     let mut silenced = db.begin().await.expect("a transaction");
     sqlx::query("select from beats for update").execute(&mut *silenced).await.expect("no heartbeat comes through");
     losing.commit().await.expect("commits are lost");

@@ -26,7 +26,7 @@ async fn seed(scene: &Scene) {
     }
 }
 
-/// How long the companies of a process that was killed have nobody who answers for them.
+/// How long no process answers for the companies of a process that was killed.
 async fn takeover() -> Duration {
     let (scene, one, two) = (Scene::new().await, Node::new("one"), Node::new("two"));
     seed(&scene).await;

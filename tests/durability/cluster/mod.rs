@@ -1,4 +1,4 @@
-//! Two processes on one database: slots move under load, and one stops. `tests/cluster` has all that can go wrong with them.
+//! Two processes on one database: slots move under load, and one stops. `tests/cluster` has their failures.
 
 mod lost_commits;
 mod many;
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use crate::process::{Process, command, data_folder, keys_of, serving};
 use crate::support::{Api, Company, Reply, TestDatabase, eventually, free_address, patience};
 
-/// As many that their slots are in both halves of all.
+/// So many that their slots are in both halves of all slots.
 const COMPANIES: usize = 8;
 
 /// What all processes share.
@@ -71,6 +71,7 @@ impl Scene {
         sqlx::query_scalar(count).bind(node.name).fetch_one(&self.database.db).await.expect("slots")
     }
 
+    /// Waits until a process serves a number of slots in this range.
     async fn owns(&self, node: &Node, slots: std::ops::RangeInclusive<i64>) {
         let what = format!("{} serves {slots:?} slots", node.name);
         eventually(&what, || async { slots.contains(&self.slots_of(node).await) }).await;
@@ -91,11 +92,11 @@ impl Node {
 struct Talk {
     company: Company,
     ticket: Value,
-    /// What was answered, in its order: the ids.
+    /// The ids of the acknowledged messages, in order.
     sent: Vec<i64>,
-    /// When the last one was.
+    /// When the last message was acknowledged.
     answered_at: Instant,
-    /// The longest time between two answers since it was looked at.
+    /// The longest time between two answers since this was reset.
     longest: Duration,
 }
 
@@ -106,16 +107,17 @@ fn apis(addresses: &Addresses, company: &Company) -> Vec<Api> {
     addresses.lock().iter().map(|address| Api::new(*address, &company.key)).collect()
 }
 
-/// How long somebody is asked for.
-const ASKED_FOR_MAX: Duration = Duration::from_secs(60);
+/// How long a request is repeated until a process answers it.
+const REPEATED_FOR_MAX: Duration = Duration::from_secs(60);
 
-/// Asks until somebody answers for the company. What may have been begun is asked again under its key.
+/// Repeats a request at all processes until one answers for the company. The request has an idempotency key if it
+/// changes something.
 async fn ask(addresses: &Addresses, company: &Company, request: impl Fn(&Api) -> reqwest::RequestBuilder) -> Reply {
-    let deadline = Instant::now() + patience(ASKED_FOR_MAX);
+    let deadline = Instant::now() + patience(REPEATED_FOR_MAX);
     loop {
         for api in apis(addresses, company) {
-            let asked = request(&api).timeout(Duration::from_millis(1500));
-            match Reply::try_of(asked).await {
+            let attempt = request(&api).timeout(Duration::from_millis(1500));
+            match Reply::try_of(attempt).await {
                 Some(reply) if [503, 421, 401].contains(&reply.status.as_u16()) => {}
                 Some(reply) => return reply,
                 None => {}
@@ -139,7 +141,7 @@ impl Talk {
         Self { company, ticket, sent: Vec::new(), answered_at: Instant::now(), longest: Duration::ZERO }
     }
 
-    /// Sends one, and reads it.
+    /// Sends a message, and reads it.
     async fn send(&mut self, addresses: &Addresses) {
         let (number, company) = (self.sent.len(), &self.company);
         let body = json!({"ticketId": self.ticket, "type": "text", "body": number.to_string()}).to_string();
@@ -156,7 +158,7 @@ impl Talk {
         assert_eq!(read.data(200)["body"], number.to_string(), "a read goes back");
     }
 
-    /// Everything that was answered is there, once and in order.
+    /// Fails unless every acknowledged message is there, once and in order.
     async fn check(&self, addresses: &Addresses) {
         let mut found = Vec::new();
         for page in 1.. {
@@ -175,7 +177,7 @@ impl Talk {
     }
 }
 
-/// All talk while `work` goes on; the longest pause of any of them.
+/// Lets all conversations send while `work` runs; what `work` returns, and the longest pause of any conversation.
 async fn talking<T>(talks: &mut [Talk], addresses: &Addresses, work: impl Future<Output = T>) -> (T, Duration) {
     let is_over = AtomicBool::new(false);
     let all = talks.iter_mut().map(|talk| async {
@@ -194,11 +196,11 @@ async fn talking<T>(talks: &mut [Talk], addresses: &Addresses, work: impl Future
     (done, longest.into_iter().max().unwrap_or_default())
 }
 
-/// Some are answered after this.
-async fn answered(talks: &Scene, more: i64) {
+/// Waits until this many more messages are stored.
+async fn answered(scene: &Scene, more: i64) {
     let count = "select count(*) from messages";
-    let before = talks.count(count).await;
-    eventually("messages go on", || async { talks.count(count).await >= before + more }).await;
+    let before = scene.count(count).await;
+    eventually("messages go on", || async { scene.count(count).await >= before + more }).await;
 }
 
 /// What callers noticed of a move and of a stop.
@@ -209,7 +211,7 @@ struct Noticed {
     ended: i64,
 }
 
-/// Has processes join and stop under load, and checks that what was answered is there.
+/// Lets processes join and stop under load, and checks that what was answered is there.
 async fn through_a_move_and_a_stop() -> Noticed {
     let (scene, one, two) = (Scene::new().await, Node::new("one"), Node::new("two"));
     let addresses = Addresses::default();
@@ -217,7 +219,7 @@ async fn through_a_move_and_a_stop() -> Noticed {
         *addresses.lock() = processes.iter().map(|process| process.address).collect();
     };
 
-    // One alone serves all of them, at once.
+    // The first process alone serves all slots at once.
     let first = scene.serve(&one);
     set(&[&first]);
     scene.owns(&one, 1024..=1024).await;
@@ -226,7 +228,7 @@ async fn through_a_move_and_a_stop() -> Noticed {
         talks.push(Talk::begin(&scene, &addresses, number).await);
     }
 
-    // Another one joins, and gets half of them under load.
+    // The second process joins, and gets half of the slots under load.
     let second = scene.serve(&two);
     set(&[&first, &second]);
     let ((), pause) = talking(&mut talks, &addresses, async {
@@ -239,7 +241,7 @@ async fn through_a_move_and_a_stop() -> Noticed {
     let spread = "select count(distinct s.life) from companies c join slots s on s.slot = c.slot";
     assert_eq!(scene.count(spread).await, 2, "both have companies");
 
-    // The first one stops: it gives everything away, and nobody has to end it.
+    // The first process stops: it gives all slots away, and no other process has to end it.
     let mut first = first;
     let ((), pause) = talking(&mut talks, &addresses, async {
         answered(&scene, 20).await;
@@ -270,7 +272,7 @@ async fn through_a_move_and_a_stop() -> Noticed {
     let none = command(two.folder.path(), &["cluster", "drain", "nobody", "--database-url", &url]).output();
     assert!(!none.expect("hotline runs").status.success());
 
-    // One that would be alone is refused while there is another.
+    // A process that is not of the cluster is refused while another serves.
     let alone = Process::try_serve(one.folder.path(), &["--database-url", &url]);
     assert!(alone.is_err_and(|log| log.contains("another Hotline")), "one alone begins beside others");
     drop(second);

@@ -16,7 +16,7 @@ fn lines(process: &Process, message: &str) -> Vec<Value> {
 }
 
 impl Scene {
-    /// Serves with options that override those of all.
+    /// Serves with options that override the common ones.
     fn serve_with(&self, node: &Node, overriding: &[(&str, &str)]) -> Process {
         let mut options = self.options(node);
         for (name, value) in overriding {

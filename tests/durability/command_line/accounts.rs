@@ -70,23 +70,23 @@ async fn profiles_and_administrators_are_made_on_a_stopped_service_and_on_a_runn
     assert!(failure(path, &[&create[..], &["--permission", "crm:PATCH"]].concat()).contains("PATCH"));
     assert_eq!(json(path, &["profile", "list"])["profiles"].as_array().map(Vec::len), Some(4));
 
-    let said = failure(path, &["admin", "create", "ana@EXAMPLE.com"]);
-    assert!(said.contains("ana@EXAMPLE.com"), "{said}");
+    let stderr = failure(path, &["admin", "create", "ana@EXAMPLE.com"]);
+    assert!(stderr.contains("ana@EXAMPLE.com"), "{stderr}");
     assert_eq!(hash_of(path, "Ana@example.com").await, hash, "the one that is there was changed");
     assert!(failure(path, &["admin", "create", "nobody"]).contains("e-mail"));
     let short = with_password(path, "ben@example.com", "elevenchars\n");
     assert!(!short.status.success() && String::from_utf8_lossy(&short.stderr).contains("12 characters"));
-    // No door takes such a text: they could not sign in with it.
+    // No sign-in takes such a password.
     for line in ["correct\u{1}horse battery\n", "\u{1b}[Acorrect horse battery\n"] {
         let refused = with_password(path, "ben@example.com", line);
-        let said = String::from_utf8_lossy(&refused.stderr);
-        assert!(!refused.status.success() && said.contains("control characters"), "{said}");
+        let stderr = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && stderr.contains("control characters"), "{stderr}");
     }
     let chosen = with_password(path, "ben@example.com", "correct horse battery\nnot this\n");
     let made: Value = serde_json::from_slice(&chosen.stdout).expect("json");
     assert!(made["email"] == "ben@example.com" && made.get("password").is_none(), "{made}");
     assert!(password::is_right("correct horse battery", &hash_of(path, "ben@example.com").await));
-    // Another password: a session that was begun with the one before is over.
+    // A new password ends the sessions that were begun with the previous one.
     let begun = "insert into person_sessions (company_id, person_id, hash, state, expires_at)
          select 0, id, '\\x01', 'open', now() + interval '1 day' from admins where email = 'ben@example.com'";
     let factor = "insert into second_factors (company_id, person_id, secret, confirmed_at)
@@ -118,7 +118,8 @@ async fn profiles_and_administrators_are_made_on_a_stopped_service_and_on_a_runn
     assert_eq!(json(path, &["profile", "list"])["profiles"][4]["permissions"], everything);
 }
 
-/// What is in the log of a company, or of the installation, by action: to what, and how it ended.
+/// The command line's entries in the audit log of a company, or of the installation (0): the action, the id and the
+/// name of its target, and the status.
 async fn log_of(folder: &Path, company: i64) -> Vec<(String, Option<String>, Option<String>, Option<i16>)> {
     with_database(folder, async |db| {
         let log = "select action, target_id, target_name, status from audit_log
@@ -171,7 +172,7 @@ async fn what_the_command_line_does_is_in_the_audit_log() {
     json(path, &["webhook", "delete", &webhook]);
     json(path, &["retention", "set", "--company", &id, "--after", "365d"]);
     json(path, &["retention", "delete", "--company", &id]);
-    // What is of nobody is in nobody's log.
+    // A failure for an unknown token or company is in no company's log.
     failure(path, &["token", "revoke", "999"]);
     failure(path, &["profile", "create", "x", "--company", "999"]);
     assert_eq!(log_of(path, 999).await, []);

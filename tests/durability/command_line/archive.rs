@@ -41,7 +41,7 @@ const LISTS: [&str; 21] = [
     "/webhooks",
 ];
 
-/// What differs in another installation, wherever it stands.
+/// The fields that differ in another installation, at any depth.
 const OTHER: [&str; 5] = ["url", "lastError", "disabledReason", "active", "integration"];
 
 fn stop(mut process: Process) {
@@ -67,9 +67,9 @@ async fn fill(api: &Api, company: &Company) {
         json!({"channelId": company.webchat, "contactId": contact, "type": "text", "body": "Hi\n\"there\" \\ é"});
     let session = json!({"channelId": company.webchat, "contactId": contact});
     let session = api.post("/webchat/sessions", session).await.data(201)["id"].clone();
-    let said = json!({"body": "Is anybody there?"});
+    let question = json!({"body": "Is anybody there?"});
     let path = format!("/webchat/sessions/{}/messages", session.as_str().expect("id"));
-    let ticket = api.post(&path, said).await.data(201)["ticketId"].clone();
+    let ticket = api.post(&path, question).await.data(201)["ticketId"].clone();
     api.post("/messages", send).await.data(202);
     let form = Form::default().text("type", "media").text("ticketId", &ticket).file("a.txt", "text/plain", &large());
     api.send_form(form).await.data(202);
@@ -108,7 +108,7 @@ async fn shown(api: &Api) -> BTreeMap<&'static str, Vec<Value>> {
     all
 }
 
-/// Takes out what differs in another installation.
+/// Removes the fields that differ in another installation.
 fn leave_out(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -120,7 +120,7 @@ fn leave_out(value: &mut Value) {
     }
 }
 
-/// A text in a file of the export is replaced, and the manifest agrees with it, if it is to.
+/// Replaces a text in a file of the export. If `agrees`, the manifest is changed to match.
 fn change(folder: &Path, file: &str, from: &str, to: &str, agrees: bool) {
     use sha2::Digest;
     let path = folder.join(file);
@@ -169,9 +169,9 @@ async fn a_company_is_the_same_in_another_installation() {
     let archive = folder.path().join("acme");
     let dir = archive.display().to_string();
     let id = company.id.to_string();
-    // It may be there, and open to others.
+    // The folder may exist, and be open to others.
     std::fs::create_dir(&archive).expect("a folder");
-    // While it serves.
+    // Exported while the service runs.
     let exported = printed(path, &["export", &dir, "--company", &id]);
     assert_eq!((&exported["files"], &exported["missingFiles"]), (&json!(1), &json!(0)), "{exported}");
     for entry in [&archive, &archive.join("files")].into_iter().flat_map(|dir| dir.read_dir().expect("a folder")) {
@@ -204,9 +204,12 @@ async fn a_company_is_the_same_in_another_installation() {
     *content.last_mut().expect("a byte") = b'!';
     std::fs::write(&file, content).expect("written");
     let output = run(there, &["import", &changed.display().to_string()]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(Exit::Data.code().into()), "{said}");
-    assert!(said.contains("was changed after the export") && said.contains(&file.display().to_string()), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(Exit::Data.code().into()), "{stderr}");
+    assert!(
+        stderr.contains("was changed after the export") && stderr.contains(&file.display().to_string()),
+        "{stderr}"
+    );
     assert_eq!(stored(&there.join("media")), 0, "a file of a refused import is stored");
     let imported = printed(there, &["import", &dir]);
     assert_eq!((&imported["files"], &imported["exportedFrom"]), (&json!(1), &json!(company.id)), "{imported}");
@@ -243,7 +246,7 @@ async fn a_company_is_the_same_in_another_installation() {
         assert_eq!(found, expected, "{list}");
         assert!(!found.is_empty(), "{list} has nothing to compare");
     }
-    // It works: the file is there, new records have new ids, and the neighbour is as it was.
+    // The imported company works: the file is there, new records have new ids, and the neighbour is as it was.
     let media = moved.all("/messages").await.into_iter().find(|message| message["type"] == "media").expect("a file");
     let url = media["media"]["url"].as_str().expect("an address").to_owned();
     let file = moved.anonymous(Method::GET, &url).send().await.expect("an answer");
@@ -317,15 +320,15 @@ async fn changes_that_only_the_journal_has_are_not_left_out() {
     let (dir, id) = (data.path().join("acme").display().to_string(), company.id.to_string());
     let export = ["export", &dir, "--company", &id, "--database-url", &url];
     let output = run(data.path(), &export);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(Exit::Retry.code().into()), "{said}");
-    assert!(said.contains("changes that the tables lack: start the service once"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(Exit::Retry.code().into()), "{stderr}");
+    assert!(stderr.contains("changes that the tables lack: start the service once"), "{stderr}");
     assert!(!data.path().join("acme").exists(), "a refused export has begun");
 
     let process = serve();
     let exported = printed(data.path(), &export);
     assert_eq!(exported["lines"]["messages"], 2, "{exported}");
-    // What a service has acknowledged a moment before is in it, too.
+    // A change that a service acknowledged a moment before is exported, too.
     let api = Api::new(process.address, &company.key);
     let text = json!({"channelId": company.phone, "number": "5511900000001", "type": "text", "body": "now"});
     api.post("/messages", text).await.data(202);
@@ -417,7 +420,7 @@ async fn a_damaged_or_hostile_export_is_refused_with_its_file_and_line() {
         .await
     };
     let before = count().await;
-    for (number, (file, from, to, agrees, said)) in [
+    for (number, (file, from, to, agrees, reason)) in [
         ("queues.jsonl", "Support", "Sup", false, "queues.jsonl: was changed"),
         ("queues.jsonl", "{", "[", true, "queues.jsonl: line 1 is no JSON object"),
         ("queues.jsonl", "\"color\"", "\"colour\"", true, "line 1 has the unknown field `colour`"),
@@ -451,15 +454,15 @@ async fn a_damaged_or_hostile_export_is_refused_with_its_file_and_line() {
         let broken = folder.path().join(format!("broken{number}"));
         copy(&dir, &broken);
         change(&broken, file, from, to, agrees);
-        let told = failure(path, &["import", &broken.display().to_string()]);
-        assert!(told.contains(said), "{file}, {from}: {told}");
+        let stderr = failure(path, &["import", &broken.display().to_string()]);
+        assert!(stderr.contains(reason), "{file}, {from}: {stderr}");
     }
     let linked = folder.path().join("linked");
     copy(&dir, &linked);
     std::fs::remove_file(linked.join("tags.jsonl")).expect("removed");
     std::os::unix::fs::symlink("/etc/passwd", linked.join("tags.jsonl")).expect("a link");
-    let told = failure(path, &["import", &linked.display().to_string()]);
-    assert!(told.contains("tags.jsonl"), "{told}");
+    let stderr = failure(path, &["import", &linked.display().to_string()]);
+    assert!(stderr.contains("tags.jsonl"), "{stderr}");
     assert_eq!(count().await, before, "a part of a company is there");
 }
 

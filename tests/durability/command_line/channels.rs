@@ -12,7 +12,7 @@ use crate::support::template::prepared_folder;
 const CREDENTIALS: [&str; 6] =
     ["--access-token", "hidden-one", "--app-secret", "hidden-two", "--verify-token", "hidden-three"];
 
-/// What is stored of a channel, secrets and all.
+/// The stored settings of a channel, with its sealed secrets.
 async fn stored(folder: &std::path::Path, id: &str) -> Value {
     let id: i64 = id.parse().expect("id");
     with_database(folder, async |db| {
@@ -30,7 +30,7 @@ async fn channels_take_what_their_type_needs_and_show_no_secret() {
     let folder = prepared_folder();
     let path = folder.path();
     let company = json(path, &["company", "create", "Acme"])["id"].to_string();
-    let mut said = String::new();
+    let mut printed = String::new();
     let create = |kind: &str, options: &[&str]| {
         let create = ["channel", "create", kind, "--company", &company, "--type", kind];
         json(path, &[&create, options].concat())
@@ -43,7 +43,7 @@ async fn channels_take_what_their_type_needs_and_show_no_secret() {
     assert_eq!((&phone["type"], &phone["status"]), (&"whatsapp".into(), &"connected".into()));
     assert!(phone["publicKey"].is_string() && phone["name"] == "whatsapp" && phone["number"] == "5511999990000");
     let phone_id = phone["id"].to_string();
-    said += &phone.to_string();
+    printed += &phone.to_string();
     let renamed = json(path, &["channel", "update", &phone_id, "--name", "Phone", "--number", ""]);
     assert_eq!((&renamed["name"], &renamed["number"]), (&"Phone".into(), &Value::Null));
     assert_eq!((&renamed["status"], &renamed["publicKey"]), (&"connected".into(), &phone["publicKey"]));
@@ -67,7 +67,7 @@ async fn channels_take_what_their_type_needs_and_show_no_secret() {
     assert_eq!((&messenger["status"], &instagram["status"]), (&"disconnected".into(), &"disconnected".into()));
     let id = messenger["id"].to_string();
     let connected = json(path, &[&["channel", "update", &id][..], &CREDENTIALS].concat());
-    said += &connected.to_string();
+    printed += &connected.to_string();
     assert_eq!(connected["status"], "connected");
     is_seen("the channel is connected", || async {
         api.get(&format!("/channels/{id}")).await.body["data"]["status"] == "connected"
@@ -80,7 +80,7 @@ async fn channels_take_what_their_type_needs_and_show_no_secret() {
     let moved = failure(path, &["channel", "update", &id, "--provider-url", "http://127.0.0.1:9/"]);
     assert!(moved.contains("--access-token"), "{moved}");
     assert_eq!(stored(path, &id).await, sealed);
-    said += &sealed.to_string();
+    printed += &sealed.to_string();
 
     let queue: i64 = with_database(path, async |db| {
         let fault = "update channels set status = 'error', last_error = 'token expired' where id = $1";
@@ -101,7 +101,7 @@ async fn channels_take_what_their_type_needs_and_show_no_secret() {
     let cut = update(&["--access-token", ""]);
     assert_eq!(cut["status"], "disconnected");
 
-    // What is refused names the option and changes nothing.
+    // A refusal names the option and changes nothing.
     let before = json(path, &["channel", "list"]);
     for (id, options, word) in [
         (&website_id, ["--access-token", "hidden-six"], "--access-token"),
@@ -118,17 +118,17 @@ async fn channels_take_what_their_type_needs_and_show_no_secret() {
         (&id, ["--phone-number-id", "1"], "--phone-number-id"),
         (&id, ["--queue", "999"], "queue"),
     ] {
-        let told = failure(path, &[&["channel", "update", id.as_str(), "--name", "Other"], &options[..]].concat());
-        assert!(told.contains(word), "{options:?}: {told}");
-        said += &told;
+        let refusal = failure(path, &[&["channel", "update", id.as_str(), "--name", "Other"], &options[..]].concat());
+        assert!(refusal.contains(word), "{options:?}: {refusal}");
+        printed += &refusal;
     }
     assert_eq!(json(path, &["channel", "list"]), before);
     assert!(failure(path, &["channel", "update", "999", "--name", "x"]).contains("channel"));
     assert!(failure(path, &["channel", "update", &id]).contains("nothing to change"));
-    said += &before.to_string();
-    said += &String::from_utf8_lossy(&run(path, &["channel", "list"]).stdout);
-    said += &process.log();
-    assert!(!said.contains("hidden"), "a secret shows");
+    printed += &before.to_string();
+    printed += &String::from_utf8_lossy(&run(path, &["channel", "list"]).stdout);
+    printed += &process.log();
+    assert!(!printed.contains("hidden"), "a secret shows");
     process.kill();
 }
 
@@ -165,9 +165,9 @@ async fn an_identity_secret_is_shown_once_and_two_are_good() {
     assert_eq!(website["settings"]["allowedOrigins"], of!(["https://*.shop.example"]));
     assert_eq!(website["identitySecrets"], 0);
     let mut made = Vec::new();
-    for good in [1, 2, 2] {
+    for valid in [1, 2, 2] {
         let secret = json(path, &["channel", "rotate-identity-secret", &id]);
-        assert_eq!((&secret["id"], &secret["identitySecrets"]), (&website["id"], &of!(good)));
+        assert_eq!((&secret["id"], &secret["identitySecrets"]), (&website["id"], &of!(valid)));
         made.push(secret["identitySecret"].as_str().expect("a secret").to_owned());
     }
     assert!(made.iter().all(|secret| secret.len() >= 64), "{made:?}");
@@ -184,7 +184,7 @@ async fn an_identity_secret_is_shown_once_and_two_are_good() {
         async move { request.json(&of!({"identity": identity})).send().await.expect("answer").status().as_u16() }
     };
     assert_eq!((browser(&made[2]).await, browser(&made[1]).await, browser(&made[0]).await), (201, 201, 401));
-    // A running service sees a new one within a second, and that the one before is good no longer.
+    // A running service sees the new secret within a second, and that the previous one is no longer valid.
     let last = json(path, &["channel", "rotate-identity-secret", &id, "--revoke-previous"]);
     assert_eq!(last["identitySecrets"], 1);
     let last = last["identitySecret"].as_str().expect("a secret").to_owned();
@@ -192,7 +192,7 @@ async fn an_identity_secret_is_shown_once_and_two_are_good() {
     assert_eq!(browser(&made[2]).await, 401);
     let updated = json(path, &["channel", "update", &id, "--require-identity=false"]);
     assert_eq!(updated["settings"].get("requireIdentity"), None);
-    // Nothing but the command that made it shows it.
+    // Only the command that made a secret shows it.
     let listed = json(path, &["channel", "list"]).to_string() + &updated.to_string() + &process.log();
     assert!(listed.contains("\"identitySecrets\":1"), "{listed}");
     for secret in made.iter().chain([&last]) {

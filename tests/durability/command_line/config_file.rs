@@ -11,7 +11,8 @@ use super::url;
 use crate::process::{data_folder, hotline};
 use crate::support::TestDatabase;
 
-/// The binary in this folder, with nothing but what the arguments and files say.
+/// A command of the binary in this folder, without variables of Hotline in the environment, except that of PostgreSQL's
+/// folder.
 fn hotline_in(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = hotline();
     command.args(arguments).current_dir(folder).stdin(Stdio::null());
@@ -26,7 +27,7 @@ fn failed(output: Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The company of the database that was used.
+/// Runs `company list`; the name of the company, which tells the databases apart.
 fn used(command: &mut Command) -> String {
     let output = command.output().expect("hotline runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -68,13 +69,13 @@ async fn the_command_line_wins_over_the_environment_and_the_environment_over_the
     let private = ["config", "check", "--config", "private.toml", "--database-url="];
     let checked = hotline_in(path, &private).env("HOTLINE_SMTP_URL", "").output().expect("hotline runs");
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
-    // A key of the service is no option of the company.
+    // The file's `rate_per_minute` is the service's, and no option of this command.
     let update =
         hotline_in(path, &["company", "update", "1", "--name", "filed", "--json"]).output().expect("hotline runs");
     let updated: Value = serde_json::from_slice(&update.stdout).expect("json");
     assert_eq!(updated["ratePerMinute"], Value::Null);
 
-    // The service: its database is the file's, its address the environment's.
+    // The service takes its database from the file, and its address from the environment.
     let mut serve = hotline_in(path, &["serve", "--config", "other.toml"]);
     serve.env("HOTLINE_LISTEN", "127.0.0.1:0").stdout(Stdio::piped()).stderr(Stdio::null());
     let mut service = serve.spawn().expect("hotline runs");
@@ -91,16 +92,16 @@ async fn the_command_line_wins_over_the_environment_and_the_environment_over_the
         ("listen =", ["line 1", "bad.toml"]),
     ] {
         write("bad.toml", text);
-        // For every command: what is wrong for the service is not found out by the service alone.
-        let said =
+        // Every command reports a wrong file, also in a key that only the service uses.
+        let stderr =
             failed(hotline_in(path, &["company", "list", "--config", "bad.toml"]).output().expect("hotline runs"));
-        assert!(words.iter().all(|word| said.contains(word)), "{text}: {said}");
+        assert!(words.iter().all(|word| stderr.contains(word)), "{text}: {stderr}");
     }
-    let said = failed(hotline_in(path, &["serve", "--config", "missing.toml"]).output().expect("hotline runs"));
-    assert!(said.contains("missing.toml"), "{said}");
+    let stderr = failed(hotline_in(path, &["serve", "--config", "missing.toml"]).output().expect("hotline runs"));
+    assert!(stderr.contains("missing.toml"), "{stderr}");
     write("hotline.toml", "nothing = 1");
-    let said = failed(hotline_in(path, &list).output().expect("hotline runs"));
-    assert!(said.contains("hotline.toml") && said.contains("`nothing`"), "{said}");
+    let stderr = failed(hotline_in(path, &list).output().expect("hotline runs"));
+    assert!(stderr.contains("hotline.toml") && stderr.contains("`nothing`"), "{stderr}");
     let help = hotline_in(path, &["serve", "--help"]).output().expect("hotline runs");
     assert!(help.status.success(), "a broken file hides the help");
     for database in [filed, other, environment, line] {

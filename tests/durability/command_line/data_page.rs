@@ -1,5 +1,5 @@
-//! The commands of `docs/operate/data.md`, in the order of the page: a lost key, a lost administrator, a person who is erased, and a
-//! company that moves.
+//! The commands of `docs/operate/data.md`, in the order of the page: a lost key, a lost administrator, a person who is
+//! erased, and a company that moves.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ fn commands() -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// Runs a command as it is written, in the folder where somebody types it, and answers what it printed.
+/// Runs a command as it is written, in the folder `place` and on the data folder `data`; what it printed.
 fn typed(place: &Path, data: &Path, line: &str) -> Value {
     let mut words = line.split_whitespace();
     assert_eq!(words.next(), Some("hotline"), "{line}");
@@ -36,7 +36,7 @@ fn stop(mut process: Process) {
     assert!(process.wait().success(), "{}", process.log());
 }
 
-/// An installation with what the page is about, and without its key.
+/// An installation with the records that the page is about, and without its key.
 struct Installation {
     folder: tempfile::TempDir,
     company: String,

@@ -13,9 +13,10 @@ use crate::support::form::Form;
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, Receiver, Reply, eventually};
 
-/// What stands in every record of the person, and nowhere else.
+/// A text in every record of the person, and in no other.
 const MARK: &str = "Zeldaquux";
 
+/// Lets webhooks be delivered to this machine.
 const OPEN: [&str; 2] = ["--webhook-allow-network", "127.0.0.0/8"];
 
 /// A file whose content has the mark.
@@ -24,7 +25,7 @@ const FILE: &str = "Zeldaquux was here\n";
 /// The number of both persons: once the first is erased, it is free.
 const NUMBER: &str = "5511900000001";
 
-/// What the person is, and what names them.
+/// The ids of the person's contact, and of a card that names it.
 struct Person {
     contact: Value,
     card: Value,
@@ -79,8 +80,9 @@ fn files(folder: &Path) -> Vec<String> {
     found
 }
 
-/// A person in every noun that has people, with an open ticket, an active session and a pending scheduled message.
-async fn live(api: &Api, company: &Company, turn: &str) -> Person {
+/// Creates a person in every noun that has people, with an open ticket, an active session and a pending scheduled
+/// message.
+async fn create_person(api: &Api, company: &Company, turn: &str) -> Person {
     let field = json!({"name": format!("Nick {turn}"), "application": "contact", "type": "text"});
     let field = api.post("/custom-fields", field).await.data(201)["key"].clone();
     let contact = json!({"name": format!("{MARK} One"), "number": NUMBER, "email": format!("{MARK}@example.com"),
@@ -116,7 +118,7 @@ async fn live(api: &Api, company: &Company, turn: &str) -> Person {
     Person { contact: contact["id"].clone(), card }
 }
 
-/// Nothing of the person is left in tables, files and events, and the rest is as it was.
+/// Fails unless nothing of the person is left in tables, files and events, and all other records are as they were.
 async fn is_erased(folder: &Path, api: &Api, person: &Person) {
     let left = with_database(folder, places).await;
     assert_eq!(left, [""; 0]);
@@ -162,39 +164,39 @@ async fn nothing_of_an_erased_person_is_left_on_a_running_service_and_on_a_stopp
     let api = Api::new(process.address, &company.key);
     let receiver = Receiver::start().await;
     let hook = api.post("/webhooks", json!({"url": receiver.url()})).await.data(201)["id"].clone();
-    let of = company.id.to_string();
+    let company_id = company.id.to_string();
     for (arguments, reason) in [
         (vec!["contact", "erase", "1", "--company", "999"], "no such company"),
         (vec!["contact", "erase", "1"], "--company"),
     ] {
-        let said = failure(path, &arguments);
-        assert!(said.contains(reason), "{said}");
+        let stderr = failure(path, &arguments);
+        assert!(stderr.contains(reason), "{stderr}");
     }
 
-    let first = live(&api, &company, "first").await;
+    let first = create_person(&api, &company, "first").await;
     eventually("deliveries were made", || async { receiver.count() > 5 }).await;
     eventually("the live rows are in the tables", || async {
         with_database(path, places).await.iter().any(|place| place == "messages.body")
     })
     .await;
     assert_eq!(files(&path.join("media")).len(), 1);
-    let report = printed(path, &["contact", "erase", &first.contact.to_string(), "--company", &of]);
+    let report = printed(path, &["contact", "erase", &first.contact.to_string(), "--company", &company_id]);
     check_report(&report, &first);
     is_erased(path, &api, &first).await;
     // Everything else works: the other records, the webhook, the same number as another person.
     assert_eq!(api.get(&format!("/webhooks/{hook}")).await.data(200)["active"], true);
-    let figures = api.get("/tickets?status=open").await.data(200).clone();
-    assert_eq!(figures, json!([]));
+    let open_tickets = api.get("/tickets?status=open").await.data(200).clone();
+    assert_eq!(open_tickets, json!([]));
 
-    let second = live(&api, &company, "second").await;
-    // A kill leaves entries in the journal, which are written to the tables before.
+    let second = create_person(&api, &company, "second").await;
+    // A kill leaves entries in the journal, which are written to the tables before the erasure.
     process.kill();
-    let report = printed(path, &["contact", "erase", &second.contact.to_string(), "--company", &of]);
+    let report = printed(path, &["contact", "erase", &second.contact.to_string(), "--company", &company_id]);
     check_report(&report, &second);
     let process = serve(path);
     is_erased(path, &Api::new(process.address, &company.key), &second).await;
-    // Again, it finds nothing.
-    let report = printed(path, &["contact", "erase", &second.contact.to_string(), "--company", &of]);
+    // A second erasure finds nothing.
+    let report = printed(path, &["contact", "erase", &second.contact.to_string(), "--company", &company_id]);
     assert_eq!((&report["existed"], &report["removed"]["events"]), (&json!(false), &json!(0)), "{report}");
     let audited = with_database(path, async |db| {
         let entries =

@@ -14,14 +14,14 @@ use crate::process::{Process, SERVE, command, data_folder, run, serving};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, TestDatabase, eventually, free_address, patience};
 
-/// Most that a stop without the database takes: its stall and its requests.
+/// How long a stop without the database may take, with its stall and its requests.
 const STOP_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(20);
 
 #[track_caller]
 fn ended(output: &Output, exit: Exit) -> String {
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(exit.code().into()), "{said}");
-    said
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(exit.code().into()), "{stderr}");
+    stderr
 }
 
 #[track_caller]
@@ -43,7 +43,7 @@ async fn a_wrong_command_line_ends_with_64_and_help_with_0() {
     ] {
         ends(folder.path(), arguments, Exit::Usage);
     }
-    // A check that fails is no failure of the command.
+    // A check that finds a problem is no failure of the command.
     ends(folder.path(), &["cluster", "check", "--database-url", &url], Exit::Finding);
     let help = run(folder.path(), &["--help"]);
     ended(&help, Exit::Success);
@@ -66,8 +66,8 @@ async fn a_wrong_configuration_ends_with_78_and_a_denied_user_with_77() {
     let missing = url.replace("postgres:///test_", "postgres:///nothing_");
     ends(folder.path(), &["company", "list", "--database-url", &missing], Exit::Configuration);
     let stranger = format!("{}&user=stranger", url.split("&user=").next().expect("a URL"));
-    let said = ends(folder.path(), &["company", "list", "--database-url", &stranger], Exit::Rights);
-    assert!(said.contains("stranger"), "{said}");
+    let stderr = ends(folder.path(), &["company", "list", "--database-url", &stranger], Exit::Rights);
+    assert!(stderr.contains("stranger"), "{stderr}");
     // A schema that a newer release has made for itself.
     sqlx::query("update schema_needs set least = 9000").execute(&database.db).await.expect("its needs");
     ends(folder.path(), &["company", "list", "--database-url", &url], Exit::Configuration);
@@ -80,11 +80,11 @@ async fn a_folder_that_cannot_be_created_ends_with_73() {
     let database = TestDatabase::migrated().await;
     let url = url(&database);
     let arguments = [SERVE, &["--database-url", &url]].concat();
-    let said = ends(Path::new("/proc/hotline"), &arguments, Exit::CannotCreate);
-    assert!(said.contains("/proc/hotline"), "{said}");
+    let stderr = ends(Path::new("/proc/hotline"), &arguments, Exit::CannotCreate);
+    assert!(stderr.contains("/proc/hotline"), "{stderr}");
     std::fs::write(folder.path().join("journal"), "no folder").expect("written");
-    let said = ends(folder.path(), &arguments, Exit::CannotCreate);
-    assert!(said.contains("journal"), "{said}");
+    let stderr = ends(folder.path(), &arguments, Exit::CannotCreate);
+    assert!(stderr.contains("journal"), "{stderr}");
     database.drop().await;
 }
 
@@ -94,11 +94,11 @@ async fn a_port_or_a_folder_that_another_process_uses_ends_with_75() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("address").to_string();
     ends(data_folder().path(), &["serve", "--listen", &address], Exit::Retry);
-    // So does an address that the machine does not have yet (RFC 5737: none has it).
+    // So does an address that the machine does not have yet, here one that none has (RFC 5737).
     ends(data_folder().path(), &["serve", "--listen", "192.0.2.1:8080"], Exit::Retry);
     let process = Process::serve(folder.path());
-    let said = ends(folder.path(), SERVE, Exit::Retry);
-    assert!(said.contains(&format!("process {}", process.pid())), "{said}");
+    let stderr = ends(folder.path(), SERVE, Exit::Retry);
+    assert!(stderr.contains(&format!("process {}", process.pid())), "{stderr}");
     process.kill();
 }
 
@@ -108,11 +108,11 @@ async fn a_start_waits_for_its_database_and_ends_with_69_when_it_stays_away() {
     let database = format!("postgres://hotline@{}/desk", free_address());
     let began = Instant::now();
     let arguments = ["serve", "--listen", "127.0.0.1:0", "--database-url", &database, "--start-wait"];
-    let said = ends(folder.path(), &[&arguments[..], &["2s"]].concat(), Exit::Unavailable);
-    assert!(began.elapsed().as_secs() >= 2, "it did not wait: {said}");
-    assert_eq!(said.matches("waiting for the database").count(), 1, "one line for the whole wait: {said}");
-    let said = ends(folder.path(), &[&arguments[..], &["0"]].concat(), Exit::Unavailable);
-    assert!(!said.contains("waiting"), "{said}");
+    let stderr = ends(folder.path(), &[&arguments[..], &["2s"]].concat(), Exit::Unavailable);
+    assert!(began.elapsed().as_secs() >= 2, "it did not wait: {stderr}");
+    assert_eq!(stderr.matches("waiting for the database").count(), 1, "one line for the whole wait: {stderr}");
+    let stderr = ends(folder.path(), &[&arguments[..], &["0"]].concat(), Exit::Unavailable);
+    assert!(!stderr.contains("waiting"), "{stderr}");
     // Other commands do not wait.
     ends(folder.path(), &["company", "list", "--database-url", &database], Exit::Unavailable);
 }

@@ -10,6 +10,7 @@ use crate::process::{Process, with_database};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Provider, Receiver, eventually};
 
+/// Lets webhooks be delivered to this machine.
 const OPEN: [&str; 2] = ["--webhook-allow-network", "127.0.0.0/8"];
 
 fn serve(folder: &Path) -> Process {
@@ -21,14 +22,14 @@ fn stop(mut process: Process) {
     assert!(process.wait().success(), "{}", process.log());
 }
 
-/// The lines of a log that are more than news, except that it runs as root.
+/// The warnings and errors in a log, except that the service runs as root.
 fn warnings(process: &Process) -> Vec<String> {
     let is_warning =
         |line: &&str| (line.contains("\"WARN\"") || line.contains("\"ERROR\"")) && !line.contains("hotline::cli::root");
     process.log().lines().filter(is_warning).map(str::to_owned).collect()
 }
 
-/// What the settings of channels and webhooks are stored as.
+/// The stored settings of channels, and the stored secrets of all else.
 async fn stored(folder: &Path) -> Vec<String> {
     with_database(folder, async |db| {
         let all = "select settings::text from channels union all select secret from webhooks
@@ -39,7 +40,7 @@ async fn stored(folder: &Path) -> Vec<String> {
     .await
 }
 
-/// What a service without its key shows and refuses.
+/// Checks what a service without its key shows and refuses.
 async fn works_without(process: &Process, api: &Api, (made, hook): (&[Value], &Value), key: &str) {
     let warned = warnings(process);
     assert_eq!(warned.len(), 1, "{warned:#?}");
@@ -97,12 +98,12 @@ async fn a_service_without_its_key_serves_and_a_key_that_is_found_changes_nothin
         "{listed}"
     );
     assert!(listed[0]["secretCount"].as_i64().is_some_and(|count| count > 9), "{listed}");
-    let said = failure(path, &["secret", "abandon", &key]);
-    assert!(said.contains("--yes") && said.contains(&key), "{said}");
+    let stderr = failure(path, &["secret", "abandon", &key]);
+    assert!(stderr.contains("--yes") && stderr.contains(&key), "{stderr}");
     assert!(!file.exists(), "another key was made");
     stop(process);
     assert_eq!(stored(path).await, before, "a secret was changed");
-    // A second start without it says so once more.
+    // A second start without the key warns again.
     let process = serve(path);
     assert_eq!(warnings(&process).len(), 1, "{:#?}", warnings(&process));
     stop(process);
@@ -120,8 +121,8 @@ async fn a_service_without_its_key_serves_and_a_key_that_is_found_changes_nothin
         receiver.received().iter().any(|request| request.event()["type"] == "contact.created")
     })
     .await;
-    let said = failure(path, &["secret", "abandon", &key, "--yes"]);
-    assert!(said.contains("is not lost") && said.contains("secrets.key"), "{said}");
+    let stderr = failure(path, &["secret", "abandon", &key, "--yes"]);
+    assert!(stderr.contains("is not lost") && stderr.contains("secrets.key"), "{stderr}");
     stop(process);
 }
 
@@ -140,7 +141,7 @@ async fn an_abandoned_key_makes_room_for_new_credentials() {
     assert!(failure(path, &["secret", "abandon", "0011223344556677", "--yes"]).contains("no such key"));
     std::fs::remove_file(path.join("secrets.key")).expect("lost");
 
-    // Beside the service, which has begun without the key.
+    // While the service runs, which has started without the key.
     let process = serve(path);
     let api = Api::new(process.address, token);
     let abandoned = printed(path, &["secret", "abandon", &key, "--yes"]);

@@ -28,7 +28,7 @@ use crate::process::{Process, run};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, TestDatabase, eventually};
 
-/// Runs a command with `--json`, which must succeed, and answers what it printed.
+/// Runs a command with `--json`, which must succeed; what it printed.
 fn json(folder: &Path, arguments: &[&str]) -> Value {
     let output = run(folder, &[arguments, &["--json"]].concat());
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -36,7 +36,7 @@ fn json(folder: &Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{arguments:?} printed no JSON: {error}"))
 }
 
-/// Runs a command, which must fail and print nothing but why; answers that.
+/// Runs a command, which must fail and print nothing to stdout; what it printed to stderr.
 fn failure(folder: &Path, arguments: &[&str]) -> String {
     let output = run(folder, arguments);
     assert!(!output.status.success(), "{arguments:?} succeeded");
@@ -44,14 +44,14 @@ fn failure(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Waits until a running service has seen a change that was just made; answers how long that took.
+/// Waits until a running service has seen a change that was just made; how long that took.
 async fn is_seen<F: Future<Output = bool>>(what: &str, condition: impl FnMut() -> F) -> Duration {
     let made = Instant::now();
     eventually(what, condition).await;
     made.elapsed()
 }
 
-/// How the command line is told of a test's database.
+/// The value of `--database-url` for a test's database.
 fn url(database: &TestDatabase) -> String {
     crate::support::database::url(&database.options)
 }
@@ -91,7 +91,7 @@ async fn companies_tokens_and_channels_are_made_on_a_stopped_service_and_seen_by
     process.kill();
 }
 
-/// The contract gives it a second.
+/// The contract says: within a second.
 #[actix_web::test]
 async fn what_the_command_line_changes_is_seen_within_a_second_measured() {
     let folder = prepared_folder();
@@ -125,7 +125,8 @@ async fn the_demo_serves_and_its_printed_lines_work_as_pasted() {
         .filter(|line| ["curl", "session=", "ticket="].iter().any(|start| line.starts_with(start)))
         .collect();
     assert!(lines.len() >= 6, "{printed}");
-    // What shows events goes on until it is stopped: as in another terminal, from when it is answered.
+    // The command that shows events runs until it is stopped. It runs as in another terminal; the others follow once it
+    // is answered.
     let (head, events) = (folder.path().join("head"), folder.path().join("events"));
     let (head_at, events_at) = (head.display(), events.display());
     let (streams, calls): (Vec<&str>, Vec<&str>) = lines.iter().partition(|line| line.starts_with("curl -sN"));
@@ -138,7 +139,7 @@ async fn the_demo_serves_and_its_printed_lines_work_as_pasted() {
     );
     let output = std::process::Command::new("sh").arg("-c").arg(&script).output().expect("sh runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let said = String::from_utf8_lossy(&output.stdout);
+    let stdout = String::from_utf8_lossy(&output.stdout);
     for expected in [
         "Is anybody there?",
         "how can I help?",
@@ -148,9 +149,9 @@ async fn the_demo_serves_and_its_printed_lines_work_as_pasted() {
         "Carport",
         "\"totalPrice\":",
     ] {
-        assert!(said.contains(expected), "{expected} is missing in {said}");
+        assert!(stdout.contains(expected), "{expected} is missing in {stdout}");
     }
-    assert!(!said.contains("\"error\":{"), "{said}");
+    assert!(!stdout.contains("\"error\":{"), "{stdout}");
     let events = std::fs::read_to_string(&events).expect("what was streamed");
     for expected in ["event: ticket.opened", "event: message.received", "event: message.created"] {
         assert!(events.contains(expected), "{expected} is missing in {events}");

@@ -35,7 +35,7 @@ async fn a_record_is_shown_as_it_is_listed() {
     assert_eq!(record["embed"], line);
     let printed = String::from_utf8(run(path, &["channel", "show", "1"]).stdout).expect("text");
     assert!(printed.contains("widget.js") && printed.contains("your service's address"), "{printed}");
-    // Options of every command may stand anywhere.
+    // An option that every command has may stand anywhere.
     let mut list = command(path, &["company"]);
     list.args(["--json", "list"]);
     let output = list.output().expect("hotline runs");
@@ -72,7 +72,7 @@ async fn a_profile_is_updated_and_deleted_unless_it_is_needed() {
     with_database(path, async |db| sqlx::query("delete from users").execute(db).await.expect("deleted")).await;
     assert_eq!(json(path, &["profile", "delete", &id]), of!({"id": profile["id"], "deleted": true}));
     assert!(failure(path, &["profile", "show", &id]).contains("no such profile"));
-    // The first of a company is the one that administers it.
+    // The first profile of a company administers it.
     let listed = json(path, &["profile", "list", "--company", &company])["profiles"].clone();
     assert_eq!(listed[0]["administers"], true);
     let last = failure(path, &["profile", "delete", &listed[0]["id"].to_string()]);

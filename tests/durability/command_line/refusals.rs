@@ -1,4 +1,4 @@
-//! What a command cannot do it says, and nothing has changed.
+//! A command that fails names the cause, and changes nothing.
 
 use hotline_persistence::tables::companies;
 
@@ -36,7 +36,7 @@ async fn a_failure_names_what_is_wrong_and_changes_nothing() {
         (&["company", "update", "1"], &[&long_word], "at most 60"),
         (&["company", "update", "1"], &["--stop-words=a,b\nc"], "one line"),
         (&["company", "update", "1"], &["--stop-words=a,\u{a8}"], "blank"),
-        // What no door takes: the panel could not give back what it read.
+        // A text that no input takes: the panel could not save what it has read.
         (&["company", "update", "1"], &["--stop-words=a\u{1},b"], "control characters"),
         (&["company", "update", "1"], &["--name=Acme\u{b}"], "control characters"),
         (&["company", "create"], &["A\u{1b}cme"], "control characters"),
@@ -70,8 +70,8 @@ async fn a_failure_names_what_is_wrong_and_changes_nothing() {
         (&channel, &["whatsapp", "--provider-url", "provider"], "--provider-url"),
         (&channel, &["messenger", "--number", "5511999990000"], "--number"),
     ] {
-        let said = failure(folder.path(), &[command, options, &["--database-url", &url]].concat());
-        assert!(said.contains(word), "{command:?} {options:?}: {said}");
+        let text = failure(folder.path(), &[command, options, &["--database-url", &url]].concat());
+        assert!(text.contains(word), "{command:?} {options:?}: {text}");
     }
     assert_eq!(everything(), before);
     database.drop().await;
@@ -86,9 +86,9 @@ fn with_json_a_failure_is_one_object_as_well() {
         &["token", "create", "--json", "--company", "one"],
         &["company", "list", "--json", "--database-url", "postgres:///nothing?host=/nowhere"],
     ] {
-        let said = failure(folder.path(), arguments);
-        let said: serde_json::Value = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"));
-        let message = said["error"]["message"].as_str().unwrap_or_else(|| panic!("no message: {said}"));
+        let text = failure(folder.path(), arguments);
+        let text: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        let message = text["error"]["message"].as_str().unwrap_or_else(|| panic!("no message: {text}"));
         assert!(!message.is_empty() && !message.starts_with("error"), "{message}");
     }
     // Help is for people, also with `--json`.

@@ -38,7 +38,7 @@ async fn figures_that_are_wrong_are_counted_anew_beside_a_running_service() {
     .await;
     assert_ne!(reported().await, right);
     let rebuilt = printed(folder.path(), &["report", "rebuild", "--company", &id]);
-    // Of each dimension (company, channel, user, type or queue), in quarters of an hour and in days.
+    // The rows of each dimension (company, channel, user, type or queue), in quarters of an hour and in days.
     let differed =
         json!({"company": company.id, "name": "Acme", "corrected": true, "tickets": 8, "messages": 8, "wrapups": 0});
     assert_eq!(rebuilt, json!({"companies": [differed]}));

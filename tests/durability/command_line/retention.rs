@@ -20,15 +20,15 @@ async fn what_is_said_of_a_company_is_listed_and_heard_by_a_running_service() {
     .await;
     let id = company.id.to_string();
     assert_eq!(printed(folder.path(), &["retention", "list"]), json!({"retentions": []}));
-    // Kept for longer than anything is old.
+    // Longer than the age of any conversation.
     let longer = (OLD + 30).to_string();
-    // As it was spelled before.
-    let mut kept = printed(folder.path(), &["retention", "set", &id, "--days", &longer]);
-    kept["lastRunAt"].take();
+    // In the syntax of earlier releases.
+    let mut shown = printed(folder.path(), &["retention", "set", &id, "--days", &longer]);
+    shown["lastRunAt"].take();
     let expected =
         json!({"company": company.id, "name": "Acme", "days": OLD + 30, "pending": 0, "deleted": 0, "lastRunAt": null});
-    assert_eq!(kept, expected);
-    // A stopped one is told as well, and goes by it once it serves.
+    assert_eq!(shown, expected);
+    // A retention that is set on a stopped service takes effect once it runs.
     process.terminate();
     assert!(process.wait().success());
     let set = printed(folder.path(), &["retention", "set", "--company", &id, "--after", "30d"]);
@@ -60,8 +60,8 @@ async fn what_is_said_of_a_company_is_listed_and_heard_by_a_running_service() {
         assert!(error.contains(reason), "{after}: {error}");
     }
     for arguments in [&["set", "--company", "999999", "--after", "30d"][..], &["delete", "--company", "999999"]] {
-        let said = failure(folder.path(), &[&["retention"], arguments].concat());
-        assert!(said.contains("no such company"), "{said}");
+        let stderr = failure(folder.path(), &[&["retention"], arguments].concat());
+        assert!(stderr.contains("no such company"), "{stderr}");
     }
     process.terminate();
     assert!(process.wait().success());

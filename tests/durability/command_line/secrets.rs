@@ -17,13 +17,13 @@ use crate::support::provider::hooks::{Phone, signature, text};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, Provider, Reply, TestDatabase, eventually};
 
-/// Words that stand in no other place.
+/// Words that are in no other place.
 pub const CREDENTIALS: [&str; 3] = ["Hidden-Access-Token-7Qx", "Hidden-App-Secret-8Ry", "Hidden-Verify-Token-9Sz"];
 
 /// The phone channel at its provider.
 const PHONE: &str = "7001";
 
-/// Every value of every column of every table that could hold a text, as text.
+/// Every value of every column of every table that could hold a text, as text; with its table and column.
 async fn everything(db: &PgPool) -> Vec<(String, String)> {
     let columns: Vec<(String, String)> = sqlx::query_as(
         "select c.table_name::text, c.column_name::text from information_schema.columns c
@@ -72,8 +72,8 @@ pub fn channels(folder: &Path, company: &str, provider: &str) -> Vec<Value> {
             create.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("hotline runs");
         writeln!(child.stdin.take().expect("stdin"), "{secret}").expect("the secret is given");
         let output = child.wait_with_output().expect("output");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success() && said.is_empty(), "{said}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && stderr.is_empty(), "{stderr}");
         made.push(serde_json::from_slice(&output.stdout).expect("json"));
     }
     assert!(made.iter().all(|channel| channel["status"] == "connected"), "{made:?}");
@@ -95,8 +95,8 @@ pub async fn use_channel(api: &Api, provider: &Provider, channel: &Value, from: 
     let phone = Phone { id: PHONE.to_owned(), number: "15550783881".to_owned() };
     let body = phone.message(from, "Maria", text(&format!("wamid.{from}"), "Hello")).to_string();
     let signed = signature(secret, body.as_bytes());
-    let told = api.anonymous(Method::POST, &format!("/hooks/{key}")).header("x-hub-signature-256", signed).body(body);
-    assert_eq!(Reply::of(told).await.status, 200);
+    let call = api.anonymous(Method::POST, &format!("/hooks/{key}")).header("x-hub-signature-256", signed).body(body);
+    assert_eq!(Reply::of(call).await.status, 200);
     let sent = serde_json::json!({"channelId": channel["id"], "number": from, "type": "text", "body": "Hi"});
     let job = api.post("/messages", sent).await.data(202)["jobId"].clone();
     let job = format!("/messages/jobs/{}", job.as_str().map_or_else(|| job.to_string(), str::to_owned));
@@ -115,7 +115,7 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
     let mode = |name: &str| std::fs::metadata(path.join(name)).expect(name).permissions().mode() & 0o7777;
     assert_eq!(mode("secrets.key"), 0o600);
     let process = Process::serve(path);
-    // On the running one as well: it is the same key.
+    // On the running service as well: commands use the same key.
     made.extend(channels(path, &company, &provider.url));
     let key = json(path, &["token", "create", "crm", "--company", &company, "--all"])["key"].clone();
     let key = key.as_str().expect("key");
@@ -125,7 +125,7 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
 
     let first = json(path, &["secret", "list"])["keys"].as_array().expect("keys").clone();
     assert_eq!(first.len(), 1, "{first:?}");
-    // Three of each of six channels, and the keys of the addresses of files and of the cursors of lists.
+    // Three secrets of each of six channels, and the keys for the addresses of files and for the cursors of lists.
     assert_eq!(
         (&first[0]["secretCount"], &first[0]["current"], &first[0]["inFile"]),
         (&20.into(), &true.into(), &true.into())
@@ -138,7 +138,7 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
     let new = rotated["id"].as_str().expect("id").to_owned();
     assert_eq!(rotated["reencrypted"], 20);
     assert_eq!(mode("secrets.key"), 0o600);
-    // The running service goes on without a break, and a new channel is sealed with the new key.
+    // The running service continues without a break, and a new channel is sealed with the new key.
     use_channel(&api, &provider, &made[5], "5511987654322").await;
     let late = channels(path, &company, &provider.url);
     is_seen("the new channel is seen", || async {
@@ -165,30 +165,30 @@ async fn no_table_holds_a_credential_and_a_key_is_rotated_under_a_running_servic
             held.iter().filter(|(_, value)| value.contains(*secret)).map(|(column, _)| column).collect();
         assert!(found.is_empty(), "a secret is stored in clear in {found:?}");
     }
-    let said = process.log() + &String::from_utf8_lossy(&run(path, &["channel", "list", "--json"]).stdout);
-    assert!(CREDENTIALS.iter().all(|secret| !said.contains(secret)), "a secret shows");
+    let shown = process.log() + &String::from_utf8_lossy(&run(path, &["channel", "list", "--json"]).stdout);
+    assert!(CREDENTIALS.iter().all(|secret| !shown.contains(secret)), "a secret shows");
     process.kill();
 
-    // Without its key nothing is sealed, and that is refused in words; `lost_keys` has the service.
+    // Without the key nothing can be sealed, and the command says so. `lost_keys` tests the service.
     let (file, aside) = (path.join("secrets.key"), path.join("aside.key"));
     std::fs::rename(&file, &aside).expect("moved");
     let update = ["channel", "update", &made[1]["id"].to_string(), "--name", "Phone"].map(str::to_owned);
     let update: Vec<&str> = update.iter().map(String::as_str).collect();
-    let said = failure(path, &update);
-    assert!(said.contains(&new) && said.contains("secrets.key") && said.contains("--key-file"), "{said}");
+    let stderr = failure(path, &update);
+    assert!(stderr.contains(&new) && stderr.contains("secrets.key") && stderr.contains("--key-file"), "{stderr}");
     assert!(!file.exists(), "another key was made");
-    // What needs no secret goes on.
+    // A command that needs no secret works.
     assert_eq!(json(path, &["channel", "list"])["channels"].as_array().map(Vec::len), Some(12));
-    // Another installation's key is not taken for it.
+    // The key of another installation is not accepted.
     let other = place_file(path, "other.key", &"0b".repeat(32));
     std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o600)).expect("mode");
-    let said = failure(path, &[&update[..], &["--key-file", &other]].concat());
-    assert!(said.contains(&new) && said.contains("other.key") && said.contains("it contains"), "{said}");
-    // Nor one that others may read.
+    let stderr = failure(path, &[&update[..], &["--key-file", &other]].concat());
+    assert!(stderr.contains(&new) && stderr.contains("other.key") && stderr.contains("it contains"), "{stderr}");
+    // Nor is a key file that others may read.
     std::fs::set_permissions(&aside, std::fs::Permissions::from_mode(0o644)).expect("mode");
     let named = aside.display().to_string();
-    let said = Process::try_serve(path, &["--key-file", &named]).err().expect("no start");
-    assert!(said.contains("0644") && said.contains("chmod"), "{said}");
+    let stderr = Process::try_serve(path, &["--key-file", &named]).err().expect("no start");
+    assert!(stderr.contains("0644") && stderr.contains("chmod"), "{stderr}");
     std::fs::set_permissions(&aside, std::fs::Permissions::from_mode(0o600)).expect("mode");
     let mut process = Process::try_serve(path, &["--key-file", &named]).unwrap_or_else(|log| panic!("no start: {log}"));
     use_channel(&Api::new(process.address, key), &provider, &made[5], "5511987654324").await;
@@ -248,16 +248,16 @@ async fn a_command_elsewhere_makes_no_key_of_its_own() {
         let output = command.stdin(Stdio::null()).output().expect("hotline runs");
         (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    // No data folder, no key: on another machine than the service's.
-    let (done, said) = create(&["--data-dir", &nowhere]);
-    assert!(!done && said.contains("--key-file") && said.contains("another machine"), "{said}");
+    // Without a data folder there is no key, as on another machine than the service's.
+    let (done, stderr) = create(&["--data-dir", &nowhere]);
+    assert!(!done && stderr.contains("--key-file") && stderr.contains("another machine"), "{stderr}");
     assert!(!Path::new(&nowhere).exists());
     let file = path.join("service.key").display().to_string();
-    let (done, said) = create(&["--data-dir", &nowhere, "--key-file", &file]);
-    assert!(done && Path::new(&file).exists(), "{said}");
-    // From now on it is that key, for everybody.
-    let (done, said) = create(&["--data-dir", &path.display().to_string()]);
-    assert!(!done && said.contains("encrypted with the key") && !path.join("secrets.key").exists(), "{said}");
+    let (done, stderr) = create(&["--data-dir", &nowhere, "--key-file", &file]);
+    assert!(done && Path::new(&file).exists(), "{stderr}");
+    // From now on every command needs that key.
+    let (done, stderr) = create(&["--data-dir", &path.display().to_string()]);
+    assert!(!done && stderr.contains("encrypted with the key") && !path.join("secrets.key").exists(), "{stderr}");
     database.drop().await;
 }
 
@@ -270,7 +270,7 @@ async fn a_credential_is_read_from_a_file_or_standard_input_and_never_told() {
     let two_words = place_file(path, "words", "Hidden words");
     let token = place_file(path, "token", CREDENTIALS[0]);
     let create = ["channel", "create", "Phone", "--company", &company, "--type", "whatsapp"];
-    for (options, said) in [
+    for (options, reason) in [
         (&["--access-token-file", &empty][..], "--access-token-file"),
         (&["--access-token-file", "/nowhere/token"], "/nowhere/token"),
         (&["--access-token-file", &two_words], "one word"),
@@ -278,10 +278,10 @@ async fn a_credential_is_read_from_a_file_or_standard_input_and_never_told() {
         (&["--access-token-file", &token, "--access-token", "x"], "--access-token"),
         (&["--verify-token-file", "-"], "the first line is empty"),
     ] {
-        let told = failure(path, &[&create[..], options].concat());
-        assert!(told.contains(said) && !told.contains("Hidden"), "{options:?}: {told}");
+        let stderr = failure(path, &[&create[..], options].concat());
+        assert!(stderr.contains(reason) && !stderr.contains("Hidden"), "{options:?}: {stderr}");
     }
-    // As an argument it is taken, and said to be seen.
+    // As an argument a credential is taken, with a warning.
     let output = run(path, &[&create[..], &["--access-token", CREDENTIALS[0]]].concat());
     let warned = String::from_utf8_lossy(&output.stderr);
     assert!(

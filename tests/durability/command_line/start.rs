@@ -21,12 +21,15 @@ const LOGGED: [&str; 2] = ["serve: starting version=", "root: the service runs a
 /// Runs a command that must fail, and returns its message, which must be one line.
 fn one_line(mut command: Command) -> String {
     let output = command.stdin(Stdio::null()).output().expect("hotline runs");
-    let said = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     let is_logged = |line: &&str| LOGGED.iter().any(|logged| line.contains(logged));
-    let said: String = said.split_inclusive('\n').filter(|line| !is_logged(line)).collect();
+    let stderr: String = stderr.split_inclusive('\n').filter(|line| !is_logged(line)).collect();
     assert!(!output.status.success() && output.stdout.is_empty(), "{command:?} succeeded");
-    assert!(said.starts_with("hotline: ") && said.lines().count() == 1, "{command:?} said more than one line: {said}");
-    said
+    assert!(
+        stderr.starts_with("hotline: ") && stderr.lines().count() == 1,
+        "{command:?} said more than one line: {stderr}"
+    );
+    stderr
 }
 
 fn nothing_was_made(folder: &Path) {
@@ -39,14 +42,14 @@ async fn a_port_in_use_is_named_before_postgresql_is_started() {
     let folder = data_folder();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("address").to_string();
-    let said = one_line(command(folder.path(), &["serve", "--listen", &address]));
-    assert!(said.contains("--listen") && said.contains(&address) && said.contains("another process"), "{said}");
-    let said = one_line(command(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--metrics-listen", &address]));
-    assert!(said.contains("--metrics-listen") && said.contains(&address), "{said}");
+    let stderr = one_line(command(folder.path(), &["serve", "--listen", &address]));
+    assert!(stderr.contains("--listen") && stderr.contains(&address) && stderr.contains("another process"), "{stderr}");
+    let stderr = one_line(command(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--metrics-listen", &address]));
+    assert!(stderr.contains("--metrics-listen") && stderr.contains(&address), "{stderr}");
     nothing_was_made(folder.path());
     // An address that no machine has (RFC 5737) has an error of its own.
-    let said = one_line(command(folder.path(), &["serve", "--listen", "192.0.2.1:8080"]));
-    assert!(said.contains("no such address"), "{said}");
+    let stderr = one_line(command(folder.path(), &["serve", "--listen", "192.0.2.1:8080"]));
+    assert!(stderr.contains("no such address"), "{stderr}");
     nothing_was_made(folder.path());
 }
 
@@ -62,12 +65,12 @@ async fn what_cannot_work_is_refused_by_its_option_before_anything_starts() {
         ),
         (&["--database-url", "127.0.0.1:hidden"], &["--database-url", "postgres://"]),
     ] {
-        let said = one_line(command(folder.path(), &[&["serve"], options].concat()));
-        assert!(words.iter().all(|word| said.contains(word)) && !said.contains("hidden"), "{options:?}: {said}");
+        let stderr = one_line(command(folder.path(), &[&["serve"], options].concat()));
+        assert!(words.iter().all(|word| stderr.contains(word)) && !stderr.contains("hidden"), "{options:?}: {stderr}");
         nothing_was_made(folder.path());
     }
-    let said = failure(folder.path(), &["serve", "--listen", "8080"]);
-    assert!(said.contains("--listen") && said.contains(":8080"), "{said}");
+    let stderr = failure(folder.path(), &["serve", "--listen", "8080"]);
+    assert!(stderr.contains("--listen") && stderr.contains(":8080"), "{stderr}");
 }
 
 #[actix_web::test]
@@ -83,41 +86,41 @@ async fn a_password_in_a_mistyped_url_is_not_printed() {
         ("--otlp-endpoint", "https://desk:hid/den@desk.example"),
     ] {
         for arguments in [&["serve", option, url][..], &["doctor", "--json", option, url]] {
-            let said = failure(folder.path(), arguments);
-            assert!(said.contains(option), "{arguments:?}: {said}");
-            assert!(!said.contains("hidden") && !said.contains("hid/den"), "{arguments:?}: {said}");
+            let stderr = failure(folder.path(), arguments);
+            assert!(stderr.contains(option), "{arguments:?}: {stderr}");
+            assert!(!stderr.contains("hidden") && !stderr.contains("hid/den"), "{arguments:?}: {stderr}");
         }
         nothing_was_made(folder.path());
     }
     // Without the name of the option, it is taken for a command.
-    let said = failure(folder.path(), &["postgres://hotline:hidden@db", "check"]);
-    assert!(!said.contains("hidden"), "{said}");
+    let stderr = failure(folder.path(), &["postgres://hotline:hidden@db", "check"]);
+    assert!(!stderr.contains("hidden"), "{stderr}");
     let mut serve = command(folder.path(), &["serve"]);
     serve.env("HOTLINE_SMTP_URL", "smtp//desk:hidden@mail.example");
-    let said = one_line(serve);
-    assert!(said.contains("--smtp-url must be smtps://") && !said.contains("hidden"), "{said}");
+    let stderr = one_line(serve);
+    assert!(stderr.contains("--smtp-url must be smtps://") && !stderr.contains("hidden"), "{stderr}");
 }
 
 #[actix_web::test]
 async fn an_error_about_an_unavailable_database_names_its_address_and_the_reason() {
     let folder = data_folder();
-    let nobody = free_address();
-    let database = format!("postgres://hotline:hidden@{nobody}/desk");
+    let no_listener = free_address();
+    let database = format!("postgres://hotline:hidden@{no_listener}/desk");
     let serve = ["serve", "--listen", "127.0.0.1:0", "--start-wait", "0"];
     for arguments in [&serve[..], &["company", "list"], &["company", "create", "Acme"]] {
         let began = Instant::now();
-        let said = one_line(command(folder.path(), &[arguments, &["--database-url", &database]].concat()));
-        for word in [&nobody.to_string(), "database desk", "user hotline", "refused"] {
-            assert!(said.contains(word), "{arguments:?}: {word} is missing in {said}");
+        let stderr = one_line(command(folder.path(), &[arguments, &["--database-url", &database]].concat()));
+        for word in [&no_listener.to_string(), "database desk", "user hotline", "refused"] {
+            assert!(stderr.contains(word), "{arguments:?}: {word} is missing in {stderr}");
         }
-        assert!(!said.contains("hidden"), "{said}");
+        assert!(!stderr.contains("hidden"), "{stderr}");
         assert!(began.elapsed() < patience(PATIENCE), "a refused connection took {:?}", began.elapsed());
     }
     // A server that runs but has no such database.
     let there = TestDatabase::create().await;
-    let gone = url(&there).replace("postgres:///test_", "postgres:///nothing_");
-    let said = one_line(command(folder.path(), &["company", "list", "--database-url", &gone]));
-    assert!(said.contains("does not exist") && said.contains(".s.PGSQL."), "{said}");
+    let missing = url(&there).replace("postgres:///test_", "postgres:///nothing_");
+    let stderr = one_line(command(folder.path(), &["company", "list", "--database-url", &missing]));
+    assert!(stderr.contains("does not exist") && stderr.contains(".s.PGSQL."), "{stderr}");
     there.drop().await;
 }
 
@@ -127,7 +130,7 @@ async fn the_password_of_the_database_may_be_in_a_pgpass_file() {
     let server = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = server.local_addr().expect("address").port();
     // A server that requests the password in clear text (AuthenticationCleartextPassword), and then disconnects.
-    let asked = std::thread::spawn(move || {
+    let password_server = std::thread::spawn(move || {
         let (stream, _) = server.accept().expect("a connection");
         // A message after its `head`, whose last four bytes are its length.
         let message = |head: usize| {
@@ -149,9 +152,9 @@ async fn the_password_of_the_database_may_be_in_a_pgpass_file() {
     let url = format!("postgres://hotline@127.0.0.1:{port}/desk?sslmode=disable");
     let mut list = command(folder.path(), &["company", "list", "--database-url", &url]);
     list.env("PGPASSFILE", &file);
-    let said = one_line(list);
-    assert_eq!(asked.join().expect("the server"), "from-the-file");
-    assert!(!said.contains("from-the-file"), "{said}");
+    let stderr = one_line(list);
+    assert_eq!(password_server.join().expect("the server"), "from-the-file");
+    assert!(!stderr.contains("from-the-file"), "{stderr}");
 }
 
 #[actix_web::test]
@@ -173,18 +176,18 @@ async fn a_second_process_on_a_data_folder_says_that_and_nothing_else() {
     let folder = prepared_folder();
     let process = Process::serve(folder.path());
     let address = process.address.to_string();
-    // On a port of its own, and on the first one's: it is the folder that matters.
+    // On another port, and on the first process's: only the folder matters.
     for listen in ["127.0.0.1:0", &address] {
-        let said = one_line(command(folder.path(), &["serve", "--listen", listen]));
-        assert!(said.contains("in use by process") && said.contains(&process.pid().to_string()), "{said}");
+        let stderr = one_line(command(folder.path(), &["serve", "--listen", listen]));
+        assert!(stderr.contains("in use by process") && stderr.contains(&process.pid().to_string()), "{stderr}");
     }
     process.kill();
     let database = TestDatabase::migrated().await;
     let url = url(&database);
     let serve = ["serve", "--listen", "127.0.0.1:0", "--database-url", &url];
     let process = Process::start(folder.path(), &mut command(folder.path(), &serve)).expect("the first one");
-    let said = one_line(command(folder.path(), &serve));
-    assert!(said.contains("journal") && said.contains("in use by another process"), "{said}");
+    let stderr = one_line(command(folder.path(), &serve));
+    assert!(stderr.contains("journal") && stderr.contains("in use by another process"), "{stderr}");
     process.kill();
     database.drop().await;
 }
@@ -199,9 +202,9 @@ async fn an_unknown_variable_is_reported_with_the_nearest_known_one() {
         .env("HOTLINE_RATE_PER_MINUTE", "1");
     let output = list.output().expect("hotline runs");
     assert!(output.status.success());
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("unknown environment variable HOTLINE_LISTN; did you mean HOTLINE_LISTEN?"), "{said}");
-    assert!(!said.contains("HOTLINE_SERVICE_HOST") && !said.contains("RATE_PER_MINUTE"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("unknown environment variable HOTLINE_LISTN; did you mean HOTLINE_LISTEN?"), "{stderr}");
+    assert!(!stderr.contains("HOTLINE_SERVICE_HOST") && !stderr.contains("RATE_PER_MINUTE"), "{stderr}");
     assert!(!String::from_utf8_lossy(&output.stdout).contains("HOTLINE_"), "a warning is on standard output");
 }
 
@@ -257,8 +260,8 @@ async fn a_mistyped_data_folder_is_refused_and_not_made() {
         &["admin", "delete", "ana@example.com"],
         &["admin", "reset-password", "ana@example.com"],
     ] {
-        let said = one_line(command(&typed, arguments));
-        assert!(said.contains("hotline-dta") && said.contains("--data-dir"), "{arguments:?}: {said}");
+        let stderr = one_line(command(&typed, arguments));
+        assert!(stderr.contains("hotline-dta") && stderr.contains("--data-dir"), "{arguments:?}: {stderr}");
         assert!(!typed.exists(), "{arguments:?} made the folder");
         tried.insert(format!("{} {}", arguments[0], arguments[1]));
     }
@@ -282,8 +285,11 @@ async fn a_folder_whose_database_is_elsewhere_gets_no_private_one() {
     for arguments in
         [&["company", "create", "Acme"][..], &["admin", "create", "ana@example.com"], &["company", "list"], &["check"]]
     {
-        let said = one_line(command(folder.path(), arguments));
-        assert!(said.contains("database is elsewhere") && said.contains("--database-url"), "{arguments:?}: {said}");
+        let stderr = one_line(command(folder.path(), arguments));
+        assert!(
+            stderr.contains("database is elsewhere") && stderr.contains("--database-url"),
+            "{arguments:?}: {stderr}"
+        );
         assert!(!folder.path().join("postgres").exists(), "{arguments:?} made a private PostgreSQL");
     }
     database.drop().await;
@@ -292,9 +298,9 @@ async fn a_folder_whose_database_is_elsewhere_gets_no_private_one() {
 #[actix_web::test]
 async fn a_token_without_a_scope_is_offered_a_small_one_first() {
     let folder = data_folder();
-    let said = failure(folder.path(), &["token", "create", "x", "--company", "1"]);
-    let (small, all) = (said.find("--permission").expect("offered"), said.find("--all").expect("offered"));
-    assert!(small < all, "{said}");
+    let stderr = failure(folder.path(), &["token", "create", "x", "--company", "1"]);
+    let (small, all) = (stderr.find("--permission").expect("offered"), stderr.find("--all").expect("offered"));
+    assert!(small < all, "{stderr}");
     nothing_was_made(folder.path());
 }
 
@@ -312,15 +318,15 @@ async fn a_newer_schema_is_served_if_it_allows_this_release_and_else_refused() {
     let serve = ["serve", "--listen", "127.0.0.1:0", "--database-url", &url];
     let process = Process::start(folder.path(), &mut command(folder.path(), &serve));
     process.unwrap_or_else(|log| panic!("not served: {log}")).kill();
-    let kept: String =
+    let stored: String =
         sqlx::query_scalar("select release from schema_needs").fetch_one(&database.db).await.expect("release");
-    assert_eq!(kept, "9.1.0", "the older release has replaced the name of the newer one");
+    assert_eq!(stored, "9.1.0", "the older release has replaced the name of the newer one");
     // Now it says that this release may not serve.
     sqlx::query("update schema_needs set least = 9000").execute(&database.db).await.expect("the least");
     for arguments in [&serve[..3], &["company", "list"]] {
-        let said = one_line(command(folder.path(), &[arguments, &["--database-url", &url]].concat()));
+        let stderr = one_line(command(folder.path(), &[arguments, &["--database-url", &url]].concat()));
         for word in ["9.1.0", "9000", "newer", "backup", env!("CARGO_PKG_VERSION")] {
-            assert!(said.contains(word), "{arguments:?}: {word} is missing in {said}");
+            assert!(stderr.contains(word), "{arguments:?}: {word} is missing in {stderr}");
         }
     }
     database.drop().await;
@@ -377,9 +383,9 @@ impl Configured {
     }
 
     fn is_refused(&self, word: &str) {
-        let said = one_line(self.list(&[]));
-        assert!(said.contains("hotline.toml") && said.contains(word) && said.contains("--config"), "{said}");
-        // A file that is named is read: the name is consent.
+        let stderr = one_line(self.list(&[]));
+        assert!(stderr.contains("hotline.toml") && stderr.contains(word) && stderr.contains("--config"), "{stderr}");
+        // A file that the command line names is read: naming it is consent.
         self.works(&["--config", "hotline.toml"]);
     }
 }

@@ -43,8 +43,8 @@ async fn tokens_are_rotated_and_revoked_on_a_stopped_service_and_on_a_running_on
     assert_eq!((&revoked["id"], &revoked["status"]), (&made["id"], &"revoked".into()));
     is_seen("the token is revoked", || async { api.get("/channels").await.status == 401 }).await;
     assert_eq!(json(path, &["token", "revoke", &id])["revokedAt"], revoked["revokedAt"], "revoked twice");
-    let said = failure(path, &["token", "rotate", &id]);
-    assert!(said.contains("revoked") && said.contains(&id), "{said}");
+    let stderr = failure(path, &["token", "rotate", &id]);
+    assert!(stderr.contains("revoked") && stderr.contains(&id), "{stderr}");
     assert!(failure(path, &["token", "rotate", "999"]).contains("token"));
 
     create("shop", &["--all"]);

@@ -7,6 +7,7 @@ use crate::process::{Process, with_database};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, Conduct, Receiver, eventually};
 
+/// Lets webhooks be delivered to this machine.
 const OPEN: [&str; 2] = ["--webhook-allow-network", "127.0.0.0/8"];
 
 #[actix_web::test]
@@ -28,8 +29,8 @@ async fn a_webhook_is_made_changed_tested_replayed_and_deleted_beside_a_running_
         (&made["types"], &made["active"], &made["description"]),
         (&json!(["note.added"]), &json!(true), &json!("Desk"))
     );
-    let said = failure(path, &["webhook", "create", &url, "--company", &of]);
-    assert!(said.contains("URL is not allowed"), "{said}");
+    let stderr = failure(path, &["webhook", "create", &url, "--company", &of]);
+    assert!(stderr.contains("URL is not allowed"), "{stderr}");
     for (arguments, reason) in [
         (vec!["webhook", "create", "http://example.com", "--company", &of], "must start with https://"),
         (vec!["webhook", "create", "https://example.com", "--company", &of, "--type", "x"], "unknown event type `x`"),
@@ -39,11 +40,11 @@ async fn a_webhook_is_made_changed_tested_replayed_and_deleted_beside_a_running_
         (vec!["webhook", "replay", &id], "required"),
         (vec!["webhook", "replay", &id, "--delivery", "999"], "has no delivery 999"),
     ] {
-        let said = failure(path, &arguments);
-        assert!(said.contains(reason), "{arguments:?}: {said}");
+        let stderr = failure(path, &arguments);
+        assert!(stderr.contains(reason), "{arguments:?}: {stderr}");
     }
 
-    // The running service hears of it by itself.
+    // The running service finds the webhook by itself.
     let contact =
         api.post("/contacts", json!({"name": "Maria", "number": "5511900000001"})).await.data(201)["id"].clone();
     let ticket = json!({"contactId": contact, "channelId": company.phone});

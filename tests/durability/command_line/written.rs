@@ -1,5 +1,4 @@
-//! What is written of commands is true: those in README.md, CONTRIBUTING.md, `docs/` and `--help` are run, or at least
-//! read by what would run them.
+//! Documented commands work: those in README.md, CONTRIBUTING.md, `docs/` and `--help` are run, or at least parsed.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -12,7 +11,7 @@ use super::json;
 use crate::process::{Process, binary, data_folder, hotline};
 use crate::support::template::{prepare, prepared_folder};
 
-/// Commands that are read by the command line and not run here, and why.
+/// Commands that are parsed but not run here, and why.
 const NOT_RUN: &[(&str, &str)] = &[
     ("hotline serve", "runs until it is stopped: every test of this folder runs it, on a port that is free"),
     ("hotline demo", "runs until it is stopped: `the_first_conversation_of_the_readme_goes_as_written` runs it"),
@@ -27,7 +26,7 @@ const NOT_RUN: &[(&str, &str)] = &[
 /// Blocks of a shell that are run by tests of their own, by how they begin.
 const BLOCKS: [&str; 3] = ["key=…", "psql -h", "export HOTLINE_URL"];
 
-/// What stands for a value, and one to put there.
+/// Placeholders, and a value for each.
 const VALUES: &[(&str, &str)] = &[
     ("ID", "1"),
     ("NAME", "Written"),
@@ -36,11 +35,11 @@ const VALUES: &[(&str, &str)] = &[
     ("MODULE:METHODS", "tickets:GET"),
 ];
 
-/// What is given to an option whose value is written as `…`.
+/// Values of options whose value is written as `…`.
 const OPTIONS: &[(&str, &str)] =
     &[("--expires", "2099-01-01T00:00:00Z"), ("--allow-ip", "203.0.113.7"), ("--allow-origin", "https://shop.example")];
 
-/// A command as it is written somewhere.
+/// A command as it is written in a document.
 #[derive(Clone, Debug)]
 struct Written {
     file: PathBuf,
@@ -94,7 +93,7 @@ fn commands() -> Vec<Written> {
     let mut found = Vec::new();
     for file in documents() {
         let text = read(&file);
-        // What is made of `--help` is held against it by `tests/contract/written.rs`.
+        // `tests/contract/written.rs` compares with `--help` what is made of it.
         let text = text.split("<!-- made by").next().unwrap_or_default();
         let (prose, blocks) = parts(text);
         let mut add = |text: &str| found.push(Written { file: file.clone(), text: text.trim().replace('\n', " ") });
@@ -115,7 +114,7 @@ fn commands() -> Vec<Written> {
             if BLOCKS.iter().any(|begin| block.starts_with(begin)) {
                 continue;
             }
-            // What goes on in the next line is one command.
+            // A command that continues in the next line is one command.
             let block = block.replace("\\\n", " ");
             for line in block.lines().filter(|line| !line.trim().is_empty()) {
                 let command = line.split(" #").next().unwrap_or_default().trim();
@@ -127,7 +126,7 @@ fn commands() -> Vec<Written> {
     found
 }
 
-/// The command with a value where one is meant; of what is optional all, of what is a choice the first.
+/// The words of a command, with a value for each placeholder, every optional part, and the first part of each choice.
 fn filled(text: &str) -> Vec<String> {
     let mut text = text.replace("\\|", "|").replace(['[', ']'], " ");
     while let Some((before, rest)) = text.split_once('(') {
@@ -158,18 +157,18 @@ fn filled(text: &str) -> Vec<String> {
     words
 }
 
-/// Runs a program with something to read, in this folder, on the installation in it.
+/// Runs a program with `input` on its stdin, in this folder and on the installation in it.
 fn run_in(folder: &Path, mut command: Command, input: &str) -> Output {
     command.current_dir(folder).env("HOTLINE_DATA_DIR", folder.join("hotline-data"));
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
-    // A command that reads nothing closes it, and the write fails.
+    // A command that reads nothing closes its stdin, and the write fails.
     let _ = child.stdin.take().expect("stdin").write_all(input.as_bytes());
     child.wait_with_output().expect("output")
 }
 
-/// A folder with an installation in `hotline-data`, with a company, a queue, a token, a channel and a webhook, each with the id 1;
-/// and its PostgreSQL, which runs as beside a service: no command has to start it.
+/// A folder with an installation in `hotline-data`, with a company, a queue, a token, a channel and a webhook, each
+/// with the id 1; and its PostgreSQL, which runs as beside a service: no command has to start it.
 async fn installation() -> (tempfile::TempDir, Cluster) {
     let folder = data_folder();
     let data = folder.path().join("hotline-data");
@@ -210,7 +209,7 @@ async fn every_command_in_the_documents_is_accepted_and_run_where_it_can_be() {
         let words = filled(text);
         let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
         words.drain(..words.iter().take_while(|word| word.contains('=')).count());
-        let mut told = |reason: &str| wrong.push(format!("{}: `{text}`: {reason}", file.display()));
+        let mut report = |reason: &str| wrong.push(format!("{}: `{text}`: {reason}", file.display()));
         match words[..] {
             ["hotline", noun]
                 if hotline::cli::command().find_subcommand(noun).is_some_and(|noun| noun.has_subcommands()) => {}
@@ -218,7 +217,7 @@ async fn every_command_in_the_documents_is_accepted_and_run_where_it_can_be() {
                 if let Err(error) = hotline::cli::command().try_get_matches_from(&words)
                     && error.kind() != clap::error::ErrorKind::DisplayHelp
                 {
-                    told(&error.to_string());
+                    report(&error.to_string());
                     continue;
                 }
                 let line = words.join(" ");
@@ -229,16 +228,16 @@ async fn every_command_in_the_documents_is_accepted_and_run_where_it_can_be() {
                 let mut command = hotline();
                 command.args(&words[1..]);
                 let output = run_in(folder.path(), command, "a-password-that-is-long-enough\n");
-                let said = String::from_utf8_lossy(&output.stderr);
-                // An administrator's e-mail is taken once.
-                if !output.status.success() && !said.contains("already") {
-                    told(&said);
+                let stderr = String::from_utf8_lossy(&output.stderr);
+                // The e-mail of an administrator is refused the second time.
+                if !output.status.success() && !stderr.contains("already") {
+                    report(&stderr);
                 }
                 run += 1;
             }
             ["make", target, ..] => {
                 if !targets.contains(target) {
-                    told("there is no such target");
+                    report("there is no such target");
                 }
             }
             ["cargo", ..] => {
@@ -255,14 +254,14 @@ async fn every_command_in_the_documents_is_accepted_and_run_where_it_can_be() {
                         _ => true,
                     };
                     if !is_there {
-                        told(&format!("there is no {}", pair[1]));
+                        report(&format!("there is no {}", pair[1]));
                     }
                 }
             }
             ["curl", .., address] => {
                 let path = url::Url::parse(address).map(|url| url.path().to_owned()).unwrap_or_default();
                 if hotline::routes::document()["paths"][&path].is_null() {
-                    told("the service has no such path");
+                    report("the service has no such path");
                 }
             }
             ["openssl", "rand", "-hex", "32"] => {
@@ -270,10 +269,10 @@ async fn every_command_in_the_documents_is_accepted_and_run_where_it_can_be() {
                 let output = run_in(folder.path(), Command::new("sh"), text);
                 let line = String::from_utf8_lossy(&output.stdout);
                 if line.trim().len() != 64 || !line.trim().bytes().all(|digit| digit.is_ascii_hexdigit()) {
-                    told("it makes no key");
+                    report("it makes no key");
                 }
             }
-            _ => told("nobody knows how to check it"),
+            _ => report("nobody knows how to check it"),
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -305,8 +304,8 @@ async fn every_example_of_the_help_works() {
         let path = format!("{}:/usr/bin:/bin", binary().parent().expect("a folder").display());
         shell.args(["-c", &line]).env("PATH", path);
         let output = run_in(folder.path(), shell, "");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{example}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{example}: {stderr}");
     }
     cluster.stop().await.expect("the private PostgreSQL stops");
     // The keys of the file that the help shows.
@@ -345,12 +344,12 @@ async fn the_first_conversation_of_the_readme_goes_as_written() {
     let mut shell = Command::new("sh");
     shell.args(["-e", "-c", &script]);
     let output = run_in(folder.path(), shell, "");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
     for expected in ["Is anybody there?", "how can I help?", "\"status\":\"closed\"", "\"type\":\"opened\""] {
-        assert!(said.contains(expected), "{expected} is missing in {said}");
+        assert!(stdout.contains(expected), "{expected} is missing in {stdout}");
     }
-    assert!(!said.contains("\"error\":{"), "{said}");
+    assert!(!stdout.contains("\"error\":{"), "{stdout}");
     process.terminate();
     assert!(process.wait().success());
 }
@@ -374,7 +373,7 @@ async fn the_local_disk_holds_what_is_written_and_nothing_else() {
     let cells = rows.map(|row| row.split('|').nth(1).expect("a cell"));
     let written: BTreeSet<String> = cells
         .flat_map(|cell| cell.split('`').skip(1).step_by(2))
-        // Of a backup, of a restore, and below `media`.
+        // These are files of a backup, of a restore, and below `media`.
         .filter(|path| !["backup.json", "restore.unfinished", "media/incoming/"].contains(path))
         .map(|path| path.trim_end_matches('/').to_owned())
         .collect();
