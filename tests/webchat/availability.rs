@@ -1,4 +1,4 @@
-//! When a visitor is told that somebody is there to answer.
+//! When a visitor is shown that somebody is available to answer.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::support::service::TestOptions;
 use crate::support::{OwnApp, Person, Reply, TestApp, eventually};
 use crate::visitor::Browser;
 
-/// Longer than the ten minutes in which somebody counts as there.
+/// Longer than the ten minutes for which a user counts as available.
 const LONG_AFTER: Duration = Duration::from_secs(11 * 60);
 
 async fn is_there(browser: &Browser) -> bool {
@@ -49,16 +49,16 @@ async fn who_uses_the_panel_is_there_for_ten_minutes_on_the_channels_of_their_qu
     ana.get("/account").await.data(200);
     assert!(is_there(&browser).await, "whatever page it is");
 
-    // One who is deactivated is there no more; without a session, nobody gets in.
+    // A user who is deactivated is no longer available.
     app.api.put(&format!("/users/{}", app.company.ana), json!({"active": false})).await.data(200);
     eventually("nobody is there", || async { !is_there(&browser).await }).await;
     app.api.put(&format!("/users/{}", app.company.ana), json!({"active": true})).await.data(200);
     eventually("she is there again", || async { is_there(&browser).await }).await;
 
-    // Sales has Ben alone.
+    // Only Ben is in Sales.
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     put_into(&app, &admin, json!(app.company.sales)).await;
-    // Nor does the administrator who does that count.
+    // The admin who changes the queue does not count either.
     eventually("it is another queue's", || async { !is_there(&browser).await }).await;
     put_into(&app, &admin, Value::Null).await;
     eventually("it is the company's", || async { is_there(&browser).await }).await;
@@ -104,7 +104,7 @@ async fn an_answer_by_a_token_counts_and_nothing_else_that_leaves() {
 async fn what_changes_while_a_socket_is_open_is_said_in_it() {
     let mut options = TestOptions::default();
     options.visitors.heartbeat = Duration::from_millis(100);
-    // Of a socket that answers as many pings as pile up on a slow machine there are too many frames.
+    // On a slow machine pings pile up, and a socket that answered all of them would send too many frames.
     options.visitors.silence_max = Duration::from_secs(3600);
     let app = OwnApp::start_with(options).await;
     let browser = Browser::of(&app).await;

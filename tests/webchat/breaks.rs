@@ -27,7 +27,7 @@ fn id(message: &Value) -> i64 {
 struct Tab {
     browser: Browser,
     session: Session,
-    /// What was shown, in the order it was.
+    /// The ids of the shown messages, in order.
     shown: Vec<i64>,
 }
 
@@ -36,10 +36,10 @@ impl Tab {
         self.shown.last().copied()
     }
 
-    /// Reads some frames and breaks off.
+    /// Reads some frames and disconnects.
     ///
     /// # Errors
-    /// When it is refused or broken off: the status or the code of the end, if there is any.
+    /// When the socket is refused or ends: the status, or the code of its end if there is one.
     async fn read_some(&mut self, frames: usize) -> Result<(), Option<u16>> {
         let opened = self.browser.socket_with_room(&self.session.token).await;
         let mut socket = opened.map_err(|(status, _)| Some(status))?;
@@ -65,7 +65,7 @@ impl Tab {
 #[actix_web::test]
 async fn at_whatever_moment_a_connection_breaks_each_message_is_shown_once_and_in_order() {
     const MESSAGES: usize = 150;
-    /// On a slow machine more may be said during a catch-up than a socket keeps: that is one more break.
+    /// On a slow machine more may be sent during a catch-up than a socket buffers. Its close is one more break.
     const TOO_SLOW: u16 = 4413;
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
@@ -76,9 +76,9 @@ async fn at_whatever_moment_a_connection_breaks_each_message_is_shown_once_and_i
     let talking = async {
         for number in 0..MESSAGES {
             // Three at a time, from both sides: entries of one sync, and of several.
-            let said = async { browser.say(&session, &format!("v-{number}")).await };
+            let sent = async { browser.say(&session, &format!("v-{number}")).await };
             join_all([answer(&app.api, ticket, "a"), answer(&app.api, ticket, "b")]).await;
-            said.await;
+            sent.await;
         }
         over.send_replace(true);
     };
@@ -90,7 +90,7 @@ async fn at_whatever_moment_a_connection_breaks_each_message_is_shown_once_and_i
                 read = tab.read_some(rand::random_range(1..12)) => {
                     assert!(matches!(read, Ok(()) | Err(Some(TOO_SLOW))), "the service is there: {read:?}");
                 }
-                // As many frames may not come any more.
+                // Fewer frames than it waits for may be left.
                 _ = over.wait_for(|over| *over) => break,
             }
         }
@@ -148,7 +148,7 @@ async fn a_service_that_is_killed_loses_nothing_and_shows_nothing_twice() {
     }
     let tickets: Vec<i64> = api.all("/tickets?status=open").await.iter().map(id).collect();
     assert_eq!(tickets.len(), SESSIONS);
-    // What a visitor was answered, by session: it must be shown whatever happens.
+    // The messages of each session that were answered: they must be shown whatever happens.
     let mut answered: Vec<Vec<i64>> = vec![Vec::new(); SESSIONS];
     for round in 0..KILLS {
         let (stop, answered_first) = (AtomicBool::new(false), AtomicUsize::new(0));
@@ -163,8 +163,8 @@ async fn a_service_that_is_killed_loses_nothing_and_shows_nothing_twice() {
                             break;
                         }
                         let say = json!({"body": "v", "clientId": format!("{round}-{number}-{count}")});
-                        let said = browser.with(&session, Method::POST, "/messages").json(&say);
-                        let Some(reply) = Reply::try_of(said).await.filter(|reply| reply.status == 201) else { break };
+                        let sent = browser.with(&session, Method::POST, "/messages").json(&say);
+                        let Some(reply) = Reply::try_of(sent).await.filter(|reply| reply.status == 201) else { break };
                         answered.push(id(reply.data(201)));
                         answered_first.fetch_add(usize::from(count == 0), Ordering::AcqRel);
                         let answer = json!({"ticketId": ticket, "type": "text", "body": "a"});
@@ -176,7 +176,7 @@ async fn a_service_that_is_killed_loses_nothing_and_shows_nothing_twice() {
             }
         });
         let killed = async {
-            // At a random moment; everybody has said something once.
+            // At a random moment, after every visitor was answered once.
             if round == 0 {
                 let all = || async { answered_first.load(Ordering::Acquire) == SESSIONS };
                 eventually("everybody is answered", all).await;
@@ -189,7 +189,7 @@ async fn a_service_that_is_killed_loses_nothing_and_shows_nothing_twice() {
         process = serve();
         (browser, api) = ready(&process, &key, &company).await;
         for tab in &mut tabs {
-            // The token is still good: the session is in the tables.
+            // The token is still valid: the session is in the tables.
             tab.browser = browser.clone();
             tab.catch_up().await;
         }
@@ -235,9 +235,9 @@ async fn while_the_database_is_away_open_sockets_go_on_and_new_ones_wait_for_the
     answer(&api, ticket, "during").await;
     let during = socket.message().await;
     assert_eq!(during["body"], "during");
-    let said = browser.say(&session, "the same").await;
-    assert_eq!(socket.message().await["id"], said["id"]);
-    // One that comes now is not told what is new before what is old.
+    let sent = browser.say(&session, "the same").await;
+    assert_eq!(socket.message().await["id"], sent["id"]);
+    // A socket that is opened now does not get new messages before old ones.
     let mut late = browser.raw_socket(&session).await;
     late.send(json!({"type": "after", "id": hello["id"]})).await;
     answer(&api, ticket, "last").await;
@@ -247,7 +247,7 @@ async fn while_the_database_is_away_open_sockets_go_on_and_new_ones_wait_for_the
     })
     .await;
     assert_eq!(next["message"]["id"], during["id"], "{next}");
-    // The last one is read with the others, or pushed once they are: it may be flushed after them.
+    // The last message is read with the others, or pushed after them: it may be flushed later.
     let caught_up = async {
         let (mut shown, mut is_caught_up) = (Vec::new(), false);
         while shown.len() < 2 || !is_caught_up {
@@ -260,13 +260,13 @@ async fn while_the_database_is_away_open_sockets_go_on_and_new_ones_wait_for_the
         shown
     };
     let shown = timeout(patience(PATIENCE), caught_up).await.expect("the rest comes");
-    assert_eq!(shown, [said["id"].clone(), last["id"].clone()]);
+    assert_eq!(shown, [sent["id"].clone(), last["id"].clone()]);
     service.stop().await.expect("the service stops");
     db.close().await;
     cluster.stop().await.expect("PostgreSQL stops");
 }
 
-/// Somebody signs in where they are known, and the service is killed at this moment of it.
+/// A visitor who has a session elsewhere signs in, and the service is killed at this failpoint.
 async fn killed_while_signing_in(point: &str) {
     let folder = prepared_folder();
     let mut process = Process::serve_failing(folder.path(), &[], point);

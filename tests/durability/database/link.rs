@@ -1,4 +1,4 @@
-//! A network between Hotline and PostgreSQL, which can forget the connections that there are.
+//! A network between Hotline and PostgreSQL, which can forget its open connections.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,31 +9,31 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 
-/// What becomes of the settings with which a session begins.
+/// Whether the settings with which a session begins arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Settings {
     Arrive,
     Dropped,
 }
 
-/// Runs on a thread of its own: tests wait for processes without letting anything else run.
+/// The network. It runs on a thread of its own, since tests block their thread while they wait for processes.
 pub struct Link {
     address: SocketAddr,
     target: PgConnectOptions,
     forgetting: Arc<Forgetting>,
 }
 
-/// What the connections know of each other.
+/// The state that the connections share.
 struct Forgetting {
-    /// Connections up to this one carry nothing any more.
+    /// Connections up to this number carry nothing any more.
     forgotten: AtomicU64,
     accepted: AtomicU64,
-    /// All are forgotten once a client has sent this.
+    /// All connections are forgotten once a client has sent this text.
     within: OnceLock<&'static str>,
 }
 
 impl Forgetting {
-    /// Whether a connection is forgotten from here on.
+    /// Whether the connection with this number is forgotten.
     fn is_forgotten(&self, number: u64) -> bool {
         self.forgotten.load(Ordering::Acquire) >= number
     }
@@ -42,7 +42,7 @@ impl Forgetting {
         self.forgotten.store(self.accepted.load(Ordering::Acquire), Ordering::Release);
     }
 
-    /// Forgets all if a client's bytes say so, the first time.
+    /// Forgets all connections the first time that a client's bytes have the text.
     fn see(&self, bytes: &[u8]) {
         let is_within = |text: &&str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
         if self.forgotten.load(Ordering::Acquire) == 0 && self.within.get().is_some_and(is_within) {
@@ -52,7 +52,7 @@ impl Forgetting {
 }
 
 impl Link {
-    /// To the PostgreSQL behind the socket of these options.
+    /// A network to the PostgreSQL behind the socket of these options.
     pub fn to(target: &PgConnectOptions) -> Self {
         Self::start(target, Settings::Arrive)
     }
@@ -96,12 +96,12 @@ impl Link {
         self.forgetting.forget();
     }
 
-    /// The same, in the moment in which Hotline has sent this part of a statement.
+    /// Forgets every connection in the moment in which Hotline sends this part of a statement.
     pub fn forget_within(&self, statement: &'static str) {
         self.forgetting.within.set(statement).expect("the first such statement");
     }
 
-    /// Whether that moment was there.
+    /// Whether any connection was forgotten.
     pub fn has_forgotten(&self) -> bool {
         self.forgetting.is_forgotten(1)
     }
@@ -132,7 +132,7 @@ async fn carry(caller: TcpStream, socket: PathBuf, settings: Settings, number: u
     }
 }
 
-/// Carries bytes until one end closes; of a forgotten connection nothing, not even that.
+/// Carries bytes until one end closes. A forgotten connection carries nothing, not even its end.
 async fn pump(
     from: &mut (impl AsyncReadExt + Unpin),
     to: &mut (impl AsyncWriteExt + Unpin),
@@ -155,8 +155,8 @@ async fn pump(
     }
 }
 
-/// The first message of a session, without the parameter `options`: its length, the protocol, and names and values, each with a zero
-/// after it.
+/// The first message of a session, without the parameter `options`: its length, the protocol, and names and values,
+/// each with a zero after it.
 async fn without_options(caller: &mut (impl AsyncReadExt + Unpin)) -> Vec<u8> {
     let length = caller.read_u32().await.expect("a length") as usize;
     let mut message = vec![0; length - 4];

@@ -1,5 +1,5 @@
-//! A database that is there and refuses: every login, every change, or its sessions are ended. Conversations continue, and what they
-//! were answered is written afterwards.
+//! A database that refuses every login or every change, or whose sessions are ended. Conversations continue, and
+//! acknowledged messages are written afterwards.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ struct Scene {
     company: Company,
     api: Api,
     accepted: BTreeSet<String>,
-    // After the process, which has its journal there.
+    // Dropped after the process, whose journal is in it.
     _folder: tempfile::TempDir,
 }
 
@@ -49,13 +49,14 @@ impl Scene {
         self.accepted.insert(body);
     }
 
-    /// Waits until a line was logged so often in all.
+    /// Waits until a line was logged this many times in all; the last one.
     async fn has_logged(&self, message: &str, times: usize) -> Value {
         eventually(message, || async { lines(&self.process, message).len() == times }).await;
         lines(&self.process, message).pop().expect("a line")
     }
 
-    /// Runs a statement of an administrator: on a database from outside, because a session in it may be read-only.
+    /// Runs a statement as an administrator. One that alters the database is run outside of it, where sessions are not
+    /// read-only.
     async fn set(&self, statement: &str) {
         match statement.starts_with("alter database") {
             true => self.owned.as_admin(statement).await,
@@ -70,7 +71,7 @@ impl Scene {
         self.owned.as_admin(&end).await;
     }
 
-    /// Every message that was accepted is in the tables, once; then it ends.
+    /// Fails unless every accepted message is in the tables, once. Then stops the service.
     async fn end(mut self) {
         let is_served = async || self.api.try_get("/messages").await.is_some_and(|reply| reply.status == 200);
         eventually("lists are served", is_served).await;
@@ -120,7 +121,7 @@ async fn changes_that_a_database_refuses_are_kept_and_written_afterwards() {
             scene.send().await;
         }
         let begun = scene.has_logged("database accepts no changes; they are retried", number + 1).await;
-        assert!(begun["reason"].as_str().is_some_and(|said| said.contains(reason)), "{begun}");
+        assert!(begun["reason"].as_str().is_some_and(|text| text.contains(reason)), "{begun}");
         scene.set(&accept).await;
         scene.end_sessions().await;
         scene.has_logged("database accepts changes again", number + 1).await;

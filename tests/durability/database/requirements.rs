@@ -1,4 +1,4 @@
-//! What a start says of a database that it cannot use, and that it does not depend on what others have set.
+//! What a start reports about a database that it cannot use, and that it does not depend on settings of others.
 
 use futures_util::future::join_all;
 use hotline::exit_code::Exit;
@@ -31,12 +31,12 @@ impl Owned {
         owned
     }
 
-    /// In the server, not in the owned database.
+    /// Runs a statement as an administrator, outside of the owned database.
     pub async fn as_admin(&self, statement: &str) {
         sqlx::query(AssertSqlSafe(statement)).execute(&self.database.db).await.expect(statement);
     }
 
-    /// How an administrator connects to it.
+    /// How an administrator connects to the owned database.
     pub fn options(&self) -> PgConnectOptions {
         self.database.options.clone().database(&self.name)
     }
@@ -58,13 +58,13 @@ impl Owned {
     }
 }
 
-/// What a start says that must fail.
+/// Runs a start that must fail; what it printed to stderr.
 fn refusal(url: &str) -> String {
     let folder = data_folder();
     let mut serve = serving(folder.path());
     let output = serve.args(["--database-url", url, "--start-wait", "0"]).output().expect("hotline runs");
     assert!(!output.status.success() && output.stdout.is_empty(), "it started");
-    // The quotes of a log line in JSON.
+    // In JSON, the quotes of a log line are escaped.
     String::from_utf8_lossy(&output.stderr).replace("\\\"", "\"")
 }
 
@@ -78,7 +78,7 @@ async fn everything_that_is_wrong_with_a_database_is_reported_at_once_with_what_
     owned.inside("revoke create on schema public from public").await;
     owned.inside("create schema closed").await;
     owned.inside("create extension pg_trgm schema closed").await;
-    let said = refusal(&owned.url());
+    let stderr = refusal(&owned.url());
     for words in [
         "encoding of database",
         "LATIN1",
@@ -94,7 +94,7 @@ async fn everything_that_is_wrong_with_a_database_is_reported_at_once_with_what_
         "may not use schema \"closed\", which has the extension pg_trgm",
         "grant usage on schema \"closed\"",
     ] {
-        assert!(said.contains(words), "`{words}` is missing in {said}");
+        assert!(stderr.contains(words), "`{words}` is missing in {stderr}");
     }
     owned.drop().await;
 }
@@ -104,11 +104,11 @@ async fn a_database_that_takes_no_writes_and_a_path_without_a_schema_are_refused
     let owned = Owned::create("UTF8").await;
     let name = &owned.name;
     owned.as_admin(&format!("alter database {name} set default_transaction_read_only = on")).await;
-    let said = refusal(&owned.url());
-    assert!(said.contains("read-only") && said.contains("reset default_transaction_read_only"), "{said}");
+    let stderr = refusal(&owned.url());
+    assert!(stderr.contains("read-only") && stderr.contains("reset default_transaction_read_only"), "{stderr}");
     owned.as_admin(&format!("alter database {name} reset default_transaction_read_only")).await;
-    let said = refusal(&format!("{}&options=-csearch_path%3Dmissing", owned.url()));
-    assert!(said.contains("create schema missing authorization"), "{said}");
+    let stderr = refusal(&format!("{}&options=-csearch_path%3Dmissing", owned.url()));
+    assert!(stderr.contains("create schema missing authorization"), "{stderr}");
     owned.drop().await;
 }
 
@@ -119,9 +119,9 @@ async fn a_start_waits_until_its_database_accepts_changes_as_after_a_failover() 
     owned.as_admin(&format!("alter database {name} set default_transaction_read_only = on")).await;
     let mut serve = serving(folder.path());
     let output = serve.args(["--database-url", &owned.url(), "--start-wait", "1s"]).output().expect("hotline runs");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(Exit::Unavailable.code().into()), "{said}");
-    assert_eq!(said.matches("waiting for the database").count(), 1, "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(Exit::Unavailable.code().into()), "{stderr}");
+    assert_eq!(stderr.matches("waiting for the database").count(), 1, "{stderr}");
 
     let (path, url) = (folder.path().to_owned(), owned.url());
     let starting = std::thread::spawn(move || Process::start(&path, serving(&path).args(["--database-url", &url])));
@@ -140,11 +140,11 @@ async fn an_empty_url_means_the_private_database() {
     let folder = data_folder();
     let mut list = command(folder.path(), &["company", "list"]);
     let output = list.env("HOTLINE_DATABASE_URL", "").output().expect("hotline runs");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("no Hotline installation in"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stderr.contains("no Hotline installation in"), "{stderr}");
 }
 
-/// Parallel changes of the same rows fail under these settings, and migrations end.
+/// Under these settings, parallel changes of the same rows would fail, and migrations would be ended.
 #[actix_web::test]
 async fn what_others_set_for_the_role_changes_nothing() {
     let owned = Owned::create("UTF8").await;
@@ -187,8 +187,8 @@ async fn what_others_set_for_the_role_changes_nothing() {
 async fn a_pooler_that_drops_the_settings_of_a_session_is_named() {
     let database = TestDatabase::migrated().await;
     let link = Link::without_settings(&database.options);
-    let said = refusal(&link.url());
-    assert!(said.contains("PgBouncer") && said.contains("must name PostgreSQL itself"), "{said}");
+    let stderr = refusal(&link.url());
+    assert!(stderr.contains("PgBouncer") && stderr.contains("must name PostgreSQL itself"), "{stderr}");
     database.drop().await;
 }
 
@@ -198,8 +198,8 @@ async fn several_hosts_and_unknown_parameters_are_refused_without_a_password() {
         ("postgres://hotline:hidden@one.example:5432,two.example:5432/hotline", "one host"),
         ("postgres://hotline:hidden@db.example/hotline?sslmode=strict", "strict"),
     ] {
-        let said = refusal(url);
-        assert!(said.contains(words) && !said.contains("hidden"), "{said}");
+        let stderr = refusal(url);
+        assert!(stderr.contains(words) && !stderr.contains("hidden"), "{stderr}");
     }
 }
 
@@ -208,12 +208,12 @@ async fn messages_have_no_lines_of_postgresqls_source() {
     let owned = Owned::create("UTF8").await;
     // What an earlier program left behind.
     owned.inside("create table companies (id int)").await;
-    let said = refusal(&owned.url());
-    assert!(said.contains("companies") && !said.contains("at line"), "{said}");
+    let stderr = refusal(&owned.url());
+    assert!(stderr.contains("companies") && !stderr.contains("at line"), "{stderr}");
     owned.drop().await;
 }
 
-/// Looks where the tables are.
+/// The schemas that have tables of the service.
 pub(super) async fn schema_of_tables(connection: &mut PgConnection) -> Vec<String> {
     let schemas = "select distinct n.nspname::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
         where c.relname in ('companies', 'messages', '_sqlx_migrations') order by 1";
@@ -225,7 +225,7 @@ async fn each_way_to_name_a_schema_of_its_own_works_with_extensions_anywhere() {
     for (preparations, parameter, schema) in [
         (&["create schema app authorization {role}", "alter role {role} set search_path = app"][..], "", "app"),
         (&["create schema \"my app\" authorization {role}"], "&options=-csearch_path%3D%22my%5C%20app%22", "my app"),
-        // The first of the usual path.
+        // The first schema of the default path.
         (&["create schema {role} authorization {role}"], "", "{role}"),
         (
             &[
@@ -275,7 +275,8 @@ async fn writers(owned: &Owned) -> Vec<(i32, i64)> {
     locks
 }
 
-/// The lock of the first release in any schema: it is kept in `public`, so that an upgrade excludes that release.
+/// The lock that the first release takes in any schema. In `public` it is still used, so that an upgrade excludes that
+/// release.
 const FIRST_LOCK: i64 = 0x68_6f_74_6c_69_6e_65;
 
 #[actix_web::test]

@@ -1,5 +1,5 @@
-//! TLS to PostgreSQL: each `sslmode`, the files, PostgreSQL's own variables. Whether a session is encrypted follows from the role:
-//! one may connect only with TLS, one only without, one only with a client certificate.
+//! TLS to PostgreSQL: each `sslmode`, the files, PostgreSQL's own variables. Whether a session is encrypted follows
+//! from the role: one may connect only with TLS, one only without, one only with a client certificate.
 
 use std::net::Ipv4Addr;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -19,7 +19,7 @@ use crate::process::{Process, command, data_folder, serving};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, TestDatabase, eventually};
 
-/// Who may connect how.
+/// Who may connect, and how.
 const RULES: &str = "local all all trust\n\
                      host all hotline 127.0.0.0/8 trust\n\
                      hostssl all only_tls 127.0.0.0/8 trust\n\
@@ -104,7 +104,7 @@ impl Server {
                 ["x509", "-req", "-in", &request, "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2"];
             openssl(folder, &[&sign[..], &["-extfile", "extensions", "-out", &certificate]].concat());
         }
-        // PostgreSQL reads a key that only its user can read.
+        // PostgreSQL accepts only a key that no other user can read.
         let owner = std::fs::metadata(self.cluster.cluster_dir()).expect("the cluster");
         let key: PathBuf = folder.join("server.key");
         std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).expect("mode");
@@ -119,12 +119,12 @@ impl Server {
         format!("postgres://{role}@{host}/hotline?{parameters}")
     }
 
-    /// Runs a command on the database of this URL; answers why it failed, or nothing.
+    /// Runs a command on the database of this URL; why it failed, or `None` if it succeeded.
     fn failure_at(&self, url: &str, variables: &[(&str, String)]) -> Option<String> {
         let mut list = command(self.folder.path(), &["company", "list", "--database-url", url]);
         let output = list.envs(variables.iter().cloned()).output().expect("hotline runs");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        (!output.status.success()).then_some(said)
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        (!output.status.success()).then_some(text)
     }
 }
 
@@ -170,7 +170,7 @@ async fn every_mode_of_tls_connects_as_its_name_says_and_a_failure_names_what_co
     ] {
         let failure = server.failure_at(&server.url(role, host, &parameters), &[]);
         assert!(
-            failure.as_ref().is_some_and(|said| said.contains(words)),
+            failure.as_ref().is_some_and(|text| text.contains(words)),
             "{role} at {host} with {parameters}: {failure:?}"
         );
     }
@@ -185,7 +185,7 @@ async fn every_mode_of_tls_connects_as_its_name_says_and_a_failure_names_what_co
     let url = server.url("with_certificate", named, "");
     assert_eq!(server.failure_at(&url, &variables("verify-full")), None);
     let failure = server.failure_at(&url, &variables("strict"));
-    assert!(failure.is_some_and(|said| said.contains("PGSSLMODE") && said.contains("strict")));
+    assert!(failure.is_some_and(|text| text.contains("PGSSLMODE") && text.contains("strict")));
     server.cluster.stop().await.expect("PostgreSQL stops");
 }
 

@@ -17,10 +17,10 @@ enum Owner {
     Group(u64),
 }
 
-/// What the models say, of a company.
+/// The models of a company's histories.
 pub struct Agreement {
     models: Vec<(Person, Model)>,
-    /// Every spelling of every key.
+    /// The owner of every spelling of every key.
     owners: HashMap<String, Owner>,
 }
 
@@ -58,7 +58,7 @@ impl Records {
         }
     }
 
-    /// All of them, one after the other: no restart may change one.
+    /// All contacts, tickets and messages: no restart may change one.
     pub fn shown(&self) -> impl Iterator<Item = &Value> {
         self.contacts.iter().chain(&self.tickets).chain(&self.messages)
     }
@@ -69,7 +69,7 @@ impl Agreement {
         let mut owners = HashMap::new();
         for History { person, .. } in histories {
             owners.insert(group_id(person.group()), Owner::Group(person.group()));
-            // Also keys that they never have: nobody else has them either.
+            // Also keys that the person never has: no other person has them either.
             for key in (0..8).flat_map(|key| [Key::Number(key), Key::Id(key)]) {
                 let spellings = person.spellings(key).into_iter();
                 owners.extend(spellings.map(|spelling| (spelling, Owner::Person(person.seed))));
@@ -79,7 +79,7 @@ impl Agreement {
         Self { models, owners }
     }
 
-    /// What the records say that the models do not, or the other way round; each with the seed of its history.
+    /// The differences between the records and the models, each with the seed of its history.
     pub async fn differences(&self, api: &Api, records: &Records) -> Vec<String> {
         let mut found = Vec::new();
         let contacts = self.contacts(records, &mut found);
@@ -101,7 +101,7 @@ impl Agreement {
         found
     }
 
-    /// The contacts of each owner. None is of two.
+    /// The contacts of each owner. A contact of two owners, or of none, is a difference.
     fn contacts<'a>(&self, records: &'a Records, found: &mut Vec<String>) -> BTreeMap<Owner, Vec<&'a Value>> {
         let mut contacts: BTreeMap<Owner, Vec<&Value>> = BTreeMap::new();
         for contact in &records.contacts {
@@ -128,7 +128,7 @@ impl Agreement {
         }
         let number = contact["number"].as_str();
         let is_newest = match model.number {
-            // What the contact has that stays wins (`beyond-v1.md`, 4): after a merge the number may be a former one.
+            // In a merge, the contact that stays keeps its number (`beyond-v1.md`, 4), which may be a former one.
             Some(_) if records.merged.contains(&id(contact)) => number.is_some(),
             Some(key) => number.is_some_and(|number| person.spellings(key).contains(number)),
             None => number.is_none(),
@@ -140,7 +140,7 @@ impl Agreement {
         found
     }
 
-    /// Each group is a contact of its own, with what all who are in it have written.
+    /// Each group is a contact of its own, with the messages of all its members.
     fn of_groups(&self, contacts: &BTreeMap<Owner, Vec<&Value>>, records: &Records, found: &mut Vec<String>) {
         let groups: BTreeSet<u64> = self.models.iter().map(|(person, _)| person.group()).collect();
         for group in groups {
@@ -154,13 +154,13 @@ impl Agreement {
                 }
                 _ => vec![format!("{of_group:?}")],
             };
-            let of = models.iter().map(|model| model.seed).collect::<Vec<_>>();
-            found.extend(differences.into_iter().map(|difference| format!("group of {of:?}: {difference}")));
+            let seeds = models.iter().map(|model| model.seed).collect::<Vec<_>>();
+            found.extend(differences.into_iter().map(|difference| format!("group of {seeds:?}: {difference}")));
         }
     }
 }
 
-/// What differs in the conversation of a contact: of one person, or of those who are in a group.
+/// The differences in the conversation of a contact, which is one person or a group.
 fn conversation(contact: i64, models: &[&Model], in_group: bool, records: &Records) -> Vec<String> {
     let tickets: Vec<&Value> = records.tickets.iter().filter(|ticket| ticket["contact"]["id"] == contact).collect();
     let [ticket] = tickets[..] else { return vec![format!("{} tickets: {tickets:?}", tickets.len())] };
@@ -189,7 +189,7 @@ fn conversation(contact: i64, models: &[&Model], in_group: bool, records: &Recor
     found
 }
 
-/// Notices are for people at work only, each once.
+/// The difference in notices: each is there once, as a system message for users only.
 fn notices_difference(notices: &[&Value], models: &[&Model], in_group: bool) -> Option<String> {
     let expected = models.iter().filter(|_| !in_group).flat_map(|model| &model.notices);
     let mut expected: Vec<&str> = expected.map(String::as_str).collect();
@@ -200,20 +200,20 @@ fn notices_difference(notices: &[&Value], models: &[&Model], in_group: bool) -> 
     (texts != expected || !are_shown).then(|| format!("notices {expected:?} are {notices:?}"))
 }
 
-/// Messages are in the order in which they came: those that came at once, in any.
+/// The difference in the order of messages, which is that of their waves. Within a wave any order is right.
 fn order(expected: &BTreeMap<i64, Expected>, messages: &[&Value]) -> Option<String> {
     let wave = |message: &&Value| expected.values().find(|expected| expected.is(message)).and_then(|found| found.wave);
     let waves: Vec<usize> = messages.iter().filter_map(wave).collect();
     (!waves.is_sorted()).then(|| format!("the messages of the waves are in the order {waves:?}"))
 }
 
-/// Each news of a message is one event.
+/// The difference in a message's events: each report on it is one event.
 fn events_difference(expected: &Expected, message: &Value, records: &Records) -> Option<String> {
     let count = |kind: &str| records.events.get(&(kind.to_owned(), id(message))).copied().unwrap_or(0);
     let edits = message["edits"].as_array().map_or(0, Vec::len);
     let (updated, deleted) = (count("message.updated"), count("message.deleted"));
     let (came, reacted) = (count("message.received") + count("message.created"), count("message.reaction"));
-    // What was edited before it was taken back is not shown any more, and a reaction that comes after a later one is none.
+    // The edits of a deleted message are no longer shown, and a reaction that comes after a later one has no event.
     let is_once = came == 1
         && deleted == usize::from(expected.is_revoked())
         && (expected.is_revoked() || updated == edits)
@@ -225,7 +225,7 @@ fn events_difference(expected: &Expected, message: &Value, records: &Records) ->
     })
 }
 
-/// By what a contact is and was known.
+/// The present and former identities of a contact.
 fn identities(contact: &Value) -> impl Iterator<Item = &str> {
     contact["identities"].as_array().into_iter().flatten().filter_map(|identity| identity["value"].as_str())
 }

@@ -7,7 +7,7 @@ use super::person::{Keys, group_id};
 use crate::support::provider::hooks::{Message, Phone, edit, reaction, revoke, text};
 
 impl History {
-    /// The call of a step; none if the provider has no part in it.
+    /// The call of a step; `None` if the provider has no part in it.
     pub fn call(&self, phone: &Phone, step: usize) -> Option<Value> {
         let (id, text_of) = (self.message_id(step), self.text(step));
         Some(match &self.steps[step] {
@@ -31,7 +31,7 @@ impl History {
         })
     }
 
-    /// What happens to a message, by the one who does it.
+    /// The call about an edit, a deletion or a reaction, by the side that makes it.
     fn news(&self, phone: &Phone, step: usize, (of, side): (usize, Side), news: Message) -> Value {
         let (keys, in_group) = match &self.steps[of] {
             Act::Writes { in_group: true, .. } => (group_keys(&self.person), true),
@@ -72,7 +72,7 @@ impl History {
         phone.tells_of("smb_message_echoes", json!({"message_echoes": [echo]}))
     }
 
-    /// What changes: their number, and perhaps their id with it, or their id alone.
+    /// The part of a call about changed keys: the number, perhaps with the id, or the id alone.
     fn change(&self, old: &Keys, new: &Keys) -> Value {
         let has_number = old.number.map(|(number, _)| number) != new.number.map(|(number, _)| number);
         let kind = if has_number { "user_changed_number" } else { "user_changed_user_id" };
@@ -87,7 +87,7 @@ impl History {
         part
     }
 
-    /// A message of the system about somebody.
+    /// A message of the provider's system about a person.
     fn system(&self, phone: &Phone, step: usize, keys: &Keys, part: Value) -> Value {
         let mut message = json!({"id": self.message_id(step), "timestamp": self.at_s(step).to_string(),
             "type": "system", "system": part});

@@ -1,4 +1,4 @@
-//! What happens to one person, at random, and when the provider calls because of it.
+//! A random history of one person, and the order in which the provider's calls about it come.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,25 +8,27 @@ use rand::{RngExt, SeedableRng};
 
 use super::person::{Key, Keys, Person};
 
-/// How much happens.
+/// How many steps a history has before its end.
 const STEPS: std::ops::RangeInclusive<usize> = 3..=10;
 
-/// Between two steps. People of a group have seconds of their own: of a message that was taken back, only when is shown.
+/// Seconds between two steps, and between two people of a group: the time of deletion is all that tells deleted
+/// messages apart.
 const STEP_S: i64 = 20;
 const PERSON_S: i64 = 5;
 
-/// The longest history: a provider's clock is right to ten minutes (`actors/src/channels/inbox.rs`).
+/// Seconds of the longest history: within the ten minutes by which a provider's clock may be wrong
+/// (`actors/src/channels/inbox.rs`).
 pub const LONGEST_S: i64 = (*STEPS.end() as i64 + 2) * STEP_S;
 
-/// Numbers, and ids, that a person has one after the other, at most.
+/// The most numbers, and the most ids, that a person has one after the other.
 const KEYS_MAX: usize = 3;
 
-/// Of so many steps one comes at once with the one before it, late, or twice.
+/// One of this many steps comes at once with the one before it, late, or twice.
 const AT_ONCE_ONE_IN: u32 = 3;
 const LATE_ONE_IN: u32 = 4;
 const TWICE_ONE_IN: u32 = 4;
 
-/// How much later: others come between.
+/// The most waves by which a step comes late.
 const LATE_MAX: usize = 3;
 
 const EMOJI: [&str; 3] = ["\u{1F44D}", "\u{2764}", "\u{1F389}"];
@@ -38,7 +40,7 @@ pub enum Side {
     Company,
 }
 
-/// One thing that happens. Messages are named by the place of their step.
+/// A step of a history. Messages are named by the index of their step.
 #[derive(Clone, Debug)]
 pub enum Act {
     /// The person writes to the company, or in their group.
@@ -50,7 +52,7 @@ pub enum Act {
     Answers {
         to: Keys,
     },
-    /// The author of a message changes it, or takes it back.
+    /// The author of a message changes it, or deletes it.
     Edits {
         of: usize,
         side: Side,
@@ -59,18 +61,18 @@ pub enum Act {
         of: usize,
         side: Side,
     },
-    /// Somebody reacts, or takes the reaction back.
+    /// Somebody reacts, or removes the reaction (`None`).
     Reacts {
         of: usize,
         side: Side,
         emoji: Option<&'static str>,
     },
-    /// How far an answer has come.
+    /// An answer has a new status.
     Arrives {
         of: usize,
         status: &'static str,
     },
-    /// From now on they are known by other keys. What stays the same is named too, or not.
+    /// The person has other keys from now on. A key that stays the same may be named, too.
     Changes {
         old: Keys,
         new: Keys,
@@ -79,12 +81,12 @@ pub enum Act {
     Notice {
         keys: Keys,
     },
-    /// Somebody of the company takes the suggestions that there are to merge contacts.
+    /// A user merges the contacts whose merge is suggested.
     Merges,
 }
 
 impl Act {
-    /// The keys that the provider says are of one person. Nobody becomes a contact by what they write in a group.
+    /// The keys that the provider links to one person. A message in a group makes no contact of its author.
     pub fn linked(&self) -> BTreeSet<Key> {
         match self {
             Self::Writes { keys, in_group: false } | Self::Answers { to: keys } => keys.all(),
@@ -94,17 +96,17 @@ impl Act {
     }
 }
 
-/// A history: its steps in the order in which they happen, and in which calls of the provider come.
+/// A history: its steps in the order in which they happen, and the waves in which the provider's calls come.
 pub struct History {
     pub person: Person,
     pub steps: Vec<Act>,
-    /// Steps that come at once, one wave after the other. Some come more than once.
+    /// The steps of each wave come at once. A step may come more than once.
     pub waves: Vec<Vec<usize>>,
     since_s: i64,
 }
 
 impl History {
-    /// The history of a seed. What happens and comes is always the same; only the time since when it does is not.
+    /// The history of a seed, which begins at `since_s`. Its steps and waves follow from the seed alone.
     pub fn of(seed: u64, since_s: i64) -> Self {
         let mut random = StdRng::seed_from_u64(seed);
         let person = Person::new(seed, &mut random);
@@ -133,12 +135,12 @@ impl History {
         format!("{}/{step}", self.person.seed)
     }
 
-    /// When a step comes first.
+    /// The first wave of a step.
     pub fn wave_of(&self, step: usize) -> Option<usize> {
         self.waves.iter().position(|wave| wave.contains(&step))
     }
 
-    /// How often the provider calls.
+    /// How many calls the provider makes.
     pub fn calls(&self) -> usize {
         let is_call = |step: &&usize| !matches!(self.steps[**step], Act::Merges);
         self.waves.iter().flatten().filter(is_call).count()
@@ -149,7 +151,7 @@ impl History {
 struct Draft {
     person: Person,
     steps: Vec<Act>,
-    /// Which keys they have at present.
+    /// The indices of the number and the id that the person has at present.
     number: usize,
     id: usize,
 }
@@ -169,23 +171,23 @@ impl Draft {
             94..=96 => self.notice(random),
             _ => Some(Act::Merges),
         };
-        // What nothing can happen to is written to.
+        // If this step is not possible, the person writes.
         found.unwrap_or_else(|| Act::Writes { keys: self.keys(random), in_group: false })
     }
 
-    /// At the end they have said of all of their keys that they are theirs, if they have not before, and have written.
+    /// Ends a history: all keys of the person are linked, if they were not before, and the person has written.
     fn end(&mut self, random: &mut StdRng) {
         let is_linked = linked(&self.steps).len() <= 1;
         let both = Keys { number: Some((self.number, random.random())), id: Some(self.id) };
         let keys = if is_linked { self.keys(random) } else { both };
         self.steps.push(Act::Writes { keys, in_group: false });
-        // A key that nobody has seen before may be in it.
+        // That message may have named a key that was unknown before.
         if linked(&self.steps).len() > 1 {
             self.steps.push(Act::Writes { keys: both, in_group: false });
         }
     }
 
-    /// What the provider names of them: a number in any spelling, an id in its place, or both.
+    /// The keys that the provider names: a number in any spelling, an id in its place, or both.
     fn keys(&self, random: &mut StdRng) -> Keys {
         let (number, id) = (Some((self.number, random.random())), Some(self.id));
         match random.random_range(0..4) {
@@ -195,7 +197,8 @@ impl Draft {
         }
     }
 
-    /// In a group, somebody is named in one way, by which a reaction replaces another of theirs. They leave it with that key.
+    /// A message in the group, where the person is always named by one key, so that a reaction replaces an earlier one.
+    /// `None` once the person has another key.
     fn in_group(&self) -> Option<Act> {
         let is_hidden = self.person.is_hidden_in_group;
         let has_key = if is_hidden { self.id == 0 } else { self.number == 0 };
@@ -203,7 +206,7 @@ impl Draft {
         has_key.then_some(Act::Writes { keys, in_group: true })
     }
 
-    /// A message that is still there, and its author.
+    /// A random message that is not deleted, and its author; `None` if there is none.
     fn message(&self, random: &mut StdRng, is_wanted: impl Fn(Side, bool) -> bool) -> Option<(usize, Side)> {
         let is_revoked =
             |of: usize| self.steps.iter().any(|step| matches!(step, Act::Revokes { of: it, .. } if *it == of));
@@ -236,7 +239,7 @@ impl Draft {
         Some(Act::Arrives { of, status: if random.random() { "delivered" } else { "read" } })
     }
 
-    /// Another number; their id is not named, named as it stays, or is another one as well.
+    /// A new number; the id is not named, named unchanged, or new as well.
     fn changes_number(&mut self, random: &mut StdRng) -> Option<Act> {
         let number = Some((self.number, random.random()));
         let next = Some((self.number + 1, random.random()));
@@ -254,7 +257,7 @@ impl Draft {
         Some(Act::Changes { old, new: Keys { number: next, id: new_id } })
     }
 
-    /// Another id; their number is named, or not.
+    /// A new id; the number is named, or not.
     fn changes_id(&mut self, random: &mut StdRng) -> Option<Act> {
         let number = random.random::<bool>().then(|| (self.number, random.random()));
         let old = Keys { number, id: Some(self.id) };
@@ -265,7 +268,7 @@ impl Draft {
         Some(Act::Changes { old, new: Keys { number, id: Some(self.id) } })
     }
 
-    /// Of somebody who has an open ticket: of others, a notice is nothing.
+    /// A notice about a person who has an open ticket: about others, it has no effect.
     fn notice(&self, random: &mut StdRng) -> Option<Act> {
         let keys = self.keys(random);
         self.is_known(&keys).then_some(Act::Notice { keys })
@@ -276,7 +279,7 @@ impl Draft {
     }
 }
 
-/// How a person is named in their group.
+/// The keys by which a person is named in their group.
 pub fn group_keys(person: &Person) -> Keys {
     if person.is_hidden_in_group {
         Keys { number: None, id: Some(0) }
@@ -285,7 +288,7 @@ pub fn group_keys(person: &Person) -> Keys {
     }
 }
 
-/// The keys that steps say are of one person.
+/// The sets of keys, of which each is linked to one person by these steps.
 fn linked(steps: &[Act]) -> Vec<BTreeSet<Key>> {
     let mut sets: Vec<BTreeSet<Key>> = Vec::new();
     for keys in steps.iter().map(Act::linked).filter(|keys| !keys.is_empty()) {
@@ -296,10 +299,10 @@ fn linked(steps: &[Act]) -> Vec<BTreeSet<Key>> {
     sets
 }
 
-/// In which order the provider's calls come: several at once, some late, some twice.
+/// The order in which the provider's calls come: several at once, some late, some twice.
 ///
-/// A provider reports a change, and gives a notice, of somebody with whom there is a conversation: it comes after something by
-/// which Hotline knows one of the keys.
+/// A provider reports a change of keys, and gives a notice, only of a person who has a conversation: the call comes
+/// after one by which Hotline knows one of the keys.
 fn waves(steps: &[Act], random: &mut StdRng) -> Vec<Vec<usize>> {
     let mut places: Vec<usize> = Vec::with_capacity(steps.len());
     let mut waves: BTreeMap<usize, Vec<usize>> = BTreeMap::new();

@@ -1,8 +1,9 @@
-//! Random histories of people who write, are answered, change their numbers, edit, take back and react, as a provider reports
-//! them: twice, late, at once, and again after the service was killed. A plain model says what is to become of each.
+//! Random histories of people who write, are answered, change their numbers, edit, delete and react, as a provider
+//! reports them: twice, late, at once, and again after the service was killed. A plain model says which records each
+//! must become.
 //!
-//! A history is that of its seed: `HISTORIES_SEED=1200` begins with that of a seed that a failure names. The same happens and
-//! comes then; how what comes at once meets is up to the machine.
+//! A history follows from its seed: `HISTORIES_SEED=1200` begins with the seed that a failure names. Its steps and
+//! calls are the same then; only the interleaving of calls that come at once is up to the machine.
 
 mod agreement;
 mod calls;
@@ -28,35 +29,34 @@ use crate::process::keys_of;
 use crate::scene::Scene;
 use crate::support::{PATIENCE, check_events, check_plain_events, eventually, patience};
 
-/// Histories of one company, one after the other: those of a group of people are all of one.
+/// Histories of one company, with consecutive seeds: a group of people is never in two companies.
 const OF_COMPANY: u64 = 60;
 
-/// Histories at once: enough to meet each other, and with a few calls each fewer than a channel has calls at once.
+/// Histories at once: enough to interfere with each other, and with fewer calls at once than a channel takes.
 const AT_ONCE: usize = 16;
 
 /// Kills in the histories of one company.
 const KILLS: usize = 2;
 
-/// After so much more time at most, so that the moment is anywhere between two answers.
+/// The longest wait before a kill, so that it may come at any moment between two answers.
 const BETWEEN_ANSWERS: Duration = Duration::from_millis(30);
 
-/// Between two looks at the records.
+/// The pause between two reads of the records.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// Differences that a failure shows.
 const SHOWN: usize = 5;
 
-/// Companies without and with kills: with KILLS_LONG ten thousand histories, as `make kills` has it.
+/// Companies without and with kills: ten thousand histories with KILLS_LONG, which `make kills` sets.
 fn companies() -> (u64, u64) {
     if std::env::var_os("KILLS_LONG").is_some() { (134, 34) } else { (1, 1) }
 }
 
-/// The first seed, if none is said.
+/// The seed of the variable, or `otherwise`; in both cases the first one of its group.
 fn first_seed(otherwise: u64) -> u64 {
     let seed = std::env::var("HISTORIES_SEED").ok();
     let parsed = seed.map(|seed| seed.parse().unwrap_or_else(|_| panic!("HISTORIES_SEED is no number: {seed}")));
     let seed: u64 = parsed.unwrap_or(otherwise);
-    // A whole group.
     seed - seed % OF_GROUP
 }
 
@@ -72,7 +72,7 @@ async fn the_same_holds_through_kills_at_random_moments() {
     run(first_seed(without_kills * OF_COMPANY), with_kills, KILLS).await;
 }
 
-/// Lives the histories of so many companies, one after the other.
+/// Runs the histories of this many companies, one after the other.
 async fn run(first_seed: u64, companies: u64, kills: usize) {
     let (mut scene, keys) = Scene::open(&["--rate-per-minute=0"], async |_, _, folder| keys_of(folder)).await;
     let begun = Instant::now();
@@ -85,7 +85,7 @@ async fn run(first_seed: u64, companies: u64, kills: usize) {
     scene.close().await;
 }
 
-/// Lives the histories of one company, and compares what has become of them with their models.
+/// Runs the histories of one company, and compares its records with their models.
 async fn live(scene: &mut Scene, keys: &Keyring, first_seed: u64, kills: usize) {
     let db = scene.database();
     let door = Door::open(scene.api(), &db, keys).await;
@@ -119,7 +119,7 @@ fn restart(scene: &mut Scene, door: &Door) {
     door.move_to(&scene.api());
 }
 
-/// Kills the service so often while the provider calls, each time in another part of the calls.
+/// Kills the service `kills` times while the provider calls, each time in another part of the calls.
 async fn kill_at_random(scene: &mut Scene, door: &Door, (calls, kills): (usize, usize), seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     for kill in 0..kills {
@@ -132,7 +132,8 @@ async fn kill_at_random(scene: &mut Scene, door: &Door, (calls, kills): (usize, 
     }
 }
 
-/// The records, once they are what the models say: what comes before its message may be applied after the answer.
+/// The records, once they agree with the models: a report that comes before its message may be applied after its
+/// answer.
 async fn agree(agreement: &Agreement, door: &Door, first_seed: u64) -> Records {
     let deadline = Instant::now() + patience(PATIENCE);
     loop {

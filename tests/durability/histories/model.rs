@@ -1,4 +1,4 @@
-//! What the company is to see of a history: one contact with one open ticket, and in it every message as it was left.
+//! The records that a history must become: one contact with one open ticket, and in it every message in its last state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::history::{Act, History, Side, group_keys};
 use super::person::Key;
 
-/// A message as it is to be shown.
+/// A message as it must be shown.
 #[derive(Clone, Debug)]
 pub struct Expected {
     side: Side,
@@ -16,23 +16,23 @@ pub struct Expected {
     texts: Vec<(i64, String)>,
     revoked_at: Option<i64>,
     reactions: BTreeMap<Side, Option<&'static str>>,
-    /// Reactions, also those that are taken back.
+    /// How many reactions there were, also removed ones.
     pub reacted: usize,
     status: &'static str,
     author: Value,
-    /// When it came first.
+    /// The wave in which the message first came.
     pub wave: Option<usize>,
 }
 
-/// The records that a history is to become.
+/// The records that a history must become.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     pub seed: u64,
-    /// By these the contact is found.
+    /// The keys by which the contact is found.
     pub keys: BTreeSet<Key>,
-    /// The number that they have now, if it was ever named.
+    /// The person's present number, if it was ever named.
     pub number: Option<Key>,
-    /// Messages with the person, and of them in their group, by when they were written.
+    /// Messages with the person, and the person's messages in the group, by the second in which they were written.
     pub private: BTreeMap<i64, Expected>,
     pub in_group: BTreeMap<i64, Expected>,
     /// The texts of the provider's notices.
@@ -48,7 +48,8 @@ impl Model {
         model
     }
 
-    /// What happens, in the order in which it does: the order in which calls come makes no difference.
+    /// Applies a step. Steps are applied in the order in which they happen, since the order of calls makes no
+    /// difference.
     fn apply(&mut self, history: &History, step: usize, act: &Act) {
         self.keys.extend(act.linked());
         self.number = self.keys.iter().filter(|key| matches!(key, Key::Number(_))).max().copied();
@@ -90,7 +91,7 @@ impl Model {
         change(message.unwrap_or_else(|| panic!("history {}: there is no message {of}", self.seed)));
     }
 
-    /// The messages with the person, or of them in their group.
+    /// The messages with the person, or the person's messages in the group.
     pub fn messages(&self, in_group: bool) -> &BTreeMap<i64, Expected> {
         if in_group { &self.in_group } else { &self.private }
     }
@@ -100,7 +101,7 @@ impl Model {
         self.private.len() + self.in_group.len() + self.notices.len()
     }
 
-    /// Messages that nobody of the company has read.
+    /// How many messages no user has read.
     pub fn unread(messages: &BTreeMap<i64, Expected>) -> usize {
         messages.values().filter(|message| message.side == Side::Contact).count()
     }
@@ -127,8 +128,8 @@ impl Expected {
         self.revoked_at.is_some()
     }
 
-    /// Whether this message is shown: by one of its texts, of which each is only here, or when it was taken back, which is as much
-    /// its own.
+    /// Whether `shown` is this message: it has one of its texts or, once it is deleted, its time of deletion. Both are
+    /// unique.
     pub fn is(&self, shown: &Value) -> bool {
         match shown["body"].as_str() {
             Some(body) => self.texts.iter().any(|(_, text)| text == body),
@@ -136,7 +137,7 @@ impl Expected {
         }
     }
 
-    /// How the message is shown otherwise; none if it is shown as it is to be.
+    /// How the shown message differs from the expected one; `None` if it does not.
     pub fn difference(&self, shown: &Value) -> Option<String> {
         let (expected, found) = (self.as_shown(), Self::compared(shown));
         let edits = shown["edits"].as_array().map_or(&[][..], Vec::as_slice);
@@ -166,12 +167,12 @@ impl Expected {
             "editedAt": edited_at,
             "deletedAt": self.revoked_at.map(shown_at),
             "reactions": reactions.collect::<BTreeSet<_>>(),
-            // Of a message that is taken back, only that there was one is left.
+            // Of a deleted message, only its existence is shown.
             "author": if is_revoked { &Value::Null } else { &self.author },
         })
     }
 
-    /// The same of a message that the API shows.
+    /// The compared fields of a message that the API shows.
     fn compared(shown: &Value) -> Value {
         let mut compared = json!({});
         for field in ["direction", "type", "via", "status", "body", "editedAt", "deletedAt", "author"] {
@@ -184,8 +185,8 @@ impl Expected {
         compared
     }
 
-    /// Whether these may be its earlier texts: an edit that comes after a later one changes nothing, so its text may be missing;
-    /// the first one is there, all are in their order, and each is there once.
+    /// Whether these may be its earlier texts: an edit that comes after a later one changes nothing, so its text may be
+    /// missing; the first one is there, all are in their order, and each is there once.
     fn had(&self, earlier: &[&str]) -> bool {
         if self.is_revoked() || self.texts.len() == 1 {
             return earlier.is_empty();

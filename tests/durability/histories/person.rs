@@ -1,11 +1,11 @@
-//! Somebody who writes: their numbers, in every spelling, and the ids that the provider has in place of one.
+//! A person who writes: their numbers, in every spelling, and the ids that the provider uses in place of a number.
 
 use std::collections::BTreeSet;
 
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-/// People who are in the same group.
+/// How many people are in a group.
 pub const OF_GROUP: u64 = 4;
 
 /// The spellings that numbers of a country have.
@@ -17,25 +17,26 @@ enum Country {
     UnitedStates,
 }
 
-/// A person like no other.
+/// A person whose keys no other person has.
 #[derive(Clone, Debug)]
 pub struct Person {
     pub seed: u64,
     country: Country,
-    /// Whether the provider names them by their id in their group, and by their number otherwise: one of both for each person.
+    /// Whether the provider names the person in the group by their id, and not by their number: always by the same of
+    /// both.
     pub is_hidden_in_group: bool,
 }
 
 /// What identifies a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
-    /// The first number that they had, or the next one.
+    /// A number, counted from the first one of the person (0).
     Number(usize),
-    /// The same of the provider's ids.
+    /// An id of the provider, counted likewise.
     Id(usize),
 }
 
-/// What the provider names of somebody.
+/// The keys of a person that the provider names.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Keys {
     /// Which number, and whether it is in the other spelling.
@@ -63,7 +64,7 @@ impl Person {
 
     /// A number in one of its spellings, as the provider writes it.
     pub fn number(&self, (number, is_other): (usize, bool)) -> String {
-        // Nobody has more than eight.
+        // No person has more than eight.
         let unique = 8 * self.seed + number as u64;
         match (self.country, is_other) {
             (Country::Brazil, false) => format!("551199{unique:07}"),
@@ -86,7 +87,7 @@ impl Person {
         self.seed / OF_GROUP
     }
 
-    /// Which of the group they are.
+    /// The place of the person in the group, from 0.
     pub fn place_in_group(&self) -> u64 {
         self.seed % OF_GROUP
     }

@@ -1,4 +1,4 @@
-//! The service dies at every point between a change and its answer, starts again, and is asked again.
+//! The service dies at every point between a change and its answer, starts again, and gets the request again.
 
 use std::ops::Add;
 use std::os::unix::process::ExitStatusExt;
@@ -17,7 +17,7 @@ use crate::support::{Api, Company, Reply, TestDatabase};
 /// A point at which the service dies, and whether the change stands afterwards.
 type Point = (&'static str, bool);
 
-/// The way of a plain change: its transaction.
+/// The points of a plain change: its transaction.
 const PLAIN: &[Point] = &[
     ("once_begun", false),
     ("once_written", false),
@@ -26,8 +26,8 @@ const PLAIN: &[Point] = &[
     ("once_answered", true),
 ];
 
-/// The way of a live change: its actor, the journal. What was written and not synced survives the process, though not
-/// the machine.
+/// The points of a live change: its actor, the journal. What was written and not synced survives the process, though
+/// not the machine.
 const LIVE: &[Point] = &[
     ("once_begun", false),
     ("journal_before_write", false),
@@ -39,7 +39,7 @@ const LIVE: &[Point] = &[
 const DECIDED: Point = ("ticket_decided", false);
 const OPENED: Point = ("ticket_opened", false);
 
-/// What there is of everything.
+/// How many records and changes there are of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, sqlx::FromRow)]
 struct Effects {
     contacts: i64,
@@ -102,23 +102,23 @@ impl Add for Effects {
 pub(super) struct Scene {
     folder: tempfile::TempDir,
     database: TestDatabase,
-    /// How it serves.
+    /// The options of the service.
     options: Vec<String>,
     pub(super) company: Company,
-    /// None while it is down.
+    /// `None` while the service is down.
     process: Option<Process>,
     pub(super) api: Api,
     /// Cases so far: everything in a case is named by its number.
     number: usize,
 }
 
-/// A request, and what it does once.
+/// A request, and its effects, which must happen once.
 pub(super) struct Call {
     method: Method,
     path: String,
     body: String,
     once: Effects,
-    /// Of the person who asks at the panel; none: an integration asks.
+    /// The cookie of a person at the panel; `None` if an integration calls.
     cookie: Option<String>,
 }
 
@@ -172,7 +172,7 @@ impl Scene {
         sqlx::query_as(COUNT).fetch_one(&self.database.db).await.expect("counts")
     }
 
-    /// A number nobody has had.
+    /// A phone number that no contact has had.
     fn phone(&self) -> String {
         format!("55119{:08}", self.number)
     }
@@ -211,7 +211,7 @@ impl Scene {
         set.split(';').next().expect("its value").to_owned()
     }
 
-    /// Dies at the point while the call is served, and starts again.
+    /// Lets the service die at the point while it serves the call, and starts it again.
     pub(super) async fn die(&mut self, point: &str, call: &Call, key: &str) {
         let case = format!("{} {} at {point}", call.method, call.path);
         self.kill();
@@ -226,7 +226,7 @@ impl Scene {
         self.process = Some(process);
     }
 
-    /// Dies at the point while the call is served, starts again, and asks again.
+    /// Lets the service die at the point while it serves the call, starts it again, and repeats the call.
     async fn check(&mut self, (point, stands): Point, call: Call) {
         let case = format!("{} {} at {point}", call.method, call.path);
         let key = format!("key-{}", self.number);
@@ -238,7 +238,7 @@ impl Scene {
         assert_eq!(self.count().await, before + call.once, "{case}: from {before:?}");
         let second = call.send(&self.api, &key).await;
         assert!(second.is_replay(), "{case}: {}", second.body);
-        // A secret is shown once: to the first who is answered, unless that was the one before the crash.
+        // A secret is shown once: in the first answer, which may be the one that was lost in the crash.
         let shown = |reply: &Reply| {
             let mut body = reply.body.clone();
             for secret in ["/data/token", "/data/identitySecret", "/data/url"] {
@@ -397,7 +397,7 @@ async fn a_session_begins_once_wherever_the_service_dies() {
     let mut scene = Scene::start().await;
     for point in with(&with(LIVE, ("once_part_written", false)), ("once_part_committed", false)) {
         scene.number += 1;
-        // A visitor nobody can tell from another: only the key says that it is the same one.
+        // Nothing identifies this visitor: only the idempotency key says that it is the same one.
         let body = json!({"channelId": scene.company.webchat, "visitor": {"name": "Vera"}});
         let once = Effects { contacts: 1, sessions: 1, ..Effects::default() };
         scene.check(point, Call::post("/webchat/sessions", body, once)).await;

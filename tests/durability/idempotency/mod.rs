@@ -1,4 +1,4 @@
-//! A retry is safe: whatever the moment of a crash or an outage, what was asked for under a key happens once.
+//! A retry is safe: whatever the moment of a crash or an outage, a request with a key takes effect once.
 
 mod crash;
 mod emails;

@@ -73,8 +73,8 @@ async fn while_postgres_is_stopped_a_live_change_under_a_new_key_happens_once_an
     let api = Api::new(service.address, &company.key);
     assert_replayed(&meanwhile, &send(&api, "/messages", "meanwhile", &body).await);
     assert_replayed(&refused, &send(&api, "/messages", "refused", &json!({"type": "text"})).await);
-    let said: Vec<Value> = api.all("/messages").await.into_iter().map(|message| message["body"].clone()).collect();
-    assert_eq!(said, ["before", "hot", "meanwhile"]);
+    let bodies: Vec<Value> = api.all("/messages").await.into_iter().map(|message| message["body"].clone()).collect();
+    assert_eq!(bodies, ["before", "hot", "meanwhile"]);
     service.stop().await.expect("a clean stop");
     db.close().await;
     cluster.stop().await.expect("PostgreSQL stops");

@@ -18,10 +18,10 @@ use serde_json::Value;
 use crate::process::{children, command};
 use crate::support::{eventually, free_address, patience};
 
-/// Longest a process may take to end.
+/// How long a process may take to end.
 const END_TIME_MAX: Duration = Duration::from_secs(40);
 
-/// A process that is not waited for until it is ready.
+/// A process that may not be ready yet.
 struct Starting {
     child: Child,
     address: SocketAddr,
@@ -93,7 +93,7 @@ fn postmaster(folder: &Path) -> Option<Pid> {
 /// Stops or continues PostgreSQL and its sessions.
 fn send_to_postgres(folder: &Path, signal: Signal) {
     let postmaster = postmaster(folder).expect("PostgreSQL runs");
-    // First, so that no session begins meanwhile. One may end.
+    // The postmaster first, so that no session begins meanwhile. A session may end.
     let _ = kill(postmaster, signal);
     for session in children(postmaster) {
         let _ = kill(session, signal);

@@ -29,7 +29,7 @@ async fn send_until_refused(base: String, company: Arc<Company>, sent: Arc<Atomi
         let request = client.post(format!("{base}/api/v1/messages")).bearer_auth(&company.key).json(&body);
         match request.send().await {
             Ok(answer) if answer.status() == 202 => drop(answer.bytes().await),
-            // Refused, and known to be.
+            // Refused, so its outcome is known.
             Ok(answer) if answer.status() == 503 => tokio::time::sleep(Duration::from_millis(100)).await,
             Ok(answer) => unknown.push(format!("{number}: {}", answer.status())),
             Err(error) if error.is_connect() => return unknown,

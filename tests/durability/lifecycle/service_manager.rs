@@ -19,7 +19,7 @@ const HANGS: Duration = Duration::from_secs(20);
 /// The watchdog's time, in microseconds.
 const WATCHDOG_US: &str = "3000000";
 
-/// The socket, and what came.
+/// The socket, and the lines that came and were not read yet.
 struct Manager {
     socket: UnixDatagram,
     lines: VecDeque<String>,
@@ -32,7 +32,7 @@ impl Manager {
         Self { socket, lines: VecDeque::new() }
     }
 
-    /// What has come and was not read yet.
+    /// The lines that have come and were not read yet.
     fn waiting(&mut self) -> Vec<String> {
         let mut bytes = [0; 4096];
         while let Ok(read) = self.socket.recv(&mut bytes) {
@@ -120,7 +120,7 @@ async fn the_watchdog_is_not_notified_while_the_journal_hangs() {
     };
     let (sent, mut manager) = futures_util::future::join(sending, noticing).await;
     sent.data(202);
-    // None but those of the moment in which the journal works again.
+    // At most those of the moment in which the journal works again.
     let notices = manager.waiting().into_iter().filter(|line| line == "WATCHDOG=1").count();
     assert!(notices <= 2, "the watchdog was notified {notices} times");
     manager.wait_for("WATCHDOG=1");

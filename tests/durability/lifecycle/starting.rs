@@ -31,7 +31,7 @@ async fn says_it_starts(process: &Starting) {
 #[actix_web::test]
 async fn a_start_answers_health_checks_and_sigterm_stops_its_postgresql() {
     let folder = killed_folder();
-    // Migrations wait for it.
+    // Migrations wait for the lock that follows.
     let db = database(folder.path()).await;
     let mut connection = sqlx::PgConnection::connect_with(&db.connect_options()).await.expect("a connection");
     let mut held = connection.begin().await.expect("a transaction");

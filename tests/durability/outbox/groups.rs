@@ -8,8 +8,8 @@ use crate::support::provider::hooks::text;
 
 const GROUP: &str = "Y2FwaV9ncm91cDox";
 
-/// A member of the group writes in it.
-fn said(office: &Office, mid: &str) -> Value {
+/// The call for a message that a member writes in the group.
+fn group_message(office: &Office, mid: &str) -> Value {
     let mut call = office.phone("2101").message(&number(1), "Maria", text(mid, mid));
     call["entry"][0]["changes"][0]["value"]["messages"][0]["group_id"] = GROUP.into();
     call
@@ -20,12 +20,12 @@ async fn a_group_is_one_contact_with_one_ticket_and_is_answered_through_kills() 
     let mut office = Office::open("2101").await;
     let private = office.phone("2101").message(&number(1), "Maria", text("wamid.private", "private"));
     office.tell(&private).await;
-    office.tell(&said(&office, "wamid.1")).await;
-    // What was answered is there, and the provider repeats what it does not know.
+    office.tell(&group_message(&office, "wamid.1")).await;
+    // An answered message is kept, and the provider repeats a call whose answer it does not know.
     office.kill();
     office.start();
     for mid in ["wamid.1", "wamid.2"] {
-        office.tell(&said(&office, mid)).await;
+        office.tell(&group_message(&office, mid)).await;
     }
     let all = office.api.all("/messages").await;
     let bodies: Vec<&Value> = all.iter().map(|message| &message["body"]).collect();

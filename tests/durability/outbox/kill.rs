@@ -11,28 +11,29 @@ use crate::process::with_database;
 use crate::support::eventually;
 use crate::support::provider::{Answer, Call};
 
-/// Of each recipient: with KILLS_LONG ten thousand in all, as `make kills` has it.
+/// Messages to each recipient: ten thousand in all with KILLS_LONG, which `make kills` sets.
 fn messages_each() -> usize {
     if std::env::var_os("KILLS_LONG").is_some() { 100 } else { 30 }
 }
 
 const RECIPIENTS: usize = 100;
 
-/// Requests at once: what lets them share the journal's syncs.
+/// Requests at once, which share the journal's syncs.
 const AT_ONCE: usize = 50;
 
-/// How many hundredths of them the provider has when the service is killed, each time.
+/// The percentage of messages that the provider has taken at each kill.
 const KILLED_AT: [usize; 3] = [0, 25, 60];
 
-/// What a kill may double: calls under way at once, and messages the disk is to know of next.
+/// How many messages a kill may double: those of calls under way, and those whose acceptance is not synced yet.
 const DOUBLED_MAX: usize = 64 + 256;
 
-/// Longest the whole outbox may take, on a machine that does other things as well.
+/// How long the whole outbox may take on a busy machine.
 const DRAIN_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(240);
 
+/// Waits until the provider has taken this many messages.
 async fn drained(office: &Office, account: &str, count: usize) {
     let deadline = std::time::Instant::now() + crate::support::patience(DRAIN_TIME_MAX);
-    // They are counted before they are looked at: some have arrived twice.
+    // The texts are compared only once there are enough messages: some have arrived twice.
     while office.provider.accepted_count(account) < count || texts(&office.provider.accepted(account)).len() < count {
         assert!(std::time::Instant::now() < deadline, "{} of {count}", office.provider.accepted_count(account));
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
@@ -53,7 +54,7 @@ async fn thousands_of_messages_survive_kills_and_few_arrive_twice() {
     let (each, messages) = (messages_each(), messages_each() * RECIPIENTS);
     let mut office = Office::open("2001").await;
     office.provider.always("2001", Answer::status(503));
-    // Of one recipient's one after the other, so that their order is known.
+    // The messages to one recipient are sent one after the other, so that their order is known.
     stream::iter(0..RECIPIENTS)
         .map(|recipient| {
             let office = &office;
@@ -110,7 +111,7 @@ async fn thousands_of_messages_survive_kills_and_few_arrive_twice() {
     office.close();
 }
 
-/// The kill falls where it may double: the provider has the message, and nobody has noted it.
+/// The kill comes when it may double a message: the provider has it, and its acceptance is not recorded yet.
 #[actix_web::test]
 async fn a_message_is_doubled_only_when_the_kill_falls_between_its_acceptance_and_the_journal() {
     let mut office = Office::open("2002").await;
@@ -145,8 +146,8 @@ async fn set_channel(office: &Office, status: &str) {
     .await;
 }
 
-/// A service that was killed at this point while it sent a campaign's only message, and runs again. The provider had so
-/// many messages then.
+/// A service that was killed at this point while it sent a campaign's only message, and runs again. The provider had
+/// taken `taken` messages at the kill. Also returns the campaign's id.
 async fn killed_at(account: &str, point: &str, taken: usize) -> (Office, i64) {
     let mut office = Office::open(account).await;
     office.kill();

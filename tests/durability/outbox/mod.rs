@@ -19,7 +19,7 @@ use crate::support::seed::{APP_SECRET, provided};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, PATIENCE, Provider, eventually, patience};
 
-/// As fast as it goes.
+/// No limits of the rate.
 const FAST: &[&str] = &[
     "--rate-per-minute=0",
     "--sends-per-second=0",
@@ -28,7 +28,7 @@ const FAST: &[&str] = &[
     "--send-retry-max-delay=20ms",
 ];
 
-/// A service that runs as a process, with a channel whose provider lives on in the test.
+/// A service that runs as a process, with a channel whose provider is in the test and outlives it.
 struct Office {
     folder: tempfile::TempDir,
     provider: Provider,
@@ -51,7 +51,7 @@ impl Office {
         })
         .await;
         let api = Api::new(process.address, &company.key);
-        // Lists of channels are read from the tables; what a list is filtered by, the directory has to know.
+        // A list of channels is read from the tables, but a filter by channel needs the directory to know it.
         let list = format!("/messages?channelId={}", channel.id);
         let known = || async { api.get(&list).await.status == 200 };
         eventually("the company is known", known).await;
@@ -75,7 +75,7 @@ impl Office {
         self.process = Some(process);
     }
 
-    /// Starts a service that ends itself at a point it comes to by itself, before anybody asks.
+    /// Starts a service that reaches this failpoint without any request, and ends itself there.
     fn start_until(&self, point: &str) {
         let mut command = serving(self.path());
         let command =
@@ -134,7 +134,7 @@ impl Office {
     }
 }
 
-/// A number like no other.
+/// A phone number, another one for each index.
 fn number(index: usize) -> String {
     format!("55119{index:08}")
 }

@@ -20,7 +20,7 @@ async fn a_refused_token_holds_the_outbox_until_it_is_renewed_and_then_it_drains
     let shown = office.api.get(&path).await.data(200).clone();
     assert_eq!(shown["lastError"], "Error validating access token: Session has expired");
 
-    // Held: a start tries nothing either, and what comes now waits behind the rest.
+    // The outbox is held: a start tries nothing either, and new messages wait behind the earlier ones.
     office.kill();
     office.start();
     let tried = office.provider.calls("2201").len();

@@ -1,5 +1,6 @@
-//! Hotline behind nginx and Caddy, with the configurations of `packaging/`: what a browser and a program do works through each, and
-//! neither lets a client name another address. `make packaging` runs this; where a proxy is not installed, it says so.
+//! Hotline behind nginx and Caddy, with the configurations of `packaging/`: what a browser and a program do works
+//! through each, and neither lets a client name another address. `make packaging` runs this; where a proxy is not
+//! installed, it says so.
 
 mod proxy;
 
@@ -29,28 +30,29 @@ use proxy::{Kind, Proxy};
 /// The page of the shop with the widget.
 const SHOP: &str = "https://shop.example";
 
-/// Within this a proxy passes an event on that it does not keep: a stream that says nothing else does after 15 s.
+/// How soon a proxy that does not buffer passes on an event. The stream's next comment, after 15 s, would push out a
+/// buffered one.
 const EVENT_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// As large as the largest file of a form may nearly be.
+/// Nearly the largest size of a file in a form.
 const FILE_BYTES: usize = 15 << 20;
 
 /// A service, and the proxy in front of it.
 struct Site {
     process: Process,
     proxy: Proxy,
-    /// Of the webchat.
+    /// The webchat's public key.
     channel_key: String,
-    /// Only from 203.0.113.9, where nobody is.
+    /// A token that is valid only from 203.0.113.9, which no client has.
     elsewhere: String,
-    /// Only from 127.0.0.5.
+    /// A token that is valid only from 127.0.0.5.
     bound: String,
     api: Api,
     _folder: tempfile::TempDir,
 }
 
 impl Site {
-    /// None: this proxy is not installed.
+    /// `None` if this proxy is not installed.
     async fn open(kind: Kind, options: &[&str]) -> Option<Self> {
         if !kind.is_installed() {
             println!("{kind:?} is not installed, so nothing was tested: run `tools/setup proxies`");
@@ -85,7 +87,7 @@ impl Site {
         Some(Self { process, proxy, channel_key, elsewhere, bound, api, _folder: folder })
     }
 
-    /// A request of the panel's page, from a browser that says no more than its origin.
+    /// A request of the panel's page, from a browser that sends only its origin.
     fn panel(&self, origin: &str, body: &Value) -> reqwest::RequestBuilder {
         self.api.anonymous(Method::POST, "/panel/api/v1/session").header("origin", origin).json(body)
     }
@@ -94,7 +96,7 @@ impl Site {
         Reply::of(self.panel(origin, &json!({"email": "ana@example.com", "password": PASSWORD}))).await
     }
 
-    /// What is done at the door of visitors.
+    /// A request of a visitor's browser.
     fn visitor(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
         let path = format!("/webchat/{}{path}", self.channel_key);
         self.api.anonymous(method, &path).header("origin", SHOP)
@@ -114,12 +116,12 @@ impl Site {
         assert_eq!(page.headers()["strict-transport-security"], "max-age=31536000");
     }
 
-    /// A visitor writes, and an answer reaches them through their socket. The ticket.
+    /// A visitor writes, and an answer reaches them through their socket; the ticket's id.
     async fn talks_through_a_socket(&self) -> i64 {
         let opened = Reply::of(self.visitor(Method::POST, "/sessions").json(&json!({}))).await;
         let token = opened.data(201)["token"].as_str().expect("a token").to_owned();
-        let said = self.visitor(Method::POST, "/messages").bearer_auth(&token).json(&json!({"body": "Hello?"}));
-        let said = Reply::of(said).await.data(201).clone();
+        let sent = self.visitor(Method::POST, "/messages").bearer_auth(&token).json(&json!({"body": "Hello?"}));
+        let sent = Reply::of(sent).await.data(201).clone();
         let handshake = self.visitor(Method::GET, "/socket").header("connection", "upgrade");
         let handshake = handshake.header("upgrade", "websocket").header("sec-websocket-version", "13");
         let handshake = handshake.header("sec-websocket-key", generate_key());
@@ -128,7 +130,7 @@ impl Site {
         assert_eq!(response.status(), 101, "{}", self.proxy.log());
         let upgraded = response.upgrade().await.expect("a socket");
         let mut socket = WebSocketStream::from_raw_socket(upgraded, Role::Client, None).await;
-        socket.send(Message::text(json!({"type": "after", "id": said["id"]}).to_string())).await.expect("a frame");
+        socket.send(Message::text(json!({"type": "after", "id": sent["id"]}).to_string())).await.expect("a frame");
         let ticket = self.api.get("/tickets?status=open").await.data(200)[0]["id"].as_i64().expect("a ticket");
         let answer = json!({"ticketId": ticket, "type": "text", "body": "Yes, how can I help?"});
         self.api.post("/messages", answer).await.data(202);

@@ -1,5 +1,5 @@
-//! Every column of every live row, with whatever PostgreSQL refuses in it. The columns are those the rows have, and are
-//! compared with those the tables have: a new one cannot be forgotten.
+//! Every column of every live row, with whatever PostgreSQL refuses in it. The columns are those of the rows, and are
+//! compared with those of the tables, so a new one cannot be forgotten.
 
 use std::collections::BTreeSet;
 
@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 use super::samples::samples;
 use crate::support::{Company, OwnApp};
 
-/// Far above what the service gives out in a test.
+/// Far above the ids that the service assigns in a test.
 const FIRST_ID: i64 = 1_000_000_000;
 
 /// Characters of a text no index takes: a third of a page is 2,704 bytes.
 const LONG: usize = 6000;
 
-/// Fields of rows that no table has: the event of the log tells what they say, as a text that may hold anything.
-const TOLD: [&str; 3] = ["was", "by", "contact_was"];
+/// Fields of rows that are no columns: their values are in the events' log, in a text that may hold anything.
+const LOGGED: [&str; 3] = ["was", "by", "contact_was"];
 
-/// Whose rows they are.
+/// The company and the contact of the rows.
 pub struct Owner {
     pub company: Company,
     pub contact: ContactId,
@@ -30,20 +30,20 @@ pub struct Case {
     pub changes: Vec<Change>,
     /// What was done, for the message of a failure.
     pub name: String,
-    /// A text in the row that is found again when it was refused, and only then: PostgreSQL takes no U+0000.
+    /// A text of the row with U+0000, which PostgreSQL refuses: it must be in `rejected_changes`.
     pub refused: Option<String>,
-    /// How one asks whether the row is in its table.
+    /// The table and the id by which the row is found, if it was written.
     pub row: Option<(&'static str, String)>,
-    /// The message of which a provider told something that was refused.
+    /// The message whose delivery status was refused: it must not stay `queued`.
     pub told_of: Option<i64>,
 }
 
 /// How many [`values`] there are.
 const VALUES: usize = 16;
 
-/// What may be put in place of a value, of whichever type.
+/// Values of several types that are put in place of a row's value.
 fn values(marker: &str) -> [(&'static str, Value); VALUES] {
-    // Not to be compressed away: an index entry is measured when it is.
+    // Random, since the size of an index entry counts after compression.
     let mut state = 7_u32;
     let mut next = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -93,15 +93,15 @@ pub fn cases(owner: &Owner) -> Vec<Case> {
         assert!(!format!("{last:?}").contains("None"), "a field is left out: {last:?}");
         let mut all = Vec::new();
         paths(&serde_json::to_value(last).expect("JSON"), "", &mut all);
-        // Ids of live rows are our own: given out from blocks, which go on behind the largest there is.
         // Only the changes `Revision` and `Attempt` write them.
         let is_written_later =
             |path: &String| path.starts_with("/Message/revisions") || path.starts_with("/Message/attempts");
         all.retain(|path| !is_written_later(path));
-        // Stored with a reaction, not with an edit.
+        // The user's name is stored with a reaction, not with an edit.
         all.retain(|path| path != "/Revision/user_name");
+        // The service itself assigns the ids of live rows, from blocks after the largest id.
         all.retain(|path| !["/Ticket/id", "/Event/id", "/Message/id", "/Schedule/id"].contains(&path.as_str()));
-        all.retain(|path| path.split('/').nth(2).is_none_or(|field| !TOLD.contains(&field)));
+        all.retain(|path| path.split('/').nth(2).is_none_or(|field| !LOGGED.contains(&field)));
         for path in &all {
             for number in 0..VALUES {
                 id += 1;
@@ -112,7 +112,7 @@ pub fn cases(owner: &Owner) -> Vec<Case> {
                 let Some(place) = changed.pointer_mut(path) else { continue };
                 *place = value;
                 let Ok(change) = serde_json::from_value::<Change>(changed) else { continue };
-                // What a number or a text stands for may have been kept as another one.
+                // The row may have taken the value in another form.
                 let kept = serde_json::to_string(&change).expect("JSON");
                 let is_kept = kept.contains(&marker);
                 let is_name = path.ends_with("/id") || path.ends_with("/key");
@@ -141,7 +141,7 @@ fn row_of(change: &Change) -> Option<(&'static str, String)> {
     })
 }
 
-/// A message of somebody else, as it is written beside the cases.
+/// A message of another company, which is written between the cases.
 pub fn neighbour(owner: &Owner, number: i64) -> Change {
     let mut sample = samples(owner, 2 * FIRST_ID + number).swap_remove(2);
     match sample.pop() {
@@ -154,7 +154,7 @@ pub fn neighbour(owner: &Owner, number: i64) -> Change {
     }
 }
 
-/// That every column of the live tables is one of a row that is tried.
+/// Fails unless the columns of each live table are the fields of a row that is tried.
 pub async fn check_columns(db: &PgPool, owner: &Owner) {
     for (table, kind) in [
         ("tickets", 0),
@@ -175,12 +175,12 @@ pub async fn check_columns(db: &PgPool, owner: &Owner) {
             columns.iter().map(|name| if name == "type" { "kind" } else { name.as_str() }).collect();
         let sample = serde_json::to_value(samples(owner, 1).swap_remove(kind).pop()).expect("JSON");
         let fields = sample.as_object().and_then(|variant| variant.values().next()?.as_object()).expect("a row");
-        let fields: BTreeSet<&str> = fields.keys().map(String::as_str).filter(|name| !TOLD.contains(name)).collect();
+        let fields: BTreeSet<&str> = fields.keys().map(String::as_str).filter(|name| !LOGGED.contains(name)).collect();
         assert_eq!(fields, columns, "{table}");
     }
 }
 
-/// That whatever was refused is kept, and everything else is written.
+/// Fails unless every refused row is set aside, and everything else is written.
 pub async fn check(db: &PgPool, cases: &[Case], last: Seq) {
     let watermark: i64 = sqlx::query_scalar("select max(seq) from journal_watermark").fetch_one(db).await.expect("seq");
     assert!(watermark >= last as i64, "the watermark stands at {watermark} of {last}");
@@ -226,7 +226,7 @@ async fn whatever_is_refused_in_any_column_holds_up_nobody() {
     let cases = cases(&owner);
     let mut last = 0;
     for (number, case) in (0_i64..).zip(&cases) {
-        // Where the company is what is odd, a row and what is said of it are not one company's, nor one entry.
+        // If the changed value is the company, the changes of a case are of two companies, and so in two entries.
         for changes in case.changes.chunk_by(|one, next| one.company() == next.company()) {
             let place = log.reserve(changes[0].company()).expect("a place");
             place.append(changes.to_vec()).unwrap_or_else(|error| panic!("{}: {error}", case.name));

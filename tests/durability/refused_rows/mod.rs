@@ -1,4 +1,4 @@
-//! A row PostgreSQL refuses is set aside, and everything else goes on.
+//! A row that PostgreSQL refuses is set aside, and everything else continues.
 
 mod cases;
 mod reasons;

@@ -1,4 +1,4 @@
-//! For whatever reason one row is refused; and what is no row's fault.
+//! A row that is refused for any reason is set aside alone; a fault of a whole table sets none aside.
 
 use serde_json::json;
 use sqlx::AssertSqlSafe;
@@ -13,7 +13,7 @@ const REASONS: &[&str] = &[
     "54023", "HV000", "P0001", "P0004", "XX000", "XX001", "XX002",
 ];
 
-/// A trigger that refuses what names a reason: `insert-XXXXX` at once.
+/// A trigger that refuses a row whose text names an error code: `insert-XXXXX` when it is inserted.
 const TRIGGER: &str = "create function refuse() returns trigger language plpgsql as $$
 declare code text := substring(new::text from lower(tg_op) || '-([0-9A-Z]{5})');
 begin
@@ -48,7 +48,7 @@ async fn for_whatever_reason_a_row_is_refused_it_is_set_aside_alone() {
         .await
         .expect("rejected");
     assert_eq!(refused, REASONS.iter().map(|reason| format!("insert-{reason}")).collect::<Vec<_>>());
-    // Kinds whose rows hold no text: what is told of a contact.
+    // A kind of change whose rows have no text: the last channel of a contact.
     let none_at_all = "create function refuse_all() returns trigger language plpgsql as $$
          begin raise exception 'refused for a test' using errcode = 'XX000'; end $$;
          create trigger refuse before insert on contact_last_channels for each row execute function refuse_all()";

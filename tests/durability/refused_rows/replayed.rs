@@ -1,4 +1,4 @@
-//! What a killed process left in its journal is replayed, whatever PostgreSQL says to some of it.
+//! What a killed process left in its journal is replayed, even if PostgreSQL refuses some of it.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ async fn written(db: &PgPool, table: &str) -> i64 {
     sqlx::query_scalar(count).fetch_one(db).await.expect("a count")
 }
 
-/// Writes a journal as a process leaves it that is killed before its persister has begun; answers its id.
+/// Writes a journal as a process leaves it that is killed before its persister has begun; its id and last entry.
 fn leave(folder: &Path, cases: &[Case], beside: &Owner) -> (String, journal::Seq) {
     let options = journal::Options { segment_bytes: 1 << 20, ..journal::Options::default() };
     let recovered = journal::open(&folder.join("journal"), options).expect("a journal");
@@ -41,8 +41,8 @@ async fn a_start_replays_past_whatever_is_refused_in_any_column() {
     replays(false).await;
 }
 
-/// Messages are written ahead of what else their entries hold, by a connection of their own: which ones were refused is known to
-/// who goes on after them.
+/// Messages are written before the other changes of their entries, over a connection of their own. The next start knows
+/// which of them were refused.
 #[actix_web::test]
 async fn a_replay_that_dies_when_its_messages_are_written_goes_on_after_them() {
     replays(true).await;
@@ -92,7 +92,7 @@ async fn replays(dies: bool) {
         }
     }
     served.kill();
-    // Up to `last` at least: what the start has written of its own since then may have been lost with it.
+    // At least up to `last`: later changes of the start itself may have been lost at its kill.
     with_database(folder.path(), async |db| {
         check(db, &cases, last).await;
         let watermarks: i64 = sqlx::query_scalar("select count(*) from journal_watermark where journal like $1 || '%'")

@@ -21,7 +21,7 @@ use serde_json::json;
 
 use super::cases::Owner;
 
-/// One of each kind of change, with every field filled in; `id` is its own.
+/// One of each kind of change, with every field filled in; `id` is that of its row.
 pub fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
     let Owner { company, contact } = owner;
     let at: DateTime<Utc> = "2026-01-02T03:04:05.678Z".parse().expect("time");
@@ -99,7 +99,7 @@ pub fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         updated_at: Some(at),
     };
     // What is reported of a message changes one that exists.
-    let told_of = |change: Change| {
+    let with_message = |change: Change| {
         let bare = MessageRow {
             status: MessageStatus::Queued,
             provider_message_id: None,
@@ -174,7 +174,7 @@ pub fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         token_hashes: vec![id.to_le_bytes().to_vec()],
         by: by(),
     };
-    // One for each: of several for one contact the last counts, and what it replaces is never written.
+    // Each sample has a contact of its own: of several referrals of one contact only the last is written.
     let referral = Referral {
         ctwa_clid: text(),
         source_url: text(),
@@ -223,14 +223,14 @@ pub fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         vec![Change::Ticket(ticket)],
         vec![Change::Event(event)],
         vec![Change::Message(Box::new(message.clone()))],
-        told_of(progress(DeliveryStatus::Sent)),
-        told_of(progress(failed)),
-        told_of(Change::Media(Box::new(media))),
-        told_of(Change::Revision(Box::new(revision))),
-        told_of(Change::Attempt(Box::new(attempt))),
-        told_of(Change::Delivered(mark.clone())),
-        told_of(Change::Seen(mark.clone())),
-        told_of(Change::Read(mark)),
+        with_message(progress(DeliveryStatus::Sent)),
+        with_message(progress(failed)),
+        with_message(Change::Media(Box::new(media))),
+        with_message(Change::Revision(Box::new(revision))),
+        with_message(Change::Attempt(Box::new(attempt))),
+        with_message(Change::Delivered(mark.clone())),
+        with_message(Change::Seen(mark.clone())),
+        with_message(Change::Read(mark)),
         vec![Change::Session(Box::new(session))],
         vec![Change::ContactChannel(ContactChannel { company_id, contact_id, channel_id, at })],
         vec![Change::Referral(Box::new(ReferralRow { company_id, contact_id: ContactId::new(id), referral, at }))],
