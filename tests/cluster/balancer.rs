@@ -1,5 +1,4 @@
-//! What stands before the members, as callers have it: it asks each of them whether it is ready, and leads to those that
-//! are.
+//! A load balancer before the members: it asks each of them whether it is ready, and sends callers to those that are.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,21 +11,21 @@ use tokio::task::JoinHandle;
 use crate::mix::Door;
 use crate::support::{Api, Company, Reply};
 
-/// How often it asks.
+/// How often each member is asked.
 const ASK_EVERY: Duration = Duration::from_millis(100);
 
-/// How long it waits for an answer.
+/// How long the balancer waits for a member's answer.
 const ASK_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// How long a caller waits: longer than its edge does.
 const CALL_TIME_MAX: Duration = Duration::from_secs(8);
 
-/// Whom it leads a company's callers to, of those that are ready.
+/// To which of the ready members a company's callers are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// Any.
     Any,
-    /// One, the same for as long as there are the same: by what stands in the request, as many balancers can.
+    /// One, which stays the same while the ready members do: by the request's content, as many balancers can choose it.
     OneOfEach,
 }
 
@@ -36,13 +35,13 @@ pub struct Balancer {
 }
 
 impl Balancer {
-    /// Before the members at these addresses; callers of each company come through its door.
+    /// A balancer before the members at these addresses; callers of each company come through its door.
     pub fn before(members: Vec<SocketAddr>, doors: Vec<(Company, watch::Sender<Door>)>, by: Rule) -> Self {
         let (members, known) = watch::channel(members);
         Self { members, asking: tokio::spawn(lead(known, doors, by)) }
     }
 
-    /// Some have gone, others have come.
+    /// Replaces the members.
     pub fn set(&self, members: Vec<SocketAddr>) {
         self.members.send_replace(members);
     }
@@ -59,7 +58,7 @@ async fn lead(known: watch::Receiver<Vec<SocketAddr>>, doors: Vec<(Company, watc
     let mut ready_before = Vec::new();
     loop {
         let members = known.borrow().clone();
-        // In the order they are given in, with the connections there are.
+        // In the given order, and with the existing connections.
         let mut before = std::mem::take(&mut asked);
         for address in members {
             let known = before.iter().position(|(known, _)| *known == address);

@@ -1,4 +1,4 @@
-//! Somebody who goes from member to member, and asks again until there is an answer.
+//! A caller who goes from member to member, and repeats a request until there is an answer.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use tokio::sync::watch;
 use crate::rig::Rig;
 use crate::support::{Api, Company, Reply};
 
-/// How long an answer is waited for: longer than an edge does.
+/// How long a caller waits for an answer: longer than an edge does.
 const CALL_TIME_MAX: Duration = Duration::from_secs(8);
 
-/// Before the next member is asked.
+/// The pause before the next member is asked.
 pub const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Clone)]
@@ -32,7 +32,7 @@ impl Rig {
 }
 
 impl Caller {
-    /// Where to go the so-manieth time.
+    /// The member that has this turn.
     pub fn address(&self, turn: usize) -> SocketAddr {
         let members = self.members.borrow();
         members[turn % members.len()]
@@ -42,7 +42,7 @@ impl Caller {
         self.api.at(self.address(turn))
     }
 
-    /// Asks one member; none: it did not answer, or it said to come again. Everything else must be a success.
+    /// Makes a request to one member; `None` if it did not answer, or answered 503. Any other answer must be a success.
     pub async fn ask(&self, request: RequestBuilder) -> Option<Reply> {
         let reply = Reply::try_of(request.timeout(CALL_TIME_MAX)).await?;
         if reply.status == 503 {
@@ -52,7 +52,7 @@ impl Caller {
         Some(reply)
     }
 
-    /// Sends a message until it is taken, under a key that makes it one. Answers how often it was in vain.
+    /// Repeats a message with an idempotency key until it is accepted; how many attempts failed.
     pub async fn send(&self, turn: usize, key: &str, message: &Value) -> usize {
         for tries in 0.. {
             let request = self.at(turn + tries).keyed(Method::POST, "/messages", key, message.to_string());

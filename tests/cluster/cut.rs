@@ -16,36 +16,38 @@ const CHANGES_MIN: u64 = 15;
 /// How long nothing comes through: by far longer than a lease, and than the others take to end a life.
 const HELD_FOR: Duration = Duration::from_secs(12);
 
-/// How often connections are cut that flap, and how long they are there in between.
+/// How often flapping connections are cut, and how long they last in between.
 const FLAPS: usize = 12;
 const FLAP: Duration = Duration::from_millis(300);
 
-/// How slow they are then, each way.
+/// The delay of new connections then, each way.
 const SLOW: Duration = Duration::from_millis(10);
 
-/// What is lost.
+/// Where bytes are lost.
 #[derive(Clone, Copy)]
 struct Lost {
     name: &'static str,
     /// On the way to PostgreSQL, and on the way back.
     there: Flow,
     back: Flow,
-    /// Whether nothing passes between it and the other members either, in either direction.
+    /// Whether nothing passes between the member and the others either, in either direction.
     with_peers: bool,
 }
 
-/// Between a member and PostgreSQL. Answers alone come first: then all that it asks is carried out, and it hears of nothing.
+/// Between a member and PostgreSQL. The way back comes first: then PostgreSQL does all that the member requests, and no
+/// answer arrives.
 const DATABASE: [Lost; 3] = [
     Lost { name: "on the way back", there: Flow::Open, back: Flow::Held, with_peers: false },
     Lost { name: "both ways", there: Flow::Held, back: Flow::Held, with_peers: false },
     Lost { name: "on the way there", there: Flow::Held, back: Flow::Open, with_peers: false },
 ];
 
-/// Between it and everybody but its own callers.
+/// Between a member and all others except its own callers.
 const EVERYBODY: [Lost; 1] = [Lost { name: "from everybody", there: Flow::Held, back: Flow::Held, with_peers: true }];
 
 impl Proxy {
-    /// Cuts every connection: as it is, or in the middle of what goes over it; and those that come are slow for a moment.
+    /// Cuts every connection: at once, or in the middle of a transfer (odd numbers). New connections are slow for a
+    /// moment.
     async fn flap(&self, number: usize) {
         if number.is_multiple_of(2) {
             self.cut();
@@ -146,7 +148,8 @@ async fn connections_that_flap_cost_no_answer() {
         }
         slowest = slowest.max(rig.first_changes(Instant::now()).await);
         load.progress(CHANGES_MIN).await;
-        // Who comes to another member waits in vain, and a caller comes to any; its own callers do not.
+        // Callers at other members wait in vain, and each caller may come to any member; callers at this one do not
+        // wait.
         let fault = Instant::now();
         rig.members[owner].from_peers.flow(Flow::Held, Flow::Held);
         load.progress(1).await;

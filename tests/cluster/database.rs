@@ -1,4 +1,5 @@
-//! PostgreSQL with a synchronous standby, as a cluster needs it: what an operator has Patroni for, the run does by hand.
+//! PostgreSQL with a synchronous standby, as a cluster needs it: what an operator has Patroni for, the run does by
+//! hand.
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
@@ -22,17 +23,17 @@ use crate::support::process::{children, is_running};
 
 const USER: &str = "hotline";
 
-/// How often it is looked whether a process has ended.
+/// The pause between two checks whether a process has ended.
 const ENDED_EVERY: Duration = Duration::from_millis(1);
 
-/// Both servers.
+/// The primary and its standby.
 pub struct Servers {
     pub primary: Server,
     pub standby: Server,
     folder: PathBuf,
 }
 
-/// One of them.
+/// One server of PostgreSQL.
 pub struct Server {
     folder: PathBuf,
     pub address: SocketAddr,
@@ -49,7 +50,7 @@ impl Servers {
         run(tool("initdb")
             .args(["-U", USER, "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8", "-N", "-D"])
             .arg(&primary.folder));
-        // A machine that loses its power is no part of these runs.
+        // Without `fsync`: a loss of power is no part of these runs.
         let settings = "listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\nmax_connections = 300\nfsync = off\n\
                         wal_level = replica\nmax_wal_senders = 8\nhot_standby = on\nmax_wal_size = '256MB'\n";
         let path = primary.folder.join("postgresql.conf");
@@ -75,7 +76,7 @@ impl Servers {
         Self { primary, standby, folder }
     }
 
-    /// Kills the primary, and makes the standby one; it waits for no other from then on.
+    /// Kills the primary, and promotes the standby, which from then on waits for no other server.
     pub async fn fail_over(&mut self) {
         self.primary.kill();
         self.standby.execute("postgres", "alter system set synchronous_standby_names = ''").await;
@@ -84,7 +85,7 @@ impl Servers {
         std::mem::swap(&mut self.primary, &mut self.standby);
     }
 
-    /// Ends the primary in the middle of what it does: all its processes by SIGKILL, or by SIGQUIT, which is
+    /// Ends the primary in the middle of its work: all its processes by SIGKILL, or by SIGQUIT, which is
     /// `pg_ctl stop -m immediate`. Its files stay as they are.
     pub fn crash(&mut self, by: Signal) {
         match by {
@@ -135,7 +136,7 @@ impl Server {
             .database(database)
     }
 
-    /// Connections for what a run looks up by itself.
+    /// Connections with which a run itself reads rows.
     pub fn connect(&self) -> PgPool {
         hotline_persistence::pool::connect(self.options("hotline"))
     }
@@ -145,7 +146,7 @@ impl Server {
         sqlx::query(AssertSqlSafe(statement)).execute(&mut connection).await.expect("a statement");
     }
 
-    /// The postmaster comes first, so that it starts no others meanwhile.
+    /// Signals all processes, the postmaster first, so that it starts no others meanwhile.
     fn signal(&self, signal: Signal) {
         let Some(process) = &self.process else { return };
         let postmaster = Pid::from_raw(process.id() as i32);
@@ -158,20 +159,20 @@ impl Server {
     fn kill(&mut self) {
         let Some(mut process) = self.process.take() else { return };
         let postmaster = Pid::from_raw(process.id() as i32);
-        // It starts no others meanwhile. Were it dead, nobody would know whose its children are.
+        // A stopped postmaster starts no others meanwhile. If it was dead, its children could no longer be found.
         let _ = kill(postmaster, Signal::SIGSTOP);
         let all = children(postmaster);
         for one in all.iter().chain([&postmaster]) {
             let _ = kill(*one, Signal::SIGKILL);
         }
         let _ = process.wait();
-        // While one of them is left, another PostgreSQL does not begin in this folder.
+        // While a process is left, another PostgreSQL does not start in this folder.
         while all.iter().any(|one| is_running(*one)) {
             std::thread::sleep(ENDED_EVERY);
         }
     }
 
-    /// Its children are told by it.
+    /// Sends SIGQUIT to the postmaster, which ends its children.
     fn quit(&mut self) {
         let Some(mut process) = self.process.take() else { return };
         let _ = kill(Pid::from_raw(process.id() as i32), Signal::SIGQUIT);
@@ -184,10 +185,11 @@ pub fn url(address: SocketAddr) -> String {
     format!("postgres://{USER}@{address}/hotline")
 }
 
-/// Ports that the system gives to nobody who asks for any: those begin at 32768.
+/// Ports that the system does not assign by itself: those begin at 32768.
 const OWN_PORTS: std::ops::Range<u16> = 12_000..32_000;
 
-/// A port at which nobody listens, and nobody will who asks for any: for a process that gets its port before it listens.
+/// An address whose port is free, and which the system assigns to no other process: for one that is named before it
+/// listens.
 pub fn free_port() -> SocketAddr {
     static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
     let mut given = GIVEN.lock();
@@ -199,7 +201,7 @@ pub fn free_port() -> SocketAddr {
     }
 }
 
-/// Where a person watches, a terminal's Ctrl-C comes to the run alone, which then ends what it has started in its order.
+/// If a person watches, the terminal's Ctrl-C reaches only the run itself, which then ends its processes in order.
 pub fn beside_the_terminal(command: &mut Command) {
     if crate::IS_WATCHED {
         command.process_group(0);
@@ -210,7 +212,7 @@ fn tool(name: &str) -> Command {
     let mut command = Command::new(binaries().join(name));
     beside_the_terminal(&mut command);
     command.stdin(Stdio::null()).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
-    if let Some(user) = somebody() {
+    if let Some(user) = postgres_user() {
         command.uid(user.uid.as_raw()).gid(user.gid.as_raw()).current_dir("/");
     }
     command
@@ -221,14 +223,14 @@ fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// PostgreSQL does not run as root.
-fn somebody() -> Option<User> {
+/// The user for PostgreSQL, which does not run as root; `None` if this process does not either.
+fn postgres_user() -> Option<User> {
     geteuid().is_root().then(|| User::from_name("postgres").ok().flatten().expect("a user called postgres"))
 }
 
 fn give_away(folder: &Path) {
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700)).expect("mode");
-    if let Some(user) = somebody() {
+    if let Some(user) = postgres_user() {
         std::os::unix::fs::chown(folder, Some(user.uid.as_raw()), Some(user.gid.as_raw())).expect("owner");
     }
 }

@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 
 use crate::support::process::{binary, data_folder};
 
-/// What is said once a process was killed and taken over from.
+/// Part of the line after a process was killed and taken over from.
 const TAKEN_OVER: &str = "is started again";
 
 #[test]
@@ -17,18 +17,18 @@ fn a_person_sees_a_takeover_without_a_loss_and_nothing_is_left_behind() {
     let folder = data_folder();
     let example = binary().with_file_name("examples").join("demo_cluster");
     let mut demo = Command::new(&example);
-    // All that it makes is in there.
+    // All files of the demo are in this folder.
     demo.env("TMPDIR", folder.path()).stdin(Stdio::null()).stdout(Stdio::piped());
     // A run of all tests has built it.
     let mut demo =
         demo.spawn().unwrap_or_else(|error| panic!("cargo build --example demo_cluster: {example:?}: {error}"));
-    let mut said = Vec::new();
+    let mut printed = Vec::new();
     for line in BufReader::new(demo.stdout.take().expect("its lines")).lines().map_while(Result::ok) {
         if line.contains(TAKEN_OVER) {
             kill(Pid::from_raw(demo.id() as i32), Signal::SIGINT).expect("SIGINT");
         }
         println!("{line}");
-        said.push(line);
+        printed.push(line);
     }
     let status = demo.wait().expect("its end");
     assert!(status.success(), "it ends with {status}");
@@ -40,14 +40,14 @@ fn a_person_sees_a_takeover_without_a_loss_and_nothing_is_left_behind() {
         " and 0 of them are lost",
         "All has ended, and nothing is left behind.",
     ] {
-        assert!(said.iter().any(|line| line.contains(words)), "nothing of {words:?}");
+        assert!(printed.iter().any(|line| line.contains(words)), "nothing of {words:?}");
     }
     let left: Vec<_> = std::fs::read_dir(folder.path()).expect("the folder").filter_map(Result::ok).collect();
     assert!(left.is_empty(), "files are left: {left:?}");
     assert_eq!(processes_of(folder.path()), Vec::<String>::new(), "processes are left");
 }
 
-/// Those whose command names this folder.
+/// The commands of the processes that name this folder.
 fn processes_of(folder: &Path) -> Vec<String> {
     let name = folder.to_str().expect("a path");
     let all = std::fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);

@@ -18,7 +18,7 @@ async fn any_process_answers_for_any_company() {
             assert_eq!(other.get(&format!("/tags/{id}")).await.data(200)["name"], format!("tag {number}"));
             let queue = api.post("/queues", json!({"name": format!("queue {number}"), "color": "#112233"})).await;
             let queue = queue.data(201)["id"].clone();
-            // A key is the company's, wherever it is shown.
+            // An idempotency key is the company's, at whichever process it is used.
             let contact = json!({"number": format!("5511900000{number:03}"), "name": "Ana"}).to_string();
             let key = format!("contact-{number}");
             let first = Reply::of(api.keyed(Method::POST, "/contacts", &key, contact.clone())).await;
@@ -32,7 +32,7 @@ async fn any_process_answers_for_any_company() {
             assert_eq!(sent.status, 202, "{}", sent.body);
             let seen = other.get(&format!("/tickets/{ticket}")).await;
             assert_eq!(seen.data(200)["queue"]["id"], queue, "{}", seen.body);
-            // More than is kept at an edge.
+            // More than an edge buffers.
             let contacts: Vec<_> = (0..900).map(|row| json!({"name": format!("{} {row}", "x".repeat(80))})).collect();
             let imported = other.post("/contacts/import", json!({"contacts": contacts})).await;
             assert_eq!(imported.status, 200, "{}", imported.body);
@@ -42,7 +42,7 @@ async fn any_process_answers_for_any_company() {
             other.get("/tickets/999999999").await.error(404, "ERR_API_NOT_FOUND");
         }
     }
-    // From an address of its own: the rig has asked with keys before they were known.
+    // From another address: the rig's own has used tokens before they were known.
     let stranger = hotline::tls::client().local_address("127.0.0.9".parse::<std::net::IpAddr>().expect("an address"));
     let stranger = stranger.build().expect("a client");
     for member in &rig.members {

@@ -10,7 +10,7 @@ use crate::summary::Row;
 
 const CHANGES_MIN: u64 = 15;
 
-/// How long PostgreSQL stands still: longer than a commit is waited for (5 s), which it makes when it goes on.
+/// How long PostgreSQL stands still: longer than the wait for a commit (5 s), which it makes once it continues.
 const STOPPED: Duration = Duration::from_secs(7);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

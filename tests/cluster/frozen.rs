@@ -1,4 +1,4 @@
-//! A member is stopped, and goes on when others have taken over.
+//! A member is stopped, and continues when others have taken over.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::summary::Row;
 
 const CHANGES_MIN: u64 = 15;
 
-/// How long it is stopped: by far longer than its lease, and longer than the others take to end its life.
+/// How long a member is stopped: by far longer than its lease, and longer than the others take to end its life.
 fn stopped() -> Duration {
     Duration::from_secs(if is_long() { 30 } else { 12 })
 }
@@ -83,7 +83,7 @@ fn tag(round: usize) -> String {
     format!("of a life that is over {round}")
 }
 
-/// Asks the owner of the first company for a tag; answers what the caller was told, if anything.
+/// Creates a tag at the owner of the first company; the status of the answer, or `None` if there is none.
 fn make_tag(rig: &Rig, owner: usize, round: usize) -> JoinHandle<Option<StatusCode>> {
     let api = rig.members[owner].api(&rig.companies[0].key);
     let body = json!({"name": tag(round), "color": "#112233"});
@@ -98,7 +98,7 @@ async fn an_heir_that_stops_is_taken_over_from() {
         "a member killed, and the one that takes over from it stopped in the middle of that (SIGSTOP, SIGCONT after 30 s)",
         "the third serves every company within 10 s of the second fault; the heir ends by itself when it goes on",
     );
-    // The one that is killed (`killed::`) tells nearly as much in half the time.
+    // The run in which the heir is killed (`killed::`) shows nearly as much in half the time.
     if !is_long() {
         return row.not_run("only for long: make cluster ARGS=long");
     }

@@ -121,7 +121,7 @@ async fn an_heir_that_dies_is_taken_over_from() {
             rig.members[heir].kill();
             let fault = Instant::now();
             dead = vec![owner, heir];
-            // One that was through with it a moment before is no such case.
+            // If the heir had just finished the takeover, the round is repeated.
             if rig.has_left_a_takeover(heir).await {
                 break fault;
             }

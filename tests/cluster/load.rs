@@ -1,27 +1,27 @@
-//! The load on every company of a run, and how long it goes on.
+//! The load on every company of a run, and how long it lasts.
 
 use std::time::{Duration, Instant};
 
 use crate::mix::Mix;
 
-/// How long a run goes on with `make cluster ARGS=long`, which says so in minutes; none: it is no such.
+/// How long a run lasts with `make cluster ARGS=long`, which sets the minutes; `None` for a short run.
 fn long() -> Option<Duration> {
     let minutes = std::env::var("CLUSTER_LONG").ok()?;
     Some(Duration::from_secs(60 * minutes.parse::<u64>().expect("CLUSTER_LONG: minutes")))
 }
 
-/// Whether the runs go on for long.
+/// Whether the runs are long.
 pub fn is_long() -> bool {
     long().is_some()
 }
 
-/// So many rounds of a fault; or, for long, as many as there is time for.
+/// The rounds of a fault: `few`, or in a long run as many as there is time for.
 pub fn rounds(few: usize) -> impl Iterator<Item = usize> {
     let until = long().map(|long| Instant::now() + long);
     (0..).take_while(move |round| until.map_or(*round < few, |until| Instant::now() < until))
 }
 
-/// Waits for a moment that differs from run to run: that is what is tested.
+/// Waits for a random time, so that the moment of a fault differs from run to run.
 pub async fn some_moment() {
     tokio::time::sleep(Duration::from_millis(rand::random_range(0..400))).await;
 }
@@ -30,20 +30,20 @@ pub async fn some_moment() {
 pub struct Load(pub Vec<Mix>);
 
 impl Load {
-    /// Waits until so many more changes of every company are acknowledged.
+    /// Waits until this many more changes of every company are acknowledged.
     pub async fn progress(&self, changes: u64) {
         for mix in &self.0 {
             mix.progress(changes).await;
         }
     }
 
-    /// Changes of each company that were acknowledged so far, and calls and reads of it that were not answered or told to
-    /// come again.
+    /// For each company, its changes that were acknowledged so far, and its calls and reads that were not answered or
+    /// were answered 503.
     pub fn counts(&self) -> Vec<(u64, u64)> {
         self.0.iter().map(|mix| (mix.acknowledged(), mix.unanswered().0 + mix.unavailable())).collect()
     }
 
-    /// Fails if a call or a read was told to come again.
+    /// Fails if a call or a read was answered 503.
     #[track_caller]
     pub fn check_none_was_put_off(&self) {
         for mix in &self.0 {
@@ -51,7 +51,7 @@ impl Load {
         }
     }
 
-    /// Fails if a call or a read was not answered, or was told to come again.
+    /// Fails if a call or a read was not answered, or was answered 503.
     #[track_caller]
     pub fn check_none_failed(&self) {
         for mix in &self.0 {

@@ -1,7 +1,7 @@
-//! Runs of a whole cluster: three real binaries on one PostgreSQL with a synchronous standby, every connection between them
-//! through a proxy of the test, while processes are killed and stopped.
+//! Runs of a whole cluster: three real binaries on one PostgreSQL with a synchronous standby, every connection between
+//! them through a proxy of the test, while processes are killed and stopped.
 //!
-//! `make cluster` runs them, one at a time; `make cluster ARGS=long` goes on for longer. The load, the record and the
+//! `make cluster` runs them, one at a time; `make cluster ARGS=long` runs for longer. The load, the record and the
 //! comparison are those of `tests/faults`; callers come to every process. Each run becomes a row of
 //! `target/cluster/summary.md`.
 #![cfg(target_os = "linux")] // Processes are stopped by signals, and found in /proc.
@@ -30,7 +30,7 @@ mod summary;
 #[path = "../webchat/visitor.rs"]
 mod visitor;
 
-// `examples/demo_cluster` shows it with the same.
+// `examples/demo_cluster` uses these as well.
 #[allow(dead_code)]
 mod balancer;
 mod caller;
@@ -57,8 +57,8 @@ mod restarted;
 mod rolling;
 mod sockets;
 
-/// Ctrl-C ends a run with all that it has started, and what it notes is for who mends it.
+/// No person watches: Ctrl-C ends a run with all its processes, and its notes are for anyone who examines a failure.
 const IS_WATCHED: bool = false;
 
-/// Where the table is left.
+/// The folder of the table, below `target`.
 const SUMMARY: &str = "cluster";

@@ -1,4 +1,4 @@
-//! One process of the cluster, as it is run: its folder, its proxies, its life.
+//! One process of the cluster: its folder, its proxies, and its starts and ends.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -30,7 +30,7 @@ const OPTIONS: &[&str] = &[
     "0",
     "--visitor-sessions-per-minute",
     "0",
-    // Providers of the runs take what comes, when it comes.
+    // The providers of the runs set no limit of the rate.
     "--sends-per-second",
     "0",
     "--recipient-interval",
@@ -42,16 +42,16 @@ const OPTIONS: &[&str] = &[
 
 pub struct Member {
     pub name: String,
-    /// Between it and PostgreSQL.
+    /// The proxy between this member and PostgreSQL.
     pub to_database: Proxy,
-    /// Between the other processes and it.
+    /// The proxy between the other members and this one.
     pub from_peers: Proxy,
     peers: SocketAddr,
     process: Option<Process>,
     /// Its wall clock, where it can be set.
     clock: Option<Shim>,
     folder: TempDir,
-    /// What it runs from its next start on.
+    /// The binary that it runs from its next start on.
     pub binary: PathBuf,
     /// Migrations that its binary has from its next start on, beside its own.
     pub migrations: Option<PathBuf>,
@@ -73,7 +73,7 @@ impl Member {
         }
     }
 
-    /// Starts it; `shared` is the folder of what all processes share.
+    /// Starts the process; `shared` is the folder that all processes share.
     pub fn serve(&mut self, shared: &Path) {
         self.try_serve(shared).unwrap_or_else(|log| panic!("{} does not start: {log}", self.name));
     }
@@ -92,7 +92,7 @@ impl Member {
         if let Some(migrations) = &self.migrations {
             command.env("FAILPOINTS", format!("migrations=return({})", migrations.display()));
         }
-        // It blocks; other tasks of this thread are moved to another one meanwhile.
+        // The start blocks; other tasks of this thread are moved to another one meanwhile.
         self.process = Some(block_in_place(|| Process::start(self.folder.path(), &mut command))?);
         Ok(())
     }
@@ -127,7 +127,7 @@ impl Member {
         block_in_place(|| process.kill());
     }
 
-    /// Its machine is gone, and another one takes its place: nothing of its folder is left.
+    /// Replaces its folder by an empty one, as if another machine took its place.
     pub fn lose_folder(&mut self) {
         assert!(!self.is_up());
         self.folder = data_folder();
@@ -138,7 +138,7 @@ impl Member {
         kill(Pid::from_raw(self.process().pid() as i32), signal).expect("a signal");
     }
 
-    /// Waits for it to end by itself; answers how it did and what it had logged.
+    /// Waits until the process ends by itself; its status and its log.
     pub fn died(&mut self) -> (ExitStatus, String) {
         let mut process = self.process.take().expect("it runs");
         let status = block_in_place(|| process.wait());

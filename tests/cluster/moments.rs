@@ -1,4 +1,4 @@
-//! The moments at which a fault tells something.
+//! The moments at which a fault is a useful test.
 
 use nix::sys::signal::Signal;
 use sqlx::AssertSqlSafe;
@@ -11,9 +11,9 @@ use crate::support::eventually;
 /// What a member is in the middle of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Middle {
-    /// It writes what was changed live.
+    /// It writes live changes.
     Flush,
-    /// It writes a tag, for somebody who waits.
+    /// It writes a tag, for a caller who waits.
     PlainChange,
 }
 
@@ -28,8 +28,8 @@ impl Middle {
 }
 
 impl Rig {
-    /// Stops a member in the middle of a transaction, which holds the lock on its life and is about to write what it is
-    /// for. Somebody must be asking for such, or `ask` for it.
+    /// Stops a member in the middle of a transaction, which holds the lock on its life and is about to write its
+    /// rows. The load must request such transactions, or `ask` must. Returns the result of `ask`.
     pub async fn stop_within<A>(&self, member: usize, middle: Middle, ask: impl FnOnce() -> A) -> A {
         let Member { name, .. } = &self.members[member];
         let statement = "select count(*) from pg_stat_activity a
@@ -39,7 +39,7 @@ impl Rig {
             join pg_locks written on written.pid = a.pid and written.relation = to_regclass($2)
                 and written.mode = 'RowExclusiveLock' and written.granted = $3
             where l.node = $1 and (not $3 or a.wait_event = 'ClientRead')";
-        // Once the lock is granted, what it waits for is the member: its next statement, or the rows of a `COPY`.
+        // Once the lock is granted, the transaction waits for the member: its next statement, or the rows of a `COPY`.
         let is_there = async |is_granted: bool| -> bool {
             let found = sqlx::query_scalar::<_, i64>(statement).bind(name).bind(middle.table()).bind(is_granted);
             found.fetch_one(&self.db).await.expect("a count") > 0
@@ -56,7 +56,7 @@ impl Rig {
         asking
     }
 
-    /// The member that has ended another one, and has not yet given away what that one has left.
+    /// Waits for a takeover; the member that has ended another's life, and has not yet given its slots away.
     pub async fn heir(&self) -> usize {
         let statement = "select l.node from seals s join lives l on l.life = s.heir where not s.done";
         let (found, heard) = watch::channel(None);
@@ -71,7 +71,7 @@ impl Rig {
         self.members.iter().position(|member| member.name == name).expect("a member")
     }
 
-    /// Whether a member that is no more has ended another one, and given nothing of it away.
+    /// Whether a member that is down has ended another's life, and given none of its slots away.
     pub async fn has_left_a_takeover(&self, member: usize) -> bool {
         assert!(!self.members[member].is_up(), "it may yet go on");
         let statement = "select exists (select from seals s join lives l on l.life = s.heir

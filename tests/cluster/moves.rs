@@ -7,7 +7,7 @@ use crate::visitors::Visitors;
 
 const CHANGES_MIN: u64 = 15;
 
-/// Visitors with an open socket each; for long as many busy ones as a company moves without making anybody wait too long.
+/// Visitors with an open socket each; in a long run as many busy ones as can move with a company without a long wait.
 const VISITORS: usize = 40;
 const VISITORS_LONG: usize = 200;
 
@@ -33,14 +33,14 @@ async fn visitors_miss_nothing_while_their_company_moves() {
         closed.iter().all(|closed| closed.code == Some(1012)),
         "closed by something else than the move: {closed:?}"
     );
-    let (told, in_vain) = visitors.end().await;
+    let (messages, in_vain) = visitors.end().await;
     assert_eq!(in_vain, 0, "messages to visitors that were not taken at once");
     load.check_none_failed();
     let (verdict, reads) = rig.end(load).await;
     row.end(
         &verdict,
         &format!(
-            "{told} messages to {count} visitors, each shown once; {} sockets closed with 1012; {reads} reads",
+            "{messages} messages to {count} visitors, each shown once; {} sockets closed with 1012; {reads} reads",
             closed.len()
         ),
     );

@@ -29,10 +29,11 @@ const TAKES: Duration = Duration::from_millis(50);
 /// Calls under way at once.
 const CALLS_MAX: usize = 64;
 
-/// What a kill may double: calls under way, and messages the tables are to know of next.
+/// How many messages a kill may double: those of calls under way, and those whose acceptance is not in the tables yet.
 const DOUBLED_MAX: usize = CALLS_MAX + 256;
 
-/// What the provider takes between two faults: more than a kill may double, or the bound would say nothing.
+/// How many messages the provider takes between two faults: more than a kill may double, or the bound would say
+/// nothing.
 const PART: usize = 400;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -89,7 +90,7 @@ async fn what_was_accepted_reaches_the_provider_and_little_of_it_twice() {
     );
 }
 
-/// A company of its own, of whose messages the record of the load knows nothing.
+/// A company of its own, whose messages are not in the record of the load.
 struct Office {
     company: Company,
     channel: ChannelId,
@@ -113,7 +114,7 @@ impl Office {
         Self { company, channel, provider }
     }
 
-    /// Waits until the provider has taken so many more.
+    /// Waits until the provider has taken this many more.
     async fn takes(&self, more: usize) {
         let goal = self.provider.accepted_count(ACCOUNT) + more;
         eventually("messages are taken", || async { self.provider.accepted_count(ACCOUNT) >= goal }).await;
@@ -146,7 +147,8 @@ impl Office {
         .await;
     }
 
-    /// Each was taken, in the order of its recipient. What was taken twice was so shortly before a kill.
+    /// Fails unless each message was taken, in the order of its recipient, and twice only shortly before a kill; how
+    /// many twice.
     fn check(&self, taken: &Taken, sent: &[usize], killed_at: &[usize]) -> usize {
         assert_eq!(taken.len(), sent.iter().sum::<usize>(), "messages that were taken, of those that were accepted");
         for (recipient, count) in sent.iter().enumerate() {
@@ -170,7 +172,7 @@ fn text(recipient: usize, number: usize) -> String {
     format!("{recipient}/{number}")
 }
 
-/// Writes to a recipient until it is over, and answers how many messages were accepted.
+/// Writes to a recipient until it is over; how many messages were accepted.
 async fn send_on(caller: Caller, channel: ChannelId, recipient: usize, over: watch::Receiver<bool>) -> usize {
     let mut sent = 0;
     while !*over.borrow() {

@@ -13,14 +13,14 @@ use tokio::sync::watch;
 pub enum Flow {
     #[default]
     Open,
-    /// They lie where they are, as on a network that loses everything: neither side hears of it.
+    /// They are held back, as on a network that loses everything: neither side is notified.
     Held,
     Slow(Duration),
-    /// Half of the next ones arrive, and then the connection is cut.
+    /// Half of the next bytes arrive, and then the connection is cut.
     Halved,
 }
 
-/// Both ways, and when all connections were cut last.
+/// How bytes go both ways, and how often all connections were cut.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     there: Flow,
@@ -37,7 +37,8 @@ impl State {
     }
 }
 
-/// Who has connected. Looked for when it matters: it takes a walk through all that is open on this machine.
+/// The process that has connected. It is looked up only when it matters, since that reads the open files of all
+/// processes.
 struct Caller {
     port: Option<u16>,
     process: OnceLock<Option<u32>>,
@@ -53,7 +54,7 @@ impl Caller {
     }
 }
 
-/// What stands between two parts.
+/// A proxy between two parts.
 pub struct Proxy {
     pub address: SocketAddr,
     target: watch::Sender<SocketAddr>,
@@ -75,7 +76,7 @@ impl Proxy {
         Self { address, target, state }
     }
 
-    /// What connects from here on comes to another place.
+    /// Leads connections to another target from here on.
     pub fn lead_to(&self, target: SocketAddr) {
         self.target.send_replace(target);
     }
@@ -85,7 +86,7 @@ impl Proxy {
         self.state.send_modify(|state| (state.there, state.back) = (there, back));
     }
 
-    /// Holds up both ways of what this process has begun; none: of nobody.
+    /// Holds up both ways of connections that this process has opened; `None`: of no process.
     pub fn without(&self, process: Option<u32>) {
         self.state.send_modify(|state| state.without = process);
     }
@@ -139,7 +140,7 @@ async fn pump(
 fn process_at(port: u16) -> Option<u32> {
     let table = std::fs::read_to_string("/proc/net/tcp").ok()?;
     let inode = table.lines().find_map(|line| {
-        // Its number, its own address, the other one's, its state, …, whose it is, a time-out, the inode.
+        // Number, own address, other address, state, …, user, time-out, inode.
         let fields: Vec<&str> = line.split_whitespace().collect();
         let (_, own) = fields.get(1)?.split_once(':')?;
         let is_it = u16::from_str_radix(own, 16).is_ok_and(|own| own == port);

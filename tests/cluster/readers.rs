@@ -79,16 +79,16 @@ async fn readers_of_events_miss_nothing_and_read_nothing_twice() {
     );
 }
 
-/// How far somebody has read.
+/// How far a reader has read.
 #[derive(Default)]
 struct Read {
     last: i64,
-    /// How often he was sent away.
+    /// How often the reader had to come again.
     returns: usize,
 }
 
 impl Read {
-    /// Ids of a company have no gaps.
+    /// Counts the next event. The ids of a company have no gaps.
     fn note(&mut self, event: &Value) {
         assert_eq!(event["id"].as_i64(), Some(self.last + 1), "missed, read twice or out of order: {event}");
         self.last += 1;

@@ -10,7 +10,8 @@ use crate::summary::Row;
 
 const CHANGES_MIN: u64 = 15;
 
-/// How it ends, and how long it is away then: not at all, and longer than anybody's lease and than a life is watched for.
+/// How the primary ends, and how long it is away then: not at all, or longer than a lease and than a life is watched
+/// for.
 const CRASHES: [(Signal, Duration); 2] = [(Signal::SIGKILL, Duration::ZERO), (Signal::SIGQUIT, Duration::from_secs(5))];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -25,7 +25,7 @@ use crate::proxy::Flow;
 use crate::support::process::{binary, data_folder, run};
 use crate::support::{Api, Company, Reply, eventually, wrong_events};
 
-/// More are not needed to find one for each of three members: slots are given in equal shares.
+/// Enough to find one for each of three members, since slots are given in equal shares.
 const COMPANIES_MAX: usize = 30;
 
 /// Callers of each company. All of them share two processors with three members and two servers.
@@ -46,7 +46,7 @@ const COME_AGAIN: Duration = Duration::from_millis(100);
 /// Pause of a caller that was told to come again.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// For who mends a run that fails.
+/// Prints a note for anyone who examines a failed run.
 fn note(text: &str) {
     if !crate::IS_WATCHED {
         println!("{text}");
@@ -59,17 +59,17 @@ pub struct Rig {
     /// Connections of the run's own; another after a failover.
     pub db: PgPool,
     pub companies: Vec<Company>,
-    /// Where those that are up are found, for who goes between them.
+    /// The addresses of the members that are up, for callers who choose among them.
     pub addresses: watch::Sender<Vec<SocketAddr>>,
     doors: Vec<watch::Sender<Door>>,
-    /// What callers come through; none: they choose themselves.
+    /// The balancer of the callers; `None`: they choose a member themselves.
     balancer: Option<Balancer>,
     ticking: JoinHandle<()>,
     shared: TempDir,
 }
 
 impl Rig {
-    /// Starts so many members, with companies in each.
+    /// Starts this many members, with companies in each.
     pub async fn start(members: usize) -> Self {
         Self::start_with(members, false, binary()).await
     }
@@ -128,7 +128,8 @@ impl Rig {
         self.open_doors();
     }
 
-    /// Starts members again that were killed or drained: only who is new is given companies. Waits until all have their share.
+    /// Starts members again that were killed or drained: only a new process is given companies. Waits until all have
+    /// their share.
     pub async fn serve_again(&mut self, members: &[usize]) {
         for member in members {
             if self.members[*member].is_up() {
@@ -153,7 +154,7 @@ impl Rig {
         sqlx::query_scalar(statement).bind(member).fetch_one(&self.db).await.expect("a count")
     }
 
-    /// Whose lives there are, in the order of their names, each with its number.
+    /// The members that have a life, in the order of their names, each with the number of its life.
     pub async fn lives(&self) -> Vec<(String, i64)> {
         sqlx::query_as("select node, life from lives order by node").fetch_all(&self.db).await.expect("lives")
     }
@@ -186,7 +187,7 @@ impl Rig {
         self.open_doors();
         let doors = self.doors.clone();
         self.ticking = tokio::spawn(async move {
-            // Whom one member did not answer comes to another, soon.
+            // A caller without an answer from one member soon comes to another.
             loop {
                 tokio::time::sleep(COME_AGAIN).await;
                 doors.iter().for_each(|door| door.send_modify(|door| door.life += 1));
@@ -194,7 +195,7 @@ impl Rig {
         });
     }
 
-    /// Makes a company without load that this member serves, and waits until everybody has heard of it.
+    /// Makes a company without load that this member serves, and waits until every member has read it.
     pub async fn another_of(&self, member: usize) -> Company {
         for number in 0..COMPANIES_MAX {
             let company = Company::create(&self.db, &format!("Another {number}")).await;
@@ -223,7 +224,7 @@ impl Rig {
         sqlx::query_scalar(statement).bind(company.id).fetch_optional(&self.db).await.expect("an answer")
     }
 
-    /// The member that serves each company; none: nobody does.
+    /// The member that serves each company; `None`: none does.
     pub async fn owners(&self) -> Vec<Option<String>> {
         let mut owners = Vec::new();
         for company in &self.companies {
@@ -243,7 +244,7 @@ impl Rig {
         self.members.iter().position(|member| member.name == name).expect("a member")
     }
 
-    /// Has a member give all of its companies to the others (`hotline cluster drain`); it stays, as an edge.
+    /// Lets a member give all of its companies to the others (`hotline cluster drain`); it stays, as an edge.
     pub async fn drain(&self, member: usize) {
         let (command, url) = (data_folder(), crate::database::url(self.servers.primary.address));
         let name = &self.members[member].name;
@@ -264,13 +265,13 @@ impl Rig {
         }
     }
 
-    /// From here on a balancer says whom callers come to.
+    /// From here on a balancer chooses the member of each call.
     pub fn balance(&mut self, by: Rule) {
         let doors = self.companies.iter().cloned().zip(self.doors.iter().cloned()).collect();
         self.balancer = Some(Balancer::before(self.up().map(Member::address).collect(), doors, by));
     }
 
-    /// The standby takes the primary's place, and everybody is led there.
+    /// The standby takes the primary's place, and every member is led there.
     pub async fn fail_over(&mut self) {
         self.servers.fail_over().await;
         for member in &self.members {
@@ -287,7 +288,7 @@ impl Rig {
         others.for_each(|other| other.from_peers.without(Some(parted.pid())));
     }
 
-    /// All of it comes through again.
+    /// Lets everything pass between members again.
     pub fn join(&self) {
         for member in &self.members {
             member.from_peers.flow(Flow::Open, Flow::Open);
@@ -316,8 +317,8 @@ impl Rig {
         member.api(&company.key)
     }
 
-    /// Waits until every company has been changed, live and plain, by a call that began after this; fails when that takes
-    /// too long. Answers how long it took.
+    /// Waits until every company has been changed, live and plain, by a call that began after this; fails when that
+    /// takes too long. Returns how long it took.
     pub async fn first_changes(&self, since: Instant) -> Duration {
         let changes = self.companies.iter().map(async |company| {
             let visitor = json!({"channelId": company.webchat, "visitor": {"name": "after a fault"}});
@@ -329,7 +330,7 @@ impl Rig {
         since.elapsed()
     }
 
-    /// Asks every member at once, each again and again: one that is stopped holds up nobody who asks another.
+    /// Requests a change at every member at once, again and again: a stopped member delays no request to another.
     async fn changed(&self, company: &Company, since: Instant, path: &str, body: &serde_json::Value) {
         let asked = Mutex::new(String::new());
         let ask = async |member: &Member| {
@@ -353,7 +354,8 @@ impl Rig {
         assert!(changed.is_ok(), "no {path} of company {} after {FIRST_CHANGE_MAX:?}:\n{asked}{}", company.id, words());
     }
 
-    /// Ends the load on a cluster that is well, and compares with what there is.
+    /// Ends the load on a healthy cluster, and compares its record with the records there are; the verdict, and how
+    /// many reads.
     pub async fn end(mut self, load: Load) -> (Verdict, u64) {
         self.ticking.abort();
         self.balancer = None;
@@ -370,7 +372,7 @@ impl Rig {
             let shown = check_shown(&record, &api).await;
             seen.push((record, shown, company));
         }
-        // All at once: there is nobody to give anything to.
+        // All at once: no member is left to give slots to.
         self.up().for_each(|member| member.signal(Signal::SIGTERM));
         self.members.iter_mut().filter(|member| member.is_up()).for_each(Member::stopped);
         for (record, shown, company) in seen {

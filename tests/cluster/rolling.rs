@@ -12,8 +12,8 @@ use crate::support::process::{baseline_binary, binary, data_folder};
 /// Changes that the load makes before each stop, so that every restart happens under load.
 const CHANGES_MIN: u64 = 15;
 
-/// Tables to which a release might add a column: the members of the release before have prepared statements that select each.
-/// A migration locks one of them, so that it never waits for a second while others wait for the first.
+/// Tables to which a release might add a column: the members of the previous release have prepared statements that
+/// select each. A migration locks one of them, so that it never waits for a second while others wait for the first.
 const GROWING: [&str; 3] = ["contacts", "messages", "tickets"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

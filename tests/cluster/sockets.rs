@@ -1,4 +1,4 @@
-//! A member goes that serves no company, and through which visitors' sockets go to one that does.
+//! A member ends that serves no company, and through which visitors' sockets reach one that does.
 
 use crate::balancer::Rule;
 use crate::load::{rounds, some_moment};
@@ -9,7 +9,8 @@ use crate::visitors::{Closed, Visitors};
 const CHANGES_MIN: u64 = 15;
 const VISITORS: usize = 30;
 
-/// What says "again": the service moves, it stops, the connection broke (`docs/webchat.md`).
+/// The codes after which a widget comes again: the company moves, the service stops, the connection broke
+/// (`docs/webchat.md`).
 const AGAIN: [Option<u16>; 3] = [Some(1012), Some(1001), None];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -25,7 +26,7 @@ async fn visitors_come_back_elsewhere_when_their_edge_goes() {
     let mut rig = Rig::start(3).await;
     rig.balance(Rule::Any);
     let load = rig.load().await;
-    let (mut stops, mut kills, mut told, mut away) = (0, 0, 0, Vec::new());
+    let (mut stops, mut kills, mut messages, mut away) = (0, 0, 0, Vec::new());
     for round in rounds(1) {
         rig.serve_again(&away).await;
         let owner = rig.owner().await;
@@ -58,14 +59,14 @@ async fn visitors_come_back_elsewhere_when_their_edge_goes() {
         let is_of_it = |closed: &Closed| closed.at == address && closed.code.is_none();
         assert!(closed.iter().all(is_of_it), "closed by something else than the end of {address}: {closed:?}");
         kills += closed.len();
-        told += visitors.end().await.0;
+        messages += visitors.end().await.0;
         away = vec![stopped, killed];
     }
     let (verdict, reads) = rig.end(load).await;
     row.end(
         &verdict,
         &format!(
-            "{told} messages to {VISITORS} visitors, each shown once; {stops} sockets closed by a stop, {kills} by a kill; \
+            "{messages} messages to {VISITORS} visitors, each shown once; {stops} sockets closed by a stop, {kills} by a kill; \
              {reads} reads"
         ),
     );

@@ -1,4 +1,4 @@
-//! Visitors of a company with open sockets, who are told something all the time and come back whenever they are cut off.
+//! Visitors of a company with open sockets, who get messages all the time and come back whenever they are cut off.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,24 +20,24 @@ use crate::visitor::{Browser, Session, Socket, embed, signed};
 pub struct Closed {
     /// The member it went through.
     pub at: SocketAddr,
-    /// None: without a word.
+    /// The code of the close; `None` if there was none.
     pub code: Option<u16>,
 }
 
-/// The visitors of a company without another load: the record of it knows nothing of what they say.
+/// The visitors of a company without other load: the record of the load does not have their messages.
 pub struct Visitors {
     count: usize,
     closed: Arc<Mutex<Vec<Closed>>>,
     watching: Vec<JoinHandle<()>>,
-    /// Answers how often everybody was told something, and how often that was in vain.
+    /// Returns how many rounds of messages were sent, and how many attempts failed.
     telling: JoinHandle<(usize, usize)>,
-    is_told: watch::Sender<bool>,
-    /// How often everybody was told something, in the end.
+    must_end: watch::Sender<bool>,
+    /// How many rounds of messages were sent, once that is known.
     goal: watch::Sender<Option<usize>>,
 }
 
 impl Visitors {
-    /// So many of a company that this member serves, at all members.
+    /// This many visitors of a company that this member serves, at all members.
     pub async fn begin(rig: &Rig, owner: usize, count: usize) -> Self {
         let company = rig.another_of(owner).await;
         let keys = Keyring::at(rig.shared().join("secrets.key"));
@@ -48,15 +48,15 @@ impl Visitors {
         for number in 0..count {
             let browser = browser.through(caller.address(number));
             let identity = signed(&format!("shopper-{number}"), json!({}));
-            // The page is allowed once the news of it has come.
+            // A member allows the page once it has read the change.
             eventually("the page is allowed everywhere", || async {
                 browser.try_open_as(&identity).await.status == 201
             })
             .await;
             let session = Session::of(browser.try_open_as(&identity).await.data(201));
-            let said = browser.say(&session, "hello").await["id"].clone();
-            let said = rig.members[owner].api(&company.key).get(&format!("/messages/{said}")).await;
-            sessions.push((session, said.data(200)["ticketId"].clone()));
+            let sent = browser.say(&session, "hello").await["id"].clone();
+            let sent = rig.members[owner].api(&company.key).get(&format!("/messages/{sent}")).await;
+            sessions.push((session, sent.data(200)["ticketId"].clone()));
         }
         let (goal, goals) = watch::channel(None);
         let closed: Arc<Mutex<Vec<Closed>>> = Arc::default();
@@ -65,10 +65,10 @@ impl Visitors {
             tokio::spawn(watch.step(caller.clone(), number, goals.clone()))
         });
         let watching = watching.collect();
-        let (is_told, is_over) = watch::channel(false);
+        let (must_end, is_over) = watch::channel(false);
         let tickets = sessions.into_iter().map(|(_, ticket)| ticket).collect();
         let telling = tokio::spawn(tell(caller, tickets, is_over));
-        Self { count, closed, watching, telling, is_told, goal }
+        Self { count, closed, watching, telling, must_end, goal }
     }
 
     /// The sockets that were closed so far.
@@ -76,15 +76,15 @@ impl Visitors {
         self.closed.lock().clone()
     }
 
-    /// Waits until so many were closed.
+    /// Waits until this many sockets were closed.
     pub async fn are_closed(&self, closed: usize) {
         eventually("sockets are closed", || async { self.closed().len() >= closed }).await;
     }
 
-    /// Waits until everybody was shown everything, once and in order. Answers how many messages those were, and how often one of
-    /// them was sent in vain.
+    /// Waits until each visitor was shown every message, once and in order; how many messages there were, and how many
+    /// attempts failed.
     pub async fn end(self) -> (usize, usize) {
-        self.is_told.send_replace(true);
+        self.must_end.send_replace(true);
         let (rounds, in_vain) = self.telling.await.expect("everybody is told");
         self.goal.send_replace(Some(rounds));
         for watching in join_all(self.watching).await {
@@ -116,7 +116,7 @@ impl Browser {
     }
 }
 
-/// Tells everybody the number of the round, until it is over.
+/// Sends every visitor the number of the round, until it is over; how many rounds, and how many attempts failed.
 async fn tell(caller: Caller, tickets: Vec<Value>, is_over: watch::Receiver<bool>) -> (usize, usize) {
     let (mut rounds, mut in_vain) = (0, 0);
     while !*is_over.borrow() {
@@ -138,8 +138,8 @@ struct Watch {
 }
 
 impl Watch {
-    /// Watches the conversation through a socket, and comes back whenever it is closed: to the next member each time. Ends when
-    /// it has shown as many answers as there were.
+    /// Watches the conversation through a socket, and comes back whenever it is closed: to the next member each time.
+    /// Ends when as many answers were shown as were sent.
     async fn step(self, caller: Caller, first: usize, mut goal: watch::Receiver<Option<usize>>) {
         let (mut answers, mut last) = (0, None);
         for turn in first.. {

@@ -51,26 +51,26 @@ async fn the_demo_has_a_page_with_both_sides_and_its_settings_are_enough_for_the
 
     let settings: Value = person.get("/demo/settings.json").await.json().await.expect("json");
     let text = |name: &str| settings[name].as_str().unwrap_or_else(|| panic!("no {name}: {settings}")).to_owned();
-    // A page elsewhere that points its own name here is told nothing.
+    // A page of another site, whose name points to this address, gets nothing.
     let renamed = person.client.get(format!("{}/demo/settings.json", person.base)).header("host", "evil.example:80");
     assert_eq!(renamed.send().await.expect("answer").status(), 404);
 
     let browser = Browser::at(process.address, &text("publicKey")).from(&person.base);
     let session = browser.open_unknown(json!({"name": "v"})).await;
     let mut socket = browser.socket(&session).await;
-    let said = browser.say(&session, "Is anybody there?").await;
-    assert_eq!(socket.message().await["id"], said["id"]);
+    let sent = browser.say(&session, "Is anybody there?").await;
+    assert_eq!(socket.message().await["id"], sent["id"]);
     let api = crate::support::Api::new(process.address, &text("token"));
     let tickets = api.all(&format!("/tickets?status=open&channelId={}", settings["channelId"])).await;
     let ticket =
-        tickets.iter().find(|ticket| ticket["lastMessage"]["id"] == said["id"]).expect("the ticket")["id"].clone();
+        tickets.iter().find(|ticket| ticket["lastMessage"]["id"] == sent["id"]).expect("the ticket")["id"].clone();
     api.post("/messages", json!({"ticketId": ticket, "type": "text", "body": "Yes!"})).await.data(202);
     assert_eq!(socket.message().await["body"], "Yes!");
     // The shop can name one of its visitors, whom the desk knows already.
     let maria = Session::of(browser.try_open_as(&text("identity")).await.data(201));
-    let said = browser.say(&maria, "It is me").await;
+    let sent = browser.say(&maria, "It is me").await;
     let known = api.all("/tickets?status=open").await;
-    let known = known.iter().find(|ticket| ticket["lastMessage"]["id"] == said["id"]).expect("the ticket").clone();
+    let known = known.iter().find(|ticket| ticket["lastMessage"]["id"] == sent["id"]).expect("the ticket").clone();
     assert_eq!((&known["contact"]["name"], &known["verified"]), (&settings["visitor"], &json!(true)));
     assert_eq!(api.all(&format!("/tickets/{}/messages", known["id"])).await.len(), 2, "her conversation goes on");
     api.post(&format!("/tickets/{ticket}/close"), json!({"wrapupTypeId": settings["wrapupTypeId"]})).await.data(200);
@@ -87,7 +87,7 @@ async fn a_service_that_is_no_demo_has_no_page() {
     app.stop().await;
 }
 
-/// Sets the look of a webchat by the command line beside a service; answers how long it took until the service showed it.
+/// Sets the look of a webchat with the command line while a service runs; how long the service took to show it.
 async fn time_until_the_command_line_holds() -> Duration {
     let folder = prepared_folder();
     let path = folder.path();

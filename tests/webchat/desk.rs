@@ -30,9 +30,9 @@ async fn a_visitor_sees_an_agent_type_and_the_desk_sees_the_visitor() {
     let ticket = only_ticket(&app.api).await;
     let path = path(&browser, ticket);
     let key = app.company.key.clone();
-    let doing = || async { asked(&app.api, &key, Method::GET, &path, None).await.data(200).clone() };
+    let state = || async { asked(&app.api, &key, Method::GET, &path, None).await.data(200).clone() };
     let types = |body: Option<Value>| asked(&app.api, &key, Method::POST, &path, body);
-    assert_eq!(doing().await, json!({"online": false, "typing": false}));
+    assert_eq!(state().await, json!({"online": false, "typing": false}));
     assert_eq!(types(None).await.status, 204, "nobody is there to see it");
 
     let mut socket = browser.socket(&session).await;
@@ -41,14 +41,14 @@ async fn a_visitor_sees_an_agent_type_and_the_desk_sees_the_visitor() {
     assert_eq!(types(Some(json!({"typing": false}))).await.status, 204);
     assert_eq!(socket.next_of("typing").await, json!({"type": "typing", "typing": false, "agent": null}));
 
-    assert_eq!(doing().await, json!({"online": true, "typing": false}));
+    assert_eq!(state().await, json!({"online": true, "typing": false}));
     socket.send(json!({"type": "typing", "typing": true})).await;
-    eventually("the desk sees it", || async { doing().await == json!({"online": true, "typing": true}) }).await;
+    eventually("the desk sees it", || async { state().await == json!({"online": true, "typing": true}) }).await;
     socket.send(json!({"type": "typing", "typing": false})).await;
-    eventually("the desk sees the end of it", || async { doing().await == json!({"online": true, "typing": false}) })
+    eventually("the desk sees the end of it", || async { state().await == json!({"online": true, "typing": false}) })
         .await;
     drop(socket);
-    eventually("the desk sees them go", || async { doing().await == json!({"online": false, "typing": false}) }).await;
+    eventually("the desk sees them go", || async { state().await == json!({"online": false, "typing": false}) }).await;
     app.stop().await;
 }
 
@@ -63,8 +63,8 @@ async fn the_desks_calls_are_for_those_whose_ticket_it_is() {
     let by_phone = app.ticket("5511999990001").await;
     let own = path(&browser, ticket);
     for method in [Method::GET, Method::POST] {
-        let nobody = Reply::of(app.api.anonymous(method.clone(), &own)).await;
-        nobody.error(401, "ERR_API_UNAUTHORIZED");
+        let refused = Reply::of(app.api.anonymous(method.clone(), &own)).await;
+        refused.error(401, "ERR_API_UNAUTHORIZED");
         asked(&app.api, &session.token, method.clone(), &own, None).await.error(401, "ERR_API_UNAUTHORIZED");
         for (key, path) in [
             (&app.company.key, path(&browser, 999_999_999)),

@@ -41,9 +41,9 @@ async fn a_session_is_opened_resumed_and_ended_with_its_own_token() {
     assert_eq!(browser.get(&session, "/session").await.data(200), &Value::Object(shown));
     assert_eq!(opened["status"], "active");
 
-    let said = browser.say(&session, "hello").await;
+    let sent = browser.say(&session, "hello").await;
     assert_eq!(
-        (&said["direction"], &said["status"], &said["agent"]),
+        (&sent["direction"], &sent["status"], &sent["agent"]),
         (&json!("inbound"), &json!("received"), &Value::Null)
     );
     let ended = browser.post(&session, "/end", json!({})).await.data(200).clone();
@@ -68,11 +68,11 @@ async fn a_visitor_is_told_nothing_of_the_contact_they_are() {
     app.api.put(&format!("/contacts/{contact}"), json!({"cpfCnpj": "52998224725"})).await.data(200);
     let opened = browser.try_open_as(&signed("v-1", json!({}))).await;
     let session = Session::of(opened.data(201));
-    let said = browser.say(&session, "hello").await;
+    let sent = browser.say(&session, "hello").await;
     assert_eq!(app.api.all("/messages").await[0]["contactId"], contact, "the contact was found");
     let shown = browser.get(&session, "/session").await.body;
     for (what, text) in
-        [("opening", opened.body.to_string()), ("session", shown.to_string()), ("message", said.to_string())]
+        [("opening", opened.body.to_string()), ("session", shown.to_string()), ("message", sent.to_string())]
     {
         for hidden in ["Secret", "5511987654321", "52998224725", "contact", "ticket", "company", "source"] {
             assert!(!text.contains(hidden), "{what} tells {hidden}: {text}");
@@ -125,9 +125,9 @@ async fn a_reply_names_an_option_of_a_message_that_was_shown() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
-    let said = browser.say(&session, "hello").await;
+    let sent = browser.say(&session, "hello").await;
     for (reply, status) in [
-        (json!({"messageId": said["id"], "id": "yes"}), 422),
+        (json!({"messageId": sent["id"], "id": "yes"}), 422),
         (json!({"messageId": 999_999_999, "id": "yes"}), 404),
         (json!({"id": "yes"}), 422),
     ] {
@@ -151,9 +151,9 @@ async fn only_a_token_of_this_webchat_opens_anything() {
     let calls =
         [(Method::GET, "/session"), (Method::GET, "/messages"), (Method::POST, "/messages"), (Method::POST, "/end")];
     for (method, path) in calls {
-        for nobody in [&stranger, &never, &odd, &company] {
-            // What is asked for without permission is not even read.
-            let request = browser.with(nobody, method.clone(), path).body("no JSON");
+        for outsider in [&stranger, &never, &odd, &company] {
+            // The body of a request without permission is not even read.
+            let request = browser.with(outsider, method.clone(), path).body("no JSON");
             Reply::of(request).await.error(401, "ERR_API_UNAUTHORIZED");
         }
         Reply::of(browser.request(method.clone(), path)).await.error(401, "ERR_API_UNAUTHORIZED");
@@ -184,7 +184,7 @@ async fn what_is_no_webchat_has_no_door() {
         let nowhere = Browser::at(app.address, key);
         nowhere.try_open(json!({})).await.error(404, "ERR_API_NOT_FOUND");
         Reply::of(nowhere.request(Method::GET, "/config")).await.error(404, "ERR_API_NOT_FOUND");
-        // Of the script a page's author would see nothing: it is one that says so.
+        // A page's author would not see a refusal, so a script is served that warns.
         let script = nowhere.bare(Method::GET, "/widget.js").send().await.expect("answer");
         assert_eq!(
             (script.status().as_u16(), &script.headers()["cache-control"]),

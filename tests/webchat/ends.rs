@@ -1,4 +1,4 @@
-//! How sockets end, and what does not end.
+//! How sockets end, and what does not end them.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::support::service::TestOptions;
 use crate::support::{OwnApp, Reply, TestApp, eventually, patience};
 use crate::visitor::{Browser, Socket};
 
-/// How long a socket may take to say what it holds.
+/// How long a socket may take to send `after`, the last message that it has.
 const AFTER_TIME_MAX: Duration = Duration::from_secs(10);
 
 #[actix_web::test]
@@ -30,9 +30,9 @@ async fn an_ended_session_ends_its_sockets_and_has_no_more() {
     }
     let (status, body) = browser.try_socket(&session.token).await.err().expect("refused");
     assert_eq!((status, &body["error"]["code"]), (409, &json!("ERR_API_CONFLICT")));
-    // Another visitor's session goes on.
-    let said = browser.say(&other, "still here").await;
-    assert_eq!(bystander.message().await["id"], said["id"]);
+    // Another visitor's session continues.
+    let sent = browser.say(&other, "still here").await;
+    assert_eq!(bystander.message().await["id"], sent["id"]);
     app.stop().await;
 }
 
@@ -42,7 +42,7 @@ async fn a_session_that_ends_before_a_socket_says_what_it_holds_ends_it_at_once(
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     let mut tab = browser.raw_socket(&session).await;
-    // The time in which it may say so never passes.
+    // The time in which the socket may send `after` never passes.
     clock::stop();
     browser.say(&session, "waits for what the tab holds").await;
     let ended = browser.post(&session, "/end", json!({})).await.data(200).clone();
@@ -58,7 +58,7 @@ async fn a_handshake_without_a_token_or_that_is_none_is_refused() {
     let session = browser.open("v").await;
     let refused = Socket::open(browser.address, browser.handshake(None), None).await.err().expect("refused");
     assert_eq!((refused.0, &refused.1["error"]["code"]), (401, &json!("ERR_API_UNAUTHORIZED")));
-    // A token in the query or in the header of the other calls is none here: addresses are logged.
+    // A token in the query, which is logged, or in the header of other calls does not count here.
     let in_query = Reply::of(browser.request(Method::GET, &format!("/socket?token={}", session.token))).await;
     in_query.error(401, "ERR_API_UNAUTHORIZED");
     let protocols = format!("hotline.v1, {}", session.token);
@@ -83,16 +83,16 @@ async fn what_is_no_frame_of_the_protocol_ends_the_socket() {
         (Message::text(large), 1009),
     ] {
         let mut socket = browser.socket(&session).await;
-        let said = message.to_string();
+        let sent = message.to_string();
         socket.send_raw(message).await;
-        assert_eq!(socket.code().await, Some(code), "{said}");
+        assert_eq!(socket.code().await, Some(code), "{sent}");
     }
-    // What a later release says is passed by.
+    // A frame of a later release is ignored.
     let mut socket = browser.socket(&session).await;
     socket.send(json!({"type": "wave", "hand": "left"})).await;
     socket.send(json!({"type": "after", "id": 99})).await;
-    let said = browser.say(&session, "x").await;
-    assert_eq!(socket.message().await["id"], said["id"]);
+    let sent = browser.say(&session, "x").await;
+    assert_eq!(socket.message().await["id"], sent["id"]);
     app.stop().await;
 }
 
@@ -114,7 +114,7 @@ async fn one_that_says_too_much_at_once_is_closed() {
 async fn a_socket_that_says_nothing_is_closed_and_one_that_answers_is_not() {
     let mut options = TestOptions::default();
     options.visitors.heartbeat = Duration::from_millis(50);
-    // Nothing else notes that somebody is there.
+    // Nothing else records that the visitor is there.
     options.engine.session_idle_after = Duration::from_secs(24 * 3600);
     let silence_max = options.visitors.silence_max;
     let app = OwnApp::start_with(options).await;
@@ -139,9 +139,9 @@ async fn a_socket_that_says_nothing_is_closed_and_one_that_answers_is_not() {
     let (frames, code) = silent.end().await;
     assert_eq!(code, Some(4408));
     assert!(!frames.is_empty() && frames.iter().all(|frame| *frame == ping), "{frames:?}");
-    // From here on what comes was sent after the other one was closed.
-    let said = browser.say(&session, "x").await;
-    assert_eq!(lively.message().await["id"], said["id"]);
+    // Later frames were sent after the silent socket was closed.
+    let sent = browser.say(&session, "x").await;
+    assert_eq!(lively.message().await["id"], sent["id"]);
     assert_eq!(lively.next().await, ping);
     app.stop().await;
 }
@@ -149,7 +149,7 @@ async fn a_socket_that_says_nothing_is_closed_and_one_that_answers_is_not() {
 #[actix_web::test]
 async fn one_that_never_says_what_it_holds_is_closed() {
     let mut options = TestOptions::default();
-    // It looks at the clock that often.
+    // The service checks the clock at each heartbeat.
     options.visitors.heartbeat = Duration::from_millis(50);
     let app = OwnApp::start_with(options).await;
     let browser = Browser::of(&app).await;
@@ -201,7 +201,7 @@ async fn a_slow_reader_is_cut_off_and_catches_up() {
         crate::support::figures::Figures::of(metrics).await.value("hotline_socket_cuts_total") == 1.0
     })
     .await;
-    // It reads what was on its way, hears why, and asks for the rest.
+    // It reads what was already sent and the code of the close, and requests the rest.
     let (frames, code) = slow.end().await;
     assert!(matches!(code, Some(4413) | None), "{code:?}");
     let ids = |frames: &[Value]| -> Vec<i64> {
@@ -229,7 +229,7 @@ async fn a_stopping_service_says_so_and_does_not_wait_for_sockets() {
     let (codes, ()) =
         futures_util::future::join(async { (socket.code().await, unsaid.code().await) }, app.stop()).await;
     assert_eq!(codes, (Some(1001), Some(1001)));
-    // It waits for thirty seconds for requests.
+    // A stop waits thirty seconds for requests.
     assert!(stopped.elapsed() < patience(Duration::from_secs(25)), "the stop took {:?}", stopped.elapsed());
 }
 
@@ -239,21 +239,21 @@ async fn who_is_there_is_not_idle_and_who_has_gone_is() {
     let idle_after = options.engine.session_idle_after;
     let app = OwnApp::start_with(options).await;
     let browser = Browser::of(&app).await;
-    let (here, gone) = (browser.open("here").await, browser.open("gone").await);
+    let (here, left) = (browser.open("here").await, browser.open("gone").await);
     let mut socket = browser.socket(&here).await;
-    drop(browser.socket(&gone).await);
+    drop(browser.socket(&left).await);
     let sessions = &app.service.app.engine.sessions;
     eventually("it is seen that one has gone", || async { sessions.watching() == 1 }).await;
-    // The session answers once it has noted when.
-    browser.get(&gone, "/session").await.data(200);
+    // The session answers after it has recorded when the visitor left.
+    browser.get(&left, "/session").await.data(200);
     clock::advance(idle_after);
     eventually("the one who has gone is idle", || async {
-        browser.get(&gone, "/session").await.data(200)["status"] == "ended"
+        browser.get(&left, "/session").await.data(200)["status"] == "ended"
     })
     .await;
-    // Long after the one ended, the other goes on: it has been idle in every other way for as long.
-    let said = browser.say(&here, "still here").await;
-    assert_eq!(socket.message().await["id"], said["id"]);
+    // The other session continues, although it has been idle for as long, apart from its socket.
+    let sent = browser.say(&here, "still here").await;
+    assert_eq!(socket.message().await["id"], sent["id"]);
     drop(socket);
     eventually("it is seen that the other one has gone", || async { sessions.watching() == 0 }).await;
     browser.get(&here, "/session").await.data(200);

@@ -70,7 +70,7 @@ async fn a_file_is_shown_to_desk_and_visitor_and_pushed() {
     assert_eq!(shown, std::slice::from_ref(&message), "who comes later is shown it");
     let file = load(&app, &message).await;
     assert_eq!((file.status().as_u16(), &file.headers()["content-type"]), (200, &"image/png".parse().expect("header")));
-    // Also into a page that isolates itself.
+    // A page that isolates itself may load the file, too.
     assert_eq!(file.headers()["cross-origin-resource-policy"], "cross-origin");
     assert_eq!(file.bytes().await.expect("a body"), PNG);
 
@@ -105,7 +105,7 @@ async fn a_file_of_a_visitor_is_not_lost_for_a_control_character_in_its_name() {
     let message = sent.data(201);
     assert_eq!(message["media"]["fileName"], "ab.png");
     assert_eq!(load(&app, message).await.bytes().await.expect("a body"), PNG, "its content is as it was");
-    // A caller's form is refused for one, as its texts are.
+    // A caller's form is refused for a control character, as its texts are.
     let form = Form::default().text("type", "media").text("ticketId", only_ticket(&app.api).await);
     let refused = app.api.send_form(form.file("a\u{1}b.png", "image/png", PNG)).await;
     refused.error(400, "ERR_API_BAD_REQUEST");
@@ -139,11 +139,11 @@ async fn a_file_sent_again_under_its_client_id_is_the_first_one() {
     assert_eq!(again.data(201), &first);
     let text = browser.post(&session, "/messages", json!({"body": "x", "clientId": "c-1"})).await;
     assert_eq!(text.data(201), &first);
-    // Three at once, of which none is the first to arrive for sure.
+    // Three at once: any of them may arrive first.
     let parallel = futures_util::future::join_all((0..3).map(|_| attach(&browser, &session, picture("c-2")))).await;
     let ids: Vec<_> = parallel.iter().map(|reply| reply.data(201)["id"].clone()).collect();
     assert!(ids.iter().all(|id| *id == ids[0] && *id != first["id"]), "{ids:?}");
-    // Words under an id, and then a file: the words stay.
+    // A text, and then a file with the same client id: the text stays.
     let words = browser.post(&session, "/messages", json!({"body": "words", "clientId": "c-3"})).await;
     assert_eq!(attach(&browser, &session, picture("c-3")).await.data(201), words.data(201));
 
@@ -174,7 +174,7 @@ async fn files_that_are_removed_are_in_nobodys_way() {
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     browser.post(&session, "/end", json!({})).await.data(200);
-    // Each is stored and removed, and with the last one its folder.
+    // Each file is stored and removed, and with the last one its folder.
     for _ in 0..20 {
         let refused = futures_util::future::join_all((0..8).map(|_| attach(&browser, &session, picture("c-1")))).await;
         for reply in refused {
@@ -236,8 +236,8 @@ async fn nobody_elses_token_or_page_sends_a_file() {
     let (other, _) = app.another_company().await;
     let stranger = Browser::on(&app, &other, other.webchat).await.open("v").await;
     let company = Session { id: String::new(), token: app.company.key.clone() };
-    for nobody in [&stranger, &company] {
-        attach(&browser, nobody, picture("c-1")).await.error(401, "ERR_API_UNAUTHORIZED");
+    for outsider in [&stranger, &company] {
+        attach(&browser, outsider, picture("c-1")).await.error(401, "ERR_API_UNAUTHORIZED");
     }
     let elsewhere = browser.from("https://elsewhere.example");
     attach(&elsewhere, &session, picture("c-1")).await.error(403, "ERR_API_FORBIDDEN_ORIGIN");

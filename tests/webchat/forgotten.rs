@@ -20,19 +20,19 @@ use crate::support::service::refresh;
 use crate::support::{Api, Company, OwnApp, Provider, Reply, TestApp, eventually, keys};
 use crate::visitor::{Browser, PAUSE, Session};
 
-/// How often the company is dropped, and what it is answered at least in between.
+/// How often the company is dropped, and how many answers it gets in between at least.
 const ROUNDS: usize = 15;
 const ANSWERED_BETWEEN: usize = 20;
 
 /// Conversations over the phone channel.
 const NUMBERS: usize = 4;
 
-/// What no other company waits: a drop may last for as long.
+/// The time that no other company may wait, although a drop may take as long.
 const NOTICED: Duration = Duration::from_secs(2);
 
 const ACCOUNT: &str = "6001";
 
-/// As fast as it goes.
+/// Options without limits of the rate.
 fn fast() -> TestOptions {
     let sending = SendingOptions { per_second: 0, recipient_interval: Duration::ZERO, ..SendingOptions::default() };
     let options = TestOptions::default();
@@ -45,7 +45,7 @@ async fn phone(app: &TestApp, company: &Company, account: &str, provider: &Provi
     row
 }
 
-/// What everybody who talks has in common.
+/// The state that all callers share.
 #[derive(Default)]
 struct Run {
     is_over: Cell<bool>,
@@ -55,7 +55,7 @@ struct Run {
 }
 
 impl Run {
-    /// True when it was done; false when the company was on its way, which is the only refusal there is.
+    /// True if the reply has this status; false if the company was being dropped, the only refusal that may come.
     async fn is_done(&self, reply: &Reply, status: u16) -> bool {
         if reply.status.as_u16() == status {
             self.answered.set(self.answered.get() + 1);
@@ -68,8 +68,8 @@ impl Run {
     }
 }
 
-/// Sends texts to a number one after the other, every other one under a key, which is tried until it is answered. Answers
-/// what was accepted, in order.
+/// Sends texts to a number one after the other, every other one with a key, which is repeated until it is answered.
+/// Returns the accepted texts, in order.
 async fn sends(run: &Run, api: &Api, channel: ChannelId, number: usize) -> Vec<String> {
     let mut accepted = Vec::new();
     for count in 0.. {
@@ -94,13 +94,13 @@ async fn sends(run: &Run, api: &Api, channel: ChannelId, number: usize) -> Vec<S
         };
         let Some(job) = job else { continue };
         accepted.push(text);
-        // Who was answered finds it, however long it takes.
+        // The job of an accepted message is found, however long it takes.
         while !run.is_done(&api.get(&format!("/messages/jobs/{job}")).await, 200).await {}
     }
     accepted
 }
 
-/// Looks at tickets, hot or not, and at lists.
+/// Reads tickets, hot or not, and lists.
 async fn reads(run: &Run, api: &Api) {
     while !run.is_over.get() {
         let reply = api.get("/tickets?status=open").await;
@@ -113,9 +113,9 @@ async fn reads(run: &Run, api: &Api) {
     }
 }
 
-/// The visitor and an agent take turns. Answers what was said, in order.
+/// The visitor and an agent take turns. Returns the accepted texts, in order.
 async fn talks(run: &Run, browser: &Browser, session: &Session, api: &Api) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut sent = Vec::new();
     for count in 0.. {
         if run.is_over.get() {
             break;
@@ -128,7 +128,7 @@ async fn talks(run: &Run, browser: &Browser, session: &Session, api: &Api) -> Ve
                 break reply;
             }
         };
-        said.push(text);
+        sent.push(text);
         let id = reply.data(201)["id"].clone();
         let ticket = loop {
             let message = api.get(&format!("/messages/{id}")).await;
@@ -139,14 +139,14 @@ async fn talks(run: &Run, browser: &Browser, session: &Session, api: &Api) -> Ve
         let text = format!("a-{count}");
         let body = json!({"ticketId": ticket, "type": "text", "body": text});
         if run.is_done(&api.post("/messages", body).await, 202).await {
-            said.push(text);
+            sent.push(text);
         }
     }
-    said
+    sent
 }
 
-/// Watches the conversation through a socket, and comes back whenever it is closed. Answers what was shown, in order, and
-/// how often the socket was closed.
+/// Watches the conversation through a socket, and opens another whenever it is closed. Returns the shown texts, in
+/// order, and how often a socket was closed.
 async fn watches(browser: &Browser, session: &Session, until: impl AsyncFn(&[String]) -> bool) -> (Vec<String>, usize) {
     let (mut shown, mut last, mut closed) = (Vec::new(), None, 0);
     loop {
@@ -184,8 +184,8 @@ async fn watches(browser: &Browser, session: &Session, until: impl AsyncFn(&[Str
     }
 }
 
-/// Another company goes on as if nothing were.
-async fn goes_on(run: &Run, api: &Api, channel: ChannelId) {
+/// Another company sends all the time, and its longest wait is recorded.
+async fn keeps_sending(run: &Run, api: &Api, channel: ChannelId) {
     for count in 0.. {
         if run.is_over.get() {
             break;
@@ -198,7 +198,7 @@ async fn goes_on(run: &Run, api: &Api, channel: ChannelId) {
     }
 }
 
-/// Drops a company again and again while it is used; answers the longest that another company has waited meanwhile.
+/// Drops a company again and again while it is used; the longest that another company has waited meanwhile.
 async fn dropped_under_load() -> Duration {
     let app = OwnApp::start_with(fast()).await;
     let provider = Provider::start().await;
@@ -219,18 +219,18 @@ async fn dropped_under_load() -> Duration {
     };
     let everything = RefCell::new(None);
     let talk = async {
-        let said = talks(&run, &browser, &session, &app.api).await;
-        *everything.borrow_mut() = Some(said.len());
-        said
+        let sent = talks(&run, &browser, &session, &app.api).await;
+        *everything.borrow_mut() = Some(sent.len());
+        sent
     };
     let watch =
         watches(&browser, &session, async |shown: &[String]| everything.borrow().is_some_and(|all| shown.len() >= all));
     let load = join_all((0..NUMBERS).map(|number| sends(&run, &app.api, channel, number)));
     let of_company = join5(load, reads(&run, &app.api), talk, watch, drops);
-    let ((accepted, (), said, (shown, closed), ()), ()) =
-        join(of_company, goes_on(&run, &other_api, other_channel)).await;
+    let ((accepted, (), sent, (shown, closed), ()), ()) =
+        join(of_company, keeps_sending(&run, &other_api, other_channel)).await;
 
-    assert_eq!(shown, said, "what the visitor saw");
+    assert_eq!(shown, sent, "what the visitor saw");
     assert!(closed >= ROUNDS / 2, "the socket was closed {closed} times");
     let stored = app.api.all("/messages?perPage=100").await;
     for (number, accepted) in accepted.iter().enumerate() {

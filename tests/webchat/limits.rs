@@ -1,4 +1,4 @@
-//! How much one address may ask.
+//! The limits of an address, a session and a company.
 
 use hotline::visitors::{UploadOptions, VisitorOptions};
 use hotline_actors::clock;
@@ -10,7 +10,7 @@ use crate::support::service::TestOptions;
 use crate::support::{OwnApp, Reply};
 use crate::visitor::{Browser, Session, Socket};
 
-/// A service with these limits. Its clock stands still: nothing comes back while a test looks.
+/// A service with these limits. Its clock stands still, so that no limit recovers during a test.
 async fn limited(visitors: VisitorOptions) -> OwnApp {
     let trusted_proxies = vec!["127.0.0.1/32".parse().expect("range")];
     let app = OwnApp::start_with(TestOptions { visitors, trusted_proxies, ..TestOptions::default() }).await;
@@ -49,7 +49,7 @@ async fn an_address_opens_so_many_sessions_and_another_its_own() {
     assert!((1..=60).contains(&seconds), "{seconds}");
     assert_eq!(app.api.all("/contacts").await.len(), contacts, "a refused visitor left a contact");
     open("192.0.2.2").await.data(201);
-    // A customer has a network of IPv6.
+    // With IPv6, a whole network counts as one address.
     open("2001:db8:1:2::1").await.data(201);
     open("2001:db8:1:2:ffff::9").await.data(201);
     open("2001:db8:1:2:3::7").await.error(429, "ERR_API_RATE_LIMITED");
@@ -68,7 +68,7 @@ async fn messages_and_other_requests_are_counted_by_themselves() {
     }
     browser.post(&session, "/messages", json!({"body": "x"})).await.error(429, "ERR_API_RATE_LIMITED");
     browser.get(&session, "/messages").await.data(200);
-    // Guessing tokens costs as much.
+    // A guessed token counts as a request, too.
     let guess = Session { id: String::new(), token: "vt_00000000000000000000000000000000".to_owned() };
     browser.get(&guess, "/session").await.error(401, "ERR_API_UNAUTHORIZED");
     assert_eq!(browser.try_socket(&guess.token).await.err().expect("refused").0, 401);
@@ -95,22 +95,22 @@ async fn a_session_and_an_address_have_so_many_sockets() {
         sockets.push(browser.socket(&other).await);
     }
     assert_eq!(browser.try_socket(&other.token).await.err().expect("the thirteenth of the address").0, 429);
-    // Those that go make room.
+    // Closed sockets make room.
     sockets.truncate(5);
     crate::support::eventually("there is room again", || async { browser.try_socket(&session.token).await.is_ok() })
         .await;
     app.stop().await;
 }
 
-/// A picture of so many bytes.
+/// A picture of this many bytes.
 fn picture(bytes: usize) -> Form {
     let mut content = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89".to_vec();
     content.resize(bytes, 0);
     Form::default().file("a.png", "image/png", &content)
 }
 
-/// What a session sends is counted for itself, its address and its company, whatever it is; and what is refused leaves
-/// nothing.
+/// The bytes that a session sends, in files and texts, count for the session, its address and its company. A refused
+/// file leaves nothing.
 #[actix_web::test]
 async fn a_session_an_address_and_a_company_send_so_many_bytes_an_hour() {
     const MIB: usize = 1 << 20;
@@ -131,15 +131,15 @@ async fn a_session_an_address_and_a_company_send_so_many_bytes_an_hour() {
     for _ in 0..3 {
         attach(&first, "192.0.2.1", half()).await.data(201);
     }
-    // More than the rest of the session's hour, found out on the way.
+    // More than the session has left in this hour, which shows only during the upload.
     refused(&attach(&first, "192.0.2.1", picture(MIB)).await);
     refused(&attach(&first, "192.0.2.2", half()).await);
-    // Words are bytes as well.
+    // Texts are bytes as well.
     let words = json!({"body": "x".repeat(60_000)});
-    let mut said = 0;
+    let mut sent = 0;
     while browser.post(&first, "/messages", words.clone()).await.status == 201 {
-        said += 1;
-        assert!(said < 100, "words are not counted");
+        sent += 1;
+        assert!(sent < 100, "words are not counted");
     }
     let second = browser.open("second").await;
     attach(&second, "192.0.2.1", half()).await.data(201);
@@ -158,7 +158,7 @@ async fn a_session_an_address_and_a_company_send_so_many_bytes_an_hour() {
     app.stop().await;
 }
 
-/// Nobody fills the last of the disk: the files of visitors and of companies are refused first, and what is said goes on.
+/// On a nearly full disk, files of visitors and of companies are refused, and texts are still accepted.
 #[actix_web::test]
 async fn while_the_disk_is_nearly_full_files_are_refused_and_words_are_not() {
     let mut options = TestOptions::default();

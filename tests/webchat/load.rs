@@ -19,13 +19,13 @@ use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, Reply, TestApp, eventually};
 use crate::visitor::{Browser, Session, Socket, embed};
 
-/// What half of the pushes must not take longer than, from the moment the agent's request is sent.
+/// The longest median time of a push, from the moment the agent's request is sent.
 const MEDIAN_MAX: Duration = Duration::from_millis(20);
 
 /// Sessions opened at once, and sockets.
 const OPENED_AT_ONCE: usize = 32;
 
-/// What 99 of a hundred pushes of [`many_sessions_talk`] must not take longer than.
+/// The longest time of 99 of a hundred pushes in [`many_sessions_talk`].
 const P99_MAX: Duration = Duration::from_millis(20);
 
 /// Sockets that `make load-sockets` opens, unless `SOCKETS` says otherwise.
@@ -72,12 +72,12 @@ async fn connect(browser: &Browser, sessions: Vec<Session>) -> Vec<(Session, Soc
         .await
 }
 
-/// Everybody talks, and everything must be pushed once and in order.
+/// Lets every session talk. Fails unless every message is pushed once and in order.
 async fn talk(browser: &Browser, api: &Api, load: &Load) -> Pushes {
     let sessions = connect(browser, open(browser, load.sessions).await).await;
     let begun = Instant::now();
     let took = join_all(sessions.into_iter().enumerate().map(|(number, (session, socket))| {
-        // Nobody begins at the same moment.
+        // No two sessions begin at the same moment.
         let begin = load.agent.pause.mul_f64(number as f64 / load.sessions as f64);
         one_talks(browser, api, load, session, socket, begin)
     }))
@@ -88,7 +88,7 @@ async fn talk(browser: &Browser, api: &Api, load: &Load) -> Pushes {
     Pushes { count: took.len(), took: begun.elapsed(), median: at(0.5), p99: at(0.99) }
 }
 
-/// Answers how long each push of an agent's message took.
+/// Lets one session talk; how long each push of an agent's message took.
 async fn one_talks(
     browser: &Browser,
     api: &Api,
@@ -98,7 +98,7 @@ async fn one_talks(
     begin: Duration,
 ) -> Vec<Duration> {
     tokio::time::sleep(begin).await;
-    // The first word opens the ticket.
+    // The first message opens the ticket.
     browser.say(&session, "v-0").await;
     let first = socket.message().await;
     let message = api.get(&format!("/messages/{}", first["id"])).await;
@@ -131,8 +131,8 @@ async fn one_talks(
         let ids: Vec<_> = shown.iter().map(|message| message["id"].as_i64()).collect();
         assert!(ids.is_sorted_by(|one, next| one < next), "out of order, or twice: {ids:?}");
         for (side, Pace { messages, .. }) in [("v", load.visitor), ("a", load.agent)] {
-            let said = |message: &&Value| message["body"].as_str().is_some_and(|body| body.starts_with(side));
-            let bodies: Vec<&Value> = shown.iter().filter(said).map(|message| &message["body"]).collect();
+            let theirs = |message: &&Value| message["body"].as_str().is_some_and(|body| body.starts_with(side));
+            let bodies: Vec<&Value> = shown.iter().filter(theirs).map(|message| &message["body"]).collect();
             let expected: Vec<Value> = (0..messages).map(|count| json!(format!("{side}-{count}"))).collect();
             assert!(bodies.iter().copied().eq(&expected), "{bodies:?}");
         }
@@ -164,7 +164,7 @@ async fn fifty_sessions_talk_and_everything_is_pushed_soon_measured() {
     assert!(pushes.median < MEDIAN_MAX, "median {:?}", pushes.median);
 }
 
-/// Without limits by address.
+/// Options without limits by address.
 const UNLIMITED: &[&str] = &[
     "--visitor-sessions-per-minute=0",
     "--visitor-messages-per-minute=0",
@@ -220,7 +220,7 @@ async fn many_sessions_talk() {
     stop(process);
 }
 
-/// Opens sessions with a socket each, and returns once every one was asked whether it is there, and has answered.
+/// Opens sessions with a socket each, and returns once each has answered a ping.
 async fn open_idle(browser: &Browser, sessions: usize) -> Vec<(Session, Socket)> {
     let mut sockets = connect(browser, open(browser, sessions).await).await;
     join_all(sockets.iter_mut().map(|(_, socket)| async {
@@ -248,8 +248,8 @@ async fn an_idle_visitor_takes_12_kib() {
     let visitor_kib = after.saturating_sub(before) as f64 / (many - FEW) as f64 / 1024.0;
     println!("{FEW} idle visitors: {} MiB, {many}: {} MiB, each {visitor_kib:.1} KiB", before >> 20, after >> 20);
     let (session, socket) = &mut sockets[many / 2];
-    let said = browser.say(session, "still there").await;
-    assert_eq!(socket.message().await["id"], said["id"]);
+    let sent = browser.say(session, "still there").await;
+    assert_eq!(socket.message().await["id"], sent["id"]);
     assert!(visitor_kib <= KIB_MAX, "{visitor_kib:.1} KiB");
     drop(sockets);
     stop(process);
@@ -275,8 +275,9 @@ async fn come_back(browser: &Browser, session: Session) -> (Session, Socket) {
     }
 }
 
-/// How long requests take, one after the other, until something has ended. They have a thread of their own: what is
-/// measured is the service, not a caller that also has thousands of sockets.
+/// Runs `work`, and meanwhile sends one request after the other. The requests have a thread of their own: what is
+/// measured is the service, not a caller that also has thousands of sockets. Returns the result of `work`, and the
+/// times of the requests, sorted.
 async fn requests_during<T>(address: SocketAddr, key: String, work: impl Future<Output = T>) -> (T, Vec<Duration>) {
     let is_done = Arc::new(AtomicBool::new(false));
     let done = is_done.clone();

@@ -1,4 +1,4 @@
-//! The visitor's door, as browsers use it: over HTTP and real sockets.
+//! The visitors' endpoints, as browsers use them: over HTTP and real sockets.
 #![allow(clippy::expect_used, clippy::panic)] // A test that meets the unexpected fails loudly.
 
 #[path = "../support/mod.rs"]

@@ -1,4 +1,4 @@
-//! Pushes under the other meaning of durable.
+//! Pushes with durability `database`.
 
 use hotline_persistence::Durability;
 
@@ -14,8 +14,8 @@ async fn with_database_durability_what_is_pushed_is_committed() {
     let session = browser.open("v").await;
     let mut socket = browser.socket(&session).await;
     for round in 0..10 {
-        let said = browser.say(&session, &format!("said-{round}")).await;
-        assert_eq!(socket.message().await, said);
+        let sent = browser.say(&session, &format!("said-{round}")).await;
+        assert_eq!(socket.message().await, sent);
         answer(&app.api, only_ticket(&app.api).await, &format!("answered-{round}")).await;
         let pushed = socket.message().await;
         assert_eq!(pushed["body"], format!("answered-{round}"));

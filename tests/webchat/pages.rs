@@ -43,13 +43,13 @@ async fn read_all_pages(read: impl AsyncFn(&str) -> Reply) -> (Vec<Value>, usize
 async fn pages_by_after_are_limited_in_bytes_and_omit_no_message() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
-    let (session, said) = conversation(&browser).await;
+    let (session, sent) = conversation(&browser).await;
     let path = format!("/webchat/sessions/{}/messages", session.id);
     let of_visitor =
         read_all_pages(async |query: &str| browser.get(&session, &format!("/messages?{query}")).await).await;
     let of_company = read_all_pages(async |query: &str| app.api.get(&format!("{path}?{query}")).await).await;
     for (ids, pages) in [of_visitor, of_company] {
-        assert_eq!(ids, said);
+        assert_eq!(ids, sent);
         assert_eq!(pages, 2);
     }
     // A page by number must have its number of rows, because the next one begins after them.
@@ -65,9 +65,9 @@ async fn pages_by_after_are_limited_in_bytes_and_omit_no_message() {
 async fn a_new_socket_gets_more_messages_than_are_read_at_once() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
-    let (session, said) = conversation(&browser).await;
+    let (session, sent) = conversation(&browser).await;
     let (mut socket, shown) = browser.socket_after(&session, None).await;
-    assert_eq!(shown.iter().map(|message| message["id"].clone()).collect::<Vec<_>>(), said);
+    assert_eq!(shown.iter().map(|message| message["id"].clone()).collect::<Vec<_>>(), sent);
     let next = browser.say(&session, "and on").await;
     assert_eq!(socket.message().await["id"], next["id"]);
     app.stop().await;
@@ -78,8 +78,8 @@ async fn control_characters_of_a_visitor_are_removed_and_those_of_a_caller_refus
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open_unknown(json!({"name": "A\u{2}na\u{b}"})).await;
-    let said = browser.say(&session, "\u{1f}a\u{0}b\u{1}c\td\r\ne\u{c}").await;
-    assert_eq!(said["body"], "abc\td\r\ne");
+    let sent = browser.say(&session, "\u{1f}a\u{0}b\u{1}c\td\r\ne\u{c}").await;
+    assert_eq!(sent["body"], "abc\td\r\ne");
     let shown = app.api.get(&format!("/webchat/sessions/{}", session.id)).await;
     assert_eq!(shown.data(200)["contact"]["name"], "Ana");
     let nothing = browser.post(&session, "/messages", json!({"body": "\u{1}\u{2}"})).await;
@@ -111,8 +111,8 @@ async fn a_socket_ends_when_its_page_is_not_admitted_any_more() {
     // A change that does not concern the page does not end its socket.
     changed(&app, |settings| settings.allowed_origins.push("https://other.example".to_owned())).await;
     refresh(&app.api, &app.company).await;
-    let said = browser.say(&session, "still here").await;
-    assert_eq!(socket.message().await["id"], said["id"]);
+    let sent = browser.say(&session, "still here").await;
+    assert_eq!(socket.message().await["id"], sent["id"]);
     changed(&app, |settings| settings.allowed_origins.clear()).await;
     assert_eq!(socket.code().await, Some(4403));
     let (status, _) = browser.try_socket(&session.token).await.err().expect("refused");

@@ -1,4 +1,4 @@
-//! What is pushed to a visitor, and what a visitor's side says.
+//! What is pushed to a visitor, and what a visitor's browser sends.
 
 use futures_util::future::join_all;
 use hotline_actors::services::Recipient;
@@ -18,8 +18,8 @@ async fn what_an_agent_says_is_pushed_delivered_and_read() {
     let mut socket = browser.raw_socket(&session).await;
     socket.send(json!({"type": "after", "id": null})).await;
     assert_eq!(socket.next().await, json!({"type": "caughtUp", "lastId": null}));
-    let said = browser.say(&session, "hello").await;
-    assert_eq!(socket.next().await, json!({"type": "message", "message": said}));
+    let posted = browser.say(&session, "hello").await;
+    assert_eq!(socket.next().await, json!({"type": "message", "message": posted}));
 
     let ticket = only_ticket(&app.api).await;
     let body = json!({"ticketId": ticket, "type": "text", "body": "<img src=x onerror=alert(1)>"});
@@ -49,7 +49,7 @@ async fn what_an_agent_says_is_pushed_delivered_and_read() {
     app.api.post(&format!("/tickets/{ticket}/read"), json!({})).await.data(200);
     let status = socket.next_of("status").await;
     assert_eq!((&status["direction"], &status["status"]), (&json!("inbound"), &json!("read")));
-    assert!(status["upTo"].as_i64() >= said["id"].as_i64(), "{status}");
+    assert!(status["upTo"].as_i64() >= posted["id"].as_i64(), "{status}");
 
     // A socket that opens later gets the current statuses.
     let mut late = browser.raw_socket(&session).await;
@@ -65,7 +65,7 @@ async fn what_an_agent_says_is_pushed_delivered_and_read() {
     let state = |direction: &str, status: &str, up_to: &Value| (json!(direction), json!(status), up_to.clone());
     assert_eq!(
         states,
-        [state("outbound", "delivered", id), state("outbound", "read", id), state("inbound", "read", &said["id"])]
+        [state("outbound", "delivered", id), state("outbound", "read", id), state("inbound", "read", &posted["id"])]
     );
     app.stop().await;
 }
@@ -77,12 +77,12 @@ async fn two_tabs_are_shown_the_same_each_once() {
     let session = browser.open("v").await;
     let mut tabs = [browser.socket(&session).await, browser.socket(&session).await];
     let sent = json!({"body": "from the first tab", "clientId": "tab-1-1"});
-    let said = browser.post(&session, "/messages", sent.clone()).await.data(201).clone();
+    let posted = browser.post(&session, "/messages", sent.clone()).await.data(201).clone();
     // A re-send is no second message.
-    assert_eq!(browser.post(&session, "/messages", sent).await.data(201), &said);
+    assert_eq!(browser.post(&session, "/messages", sent).await.data(201), &posted);
     answer(&app.api, only_ticket(&app.api).await, "an answer").await;
     for tab in &mut tabs {
-        assert_eq!(tab.message().await, said);
+        assert_eq!(tab.message().await, posted);
         assert_eq!(tab.message().await["body"], "an answer");
     }
     app.stop().await;

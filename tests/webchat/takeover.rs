@@ -22,7 +22,7 @@ fn frame(content: &Value) -> Vec<u8> {
     [&[0x81, 0x80 | length, 0, 0, 0, 0], content.as_bytes()].concat()
 }
 
-/// What comes until it has this text.
+/// What is received up to this text.
 async fn read_until(stream: &mut TcpStream, end: &str) -> String {
     let mut received = Vec::new();
     loop {
@@ -42,7 +42,7 @@ async fn requests_before_a_handshake_are_answered_and_frames_behind_it_are_read(
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("vera").await;
-    let said = browser.say(&session, "hello").await;
+    let hello = browser.say(&session, "hello").await;
     let mut stream = TcpStream::connect(browser.address).await.expect("a connection");
     let (address, key, origin) = (browser.address, &browser.key, &browser.origin);
     let first = format!("GET /webchat/{key}/config HTTP/1.1\r\nhost: {address}\r\norigin: {origin}\r\n\r\n");
@@ -51,7 +51,7 @@ async fn requests_before_a_handshake_are_answered_and_frames_behind_it_are_read(
     stream.write_all(&[first.as_bytes(), &handshake, &early].concat()).await.expect("sent");
     let received = read_until(&mut stream, r#"{"type":"caughtUp""#).await;
     let at = |text: &str| received.find(text).unwrap_or_else(|| panic!("no {text} in {received}"));
-    let shown = format!(r#""id":{}"#, said["id"]);
+    let shown = format!(r#""id":{}"#, hello["id"]);
     let order = [at("HTTP/1.1 200"), at("HTTP/1.1 101"), at(r#"{"type":"hello""#), at(&shown), at("caughtUp")];
     assert!(order.is_sorted(), "{order:?}: {received}");
     app.stop().await;
@@ -79,7 +79,7 @@ async fn a_client_that_leaves_during_the_handshake_leaves_nothing_open() {
         let mut stream = TcpStream::connect(browser.address).await.expect("a connection");
         stream.write_all(&bytes_of(browser.handshake(Some(&session.token)))).await.expect("sent");
     }
-    // More than a session may have at once, if one were left.
+    // If these were left open, the session would have too many.
     let mut socket = browser.socket(&session).await;
     socket.send(json!({"type": "typing", "typing": true})).await;
     assert_eq!(Reply::of(browser.request(Method::GET, "/config")).await.status, 200);

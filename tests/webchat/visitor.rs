@@ -21,16 +21,16 @@ use tokio_tungstenite::tungstenite::{self, Message};
 use crate::support::service::refresh;
 use crate::support::{Company, PATIENCE, Reply, TestApp, keys, patience};
 
-/// Before what was refused is asked for again.
+/// The pause before a refused request is repeated.
 pub const PAUSE: Duration = Duration::from_millis(20);
 
 /// The page visitors are on.
 pub const PAGE: &str = "https://shop.example";
 
-/// What the website's server signs its visitors' identities with.
+/// The secret with which the website's server signs its visitors' identities.
 pub const SECRET: &str = "ids_of the shop's own server, which no browser sees";
 
-/// An identity as the website's server signs it, good for an hour.
+/// An identity as the website's server signs it, valid for an hour.
 pub fn signed(external_id: &str, more: Value) -> String {
     let mut claims = json!({"sub": external_id, "exp": hotline_actors::clock::now().timestamp() + 3600});
     claims.as_object_mut().expect("object").extend(more.as_object().cloned().unwrap_or_default());
@@ -46,7 +46,7 @@ pub fn sign_with(secret: &str, claims: &Value) -> String {
 pub struct Browser {
     client: Client,
     pub address: SocketAddr,
-    /// Of the channel.
+    /// The public key of the channel.
     pub key: String,
     pub origin: String,
 }
@@ -59,14 +59,14 @@ pub struct Session {
 }
 
 impl Session {
-    /// As it was opened.
+    /// The session in the response to its opening.
     pub fn of(opened: &Value) -> Self {
         let text = |name: &str| opened[name].as_str().unwrap_or_else(|| panic!("no {name}: {opened}")).to_owned();
         Self { id: text("id"), token: text("token") }
     }
 }
 
-/// Lets the page embed the channel, and answers its public key.
+/// Lets the page embed the channel; the channel's public key.
 pub async fn embed(db: &PgPool, keys: &Keyring, channel: ChannelId) -> String {
     let allow = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Error> {
         settings.allowed_origins = vec![PAGE.to_owned()];
@@ -125,34 +125,34 @@ impl Browser {
         Reply::of(self.request(Method::POST, "/sessions").json(&json!({"visitor": visitor}))).await
     }
 
-    /// An opening with an identity as it stands.
+    /// Opens a session with this identity.
     pub async fn try_open_as(&self, identity: &str) -> Reply {
         Reply::of(self.request(Method::POST, "/sessions").json(&json!({"identity": identity}))).await
     }
 
-    /// A session of a visitor whom the website knows by this external id, and has named so.
+    /// A session of a visitor whom the website knows by this external id, which is their name, too.
     pub async fn open(&self, external_id: &str) -> Session {
         Session::of(self.try_open_as(&signed(external_id, json!({"name": external_id}))).await.data(201))
     }
 
-    /// Another session of somebody who may have one: the company opens it.
+    /// Another session of a visitor who may have one: the company opens it.
     pub async fn open_beside(app: &TestApp, external_id: &str) -> Session {
         let visitor = json!({"name": external_id, "externalId": external_id});
         let open = json!({"channelId": app.company.webchat, "visitor": visitor});
         Session::of(app.api.post("/webchat/sessions", open).await.data(201))
     }
 
-    /// A session of somebody who says this of themselves.
+    /// A session of a visitor with these claims, and without an identity.
     pub async fn open_unknown(&self, visitor: Value) -> Session {
         Session::of(self.try_open(visitor).await.data(201))
     }
 
-    /// The visitor of a session is named in the middle of it.
+    /// Identifies the visitor of an open session.
     pub async fn identify(&self, session: &Session, identity: &str) -> Reply {
         self.post(session, "/identify", json!({"identity": identity})).await
     }
 
-    /// Says something, and answers the message.
+    /// Sends a text; the message as the service shows it.
     pub async fn say(&self, session: &Session, body: &str) -> Value {
         self.post(session, "/messages", json!({"body": body})).await.data(201).clone()
     }
@@ -168,12 +168,12 @@ impl Browser {
         request
     }
 
-    /// Opens a socket, or answers why not.
+    /// Opens a socket; the status and the body if it is refused.
     pub async fn try_socket(&self, token: &str) -> Result<Socket, (u16, Value)> {
         Socket::open(self.address, self.handshake(Some(token)), None).await
     }
 
-    /// Opens a socket once there is room for one: those that were broken off count until the service has seen their end.
+    /// Opens a socket once there is room for one: broken sockets count until the service has seen their end.
     pub async fn socket_with_room(&self, token: &str) -> Result<Socket, (u16, Value)> {
         let deadline = Instant::now() + patience(PATIENCE);
         loop {
@@ -184,7 +184,7 @@ impl Browser {
         }
     }
 
-    /// A socket that has heard `hello`.
+    /// A socket that has received `hello`.
     pub async fn raw_socket(&self, session: &Session) -> Socket {
         let opened = self.socket_with_room(&session.token).await;
         let mut socket = opened.unwrap_or_else(|refused| panic!("refused: {refused:?}"));
@@ -193,7 +193,7 @@ impl Browser {
         socket
     }
 
-    /// A socket that is caught up from there, and what it was shown on the way.
+    /// A socket that is caught up from `after` on, and the messages that it was shown meanwhile.
     pub async fn socket_after(&self, session: &Session, after: Option<i64>) -> (Socket, Vec<Value>) {
         let mut socket = self.raw_socket(session).await;
         socket.send(json!({"type": "after", "id": after})).await;
@@ -208,7 +208,7 @@ impl Browser {
         }
     }
 
-    /// A socket of somebody who has seen nothing yet, caught up.
+    /// A socket of a visitor who has seen nothing yet, caught up.
     pub async fn socket(&self, session: &Session) -> Socket {
         self.socket_after(session, None).await.0
     }
@@ -222,19 +222,19 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// With a window as small as this, if one is given. Not opened: the status and the body it was refused with, or
-    /// none when nobody was there to refuse it.
+    /// Opens a socket, with a receive window of this size if one is given. The error is the status and the body of the
+    /// refusal, or 0 and `null` if there was no answer.
     pub async fn open(
         address: SocketAddr,
         handshake: Request,
         window_bytes: Option<u32>,
     ) -> Result<Self, (u16, Value)> {
-        const NOBODY: (u16, Value) = (0, Value::Null);
+        const NO_ANSWER: (u16, Value) = (0, Value::Null);
         let socket = TcpSocket::new_v4().expect("socket");
         if let Some(bytes) = window_bytes {
             socket.set_recv_buffer_size(bytes).expect("window");
         }
-        let stream = socket.connect(address).await.map_err(|_| NOBODY)?;
+        let stream = socket.connect(address).await.map_err(|_| NO_ANSWER)?;
         match tokio_tungstenite::client_async(handshake, stream).await {
             Ok((stream, response)) => {
                 assert_eq!(response.headers()["sec-websocket-protocol"], "hotline.v1");
@@ -244,7 +244,7 @@ impl Socket {
                 let body = response.body().as_deref().unwrap_or_default();
                 Err((response.status().as_u16(), serde_json::from_slice(body).unwrap_or_default()))
             }
-            Err(_) => Err(NOBODY),
+            Err(_) => Err(NO_ANSWER),
         }
     }
 
@@ -260,7 +260,7 @@ impl Socket {
         self.stream.send(message).await.expect("the socket takes a frame");
     }
 
-    /// The next frame, or the code the socket was closed with; none when it broke.
+    /// The next frame, or the code the socket was closed with, which is `None` if it broke.
     pub async fn next_or_end(&mut self) -> Result<Value, Option<u16>> {
         loop {
             let next = timeout(patience(PATIENCE), self.stream.next()).await.expect("a frame in time");
@@ -284,7 +284,7 @@ impl Socket {
         self.next_or_end().await.unwrap_or_else(|code| panic!("closed: {code:?}"))
     }
 
-    /// The next frame of this type; those before it are passed by.
+    /// The next frame of this type; those before it are skipped.
     pub async fn next_of(&mut self, kind: &str) -> Value {
         let next = async {
             loop {
@@ -302,7 +302,7 @@ impl Socket {
         self.next_of("message").await["message"].clone()
     }
 
-    /// What else comes until the socket is closed, and its code.
+    /// All frames until the socket is closed, and the code of the close.
     pub async fn end(&mut self) -> (Vec<Value>, Option<u16>) {
         let mut frames = Vec::new();
         loop {
@@ -313,7 +313,7 @@ impl Socket {
         }
     }
 
-    /// The code it is closed with.
+    /// Waits for the close; its code.
     pub async fn code(&mut self) -> Option<u16> {
         self.end().await.1
     }

@@ -1,4 +1,4 @@
-//! What a browser claims without a signature: it names somebody, and joins nobody.
+//! What a browser claims without a signature: it names a person, and finds no contact.
 
 use serde_json::{Value, json};
 
@@ -26,10 +26,10 @@ async fn whoever_types_a_customers_data_gets_a_contact_of_their_own() {
     ] {
         let session = browser.open_unknown(claim.clone()).await;
         let mut socket = browser.socket(&session).await;
-        let said = browser.say(&session, "it is me").await;
+        let sent = browser.say(&session, "it is me").await;
         socket.message().await;
         answer(&app.api, ticket.as_i64().expect("id"), "only for Vera").await;
-        // What is said next is the next that is pushed: nothing of hers came in between.
+        // The next message of this visitor is the next push: nothing of hers came in between.
         let again = browser.say(&session, "hello?").await;
         assert_eq!(socket.message().await["id"], again["id"], "{claim}");
         assert_eq!(bodies(&said_in(&browser, &session).await), ["it is me", "hello?"], "{claim}");
@@ -45,7 +45,7 @@ async fn whoever_types_a_customers_data_gets_a_contact_of_their_own() {
         assert_eq!(theirs["claimed"], expected, "what was claimed is shown");
         let theirs = app.api.get(&format!("/tickets/{}", theirs["ticketId"])).await.data(200).clone();
         assert_eq!(theirs["verified"], false, "{theirs}");
-        assert_eq!(theirs["id"], app.api.get(&format!("/messages/{}", said["id"])).await.data(200)["ticketId"]);
+        assert_eq!(theirs["id"], app.api.get(&format!("/messages/{}", sent["id"])).await.data(200)["ticketId"]);
     }
     let ticket = app.api.get(&format!("/tickets/{ticket}")).await.data(200).clone();
     assert_eq!(
@@ -53,7 +53,7 @@ async fn whoever_types_a_customers_data_gets_a_contact_of_their_own() {
         (&json!(true), &json!(1)),
         "somebody wrote in her ticket"
     );
-    // The company finds her, not those who said that they were her.
+    // The company finds her, not those who claimed to be her.
     for visitor in
         [json!({"number": "5511987654321"}), json!({"email": "vera@example.com"}), json!({"externalId": "v-1"})]
     {
@@ -109,7 +109,7 @@ async fn a_claim_of_an_earlier_release_gives_way_to_a_signature() {
     .expect("a contact of an earlier release");
     let first = browser.open("v-1").await;
     assert_ne!(shown(&app, &first).await["contact"]["id"], old);
-    // One the company has vouched for since is found.
+    // An old contact is found once the company has given it the external id.
     sqlx::query("update contacts set external_id = 'v-2' where id = $1")
         .bind(old)
         .execute(&app.db)

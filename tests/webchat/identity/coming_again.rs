@@ -1,4 +1,4 @@
-//! What is shown to who comes again, and who is out.
+//! What is shown to a visitor who comes again, and whose token no longer works.
 
 use futures_util::future::join_all;
 use hotline_actors::clock;
@@ -37,11 +37,11 @@ async fn what_is_sent_after_a_session_has_ended_is_shown_in_the_next() {
         app.api.all("/messages?direction=outbound").await.iter().all(|message| message["status"] == "delivered")
     })
     .await;
-    let said = browser.say(&again, "back again").await;
-    assert_eq!(socket.message().await["id"], said["id"]);
+    let sent = browser.say(&again, "back again").await;
+    assert_eq!(socket.message().await["id"], sent["id"]);
     assert_eq!(shown(&app, &again).await["ticketId"], json!(ticket), "the conversation goes on");
 
-    // Not once it is known who the contact is.
+    // An old token does not open the contact once its person is known.
     browser.identify(&again, &signed("v-1", json!({}))).await.data(200);
     let old = browser.with(&session, Method::POST, "/sessions").json(&json!({}));
     let old = Session::of(Reply::of(old).await.data(201));
@@ -50,7 +50,7 @@ async fn what_is_sent_after_a_session_has_ended_is_shown_in_the_next() {
         before["contact"]["id"],
         "an old token opens a verified contact"
     );
-    // A verified one is found by its identity.
+    // A verified contact is found by its identity.
     browser.post(&again, "/end", json!({})).await.data(200);
     answer(&app.api, ticket, "one more thing").await;
     let next = browser.open("v-1").await;
@@ -80,7 +80,7 @@ async fn who_is_named_while_their_session_goes_on_continues_in_it() {
     browser.say(&all[3], "from the shop").await;
     assert_eq!(bodies(&said_in(&browser, &here).await), ["from home", "from the shop"]);
     assert_eq!(app.api.all("/tickets").await.len(), 1);
-    // Nobody else is let in by it, and once it is over there is another one.
+    // Another identity does not get into this session, and once it has ended, a new one is opened.
     let other = browser.open("v-2").await;
     assert_ne!(other.id, here.id);
     assert_eq!(said_in(&browser, &other).await.len(), 0);
@@ -88,7 +88,7 @@ async fn who_is_named_while_their_session_goes_on_continues_in_it() {
     let next = browser.open("v-1").await;
     assert!(next.id != here.id && next.id != other.id);
 
-    // Of browsers that come at once, when there is none yet, one opens it.
+    // Of browsers that come at once when there is no session yet, one opens it.
     let first = join_all((0..8).map(|_| browser.open("v-3"))).await;
     assert!(first.iter().all(|session| session.id == first[0].id));
     app.stop().await;
@@ -103,7 +103,7 @@ async fn what_came_while_nobody_was_there_is_shown_in_the_next_also_when_that_wa
     let session = browser.open("v-1").await;
     browser.say(&session, "hello").await;
     let ticket = shown(&app, &session).await["ticketId"].as_i64().expect("ticket");
-    // The visitor has gone, and their session does not know it yet.
+    // The visitor has left, and their session does not know it yet.
     answer(&app.api, ticket, "sent to nobody").await;
     clock::advance(idle_after);
     eventually("it ends by itself", || async { shown(&app, &session).await["status"] == "ended" }).await;
@@ -123,7 +123,7 @@ async fn whoever_is_in_a_contact_the_company_names_later_is_out_of_it() {
     let attacker = browser.open_unknown(json!({"email": "vera@example.com"})).await;
     browser.say(&attacker, "I am Vera").await;
     let contact = shown(&app, &attacker).await["contact"]["id"].clone();
-    // An agent believes it.
+    // An agent believes the claim.
     app.api.put(&format!("/contacts/{contact}"), json!({"email": "vera@example.com"})).await.data(200);
     let open = json!({"channelId": app.company.webchat, "visitor": {"email": "vera@example.com"}});
     let opened = app.api.post("/webchat/sessions", open).await.data(201).clone();
@@ -160,7 +160,7 @@ async fn who_was_never_verified_does_not_read_what_a_verified_person_writes_afte
     for path in ["/messages", "/session"] {
         browser.get(&stranger, path).await.error(401, "ERR_API_UNAUTHORIZED");
     }
-    // They are somebody new, and who is verified reads on.
+    // The stranger is a new visitor, and the verified one can still read.
     let next = browser.with(&stranger, Method::POST, "/sessions").json(&json!({}));
     let next = Session::of(Reply::of(next).await.data(201));
     assert_ne!(shown(&app, &next).await["contact"]["id"], into);

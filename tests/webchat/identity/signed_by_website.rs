@@ -26,7 +26,7 @@ async fn a_signed_identity_joins_by_its_external_id_and_by_nothing_else() {
         (&json!(true), &json!(true), &Value::Null)
     );
     assert_eq!(browser.get(&vera, "/session").await.data(200)["verified"], true);
-    let said = browser.say(&vera, "hello").await;
+    let sent = browser.say(&vera, "hello").await;
 
     let elsewhere = browser.open("v-1").await;
     assert_eq!(shown(&app, &elsewhere).await["contact"]["id"], hers["contact"]["id"]);
@@ -34,7 +34,7 @@ async fn a_signed_identity_joins_by_its_external_id_and_by_nothing_else() {
     let ticket = app.api.all("/tickets").await;
     assert_eq!(ticket.len(), 1, "one conversation");
     assert_eq!((&ticket[0]["verified"], &ticket[0]["lastMessage"]["id"]), (&json!(true), &again["id"]));
-    assert_eq!(app.api.get(&format!("/messages/{}", said["id"])).await.data(200)["contactId"], hers["contact"]["id"]);
+    assert_eq!(app.api.get(&format!("/messages/{}", sent["id"])).await.data(200)["contactId"], hers["contact"]["id"]);
     app.stop().await;
 }
 
@@ -64,11 +64,11 @@ async fn what_a_verified_visitor_says_anew_fills_what_is_empty() {
         assert_eq!(contact[field], value, "{field}");
     }
     assert_eq!(app.api.all("/tickets").await[0]["contact"]["name"], "Vera", "the hot ticket shows the old name");
-    // What is there stays.
+    // Existing values stay.
     let other = json!({"name": "Nobody", "email": "other@example.com", "number": "5511900000001"});
     let again = Session::of(browser.try_open_as(&signed("v-1", other)).await.data(201));
     assert_eq!(shown(&app, &again).await["contact"], contact);
-    // The company's own server is believed alike.
+    // The company's own server is trusted likewise.
     let webchat = app.company.webchat;
     let open = json!({"channelId": webchat, "visitor": {"externalId": "v-3"}});
     let first = app.api.post("/webchat/sessions", open).await.data(201).clone();
@@ -140,10 +140,10 @@ async fn an_identity_that_is_none_opens_nothing() {
         assert_eq!(refused.invalid_fields(), ["identity"]);
     }
     assert_eq!(browser.post(&unknown, "/identify", json!({})).await.invalid_fields(), ["identity"]);
-    // Without a session there is nobody to identify; an identity alone opens one.
-    let nobody = Session { id: String::new(), token: "vt_00000000000000000000000000000000".to_owned() };
-    browser.identify(&nobody, &good).await.error(401, "ERR_API_UNAUTHORIZED");
-    // Within a minute of difference between the clocks it is good.
+    // Without a session there is no visitor to identify; an identity alone opens one.
+    let stranger = Session { id: String::new(), token: "vt_00000000000000000000000000000000".to_owned() };
+    browser.identify(&stranger, &good).await.error(401, "ERR_API_UNAUTHORIZED");
+    // If the clocks differ by less than a minute, the identity is valid.
     browser.try_open_as(&sign_with(SECRET, &claims(json!({"exp": now_s() - 30})))).await.data(201);
     app.stop().await;
 }
@@ -181,7 +181,7 @@ async fn a_webchat_that_requires_an_identity_lets_in_nobody_without_one() {
     Reply::of(continued).await.error(401, "ERR_API_UNAUTHORIZED");
     assert_eq!(app.api.all("/contacts").await.len(), 1, "a contact was made");
     browser.open("v-1").await;
-    // A session that was there goes on, and so does the company's own server.
+    // An earlier session continues, and the company's own server still opens sessions.
     browser.say(&before, "still here").await;
     app.session("v-2").await;
     app.stop().await;

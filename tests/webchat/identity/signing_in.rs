@@ -1,4 +1,4 @@
-//! Somebody signs in where a session is there already, or where somebody else was.
+//! A visitor signs in who has a session already, or in a browser that another visitor used.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ async fn who_signs_in_where_nobody_is_goes_on_as_they_are() {
     let browser = Browser::of(&app).await;
     let session = browser.open_unknown(json!({"name": "V", "email": "claimed@example.com"})).await;
     let mut socket = browser.socket(&session).await;
-    let said = browser.say(&session, "where is my order?").await;
+    let sent = browser.say(&session, "where is my order?").await;
     socket.message().await;
     let before = shown(&app, &session).await;
 
@@ -39,15 +39,15 @@ async fn who_signs_in_where_nobody_is_goes_on_as_they_are() {
     let ticket = app.api.all("/tickets").await;
     assert_eq!((&ticket[0]["verified"], &ticket[0]["contact"]["name"]), (&json!(true), &json!("Vera")));
     assert_eq!(app.api.all("/messages?type=note").await.len(), 0);
-    // The conversation goes on, in the same socket.
+    // The conversation continues, in the same socket.
     answer(&app.api, ticket[0]["id"].as_i64().expect("id"), "On its way, Vera").await;
     assert_eq!(socket.message().await["body"], "On its way, Vera");
 
-    // A second time changes nothing; a restart finds it.
+    // A second sign-in changes nothing; a new opening finds the same contact.
     assert_eq!(browser.identify(&session, &identity).await.data(200)["id"], json!(session.id));
     let mine = browser.open("v-1").await;
     assert_eq!(shown(&app, &mine).await["contact"]["id"], before["contact"]["id"]);
-    assert_eq!(app.api.get(&format!("/messages/{}", said["id"])).await.data(200)["contactId"], before["contact"]["id"]);
+    assert_eq!(app.api.get(&format!("/messages/{}", sent["id"])).await.data(200)["contactId"], before["contact"]["id"]);
     app.stop().await;
 }
 
@@ -70,7 +70,7 @@ async fn who_signs_in_as_somebody_who_is_there_goes_on_as_them() {
     assert_eq!((&mine.id, &identified["verified"]), (&at_home.id, &json!(true)), "her active one");
     assert_ne!(mine.token, at_home.token);
 
-    // The other one is over, and its ticket says why.
+    // The unknown visitor's session has ended, and its ticket says why.
     assert_eq!(socket.next_of("ended").await["type"], "ended");
     assert_eq!(socket.code().await, Some(4410));
     assert_eq!(shown(&app, &unknown).await["status"], "ended");
@@ -81,12 +81,12 @@ async fn who_signs_in_as_somebody_who_is_there_goes_on_as_them() {
     assert_eq!((&notes[0]["ticketId"], &notes[0]["direction"]), (&ticket, &json!("internal")));
     assert_eq!(app.api.get(&format!("/tickets/{ticket}")).await.data(200)["verified"], false);
 
-    // Both browsers are in it.
+    // Both browsers are in one session.
     browser.say(&mine, "from the shop").await;
     for session in [&mine, &at_home] {
         assert_eq!(bodies(&said_in(&browser, session).await), ["from home", "from the shop"]);
     }
-    // A retry whose answer was lost comes to the same end, also after a restart of the session's actor.
+    // A retry after a lost answer has the same result, also after a restart of the session's actor.
     let again = Session::of(browser.identify(&unknown, &identity).await.data(200));
     assert_eq!(again.id, mine.id);
     assert_eq!(app.api.all("/messages?type=note").await.len(), 1, "the note is there twice");
@@ -138,14 +138,14 @@ async fn somebody_known_without_a_session_gets_one() {
 async fn twins_that_sign_in_at_once_come_to_one_end() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
-    // One session, many at once: nobody is there yet.
+    // One session, many sign-ins at once: the identity has no contact yet.
     let session = browser.open_unknown(json!({})).await;
     browser.say(&session, "hello").await;
     let identity = signed("v-1", json!({"name": "Vera"}));
     let all = join_all((0..16).map(|_| browser.identify(&session, &identity))).await;
     assert!(all.iter().all(|reply| reply.data(200)["id"] == json!(session.id)));
     assert_eq!(app.api.all("/contacts").await.len(), 1);
-    // Many sessions, one identity: one of them, or a new one, is hers; each of the others is over.
+    // Many sessions, one identity: one of them, or a new one, is the visitor's; all others have ended.
     let sessions = join_all((0..16).map(|_| browser.open_unknown(json!({})))).await;
     for session in &sessions {
         browser.say(session, "hello").await;
@@ -161,7 +161,7 @@ async fn twins_that_sign_in_at_once_come_to_one_end() {
     assert_eq!(active, usize::from(sessions.iter().any(|session| json!(session.id) == *ids[0])));
     let notes = app.api.all("/messages?type=note").await;
     assert_eq!(notes.len(), 16 - active, "each other ticket has one note");
-    // One session, many at once, somebody is there: one session is opened, one note written.
+    // One session, many sign-ins at once: the identity has a session, which all get, and one note is written.
     let unknown = browser.open_unknown(json!({})).await;
     browser.say(&unknown, "hello").await;
     let all = join_all((0..16).map(|_| browser.identify(&unknown, &identity))).await;
@@ -204,7 +204,7 @@ async fn who_opens_with_an_identity_again_goes_on_where_they_are() {
     assert_eq!(said_in(&browser, &other).await.len(), 0);
     assert_eq!(app.api.all("/tickets").await.len(), 1);
 
-    // Once it has ended, there is another; the browser of an unknown visitor never continues anybody's.
+    // Once the session has ended, another is opened. An unknown visitor never continues any session.
     browser.post(&mine, "/end", json!({})).await.data(200);
     let next = browser.open("v-1").await;
     assert_ne!(next.id, mine.id);
