@@ -6,19 +6,19 @@ use crate::record::Record;
 use crate::rig::Rig;
 
 impl Mix {
-    /// Begins every conversation, and lets the callers go.
+    /// Begins every conversation, and starts the callers.
     pub async fn begin(rig: &Rig) -> Self {
         Self::begin_with(&rig.api(), &rig.company, rig.door.subscribe(), CALLERS).await
     }
 
-    /// Ends the load on a service that is well.
+    /// Ends the load on a healthy service.
     pub async fn end(self, rig: &Rig) -> Record {
         rig.door.send_modify(|door| door.over = true);
         self.end_with(&rig.api()).await
     }
 }
 
-/// Compares, and stops the service in between.
+/// Compares the record with what the service shows, stops it, and compares with what its tables have.
 pub async fn check(record: &Record, rig: &mut Rig) -> Verdict {
     let seen = check_shown(record, &rig.api()).await;
     rig.stop();

@@ -44,7 +44,7 @@ async fn the_clock_goes_back_by_an_hour() {
     row.end(&verdict, &seen);
 }
 
-/// Somebody whose session goes on through it all, in a company of its own.
+/// A visitor whose session lasts for the whole run, in a company of its own.
 struct Visitor {
     company: Company,
     session: String,
@@ -64,7 +64,7 @@ impl Visitor {
         Self { company, session }
     }
 
-    /// Says something and is answered; whether both are the last things that are seen.
+    /// Sends a message and gets an answer; whether both are the last messages that the session shows.
     async fn talks(&self, rig: &Rig, when: &str) -> bool {
         let api = Api::new(rig.address(), &self.company.key);
         let path = format!("/webchat/sessions/{}/messages", self.session);

@@ -1,4 +1,4 @@
-//! Connections that ask for nothing, or never come to their end.
+//! Connections without a request, or with one that never ends.
 
 use std::time::{Duration, Instant};
 
@@ -22,21 +22,21 @@ const FILES: u64 = HALF_OPEN as u64 + 1_000;
 /// Connections that are being opened at once: less than wait in the backlog.
 const OPENED_AT_ONCE: usize = 256;
 
-/// What most systems give a service to begin with.
+/// The file descriptors that most systems give a service at first.
 const USUAL_FILES: u32 = 1024;
 
-/// A head is waited for so long, and its client given so long to close (`src/web/connections`); the rest is for a machine that
-/// has 10,000 of them to end.
+/// How long the service waits for a head, and then for its client to close (`src/web/connections`); the rest is for a
+/// machine that has to end 10,000 of them.
 const HEAD_TIME: Duration = Duration::from_secs(10);
 const END_TIME_MAX: Duration = Duration::from_secs(10 + 5 + 15);
 /// A body has 20 s whatever its length.
 const BODY_TIME: Duration = Duration::from_secs(20);
 
-/// Slow ones of each kind, and the pause between their bytes.
+/// Slow connections of each kind, and the pause between their bytes.
 const SLOW: usize = 100;
 const DRIP: Duration = Duration::from_millis(500);
 
-/// Others are answered so fast meanwhile.
+/// The longest that others may wait for an answer meanwhile.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// Memory 10,000 connections may take: 20 KiB each, as is promised, and as much again.
@@ -136,8 +136,8 @@ async fn who_drips_a_request_is_given_up() {
         let (heard, took, limit) = end.await.expect("an end");
         assert!(heard.is_closed, "{number} still drips after {took:?}");
         // A head that never ends is no request, and is not answered.
-        let told = (limit == BODY_TIME).then_some(408);
-        assert_eq!(heard.status(), told, "{heard:?}");
+        let expected = (limit == BODY_TIME).then_some(408);
+        assert_eq!(heard.status(), expected, "{heard:?}");
         assert!(took >= limit - Duration::from_secs(1), "given up after {took:?}, before {limit:?}");
         longest[number % 2] = longest[number % 2].max(took);
     }
@@ -153,7 +153,7 @@ async fn who_drips_a_request_is_given_up() {
     row.end(&verdict, &seen);
 }
 
-/// For so long, somebody new asks again and again, each time on a connection of their own; answers the longest wait.
+/// Sends one request after the other for this time, each on a connection of its own; the longest wait.
 async fn slowest_answer(rig: &Rig, time: Duration) -> Duration {
     let began = Instant::now();
     let mut slowest = Duration::ZERO;
@@ -167,7 +167,7 @@ async fn slowest_answer(rig: &Rig, time: Duration) -> Duration {
     slowest
 }
 
-/// File descriptors for the run itself, or why it cannot have as many.
+/// Raises the limit of file descriptors for the run itself, or says why it cannot be raised.
 fn raise_file_limit() -> Result<(), String> {
     let limit = Resource::RLIMIT_NOFILE;
     let (_, hard) = getrlimit(limit).map_err(|error| error.to_string())?;
