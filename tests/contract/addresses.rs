@@ -57,7 +57,7 @@ fn is_address(name: &str, property: &Value) -> bool {
         .iter()
         .any(|word| name.contains(word));
     let is_typed = property["format"] == "uri";
-    // An origin of cards is a label, and ids are none.
+    // The origin of a card is a label, and an id is no address.
     is_typed || is_named && !name.ends_with("id") && name != "origin"
 }
 

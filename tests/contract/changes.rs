@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// A release, by its first two numbers: `0.1`.
 type Release = (u32, u32);
 
-/// The one that began.
+/// The first release.
 const FIRST: Release = (0, 1);
 
 /// Kinds that the release that reads them first writes as well: `docs/durability.md` says what that costs a downgrade.
@@ -80,7 +80,7 @@ fn writers() -> Vec<(PathBuf, String)> {
     found
 }
 
-/// What of the kinds does not hold in this release.
+/// The rules that the kinds violate in this release.
 fn wrong(kinds: &[Kind], current: Release, writers: &[(PathBuf, String)]) -> Vec<String> {
     let mut wrong = Vec::new();
     for Kind { name, read_since, written_since, .. } in kinds {
@@ -111,7 +111,7 @@ fn every_kind_of_change_is_read_by_one_release_and_written_by_the_next() {
     }
     let wrong = wrong(&kinds, release(env!("CARGO_PKG_VERSION")), &writers());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    // The check finds what is written at all.
+    // The check works: it finds a writer of every kind.
     let is_written = |kind: &Kind| writers().iter().any(|(_, text)| text.contains(&format!("Change::{}(", kind.name)));
     assert!(kinds.iter().all(is_written), "some kind is never written");
 }

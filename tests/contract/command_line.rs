@@ -48,7 +48,7 @@ const BARE_VERBS: [&str; 12] = [
     "man",
 ];
 
-/// What a name of an option does not end with: the value has the unit.
+/// Endings that no name of an option has, since the value has the unit.
 const UNITS: [&str; 8] = ["-s", "-ms", "-kib", "-mib", "-gib", "-minutes", "-hours", "-days"];
 
 /// Subjects of commands that create something, and of the others.

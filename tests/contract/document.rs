@@ -66,7 +66,7 @@ fn the_panels_document_has_what_the_api_has_and_what_people_have_alone() {
     assert_eq!(open, ["getSignInOptions", "readLink", "requestReset", "signIn", "signOut", "useLink"]);
     let missing: Vec<_> = of_api.difference(&ids).collect();
     assert!(missing.is_empty(), "people cannot ask for these: {missing:?}");
-    // Whatever is referred to is there.
+    // Every reference has a target.
     walk(&panel, "#", &mut |_, object| {
         if let Some(reference) = object.get("$ref").and_then(Value::as_str) {
             Schemas(&panel).target(reference);
@@ -88,7 +88,7 @@ fn every_operation_says_what_a_caller_must_know() {
         assert_eq!(successes.count(), 1, "{name}");
         let tag = operation["tags"][0].as_str().unwrap_or_default();
         if BESIDE.contains(&tag) && operation.get("x-permission").is_none() {
-            // No company's token is asked for: a visitor's, or none.
+            // No company's token is needed: a visitor's, or none.
             let ways = operation["security"].as_array().expect("a security of its own");
             let known = [json!([]), json!([{"visitor": []}]), json!([{"visitor": []}, {}])];
             assert!(known.contains(&operation["security"]), "{name}: {ways:?}");
@@ -96,7 +96,7 @@ fn every_operation_says_what_a_caller_must_know() {
             assert!(!path.starts_with("/api/"), "{name} is of the API, and asks for no token");
             continue;
         }
-        // What is said for all operations holds for this one: it does not say otherwise.
+        // The security of all operations holds for this one: it sets none of its own.
         assert!(operation.get("security").is_none(), "{name} has a security of its own");
         let permission = &operation["x-permission"];
         let module = permission["module"].as_str().unwrap_or_default();
@@ -144,7 +144,7 @@ fn what_is_served_beside_the_api_is_in_the_document() {
         .collect();
     assert!(BESIDE.iter().all(|tag| tags.contains(tag)), "{tags:?}");
     assert_eq!(listed.len(), 16, "{listed:?}");
-    // Every path the figures know is there, but for the document itself and files.
+    // Every path that the metrics know is in a document, except the documents themselves and files.
     let paths = document["paths"].as_object().expect("paths");
     let panel = hotline::routes::panel_document();
     let of_panel = panel["paths"].as_object().expect("paths");
@@ -195,7 +195,7 @@ fn every_example_is_valid() {
     let mut examples = 0;
     walk(&document, "#", &mut |at, object| {
         let Some(example) = object.get("example") else { return };
-        // Beside a schema when it is one of a parameter or a content; else within it.
+        // The example of a parameter or a content is beside its schema, and any other within it.
         let schema = object.get("schema").cloned().unwrap_or_else(|| Value::Object(object.clone()));
         let errors = schemas.errors(&schema, example);
         assert!(errors.is_empty(), "{at}: {errors:?}");
@@ -220,7 +220,7 @@ fn is_shown(schemas: Schemas<'_>, schema: &Value) -> bool {
     if let Some(items) = schema.get("items") {
         return is_shown(schemas, items);
     }
-    // Of objects, each property is looked at by itself.
+    // Each property of an object is checked by itself.
     !types(&schema["type"]).into_iter().any(|word| ["string", "number", "integer"].contains(&word))
 }
 
@@ -252,7 +252,7 @@ fn every_schema_says_what_it_is() {
     }
 }
 
-/// Words that are the name of something else in most languages a client is made in.
+/// Names that mean something else in most languages of generated clients.
 const RESERVED: [&str; 5] = ["Error", "File", "Event", "ValidationError", "Response"];
 
 #[test]
@@ -325,13 +325,13 @@ fn what_is_always_sent_is_required() {
         }
     }
     let left_out = [
-        // Of a row of a list.
+        // Only of a row of a list.
         "ChosenOption.description",
-        // Of what a contact wrote.
+        // Only of what a contact wrote.
         "EventMessage.contact",
         "EventMessage.reply",
         "EventMessage.ticket",
-        // Of what it is.
+        // Only the field of the content's kind.
         "MessageContent.contacts",
         "MessageContent.form",
         "MessageContent.forwarded",

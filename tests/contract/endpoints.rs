@@ -11,10 +11,10 @@ use crate::support::{Reply, TestApp};
 /// The list: method, path, module, status and summary, separated by tabs.
 const LIST: &str = include_str!("endpoints.tsv");
 
-/// The same of what is served beside those.
+/// The same list of the endpoints beyond those.
 const BEYOND: &str = include_str!("beyond.tsv");
 
-/// A line of the list: what stands behind the method and the path.
+/// What follows the method and the path in a line of the list.
 #[derive(Debug, PartialEq)]
 struct Promised {
     module: String,

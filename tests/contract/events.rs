@@ -1,4 +1,4 @@
-//! What tells what: `docs/events.md` has every operation that changes something, with its events or why there are none.
+//! `docs/events.md` has every operation that changes something, with its events or the reason why there are none.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,7 @@ fn every_operation_that_changes_something_says_what_it_tells_or_why_nothing() {
     let named: BTreeSet<String> =
         table.keys().filter(|name| !["by itself", "hotline channel"].contains(&name.as_str())).cloned().collect();
     assert_eq!(named, changing, "docs/events.md does not name what changes something");
-    let mut told = BTreeSet::new();
+    let mut found = BTreeSet::new();
     for (name, tells) in &table {
         if let Some(why) = tells.strip_prefix("nothing: ") {
             assert!(why.len() > 10, "{name} does not say why it tells nothing");
@@ -46,9 +46,9 @@ fn every_operation_that_changes_something_says_what_it_tells_or_why_nothing() {
         for kind in tells.split(", ") {
             let word = kind.trim_matches('`');
             let kind: EventKind = word.parse().unwrap_or_else(|()| panic!("{name}: there is no event `{word}`"));
-            told.insert(kind.as_str());
+            found.insert(kind.as_str());
         }
     }
     let all: BTreeSet<&str> = EventKind::ALL.iter().map(|kind| kind.as_str()).collect();
-    assert_eq!(told, all, "these events are told by nothing, or there are none");
+    assert_eq!(found, all, "these events are told by nothing, or there are none");
 }

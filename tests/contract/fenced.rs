@@ -1,9 +1,10 @@
-//! Whatever writes begins with the fence (decision 43), or is named here with the reason why a process whose life is over does no harm
-//! with it.
+//! Every write begins with the fence (decision 43), or is named here with the reason why it does no harm from a process
+//! whose life is over.
 //!
-//! The sessions of a process of a cluster are read-only but in transactions that begin with the fence: PostgreSQL refuses what
-//! forgets it. What is left are the few pools that may write as they are: who makes one, and what is written through a pool, is
-//! found here by its words. What takes `impl Database`, or a connection, writes within somebody's transaction.
+//! The sessions of a process of a cluster are read-only except in transactions that begin with the fence: PostgreSQL
+//! refuses a write without it. Only a few pools may write without the fence: code that makes such a pool, or writes
+//! through a pool, is found here by its words. Code that takes `impl Database`, or a connection, writes within its
+//! caller's transaction.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ const AT_THE_START: &str = "done before the life begins, by a process that knows
 const ALONE: &str = "of a process alone, which has an epoch and no life";
 const BY_HAND: &str = "of the command line, which holds nothing in memory that could be behind";
 
-/// What writes through a pool, without the fence.
+/// Functions that write through a pool without the fence, with the reason.
 const HARMLESS: [(&str, &str, &str); 29] = [
     ("persistence/src/archive/import.rs", "begin", BY_HAND),
     ("persistence/src/cluster/lives.rs", "begin", "begins the life"),
@@ -51,7 +52,7 @@ const HARMLESS: [(&str, &str, &str); 29] = [
     ("persistence/src/tables/webhooks/mod.rs", "reseal", BY_HAND),
 ];
 
-/// Who makes connections that may write as they are, or says that others may.
+/// Files that make connections which may write without the fence, or that let others write.
 const MAKERS: [(&str, &str, &str); 10] = [
     ("persistence/src/cluster/lives.rs", "begin read write", "the fence itself"),
     ("persistence/src/migration/mod.rs", "transaction_read_only", "asks whether it is"),
@@ -65,11 +66,11 @@ const MAKERS: [(&str, &str, &str); 10] = [
     ("src/cli/database.rs", "pool::connect", BY_HAND),
 ];
 
-/// Words of who makes them.
+/// The functions that make such connections.
 const MAKING: [&str; 5] =
     ["connect_housekeeping", "connect_member", "connect_replay", "connect_shared_writer", "connect_writer"];
 
-/// What says that a session or a transaction may write.
+/// Words that let a session or a transaction write.
 const SAYING: [&str; 3] = ["begin read write", "transaction read write", "transaction_read_only"];
 
 #[test]
@@ -81,7 +82,7 @@ fn whatever_writes_without_the_fence_is_named_with_its_reason() {
         // The command line holds nothing in memory that could be behind.
         let unfenced = found.unfenced.into_iter().filter(|_| !file.starts_with("src/cli/"));
         writers.extend(unfenced.map(|name| (file.clone(), name)));
-        // Where they are defined they are no use of them.
+        // The definition of such a function is no use of it.
         let is_defined = |word: &str| file == "persistence/src/pool.rs" && MAKING.contains(&word);
         makers.extend(found.makers.into_iter().filter(|word| !is_defined(word)).map(|word| (file.clone(), word)));
     }
@@ -89,7 +90,7 @@ fn whatever_writes_without_the_fence_is_named_with_its_reason() {
     check("makes connections that write", &mut makers, &MAKERS);
 }
 
-/// What was found is what is named.
+/// Fails unless what was found is what is named.
 #[track_caller]
 fn check(what: &str, found: &mut Vec<(String, String)>, named: &[(&str, &str, &str)]) {
     found.sort();
@@ -98,8 +99,8 @@ fn check(what: &str, found: &mut Vec<(String, String)>, named: &[(&str, &str, &s
     let new: Vec<_> = found.iter().filter(|row| !is_named(row)).collect();
     assert!(new.is_empty(), "{what}, and is not named: {new:#?}");
     let is_there = |row: &&(&str, &str, &str)| found.iter().any(|(file, name)| (row.0, row.1) == (file, name));
-    let gone: Vec<_> = named.iter().filter(|row| !is_there(row)).collect();
-    assert!(gone.is_empty(), "named, and nothing that {what}: {gone:#?}");
+    let missing: Vec<_> = named.iter().filter(|row| !is_there(row)).collect();
+    assert!(missing.is_empty(), "named, and nothing that {what}: {missing:#?}");
 }
 
 #[test]
@@ -130,7 +131,7 @@ fn what_writes_through_a_pool_is_found() {
     );
 }
 
-/// What of one file has to be named.
+/// What must be named of one file.
 #[derive(Default)]
 struct Found {
     /// Functions that write through a pool, and do not begin with the fence.
@@ -162,25 +163,25 @@ impl Found {
                     }
                 }
                 TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => self.read(group.stream()),
-                // What a constant says.
-                token @ (TokenTree::Group(_) | TokenTree::Literal(_)) => self.said(token.clone().into()),
+                // The text of a constant.
+                token @ (TokenTree::Group(_) | TokenTree::Literal(_)) => self.find_sayings(token.clone().into()),
                 _ => {}
             }
             at += 1;
         }
     }
 
-    fn said(&mut self, stream: TokenStream) {
+    fn find_sayings(&mut self, stream: TokenStream) {
         let mut texts = Vec::new();
         literals(stream, &mut texts);
-        let said = SAYING.iter().find(|words| texts.iter().any(|text| text.contains(*words)));
-        self.makers.extend(said.map(|words| (*words).to_owned()));
+        let saying = SAYING.iter().find(|words| texts.iter().any(|text| text.contains(*words)));
+        self.makers.extend(saying.map(|words| (*words).to_owned()));
     }
 
     fn function(&mut self, signature: &[TokenTree], body: TokenStream) {
         let signature = plain(&signature.iter().cloned().collect());
         let words = plain(&body);
-        self.said(body.clone());
+        self.find_sayings(body.clone());
         let mut texts = Vec::new();
         literals(body, &mut texts);
         for making in MAKING {
@@ -203,7 +204,7 @@ impl Found {
     }
 }
 
-/// Whether what follows is there for tests alone.
+/// Whether the item at this place is only for tests.
 fn is_of_tests(tokens: &[TokenTree], at: usize) -> bool {
     matches!(&tokens[at], TokenTree::Punct(sign) if sign.as_char() == '#')
         && matches!(tokens.get(at + 1), Some(TokenTree::Group(group)) if plain(&group.stream()).trim() == "cfg ( test )")
@@ -235,7 +236,7 @@ fn plain(stream: &TokenStream) -> String {
                     write(group.stream(), text);
                     text.push_str(close);
                 }
-                // What is said is no code.
+                // A text is no code.
                 TokenTree::Literal(_) => text.push('_'),
                 token => text.push_str(&token.to_string()),
             }

@@ -1,4 +1,5 @@
-//! Whatever refers to a record that can be deleted loses it with an event or a date, or is named here with the reason why not.
+//! A reference to a record that can be deleted is removed with an event or a date, or is named here with the reason why
+//! not.
 
 use std::collections::BTreeSet;
 
@@ -61,7 +62,8 @@ async fn whatever_refers_to_what_is_deleted_is_changed_by_that_or_has_a_reason()
         let is_there = keys.iter().any(|(holder, reference, _)| holder == table && reference == column);
         assert!(is_there, "{table}.{column} is no foreign key any more");
     }
-    // What goes in steps is held by triggers, both of new rows and of changed ones, which look into the right table.
+    // References that are removed in steps are checked by triggers, of new rows and of changed ones, in the right
+    // table.
     let held: Vec<(String, String, String)> = sqlx::query_as(
         "select t.tgrelid::regclass::text, t.tgname::text, p.prosrc from pg_trigger t join pg_proc p on p.oid = t.tgfoid
          where t.tgname like 'refers\\_%'",

@@ -1,5 +1,5 @@
-//! The alert rules and the runbook are those of this release: every metric in a rule exists, every alert and every condition has
-//! its row, and every log line in the runbook is written by the service.
+//! The alert rules and the runbook are those of this release: every metric in a rule exists, every alert and every
+//! condition has its row, and every log line in the runbook is written by the service.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What a key of the rules has as its values, in their order; a folded one is one line.
+/// The values of a key of the rules, in order; a folded value becomes one line.
 fn values(rules: &str, key: &str) -> Vec<String> {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let lines: Vec<&str> = rules.lines().collect();
@@ -124,7 +124,7 @@ fn every_log_line_of_the_runbook_is_in_the_sources() {
     }
 }
 
-/// Faults of which the test and the line are compared at least.
+/// The least number of faults whose test and line are compared.
 const FAULTS_MIN: usize = 25;
 
 #[test]

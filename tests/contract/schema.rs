@@ -1,4 +1,4 @@
-//! As much of JSON Schema as the API document uses, to hold answers and examples against it.
+//! As much of JSON Schema as the API document uses, to check answers and examples with it.
 
 use chrono::DateTime;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 #[derive(Clone, Copy)]
 pub struct Schemas<'a>(pub &'a Value);
 
-/// Keywords that say nothing of which values are valid, and those that are not checked here.
+/// Keywords that do not limit valid values, and those that are not checked here.
 const UNCHECKED: &[&str] = &[
     "description",
     "example",
@@ -21,17 +21,17 @@ const UNCHECKED: &[&str] = &[
     "writeOnly",
 ];
 
-/// Keywords that are looked at by themselves.
+/// Keywords that are checked separately.
 const APPLICATORS: &[&str] = &["$ref", "allOf", "properties", "additionalProperties", "items"];
 
 impl<'a> Schemas<'a> {
-    /// What a reference names.
+    /// The target of a reference.
     pub fn target(self, reference: &str) -> &'a Value {
         let pointer = reference.strip_prefix('#').unwrap_or_else(|| panic!("{reference} leaves the document"));
         self.0.pointer(pointer).unwrap_or_else(|| panic!("{reference} names nothing"))
     }
 
-    /// What is wrong with a value, each with its place; nothing when it is valid.
+    /// What is wrong with a value, each with its place; empty if it is valid.
     pub fn errors(self, schema: &'a Value, value: &Value) -> Vec<String> {
         let mut errors = Vec::new();
         self.check(schema, value, "", &mut errors);

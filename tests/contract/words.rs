@@ -1,5 +1,5 @@
-//! What users read is in standard words: the API document, the help of the command line, messages and log lines, and the
-//! texts of the panel, the widget and the demo.
+//! What users read is in standard words: the API document, the help of the command line, messages and log lines, and
+//! the texts of the panel, the widget and the demo.
 
 use std::path::{Path, PathBuf};
 
@@ -108,7 +108,7 @@ const STATEMENTS: &[&str] = &[
     "with ",
 ];
 
-/// What only they contain.
+/// What only statements contain.
 const IN_STATEMENTS: &[&str] =
     &["$1", "$2", "$3", "::", "company_id", " select ", " order by ", " for update", " for key"];
 
@@ -119,8 +119,8 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The text in lower case, between single spaces, without what is in backticks or braces. Punctuation is a word, so that
-/// words of two sentences are not read as one phrase.
+/// The text in lower case, between single spaces, without what is in backticks or braces. Punctuation is a word, so
+/// that words of two sentences are not read as one phrase.
 fn plain(text: &str) -> String {
     let exempt = EXEMPT.iter().fold(text.to_owned(), |text, (right, _)| text.replace(*right, ""));
     let outside = exempt.split('`').step_by(2).collect::<Vec<_>>().join(" ");

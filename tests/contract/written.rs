@@ -1,5 +1,5 @@
-//! What is written about Hotline is true: paths that are named are there, options that exist are documented, figures
-//! and lists are those of the code. The commands in it are run by `tests/durability/command_line/written.rs`.
+//! The documents are true: the paths that they name exist, options that exist are documented, figures and lists are
+//! those of the code. Their commands are run by `tests/durability/command_line/written.rs`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use clap::{Arg, Command};
 use hotline::exit_code::Exit;
 use hotline::web::response::schema::Schemas;
 
-/// Where each option is described, for people who look for it.
+/// The page that describes each option.
 const CONFIGURATION: &str = "docs/configuration.md";
 
-/// Between these lines it is made by this test.
+/// This test makes the text between these lines.
 const BEGIN: &str = "<!-- made by `make configuration`: -->";
 const END: &str = "<!-- to here -->";
 
@@ -215,14 +215,14 @@ fn every_exit_code_is_documented_with_its_meaning() {
 
 #[test]
 fn every_option_says_what_it_is_for() {
-    fn walk(command: &Command, told: &mut Vec<String>) {
+    fn walk(command: &Command, found: &mut Vec<String>) {
         for option in command.get_arguments().filter(|option| option.get_help().is_none()) {
-            told.push(format!("{} {}", command.get_name(), option.get_id()));
+            found.push(format!("{} {}", command.get_name(), option.get_id()));
         }
         if command.get_about().is_none() {
-            told.push(command.get_name().to_owned());
+            found.push(command.get_name().to_owned());
         }
-        command.get_subcommands().for_each(|command| walk(command, told));
+        command.get_subcommands().for_each(|command| walk(command, found));
     }
     let mut silent = Vec::new();
     walk(&hotline::cli::command(), &mut silent);
@@ -235,9 +235,9 @@ fn the_readme_counts_the_endpoints_that_are_served() {
     let (promised, beyond) = (lines(include_str!("endpoints.tsv")), lines(include_str!("beyond.tsv")));
     let served = hotline::routes::operations(&mut Schemas::new()).len() - beyond;
     let readme = read("README.md");
-    let said = format!("{served} of the contract's {promised} endpoints and {beyond} beyond it");
-    assert!(readme.contains(&said), "README.md does not say \"{said}\"");
-    // And what they are about.
+    let sentence = format!("{served} of the contract's {promised} endpoints and {beyond} beyond it");
+    assert!(readme.contains(&sentence), "README.md does not say \"{sentence}\"");
+    // It names what they are about, too.
     let section = readme.split("## What is served today").nth(1).and_then(|rest| rest.split("\n\n").nth(1));
     let section = section.expect("the section").to_lowercase().replace('\n', " ");
     for operation in hotline::routes::operations(&mut Schemas::new()) {
@@ -269,8 +269,8 @@ fn the_kinds_of_refused_rows_are_those_the_code_writes() {
     assert!(kinds.len() >= 12, "few kinds are found: {kinds:?}");
     let text = read("docs/durability.md");
     let list = text.split("`kind` is one of ").nth(1).and_then(|rest| rest.split(';').next()).expect("the list");
-    let said: BTreeSet<String> = list.split('`').skip(1).step_by(2).map(str::to_owned).collect();
-    assert_eq!(said, kinds);
+    let documented: BTreeSet<String> = list.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    assert_eq!(documented, kinds);
 }
 
 /// The names of metrics in a text, without what a histogram's samples end with.

@@ -1,4 +1,4 @@
-//! PostgreSQL is killed, frozen, restarted, and out of space. Conversations that are hot go on meanwhile.
+//! PostgreSQL is killed, frozen, restarted, and out of space. Conversations that are hot continue meanwhile.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ const KILLS: usize = 3;
 const RESTARTS: usize = 3;
 const CHANGES_MIN: u64 = 100;
 
-/// How long PostgreSQL neither answers nor goes away, or has no room.
+/// How long PostgreSQL neither answers nor ends, or has no space.
 const OUTAGE: Duration = Duration::from_secs(8);
 
-/// Longest anybody waits for an answer meanwhile: for a connection (3 s), a statement (5 s) and the barrier of a list
+/// The longest wait for an answer meanwhile: for a connection (3 s), a statement (5 s) and the barrier of a list
 /// (5 s), and a reply on a busy machine.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(15);
 
@@ -73,7 +73,7 @@ async fn postgres_is_frozen_and_thaws() {
     let began = Instant::now();
     let probes = answers_for(&rig, OUTAGE).await;
     let meanwhile = mix.acknowledged() - before;
-    let told = mix.unavailable() - unavailable;
+    let put_off = mix.unavailable() - unavailable;
     rig.signal_postgres(Signal::SIGCONT);
     let frozen = began.elapsed();
     let began = Instant::now();
@@ -87,7 +87,7 @@ async fn postgres_is_frozen_and_thaws() {
     assert_eq!(verdict.unknown, 0, "the service stayed, and yet did not answer");
     assert!(record.slowest < ANSWER_TIME_MAX, "somebody waited {:?}", record.slowest);
     let seen = format!(
-        "{meanwhile} changes acknowledged in {frozen:.1?} without PostgreSQL, {told} told to come back, {probes} probes \
+        "{meanwhile} changes acknowledged in {frozen:.1?} without PostgreSQL, {put_off} told to come back, {probes} probes \
          answered; lists were back {back:.1?} after; slowest answer {:.1?}",
         record.slowest
     );
@@ -163,7 +163,7 @@ async fn the_disk_of_postgres_is_full_for_a_while() {
     row.end(&verdict, &seen);
 }
 
-/// For so long, somebody without a part in it asks whether the service lives; answers how often it was told.
+/// Requests `/health/live` again and again for this time; how many answers there were.
 async fn answers_for(rig: &Rig, time: Duration) -> usize {
     let (api, began) = (rig.api(), Instant::now());
     let mut answers = 0;
@@ -198,7 +198,7 @@ impl Disk {
         self.0.join("data")
     }
 
-    /// Takes all the room there is; answers the file that has it.
+    /// Fills all space; the file that takes it.
     fn fill(&self) -> PathBuf {
         let path = self.0.join("ballast");
         let mut file = std::fs::File::create(&path).expect("a file");
@@ -215,7 +215,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // A process that still has a file open there keeps it until it closes it.
+        // A process with an open file on this disk keeps the disk until it closes the file.
         let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }

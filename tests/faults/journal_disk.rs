@@ -18,7 +18,7 @@ use crate::support::{Reply, eventually};
 const CHANGES_MIN: u64 = 100;
 const FAILED_SYNCS: usize = 3;
 
-/// What each sync takes longer on the slow disk, and for how long it is slow.
+/// How much longer each sync takes on the slow disk, and for how long it is slow.
 const SYNC_DELAY: Duration = Duration::from_millis(50);
 const SLOW_TIME: Duration = Duration::from_secs(8);
 
@@ -49,7 +49,7 @@ async fn the_disk_of_the_journal_is_full_for_a_while() {
     let refused = api.post(&format!("/tickets/{}/close", tickets[0]), json!({})).await;
     refused.error(503, "ERR_API_UNAVAILABLE");
     assert!(refused.headers.contains_key("retry-after"));
-    // A change that was accepted before waits for room, and so does who reads its ticket; each caller has one at most.
+    // An earlier change waits for space, and so does a read of its ticket; each caller has one such change at most.
     let reads = join_all(tickets.iter().map(async |ticket| api.get(&format!("/tickets/{ticket}")).await.status)).await;
     let read = reads.iter().filter(|status| **status == 200).count();
     assert!(
@@ -72,14 +72,14 @@ async fn the_disk_of_the_journal_is_full_for_a_while() {
     }
     rig.shim().set(Knob::GrowErrno, 0);
     mix.progress(CHANGES_MIN).await;
-    let told = mix.unavailable();
+    let put_off = mix.unavailable();
     let record = mix.end(&rig).await;
     let verdict = check(&record, &mut rig).await;
     assert_eq!(verdict.unknown, 0, "the service stayed, and yet did not answer");
     row.end(
         &verdict,
         &format!(
-            "{full} changes acknowledged on the full disk, {told} told to come back; taken again {back:.1?} after"
+            "{full} changes acknowledged on the full disk, {put_off} told to come back; taken again {back:.1?} after"
         ),
     );
 }
@@ -101,14 +101,14 @@ async fn the_disk_of_the_journal_becomes_read_only() {
     assert_eq!(status.code(), Some(75), "{status}: {log}");
     assert!(log.contains("changes can no longer be made durable; stopping"), "{log}");
     let refused = rig.try_serve().expect_err("it serves on a disk it cannot write");
-    let said = refused.lines().last().unwrap_or_default().to_owned();
+    let line = refused.lines().last().unwrap_or_default().to_owned();
     assert!(refused.contains("journal"), "the start does not say what it cannot write: {refused}");
     rig.shim().set(Knob::ChangeErrno, 0);
     let replayed = rig.serve();
     mix.progress(CHANGES_MIN).await;
     let record = mix.end(&rig).await;
     let verdict = check(&record, &mut rig).await;
-    row.end(&verdict, &format!("ended with status 75; the start was refused: `{said}`; {replayed} entries replayed"));
+    row.end(&verdict, &format!("ended with status 75; the start was refused: `{line}`; {replayed} entries replayed"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -17,7 +17,7 @@ const POWER_CUTS: usize = 5;
 /// What a start logs of a torn tail.
 const TORN: &str = "discarded an incomplete write at the journal's end; it had not been acknowledged";
 
-/// Changes of each life; there is something to lose then.
+/// Changes of each life, so that there is something to lose.
 const CHANGES_MIN: u64 = 60;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -33,7 +33,7 @@ async fn what_was_answered_survives_kill_9_again_and_again() {
     let (mut replayed, mut slowest_start) = (0, Duration::ZERO);
     for _ in 0..KILLS {
         mix.progress(CHANGES_MIN).await;
-        // The moment differs from run to run: that is what is tested.
+        // The moment of the kill is random on purpose.
         tokio::time::sleep(Duration::from_millis(rand::random_range(0..400))).await;
         rig.kill();
         let began = Instant::now();

@@ -1,10 +1,11 @@
-//! Fault runs: the real binary, driven over HTTP, while the ground below it gives way.
+//! Fault runs: the real binary, driven over HTTP, while its disk, database, clock or clients fail, or it is killed.
 //!
 //! `make faults` runs them, one at a time and within ten minutes; `make test` leaves them out. Each run is a mixed load
 //! (`mix`) that keeps a record of every answer (`record`), a fault in the middle of it, and a comparison of the record
 //! with the service and with PostgreSQL (`checker`). What was promised and what was seen become a row of
 //! `target/faults/summary.md`. Faults of disk and clock come from `shim.c`, which is preloaded into the service alone;
-//! those of PostgreSQL are signals and a small file system. What cannot be run here is a row as well, and says why.
+//! those of PostgreSQL are signals and a small file system. A fault that cannot be made on this machine is a row as
+//! well, with the reason.
 #![cfg(target_os = "linux")] // The shim is preloaded, and processes are found in /proc.
 #![allow(clippy::expect_used, clippy::panic)] // A test that meets the unexpected fails loudly.
 
@@ -27,5 +28,5 @@ mod journal_disk;
 mod killed;
 mod oversized;
 
-/// Where the table is left.
+/// The folder of the table, below `target`.
 const SUMMARY: &str = "faults";

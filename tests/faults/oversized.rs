@@ -1,4 +1,4 @@
-//! Requests that are too large in every way there is.
+//! Requests that are too large, in every part that can be.
 
 use std::time::{Duration, Instant};
 
@@ -10,10 +10,10 @@ use crate::summary::Row;
 
 const CHANGES_MIN: u64 = 100;
 
-/// Each kind so many times at once.
+/// How many requests of each kind are sent at once.
 const AT_ONCE: usize = 10;
 
-/// Longest until such a request has its answer.
+/// The longest time until such a request has its answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// Memory all of them together may take: a head of 128 KiB or a body of 1 MiB each, with what is made of it.
@@ -21,7 +21,7 @@ const GROWTH_MAX_KIB: u64 = 400 << 10;
 
 const MIB: usize = 1 << 20;
 
-/// A request: its beginning, and a piece that is sent so often.
+/// A request: its head, and a piece that is sent `pieces` times.
 struct Oversized {
     name: &'static str,
     head: String,
@@ -123,7 +123,7 @@ async fn what_is_too_large_is_refused_and_costs_little() {
         for ask in asked.collect::<Vec<_>>() {
             let (heard, took) = ask.await.expect("an end");
             assert!(heard.is_closed, "{name}: open after {took:?}");
-            // What is no HTTP is refused bare, or closed; a reset may take the refusal along.
+            // A head that is no HTTP is refused without the envelope, or closed; a reset may discard the refusal.
             match heard.status() {
                 Some(status) => assert!(statuses.contains(&status), "{name}: {status}: {heard:?}"),
                 None => assert!(!is_http, "{name}: no answer: {heard:?}"),

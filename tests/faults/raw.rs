@@ -8,11 +8,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// What the service said until it closed, or until the time was up.
+/// What the service sent until it closed the connection, or until the time was up.
 #[derive(Debug)]
 pub struct Heard {
     bytes: Vec<u8>,
-    /// Whether the service has ended it.
+    /// Whether the service has closed the connection.
     pub is_closed: bool,
 }
 
@@ -35,7 +35,7 @@ pub async fn connect(address: SocketAddr) -> std::io::Result<TcpStream> {
     TcpStream::connect(address).await
 }
 
-/// Reads until the service closes, for so long at most.
+/// Reads until the service closes the connection, for `patience` at most.
 pub async fn hear(stream: &mut (impl AsyncReadExt + Unpin), patience: Duration) -> Heard {
     let mut bytes = Vec::new();
     let ended = timeout(patience, async {
@@ -49,7 +49,7 @@ pub async fn hear(stream: &mut (impl AsyncReadExt + Unpin), patience: Duration) 
     Heard { bytes, is_closed }
 }
 
-/// Sends pieces for as long as they are taken, `pause` apart, and hears what is said to it.
+/// Sends pieces for as long as they are taken, `pause` apart, and reads what the service sends.
 pub async fn say(
     address: SocketAddr,
     pieces: impl Iterator<Item = Vec<u8>>,
@@ -66,7 +66,7 @@ pub async fn say(
                 tokio::time::sleep(pause).await;
             }
         }
-        // Silent from here on, and still there.
+        // Silent from here on, with the connection open.
         std::future::pending::<Infallible>().await
     };
     tokio::select! {

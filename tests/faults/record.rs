@@ -1,8 +1,8 @@
-//! What the load was answered, call by call: the one side of every comparison.
+//! The answers to the load, call by call: one side of every comparison.
 
 use std::time::Duration;
 
-/// What was asked for. Only what changes something is recorded; reads are held against the record at once.
+/// What a call requests. Only changes are recorded; reads are compared with the record at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
     Open,
@@ -13,15 +13,15 @@ pub enum Deed {
     Reopen,
 }
 
-/// One call, and what became of it.
+/// One call, and its outcome.
 #[derive(Clone, Debug)]
 pub struct Call {
     pub deed: Deed,
-    /// Whose conversation.
+    /// The index of the conversation.
     pub conversation: usize,
     /// The ticket that was named; openings and visitors name none.
     pub ticket: Option<i64>,
-    /// Said, noted and used as a key: no two calls have the same.
+    /// The text, the note or the key of the call: no two calls have the same.
     pub label: String,
     /// Whether the label was sent as an idempotency key.
     pub keyed: bool,
@@ -43,7 +43,7 @@ pub enum Outcome {
 }
 
 impl Call {
-    /// Whether it may be asked again until it is answered, and has happened once then.
+    /// Whether the call may be repeated until it is answered, and then has taken effect once.
     pub fn is_repeatable(&self) -> bool {
         self.keyed || self.deed == Deed::Say
     }
@@ -61,15 +61,15 @@ impl Call {
     }
 }
 
-/// Somebody who talks with the company.
+/// A person who talks with the company.
 #[derive(Clone, Debug)]
 pub struct Person {
     pub contact: i64,
-    /// On the webchat; none: on the phone.
+    /// The session in the webchat; `None`: on the phone.
     pub session: Option<String>,
 }
 
-/// Everything one load was answered.
+/// All calls of one load, with their outcomes.
 pub struct Record {
     pub people: Vec<Person>,
     pub calls: Vec<Call>,
@@ -78,6 +78,6 @@ pub struct Record {
     /// Reads that were answered, and calls that were repeated.
     pub reads: u64,
     pub repeats: u64,
-    /// The longest anybody waited for an answer.
+    /// The longest wait for an answer.
     pub slowest: Duration,
 }

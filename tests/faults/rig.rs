@@ -32,7 +32,7 @@ const OPTIONS: &[&str] = &[
     "0",
 ];
 
-/// What a run needs beside the ordinary.
+/// What a run needs in addition.
 #[derive(Default)]
 pub struct Needs<'a> {
     /// Faults of disk and clock.
@@ -46,7 +46,7 @@ pub struct Needs<'a> {
 pub struct Rig {
     pub company: Company,
     pub door: watch::Sender<Door>,
-    /// Before the folder: a process is gone before its files are.
+    /// Dropped before the folder, so that the process ends before its files are deleted.
     process: Option<Process>,
     shim: Option<Shim>,
     url: Option<String>,
@@ -105,7 +105,7 @@ impl Rig {
         self.shut_door();
     }
 
-    /// Waits for the service to end by itself, and answers how it did and what it had logged.
+    /// Waits until the service ends by itself; its status and its log.
     pub fn died(&mut self) -> (ExitStatus, String) {
         let mut process = self.process.take().expect("the service runs");
         let status = process.wait();
@@ -113,7 +113,7 @@ impl Rig {
         (status, process.log())
     }
 
-    /// Starts the service again; answers how many entries it replayed.
+    /// Starts the service again; how many entries it replayed.
     pub fn serve(&mut self) -> u64 {
         self.try_serve().unwrap_or_else(|log| panic!("hotline does not start again: {log}"))
     }
@@ -127,14 +127,14 @@ impl Rig {
         Ok(replayed)
     }
 
-    /// A clean stop; what is left is what is in the tables.
+    /// A clean stop, after which the tables have everything.
     pub fn stop(&mut self) {
         self.process().terminate();
         let (status, log) = self.died();
         assert!(status.success(), "no clean stop ({status}): {log}");
     }
 
-    /// Does something with the database.
+    /// Runs `work` on the database; the result of `work`.
     pub async fn database<T>(&self, work: impl AsyncFnOnce(&PgPool) -> T) -> T {
         at_database(self.folder(), self.url.as_deref(), work).await
     }
@@ -155,12 +155,12 @@ impl Rig {
         self.try_postmaster().expect("a running PostgreSQL")
     }
 
-    /// Whether PostgreSQL was started again since.
+    /// Whether another postmaster runs than this one.
     pub fn has_another_postmaster(&self, than: Pid) -> bool {
         self.try_postmaster().is_some_and(|found| found != than)
     }
 
-    /// None while there is no private PostgreSQL.
+    /// `None` while there is no private PostgreSQL.
     fn try_postmaster(&self) -> Option<Pid> {
         let text = std::fs::read_to_string(self.folder().join("postgres/postmaster.pid")).ok()?;
         text.lines().next()?.parse().ok().map(Pid::from_raw)
@@ -181,7 +181,7 @@ impl Rig {
         .await;
     }
 
-    /// What `/health/ready` says of a part.
+    /// Whether `/health/ready` shows a part as ready.
     pub async fn part(&self, name: &str) -> bool {
         let ready = self.api().anonymous(reqwest::Method::GET, "/health/ready");
         Reply::of(ready).await.body["parts"][name] == "ready"

@@ -29,7 +29,7 @@ pub struct Shim {
 }
 
 impl Shim {
-    /// Compiles it; the service's files are touched below `<data_dir>/journal` only.
+    /// Compiles the shim, which affects only the service's files below `<data_dir>/journal`.
     pub fn compile(data_dir: &Path) -> Self {
         // The shim sees paths as the kernel names them.
         let data_dir = data_dir.canonicalize().expect("the data folder");

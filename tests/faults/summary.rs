@@ -1,4 +1,4 @@
-//! The table that is left behind: each run is a row, and the file is whole after each of them.
+//! The table of results: each run is a row, and the file is complete after each run.
 
 use std::fmt::Write;
 use std::fs;
@@ -16,7 +16,7 @@ const NOT_RUN: &str = "| **not run** |";
 /// The run contradicts an acknowledgement: another run that passes does not undo that.
 const CONTRADICTED: &str = "| **failed**, and stays so |";
 
-/// The row of one run. It says that the run failed until it is told otherwise.
+/// The row of one run. It shows the run as failed until the result is written.
 pub struct Row {
     /// Its place in the table.
     place: u32,
@@ -69,10 +69,10 @@ impl Row {
     }
 }
 
-/// Contradictions a failure shows; the first ones tell the most.
+/// Contradictions that a failure shows; the first ones are the most useful.
 const SHOWN_MAX: usize = 20;
 
-/// Beside everything else that is built and measured.
+/// The folder of the table, below `target`.
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder").join(crate::SUMMARY)
 }

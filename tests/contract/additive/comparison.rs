@@ -1,10 +1,11 @@
-//! Two documents of the API: what the newer one takes from a caller of the older one.
+//! Two documents of the API: what in the newer one breaks a caller of the older one.
 
 use std::collections::{BTreeSet, HashSet};
 
 use serde_json::Value;
 
-/// Who writes a value, and so what may change of it: a request may be read more loosely, a response written more strictly.
+/// Who writes a value, and so what may change of it: a request may be read more loosely, a response written more
+/// strictly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Writer {
     Caller,
@@ -21,7 +22,7 @@ struct Comparison<'a> {
 
 /// A schema without its references and its `null`.
 struct Plain<'a> {
-    /// What it may be; several for `oneOf`.
+    /// The schemas that a value may have; several for `oneOf`.
     kinds: Vec<&'a Value>,
     nullable: bool,
 }
@@ -49,7 +50,7 @@ fn resolved<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     resolved(document, target.unwrap_or_else(|| panic!("{reference} names nothing")))
 }
 
-/// The types of a schema but `null`; none: any.
+/// The types of a schema without `null`; empty: any.
 fn types(schema: &Value) -> BTreeSet<&str> {
     let mut types = texts(&schema["type"]);
     types.extend(schema["type"].as_str());
@@ -176,7 +177,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Whether a value of this kind is still one.
+    /// Whether a value of this kind is still valid.
     fn is_same(&self, old: &'a Value, new: &'a Value, writer: Writer) -> bool {
         let compared = self.compared.clone();
         let mut trial = Comparison { old: self.old, new: self.new, found: Vec::new(), compared };
@@ -223,7 +224,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// A request that was taken is taken.
+    /// A limit of a request may not become stricter.
     fn limits(&mut self, place: &str, old: &'a Value, new: &'a Value) {
         for (name, is_most) in [
             ("maxLength", true),

@@ -106,8 +106,8 @@ fn check_closings(record: &Record, stored: &Stored, shown_or_held: &str, verdict
     }
 }
 
-/// Transfers and reopenings have no note. There are as many as were acknowledged, and perhaps some of unknown outcome. Of
-/// transfers there may be fewer: one to where the ticket already is has no event.
+/// Transfers and reopenings have no note. There are as many as were acknowledged, and perhaps some of unknown outcome.
+/// Of transfers there may be fewer: one to where the ticket already is has no event.
 fn check_transfers_and_reopenings(record: &Record, stored: &Stored, shown_or_held: &str, verdict: &mut Verdict) {
     for (deed, kind) in [(Deed::Transfer, "transferred"), (Deed::Reopen, "reopened")] {
         for id in stored.tickets.keys() {
@@ -175,7 +175,7 @@ fn check_openings(record: &Record, stored: &Stored, shown_or_held: &str, verdict
 fn check_final_states(stored: &Stored, shown_or_held: &str, verdict: &mut Verdict) {
     #[derive(Default)]
     struct TicketReplay<'a> {
-        /// None before the ticket is opened.
+        /// `None` before the ticket is opened.
         is_open: Option<bool>,
         note: Option<&'a str>,
         reopened: i32,

@@ -1,9 +1,9 @@
-//! Compares what callers were answered with what there is: as the service shows it, and as PostgreSQL holds it after a
+//! Compares the answers to callers with the records: as the service shows them, and as PostgreSQL holds them after a
 //! clean stop.
 //!
-//! What was acknowledged is there once, in the order in which it was answered; what was refused is not there; what
-//! nobody knows of is there once or not at all; and nothing is there that nobody asked for. A ticket's events are a way
-//! its state can have gone, they are as many as were asked for, and they end where the ticket stands.
+//! An acknowledged change exists once, in the order of the answers; a refused one does not exist; one without an answer
+//! exists once or not at all; and no other change exists. A ticket's events are a possible history of its state, are as
+//! many as were requested, and end in the ticket's state.
 
 mod compare;
 #[cfg(test)]
@@ -21,21 +21,21 @@ use compare::compare;
 use crate::record::{Call, Outcome, Record};
 use crate::support::Api;
 
-/// Tickets looked at at once.
+/// Tickets that are read at once.
 const LOOKS_AT_ONCE: usize = 8;
 
-/// What a comparison came to.
+/// The result of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Verdict {
     pub acknowledged: usize,
     pub refused: usize,
     pub unknown: usize,
-    /// Acknowledged, and not there.
+    /// Acknowledged changes that do not exist.
     pub lost: usize,
     pub contradictions: Vec<String>,
 }
 
-/// What there is, by id.
+/// The existing records, by id.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stored {
     tickets: BTreeMap<i64, Ticket>,
@@ -68,7 +68,7 @@ struct Event {
     to: Option<Value>,
 }
 
-/// Compares with what the service shows. [`check_held`] goes on once it has stopped.
+/// Compares with what the service shows. [`check_held`] continues once the service has stopped.
 pub async fn check_shown(record: &Record, api: &Api) -> (Verdict, Stored) {
     let mut verdict = Verdict { contradictions: record.contradictions.clone(), ..Verdict::default() };
     for call in &record.calls {
@@ -113,8 +113,8 @@ impl Verdict {
 }
 
 impl Stored {
-    /// As the service shows it. Each ticket is looked at twice: in the list, which is the table's, and by itself, which is
-    /// its actor's.
+    /// The records as the service shows them. Each ticket is read twice: in the list, which is the table's, and by
+    /// itself, which is its actor's.
     async fn shown(api: &Api, verdict: &mut Verdict) -> Self {
         let mut stored = Self::default();
         let listed = api.all("/tickets?perPage=1000").await;
@@ -145,7 +145,7 @@ impl Stored {
         stored
     }
 
-    /// As PostgreSQL holds it.
+    /// The records as PostgreSQL holds them.
     async fn held(db: &PgPool, company: i64) -> Self {
         Self {
             tickets: held(

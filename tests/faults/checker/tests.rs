@@ -1,4 +1,4 @@
-//! The checker sees what it is there for. These need no service, and run with every `make test`.
+//! The checker finds each kind of contradiction. These tests need no service, and run with every `make test`.
 
 use serde_json::json;
 
@@ -42,7 +42,7 @@ fn record() -> Record {
     }
 }
 
-/// What there is then; the call nobody knows of left nothing.
+/// The records after these calls; the call without an answer left nothing.
 fn stored() -> Stored {
     let ticket = Ticket {
         contact_id: CONTACT,
@@ -78,7 +78,7 @@ fn verdict(change: impl FnOnce(&mut Stored)) -> Verdict {
     verdict
 }
 
-/// What is lost, and that something is wrong.
+/// How many changes are lost. Fails if nothing is contradicted.
 #[track_caller]
 fn lost(change: impl FnOnce(&mut Stored)) -> usize {
     let verdict = verdict(change);
@@ -99,7 +99,7 @@ fn what_holds_is_not_contradicted() {
 #[test]
 fn what_was_acknowledged_and_is_gone_is_lost() {
     assert_eq!(lost(|stored| drop(stored.messages.remove(&100))), 1);
-    // The transfer stands in the way of nothing that follows, but is missed.
+    // No later event depends on the transfer, but it is missed.
     assert_eq!(lost(|stored| drop(stored.events.remove(&201))), 1);
     assert_eq!(lost(|stored| drop(stored.events.remove(&202))), 1);
     assert_eq!(lost(|stored| drop(stored.events.remove(&203))), 1);

@@ -1,5 +1,6 @@
-//! The mixed load: callers who open, send, transfer, close, reopen, read and list, and visitors who talk, all at once and
-//! in each other's conversations. Every answer is recorded; an answer that is lost is asked for again where that is safe.
+//! The mixed load: callers who open, send, transfer, close, reopen, read and list, and visitors who talk, all at once
+//! and in each other's conversations. Every answer is recorded; a call whose answer is lost is repeated where that is
+//! safe.
 
 mod world;
 
@@ -16,24 +17,24 @@ use world::World;
 use crate::record::{Call, Deed, Outcome, Person, Record};
 use crate::support::{Api, Company, eventually};
 
-/// Callers at once; every other one also asks for what only the database can tell, and so comes to stand when it does.
+/// Callers at once; every other one also reads lists, which need the database, and so waits while it is away.
 pub const CALLERS: usize = 8;
 /// Conversations on the phone and on the webchat; few enough that callers meet in them.
 const PHONES: usize = 6;
 const VISITORS: usize = 6;
-/// What a caller does who was told to come back later.
+/// The pause of a caller after a 503.
 const PAUSE: Duration = Duration::from_millis(25);
-/// One success in so many is asked for again at once.
+/// One success in this many is repeated at once.
 const REPEATED_ONE_IN: u32 = 10;
-/// Successes that are asked for again at the end.
+/// The most successes that are repeated at the end.
 const REPLAYED_MAX: usize = 200;
 
-/// Where the service is found.
+/// Where callers find the service.
 #[derive(Clone, Default)]
 pub struct Door {
-    /// Its addresses; none while it is down.
+    /// Clients of its addresses; empty while it is down.
     pub apis: Vec<Api>,
-    /// Which of its lives this is.
+    /// Raised when callers without an answer may call again.
     pub life: u64,
     /// Whether the load ends.
     pub over: bool,
@@ -47,7 +48,7 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// Begins every conversation of a company, and lets so many callers go through the door.
+    /// Begins every conversation of a company, and starts this many callers through the door.
     pub async fn begin_with(api: &Api, company: &Company, door: watch::Receiver<Door>, callers: usize) -> Self {
         let mut people = Vec::new();
         for number in 0..PHONES + VISITORS {
@@ -70,18 +71,18 @@ impl Mix {
         self.world.acknowledged.load(Ordering::Acquire)
     }
 
-    /// Times somebody was told to come back later.
+    /// How many calls and reads were answered 503.
     pub fn unavailable(&self) -> u64 {
         self.world.unavailable.load(Ordering::Acquire)
     }
 
-    /// Times nobody answered, reads included, and what of it is remembered, with those that were told to come back.
+    /// How many calls and reads were not answered; and the first of these failures, with those that were answered 503.
     #[allow(dead_code, reason = "of a service that is alone, runs ask what became of each call")]
     pub fn unanswered(&self) -> (u64, Vec<String>) {
         (self.world.unanswered.load(Ordering::Acquire), self.world.failed.lock().clone())
     }
 
-    /// Waits until so many more changes are acknowledged.
+    /// Waits until this many more changes are acknowledged.
     pub async fn progress(&self, changes: u64) {
         let goal = self.acknowledged() + changes;
         eventually("the load goes on", || async { self.acknowledged() >= goal }).await;
@@ -92,8 +93,8 @@ impl Mix {
         self.world.conversations.iter().map(|conversation| conversation.ticket.load(Ordering::Acquire)).collect()
     }
 
-    /// Ends the load on a service that is well, once its door has said that it is over: whatever can be asked for again is,
-    /// and so are some successes, which must be answered as before.
+    /// Ends the load on a healthy service, once its door has said that it is over: calls without an answer are repeated
+    /// if they can be, and so are some successes, which must be answered as before.
     pub async fn end_with(self, api: &Api) -> Record {
         let mut calls = self.first;
         for caller in self.callers {
@@ -120,7 +121,7 @@ impl Mix {
     }
 }
 
-/// Somebody new: the first half on the phone, the others on the webchat.
+/// A new person: the first half on the phone, the others on the webchat.
 async fn meet(api: &Api, company: &Company, number: usize) -> Person {
     if number < PHONES {
         let contact = api.post("/contacts", json!({"number": format!("55119000000{number:02}")})).await;
@@ -132,7 +133,7 @@ async fn meet(api: &Api, company: &Company, number: usize) -> Person {
     Person { contact, session: opened.data(201)["id"].as_str().map(str::to_owned) }
 }
 
-/// A caller's life: until the load is over.
+/// Makes the calls of one caller until the load is over; their record.
 async fn call_on(world: Arc<World>, caller: usize, mut door: watch::Receiver<Door>) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::new();
     let mut lost_in = 0;

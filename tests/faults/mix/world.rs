@@ -1,4 +1,4 @@
-//! What the callers of a load see of the service and of each other, and how they ask and understand.
+//! What the callers of a load know of the service and of each other, and how they make calls and read answers.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -12,15 +12,15 @@ use super::PAUSE;
 use crate::record::{Call, Deed, Outcome, Person};
 use crate::support::{Api, Company, Reply};
 
-/// Failures that are remembered: the first ones tell the most.
+/// Failures that are kept: the first ones are the most useful.
 const FAILED_MAX: usize = 20;
 
 /// A conversation as its callers see it.
 pub(super) struct Conversation {
     pub(super) person: Person,
-    /// Where it goes on, as far as is known.
+    /// Its current ticket, as far as is known.
     pub(super) ticket: AtomicI64,
-    /// Whether that one is closed, as far as is known.
+    /// Whether that ticket is closed, as far as is known.
     pub(super) closed: AtomicBool,
 }
 
@@ -29,13 +29,13 @@ pub(super) struct World {
     pub(super) conversations: Vec<Conversation>,
     /// Counts calls and answers.
     pub(super) clock: AtomicU64,
-    /// The newest message of each ticket that was acknowledged: no read may show less.
+    /// The newest acknowledged message of each ticket: no read may show an older one.
     pub(super) newest: Mutex<HashMap<i64, i64>>,
     pub(super) contradictions: Mutex<Vec<String>>,
     pub(super) acknowledged: AtomicU64,
     pub(super) unavailable: AtomicU64,
     pub(super) unanswered: AtomicU64,
-    /// Calls and reads that were not answered, or told to come back: some of them.
+    /// Some of the calls and reads that were not answered, or were answered 503.
     pub(super) failed: Mutex<Vec<String>>,
     pub(super) reads: AtomicU64,
     pub(super) repeats: AtomicU64,
@@ -61,7 +61,7 @@ impl World {
         }
     }
 
-    /// What a caller does next in a conversation; none: looks at it. Now and then it is what cannot be done.
+    /// A random next change in a conversation, now and then an impossible one; `None`: the caller reads.
     pub(super) fn choose(&self, conversation: usize) -> Option<Deed> {
         let Conversation { person, closed, .. } = &self.conversations[conversation];
         let is_visitor = person.session.is_some();
@@ -94,11 +94,11 @@ impl World {
             Deed::Send => ("/messages".to_owned(), json!({"ticketId": ticket, "type": "text", "body": call.label})),
             Deed::Say => {
                 let session = person.session.as_deref().unwrap_or_default();
-                let said = json!({"body": call.label, "clientId": call.label});
-                (format!("/webchat/sessions/{session}/messages"), said)
+                let message = json!({"body": call.label, "clientId": call.label});
+                (format!("/webchat/sessions/{session}/messages"), message)
             }
             Deed::Transfer => {
-                // NewEvent by the label, so that a repeated call has the same body.
+                // Chosen by the label, so that a repeated call has the same body.
                 let user = if call.label.len().is_multiple_of(2) { ana } else { ben };
                 (format!("/tickets/{ticket}/transfer"), json!({"queueId": support, "userId": user}))
             }
@@ -112,7 +112,7 @@ impl World {
         if call.keyed { request.header("idempotency-key", &call.label) } else { request }
     }
 
-    /// Makes the call once, and notes what came of it.
+    /// Makes the call once, and records its outcome.
     pub(super) async fn carry_out(&self, api: &Api, mut call: Call) -> Call {
         call.started = self.tick();
         self.ask(api, &mut call).await;
@@ -133,7 +133,7 @@ impl World {
         }
     }
 
-    /// Asks for an answer that was lost, until there is one or the service is gone again.
+    /// Repeats a call whose answer was lost, until it is answered other than by 503, or is not answered again.
     pub(super) async fn ask_again(&self, api: &Api, call: &mut Call) {
         loop {
             self.repeats.fetch_add(1, Ordering::AcqRel);
@@ -146,7 +146,7 @@ impl World {
         }
     }
 
-    /// Repeats a call that has succeeded: it must be answered as it was, and be no other.
+    /// Repeats a call that has succeeded: it must be answered as before, and change nothing more.
     pub(super) async fn repeat(&self, api: &Api, call: &Call) {
         let begun = Instant::now();
         let reply = Reply::asked(self.request(api, call)).await;
@@ -177,7 +177,7 @@ impl World {
             }
             (Deed::Close, 200) => number(&data["id"]).filter(|_| data["wrapupNote"] == call.label).map(|id| (id, id)),
             (_, 409) => {
-                // Another caller was faster; the conversation goes on where it says.
+                // Another caller was faster; the answer names the current ticket.
                 if let Some(open) =
                     number(&reply.body["error"]["details"]["ticketId"]).filter(|_| call.deed != Deed::Send)
                 {
@@ -214,7 +214,7 @@ impl World {
         conversation.closed.store(call.deed == Deed::Close, Ordering::Release);
     }
 
-    /// Looks at a conversation's ticket. False: nobody answered.
+    /// Reads a conversation's ticket; whether there was an answer.
     pub(super) async fn read(&self, api: &Api, conversation: usize) -> bool {
         let ticket = self.conversations[conversation].ticket.load(Ordering::Acquire);
         let newest = self.newest_of(ticket);
@@ -223,7 +223,7 @@ impl World {
         true
     }
 
-    /// Looks into the lists, which only the database can answer.
+    /// Reads a list, which only the database can answer; whether there was an answer.
     pub(super) async fn list(&self, api: &Api, conversation: usize) -> bool {
         let Conversation { person, ticket, .. } = &self.conversations[conversation];
         let ticket = ticket.load(Ordering::Acquire);
