@@ -1,5 +1,5 @@
-//! The API only grows: the document of the last release is kept in `tests/fixtures/`, and a caller of that release is served by
-//! this one.
+//! The API only grows: the document of the last release is kept in `tests/fixtures/`, and a caller of that release is
+//! served by this one.
 
 mod comparison;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use self::comparison::breaks;
 
-/// The document of a release, compressed, in the folder that is called like its version.
+/// The document of a release, compressed, in the folder named after its version.
 const DOCUMENT: &str = "openapi.json.gz";
 
 /// `0.10.1` as numbers, so that it is after `0.9.0`.
@@ -35,7 +35,8 @@ fn kept() -> Value {
 /// The response of the stream of events.
 const STREAMED: &str = "/paths/~1api~1v1~1events~1stream/get/responses/200";
 
-/// Lists of requests that 0.1.0 documented as nullable: it left them as they were for `null`, which the contract refuses.
+/// Lists of requests that 0.1.0 documented as nullable: it left them as they were for `null`, which the contract
+/// refuses.
 const NULL_LISTS: [&str; 4] = [
     "/components/schemas/BoardUpdate/properties/crmBoardQueues/type",
     "/components/schemas/CardUpdate/properties/customFields/type",
@@ -46,8 +47,8 @@ const NULL_LISTS: [&str; 4] = [
 /// The record of an event that is sent to a webhook.
 const SENT_RECORD: &str = "/post/requestBody/content/application~1json/schema/properties/data";
 
-/// What the kept document says wrongly: the stream of events never was JSON, the contract never had the nullable lists, and events
-/// of deleted messages and sessions always had their short form.
+/// What the kept document says wrongly: the stream of events never was JSON, the contract never had the nullable lists,
+/// and events of deleted messages and sessions always had their short form.
 fn correct(kept: &mut Value) {
     for list in NULL_LISTS {
         *at(kept, list) = json!("array");
@@ -58,12 +59,12 @@ fn correct(kept: &mut Value) {
     }
     for event in at(kept, "/webhooks").as_object_mut().expect("events").values_mut() {
         let record = at(event, SENT_RECORD);
-        let gone = match record["$ref"].as_str() {
+        let short_form = match record["$ref"].as_str() {
             Some("#/components/schemas/Message" | "#/components/schemas/EventMessage") => "GoneMessage",
             Some("#/components/schemas/Session") => "GoneSession",
             _ => continue,
         };
-        *record = json!({"oneOf": [record, {"$ref": format!("#/components/schemas/{gone}")}]});
+        *record = json!({"oneOf": [record, {"$ref": format!("#/components/schemas/{short_form}")}]});
     }
 }
 
@@ -82,7 +83,7 @@ fn a_caller_of_the_last_release_is_served_by_this_one() {
     assert!(paths.len() > 80, "{} paths are kept", paths.len());
 }
 
-/// Where the parts are that the cases change.
+/// The places of the parts that the cases change.
 const CONTACTS: &str = "/paths/~1api~1v1~1contacts";
 const SENT: &str = "/components/schemas/ContactCreate";
 const RECEIVED: &str = "/components/schemas/Contact";
@@ -141,7 +142,7 @@ const BREAKING: &[(&str, Change)] = &[
     ("a removed event", |new| remove(new, "/webhooks", "contact.created")),
 ];
 
-/// Changes that it would not.
+/// Changes that a caller would not notice.
 const ADDITIVE: &[(&str, Change)] = &[
     ("a new path", |new| {
         let path = at(new, CONTACTS).clone();

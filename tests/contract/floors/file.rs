@@ -1,19 +1,19 @@
-//! What one file of Rust names, as far as words tell.
+//! The names in one file of Rust, as far as its tokens show.
 
 use std::collections::HashMap;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// What one file says.
+/// The names in one file.
 #[derive(Default)]
 pub struct File {
     /// Every path as it is written, in a `use` or elsewhere.
     pub paths: Vec<Vec<String>>,
-    /// What is called otherwise here, and what it is.
+    /// The names that imports bind in this file, and their paths.
     pub imports: HashMap<String, Vec<String>>,
-    /// Modules that are there for tests alone.
+    /// Modules that are only for tests.
     pub tests: Vec<String>,
-    /// The others, where each has a file of its own.
+    /// The other modules that have a file of their own.
     pub declared: Vec<String>,
     /// The types it defines. An enum without variants is none: it only names the records that an id is of.
     pub types: Vec<String>,
@@ -30,7 +30,7 @@ impl File {
         let mut file = Self::default();
         let tokens = file.without_tests(&tokens);
         let (mut at, mut depth) = (0, 0);
-        // How deep the modules begin that have no file of their own: what is in them is their file's.
+        // The depths at which modules without a file of their own begin: their content belongs to this file.
         let mut inline: Vec<usize> = Vec::new();
         while at < tokens.len() {
             match tokens[at].as_str() {
@@ -68,7 +68,7 @@ impl File {
         file
     }
 
-    /// The tokens without what stands behind `#[cfg(test)]`.
+    /// The tokens without the items after `#[cfg(test)]`.
     fn without_tests(&mut self, tokens: &[Token]) -> Vec<Token> {
         const MARK: [&str; 7] = ["#", "[", "cfg", "(", "test", ")", "]"];
         let (mut kept, mut at) = (Vec::new(), 0);
@@ -98,7 +98,7 @@ impl File {
     }
 }
 
-/// The name that is defined here.
+/// The name of the type that is defined here; `None` for an enum without variants.
 fn type_at(tokens: &[Token], at: usize) -> Option<String> {
     let is_marker =
         tokens[at] == "enum" && tokens.get(at + 2..).is_some_and(|rest| rest.starts_with(&["{".into(), "}".into()]));
@@ -198,7 +198,7 @@ impl Tree<'_> {
             self.at += 2;
         }
         let path = outward(path, self.inline);
-        // Of a `*` nobody can say what it brings.
+        // What a `*` imports is unknown.
         if name != "*" {
             self.file.imports.insert(name, path.clone());
         }

@@ -1,9 +1,9 @@
-//! Imports run down: between the modules of a folder, whose floors ARCHITECTURE.md names, and between the files of the crates, of
-//! the benchmarks and of the pages.
+//! Imports run down: between the modules of a folder, whose floors ARCHITECTURE.md names, and between the files of the
+//! crates, of the benchmarks and of the pages.
 //!
-//! What a file knows is what it names: in a `use`, or by a path in its code (`crate::…`, `super::…`, or a module that it
-//! has declared or imported). What another file only passes on (`pub use`) counts for the file that has it. Code of tests
-//! (`#[cfg(test)]`) does not count.
+//! What a file knows is what it names: in a `use`, or by a path in its code (`crate::…`, `super::…`, or a module that
+//! it has declared or imported). What another file only passes on (`pub use`) counts for the file that has it. Code of
+//! tests (`#[cfg(test)]`) does not count.
 
 mod file;
 mod pages;
@@ -76,8 +76,8 @@ fn a_circle_of_pages_is_found() {
     assert_eq!(circles(&[("p/a.ts", "import { c } from \"./c\";"), ("p/c.ts", ""), b]), [""; 0]);
 }
 
-/// What decides by the time of day reads the clock that tests move. Only who compares the machine's clock with the database's
-/// reads that.
+/// Code that decides by the time of day reads the clock that tests move. Only code that compares the machine's clock
+/// with the database's reads the machine's.
 #[test]
 fn the_time_of_day_is_read_in_one_place() {
     let named = |folder: &str| {
@@ -174,7 +174,7 @@ fn a_circle_is_found_whatever_stands_between() {
     let lib = ("lib.rs", "pub mod a; pub mod b;");
     let of_two = found(&[lib, ("a.rs", "use crate::b::B; pub struct A;"), ("b.rs", "use super::a::A; pub struct B;")]);
     assert_eq!((&of_two.0[..], &of_two.1[..]), (&two[..], &two[..]));
-    // What is passed on is known where it is.
+    // A re-exported item counts for the file that defines it.
     let passed_on = found(&[
         ("lib.rs", "pub mod a; pub mod b; pub use b::B;"),
         ("a.rs", "fn f(_: crate::B) {} pub struct A;"),
@@ -191,7 +191,7 @@ fn a_circle_is_found_whatever_stands_between() {
     // A crate without folders is one folder, and a program's `main.rs` is its first file.
     let piece = [("main.rs", "mod a; mod b; pub const A: u8 = 1; fn f() { a::f() }"), ("b.rs", "")];
     assert_eq!(found(&[piece[0], piece[1], ("a.rs", "use crate::A; pub fn f() {}")]), (vec![], vec![]));
-    // A circle that leaves a folder through its `mod.rs` is none of its own.
+    // A circle that leaves a folder through its `mod.rs` is no circle of that folder.
     let beyond = found(&[
         lib,
         ("a/mod.rs", "mod x; pub struct A; fn f() { x::g() }"),

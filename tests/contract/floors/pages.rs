@@ -30,7 +30,7 @@ impl Pages {
             })
         };
         let imports = texts.iter().map(|(file, text)| {
-            // What is no file of the pages is a style sheet, or generated.
+            // Any other path is a style sheet or a generated file.
             specifiers(text)
                 .into_iter()
                 .filter_map(|specifier| find(&resolve(file, specifier)))

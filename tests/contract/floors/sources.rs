@@ -18,13 +18,13 @@ pub struct Sources {
     modules: Vec<Module>,
     /// Which other files each knows, and by which path.
     known: Vec<BTreeMap<usize, String>>,
-    /// Which modules each names in a `use` only to go on from there.
+    /// Which modules each imports as a whole, to name items through them.
     named: Vec<BTreeMap<usize, String>>,
     /// All that each names, of this crate or not.
     paths: Vec<Vec<Vec<String>>>,
     /// The types that each defines.
     types: Vec<Vec<String>>,
-    /// Files that nobody has declared: no compiler sees them.
+    /// Files that no module declares: no compiler sees them.
     undeclared: Vec<String>,
 }
 
@@ -70,7 +70,7 @@ impl Sources {
             for path in &file.paths {
                 let Some((target, is_module)) = names.resolve(module, path, &mut BTreeSet::new()) else { continue };
                 let Some(&to) = index.get(&target).filter(|to| **to != at) else { continue };
-                // An import of a module is told by what is named through it.
+                // An imported module counts by what is named through it.
                 let kept = if is_module { &mut named[at] } else { &mut known[at] };
                 kept.entry(to).or_insert_with(|| path.join("::"));
             }
@@ -106,7 +106,7 @@ impl Sources {
         types
     }
 
-    /// What does not run down from floor to floor, within the module `top`.
+    /// The imports that do not run down from floor to floor, within the module `top`.
     pub fn above(&self, top: &[&str], floors: &HashMap<String, usize>) -> Vec<String> {
         let below_top =
             |module: &[String]| module.iter().zip(top).take_while(|(one, other)| one == other).count() == top.len();
@@ -169,7 +169,7 @@ impl Sources {
     }
 }
 
-/// Where a crate begins, or a folder that several crates have as a module: the first of them that is there.
+/// The first file of a crate, or of a folder that several crates have as a module: the first of these that exists.
 const ROOTS: [&str; 3] = ["lib.rs", "main.rs", "mod.rs"];
 
 fn collect(folder: &Path, root: &Path, texts: &mut BTreeMap<String, String>) {
@@ -216,7 +216,7 @@ pub fn circles(count: usize, knows: impl Fn(usize, usize) -> bool) -> Vec<Vec<us
     found
 }
 
-/// Finds what a path means.
+/// Finds the module that a path names.
 struct Names<'a> {
     /// Whether `hotline` is this crate, as its binary names it, and not one that it depends on.
     is_library: bool,
@@ -224,7 +224,8 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// The module that has what the path names, and whether it is that module itself. None: it is no file's of the crate.
+    /// The module that has what the path names, and whether it is that module itself. `None` if it is in no file of the
+    /// crate.
     fn resolve(&self, module: &Module, path: &[String], seen: &mut BTreeSet<Module>) -> Option<(Module, bool)> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {
@@ -257,7 +258,7 @@ impl Names<'_> {
             path = rest;
         }
         let Some((first, rest)) = path.split_first() else { return Some((module, true)) };
-        // Passed on from elsewhere, or its own.
+        // A re-export, or an item of its own.
         match self.files.get(&module)?.imports.get(first) {
             Some(import) if seen.insert(below(&module, first)) => {
                 let whole: Vec<String> = import.iter().chain(rest).cloned().collect();

@@ -1,4 +1,4 @@
-//! Bodies that are sent: any JSON, and what would be taken, mutated.
+//! Bodies that are sent: any JSON, and valid bodies with mutations.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// Stands in a body for text that no JSON value can hold.
 const PLACE: &str = "@place@";
 
-/// What is done to a body that would be taken.
+/// A mutation of a valid body.
 #[derive(Clone, Debug)]
 pub(super) enum Mutation {
     /// Puts this text, JSON or not, in the place of a value.
@@ -18,7 +18,7 @@ pub(super) enum Mutation {
     Remove(Index),
     /// Gives an object's field a second time.
     Repeat(Index, String),
-    /// Wraps a value into so many lists.
+    /// Wraps a value into this many lists.
     Nest(Index, usize),
     /// Cuts the text, or changes a byte of it.
     Cut(Index),
@@ -30,11 +30,11 @@ pub(super) enum Mutation {
 pub(super) enum Sent {
     /// Any JSON at all.
     Anything(Value),
-    /// A body that would be taken, without the fields whose bits are set, mutated.
+    /// A valid body, without the fields whose bits are set, and with these mutations.
     Almost(u32, Vec<Mutation>),
 }
 
-/// Texts of values that are easily got wrong.
+/// Texts of values that are often handled wrongly.
 fn nasty() -> impl Strategy<Value = String> {
     let known = select(vec![
         "null",
@@ -126,7 +126,7 @@ pub(super) fn sent() -> impl Strategy<Value = Sent> {
     prop_oneof![1 => anything().prop_map(Sent::Anything), 6 => almost]
 }
 
-/// Where the values of a body are.
+/// The JSON pointers of all values of a body.
 fn places(value: &Value) -> Vec<String> {
     fn visit(value: &Value, at: &str, places: &mut Vec<String>) {
         let mut inside = |name: &str, inner: &Value| {
@@ -150,7 +150,7 @@ fn places(value: &Value) -> Vec<String> {
 /// Fields whose values are unique in a company.
 const UNIQUE: &[&str] = &["name", "shortcut", "key", "email", "sku"];
 
-/// The body, with values nobody has yet where they must be unique.
+/// The body, with new values where they must be unique.
 pub(super) fn fresh(body: &Value) -> Value {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -199,7 +199,8 @@ fn place(texts: &mut Vec<String>, text: String) -> Value {
     json!(format!("{PLACE}{}", texts.len() - 1))
 }
 
-/// With every text in its place. The later ones are put first: they may stand around an earlier one.
+/// The bytes of a body, with every text in its place. Later texts are put in first, since they may contain an earlier
+/// one.
 fn written(value: &Value, texts: &[String]) -> Vec<u8> {
     let mut whole = value.to_string();
     for (index, text) in texts.iter().enumerate().rev() {

@@ -1,4 +1,4 @@
-//! Bodies nobody would send, to every operation that takes one: whatever comes, the answer is a documented one.
+//! Unusual bodies, to every operation that takes one: the answer is always a documented one.
 //!
 //! `PROPTEST_CASES` is the number of bodies for each operation.
 
@@ -20,14 +20,14 @@ use crate::support::{OwnApp, Reply};
 /// Bodies for each operation, unless the environment says otherwise: `make test` spends some seconds here.
 const CASES: u32 = 32;
 
-/// An operation with a body, and requests it would take.
+/// An operation with a body, and valid requests for it.
 struct Target {
     method: Method,
-    /// With ids that exist; more than one, since a request may use one up.
+    /// Paths with ids that exist; several, since a request may use one up.
     paths: Vec<String>,
     body: Value,
     operation: Value,
-    /// Whether any body was taken.
+    /// Whether any body was accepted.
     taken: Cell<bool>,
 }
 
@@ -61,7 +61,7 @@ fn example(schemas: Schemas<'_>, name: &str, schema: &Value, ids: &BTreeMap<Stri
     }
 }
 
-/// A service with something of everything a request may name.
+/// A service with a record of each kind that a request may name.
 struct Scene {
     app: OwnApp,
     document: Value,
@@ -77,7 +77,7 @@ impl Scene {
         let company = &app.company;
         let (contact, ticket) = (app.contact("5511900000001").await, app.ticket("5511900000002").await);
         let (session, _) = app.session("visitor").await;
-        let said = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
+        let message = app.api.post(&format!("/webchat/sessions/{session}/messages"), json!({"body": "hello"})).await;
         let ids = [
             ("channelId", json!(company.phone)),
             ("queueId", json!(company.support)),
@@ -85,7 +85,7 @@ impl Scene {
             ("wrapupTypeId", json!(company.solved)),
             ("contactId", json!(contact)),
             ("ticketId", json!(ticket)),
-            ("messageId", said.data(201)["id"].clone()),
+            ("messageId", message.data(201)["id"].clone()),
         ];
         let ids = ids.map(|(name, id)| (name.to_owned(), id)).into();
         let mut document = hotline::routes::document();
@@ -106,7 +106,7 @@ impl Scene {
         Some(example(Schemas(&self.document), "", schema, &self.ids))
     }
 
-    /// What the body of a `POST` must have.
+    /// The required fields of the body of a `POST`.
     fn required(&self, template: &str) -> Vec<&str> {
         let operation = self.operation("post", template).expect("an operation");
         let schema = operation.pointer("/requestBody/content/application~1json/schema/$ref").and_then(Value::as_str);
@@ -114,7 +114,7 @@ impl Scene {
         required.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
     }
 
-    /// Makes a record of every list there is, and keeps its id by the name it has in the path.
+    /// Creates a record in every list, and keeps its id by its name in the path.
     async fn fill(&mut self) {
         let paths: Vec<String> = self.document["paths"].as_object().expect("paths").keys().cloned().collect();
         for path in &paths {
@@ -156,7 +156,7 @@ impl Scene {
         targets
     }
 
-    /// A path with ids that exist, as far as one can be had.
+    /// A path with ids that exist, as far as they can be made.
     async fn path(&mut self, template: &str) -> String {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let mut known_as = String::new();
@@ -186,7 +186,7 @@ impl Scene {
         path
     }
 
-    /// The id of a record of a list: one that is there, or one that is made.
+    /// The id of a record of a list: an existing one, or a new one.
     async fn record(&mut self, template: &str, path: &str, name: &str) -> Value {
         if let Some(id) = self.ids.get(name) {
             return id.clone();
@@ -208,7 +208,7 @@ impl Scene {
         if found.is_null() { json!(7) } else { found }
     }
 
-    /// Sends a body and holds the answer against the document.
+    /// Sends a body, and compares the answer with the document.
     async fn check(&self, target: &Target, sent: &Sent, path: usize, key: Option<u64>) -> Result<(), TestCaseError> {
         let path = &target.paths[path];
         let bytes = sent.bytes(&fresh(&target.body));
@@ -239,7 +239,7 @@ impl Scene {
             None => prop_assert!(reply.body.is_null(), "a body where none is documented: {}", about()),
         }
         for header in documented["headers"].as_object().into_iter().flat_map(Map::keys) {
-            // Nobody here has a limit.
+            // No caller here has a limit.
             let may_be_missing = header == "Idempotent-Replay" || header.starts_with("RateLimit-");
             prop_assert!(may_be_missing || reply.headers.contains_key(header.as_str()), "no {header}: {}", about());
         }

@@ -14,7 +14,8 @@ use crate::support::{Company, TestDatabase, patience};
 /// How long a migration may hold an ACCESS EXCLUSIVE lock on a large table.
 const HOLD_TIME_MAX: Duration = Duration::from_millis(200);
 
-/// How long a reader keeps its transaction open: longer than that, and shorter than a migration waits in one attempt.
+/// How long a reader keeps its transaction open: longer than [`HOLD_TIME_MAX`], and shorter than a migration waits in
+/// one attempt.
 const READ_TIME: Duration = Duration::from_millis(500);
 
 const WAIT: Duration = Duration::from_secs(60);
@@ -96,7 +97,7 @@ async fn find_stops(migrations: &[Migration]) -> Vec<String> {
 #[actix_web::test]
 async fn migrations_rewrite_no_large_table_and_hold_it_for_a_moment() {
     let migrations = later();
-    // Without any, what the test can find is tried by the samples below.
+    // Without any, the samples below show what the test finds.
     if !migrations.is_empty() {
         assert_eq!(find_stops(&migrations).await, [""; 0]);
     }

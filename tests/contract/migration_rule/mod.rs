@@ -1,5 +1,6 @@
-//! A migration stops no release that serves (decision 54): on a large table it holds an ACCESS EXCLUSIVE lock for a moment
-//! only, and rewrites nothing. Its text is read for what PostgreSQL would need long for, and it is applied beside readers.
+//! A migration stops no release that serves (decision 54): on a large table it holds an ACCESS EXCLUSIVE lock for a
+//! moment only, and rewrites nothing. Its text is searched for what would take PostgreSQL long, and it is applied
+//! beside readers.
 
 mod applied;
 mod reading;

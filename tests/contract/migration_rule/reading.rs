@@ -11,7 +11,7 @@ use super::{LARGE, later, sample};
 fn statements(sql: &str) -> Vec<String> {
     let (mut statements, mut current) = (Vec::new(), String::new());
     let mut rest = sql;
-    // What ends a comment, a text or a body that has begun.
+    // Each step takes a comment, a text, a body or one character.
     while let Some(character) = rest.chars().next() {
         let quoted = |end: &str, from: usize| rest[from..].find(end).map_or(rest.len(), |at| from + at + end.len());
         let end = match character {

@@ -25,7 +25,7 @@ pub struct Binding<'a> {
     until: LineColumn,
 }
 
-/// A call that is a statement's begin, or may pass a statement on.
+/// A call that begins a statement, or may pass one on.
 pub struct Call<'a> {
     /// The words of the called path; only the name of a method.
     pub path: Vec<String>,

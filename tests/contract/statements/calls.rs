@@ -1,4 +1,4 @@
-//! What the functions, methods and macros return that texts of statements are built with.
+//! The results of functions, methods and macros that the texts of statements are built with.
 
 use std::collections::HashMap;
 use std::fs;
@@ -92,7 +92,7 @@ impl<'a> Evaluator<'a> {
         unknown(format!("{} is not found", words.join("::")))
     }
 
-    /// The values of arguments. One that is unknown may be of no importance.
+    /// The values of arguments. An unknown one may not matter.
     fn arguments(
         &mut self,
         arguments: &Punctuated<Expr, Token![,]>,
@@ -183,7 +183,7 @@ impl<'a> Evaluator<'a> {
         };
         for field in &expr.fields {
             let syn::Member::Named(name) = &field.member else { continue };
-            // A field that is unknown may be of no importance.
+            // An unknown field may not matter.
             if let Ok(value) = self.evaluate(&field.expr, frame) {
                 fields.insert(name.to_string(), value);
             }

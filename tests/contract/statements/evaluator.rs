@@ -209,7 +209,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// A truth value; one that is open is both.
+    /// The truth value of a value; an open one is tried as both.
     pub fn decide(&mut self, value: Value<'a>) -> Result<bool, Halt> {
         match value {
             Value::Bool(value) => Ok(value),

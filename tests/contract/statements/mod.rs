@@ -1,6 +1,6 @@
-//! PostgreSQL accepts every statement of the sources (decision 52): each is prepared against a migrated database, and none is
-//! executed. One that is built at run time is prepared in each form that the sources allow, or listed with the reason
-//! why it is not. The columns of a statement must include those that its row's type reads.
+//! PostgreSQL accepts every statement of the sources (decision 52): each is prepared against a migrated database, and
+//! none is executed. One that is built at run time is prepared in each form that the sources allow, or listed with the
+//! reason why it is not. The columns of a statement must include those that its row's type reads.
 
 mod bindings;
 mod calls;
@@ -49,12 +49,12 @@ impl Found {
         Self { file, function, line, forms: BTreeSet::new(), is_typed: false, unknown: BTreeSet::new() }
     }
 
-    /// One within a macro whose arguments are not read.
+    /// A statement within a macro whose arguments are not read.
     fn unread(function: &Function<'_>, line: usize) -> Self {
         Self { unknown: BTreeSet::from(["in a macro".to_owned()]), ..Self::of(function, line) }
     }
 
-    /// Takes the texts of the function that builds them.
+    /// Adds the texts from the function that builds them.
     fn complete(&mut self, built: &[(&'static str, &'static str, Vec<String>)]) {
         let texts = built.iter().find(|(file, function, _)| *file == self.file && *function == self.function);
         if let Some((.., texts)) = texts {
@@ -95,7 +95,7 @@ async fn postgresql_accepts_every_statement() {
     database.drop().await;
 }
 
-/// What PostgreSQL says of the statements.
+/// The results of preparing the statements.
 #[derive(Default)]
 struct Check {
     /// The columns of each text, or why it is refused.
@@ -212,8 +212,8 @@ fn find_forms<'a>(
     found
 }
 
-/// The types that may name the type of a statement's rows: that of the call, that of the binding whose value it is part of, or
-/// what the function returns if it has no other statement.
+/// The types that may name the type of a statement's rows: that of the call, that of the binding whose value it is part
+/// of, or what the function returns if it has no other statement.
 fn row_kinds<'a>(function: &'a Function<'a>, body: &Body<'a>, call: &Call<'a>) -> Vec<&'a syn::Type> {
     let is_read = |path: &[String]| path.len() == 2 && path[0] == "document" && path[1].starts_with("read");
     let name = call.path.last().map(String::as_str).unwrap_or_default();

@@ -209,7 +209,7 @@ fn inner_type(kind: &Type) -> &Type {
     }
 }
 
-/// Everything that is called.
+/// Calls of functions and closures.
 impl<'a> Evaluator<'a> {
     /// What a function returns; if it is only known at run time, any value of its type.
     pub fn invoke(

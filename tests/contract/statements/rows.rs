@@ -58,7 +58,7 @@ pub fn columns_of(sources: &Sources<'_>, kind: &str) -> Option<Vec<String>> {
     for field in &item.fields {
         let options = Options::of(&field.attrs);
         if options.is_flattened {
-            // One of a generic type is not checked.
+            // A field of a generic type is not checked.
             let kind = sources.type_path(module, Some(kind), &field.ty);
             columns.extend(kind.and_then(|kind| columns_of(sources, &kind)).unwrap_or_default());
         } else if !options.is_optional {

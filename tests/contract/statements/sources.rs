@@ -112,7 +112,7 @@ fn is_within(module: &str, parent: &str) -> bool {
     module.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
 }
 
-/// Whether it is compiled for tests alone.
+/// Whether an item is compiled only for tests.
 fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("test")
@@ -133,7 +133,7 @@ impl<'a> Sources<'a> {
         sources
     }
 
-    /// What paths are resolved with.
+    /// Collects the names with which paths are resolved.
     fn scan_names(&mut self, module: &str, items: &'a [Item]) {
         self.modules.insert(module.to_owned());
         for item in items {

@@ -1,4 +1,4 @@
-//! Statements are found and read, and what is wrong with them.
+//! Statements are found and read, and wrong ones are reported.
 
 use std::collections::BTreeSet;
 
