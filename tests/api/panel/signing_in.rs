@@ -146,8 +146,7 @@ async fn twenty_wrong_tries_slow_down_also_who_knows_the_password() {
     assert!(device.ends_with("; Path=/panel/api/v1/session; Max-Age=34560000; HttpOnly; SameSite=Strict"), "{device}");
     let device = device.split(';').next().expect("a cookie").to_owned();
     let guest = Person::nobody(&app);
-    let tries =
-        (0..20).map(|_| guest.post("/session", json!({"email": "Ana@example.com", "password": "a wrong one"})));
+    let tries = (0..20).map(|_| guest.post("/session", json!({"email": "Ana@example.com", "password": "a wrong one"})));
     let replies = futures_util::future::join_all(tries).await;
     let refused = replies.iter().filter(|reply| reply.status == 429).count();
     // Of ten attempts a minute, her own sign-in has used one.
