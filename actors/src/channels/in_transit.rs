@@ -1,5 +1,6 @@
 //! Messages of campaigns that their providers do not have yet. A campaign has only a few in transit at a time, so they
-//! take little memory, and withdrawals are checked for each message separately.
+//! take little memory, and each is checked separately for a withdrawal: its contact may have opted out, or its campaign
+//! may be canceled.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -25,7 +26,7 @@ pub(crate) struct TransitEnded {
 pub(crate) struct InTransit {
     messages: DashMap<(CompanyId, MessageId), Entry>,
     count: AtomicUsize,
-    /// The withdrawals that may apply to them.
+    /// The versions that show whether a check for a withdrawal is still current.
     pub(crate) withdrawals: Withdrawals,
 }
 

@@ -48,7 +48,7 @@ pub(super) struct Decision {
     delivery_status: DeliveryStatus,
     at: DateTime<Utc>,
     provider_message_id: Option<String>,
-    /// Whether a status has named the message.
+    /// Whether the status comes from a report of the provider that names the message by our id.
     is_named: bool,
 }
 
@@ -57,7 +57,7 @@ impl Decision {
         AttemptOutcome::Decided(Self { delivery_status, at: now(), provider_message_id, is_named: false })
     }
 
-    /// A status has named a message whose answer was lost: the provider has it.
+    /// The answer to a message was lost, and a later status names the message: the provider has it.
     pub(super) fn named(provider_message_id: String) -> Self {
         let (delivery_status, provider_message_id) = (DeliveryStatus::Sent, Some(provider_message_id));
         Self { delivery_status, at: now(), provider_message_id, is_named: true }
@@ -147,11 +147,12 @@ pub(super) async fn settle_uncalled(
     }
 }
 
-/// The outcome of an earlier attempt, if there is one: it may be in doubt since an earlier run, or a status may have
-/// named the message after it was scheduled again.
+/// The outcome of an earlier attempt: it may be in doubt since an earlier run, or a status may have named the message
+/// after it was scheduled again. `None`: the message is to be sent.
 fn outcome_of_earlier(scope: &SenderScope, kind: Option<ChannelType>, outgoing: &Outgoing) -> Option<AttemptOutcome> {
     let attempts = outgoing.attempts();
-    // Statuses do not name the text after a file.
+    // Only WhatsApp's statuses name messages. They do not name the text that follows a file: once the file is accepted,
+    // only this text is in doubt.
     let may_be_named = kind == Some(ChannelType::Whatsapp) && outgoing.file_accepted.get().is_none();
     if attempts.is_in_doubt() {
         let reason = attempts.reason.unwrap_or_else(|| "the service was stopped before the answer".to_owned());
@@ -164,6 +165,7 @@ fn outcome_of_earlier(scope: &SenderScope, kind: Option<ChannelType>, outgoing: 
     let channel = (outgoing.message.company_id, outgoing.message.channel_id);
     let id = scope.inboxes.named.get(channel, outgoing.id())?;
     if attempts.is_part {
+        // The status names the message's file. Its text is still to be sent.
         outgoing.end_doubt(true);
         // Nothing else sets `file_accepted` between two attempts.
         let _ = outgoing.file_accepted.set(Accepted { provider_message_id: Some(id), text_message_id: None });
@@ -325,8 +327,8 @@ async fn number(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<Strin
     Ok(found.map_or_else(|| outgoing.number.clone(), |contact| contact.number.map(String::from)))
 }
 
-/// Waits while the recipient is being merged or deleted: its rows are locked meanwhile, and a batch with a record of
-/// one of them would wait in the database, together with the records of other companies in it.
+/// Waits while the recipient is being merged or deleted. Its rows are locked meanwhile: a batch of the persister that
+/// changes one of them would wait in the database, and with it the changes of other companies in the batch.
 async fn wait_until_unmarked(scope: &SenderScope, outgoing: &Outgoing) {
     let (company, contact) = (outgoing.message.company_id, outgoing.contact());
     while scope.tickets.is_marked(company, contact) {

@@ -1,5 +1,5 @@
-//! The order of a channel's messages: one lane for each recipient, and one message at a time in each lane. So the
-//! messages of a ticket arrive in order, and a delay of one recipient does not affect the others.
+//! The order of a channel's messages. A lane is the queue of one recipient, whose messages are sent one at a time. So
+//! the messages of a ticket arrive in order, and a delay of one recipient does not affect the others.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet, VecDeque};
@@ -18,8 +18,8 @@ pub(super) struct Lanes {
     ready: BTreeSet<(MessageId, ContactId)>,
     /// Lanes that wait, by the end of their wait. A lane is here at most once.
     waiting: BinaryHeap<Reverse<(Instant, ContactId)>>,
-    /// By contact, the lane of a contact that was merged into it, while that lane has messages. New messages are added
-    /// to that lane, so that a ticket's messages stay in order.
+    /// By contact, the lane of another contact that was merged into it, while that lane has messages. New messages to
+    /// the contact are added to that lane, so that a ticket's messages stay in order.
     joined: HashMap<ContactId, ContactId>,
 }
 
@@ -64,8 +64,8 @@ impl Lanes {
         }
     }
 
-    /// Ends a merge, once all messages of the merged contact are in their lanes: they now belong to `into`. Forgets
-    /// joined lanes without messages.
+    /// Ends a merge: `into` now owns the lanes of the merged contact `from`. To be called once these lanes have all its
+    /// messages. Lanes without messages are no longer joined.
     pub(super) fn end_merge(&mut self, from: ContactId, into: ContactId) {
         self.lanes.values_mut().filter(|lane| lane.owner == from).for_each(|lane| lane.owner = into);
         let lanes = &self.lanes;
@@ -126,8 +126,8 @@ impl Lanes {
         self.take_first(contact)
     }
 
-    /// Takes messages of campaigns that may be settled without a call, as [`Lanes::next`] does, up to `max`: first
-    /// messages of lanes that may have left, or that were not checked at this version of the company's withdrawals.
+    /// Takes, as [`Lanes::next`] does, up to `max` messages of campaigns that may be settled without a call. Each is
+    /// the first of its lane and is in doubt, or was not checked at this version of the company's withdrawals.
     pub(super) fn take_settleable(&mut self, max: usize, version: WithdrawalVersion, now: Instant) -> Vec<Outgoing> {
         self.end_waits(now);
         let is_settleable = |contact: &ContactId| {

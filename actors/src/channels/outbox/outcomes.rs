@@ -34,18 +34,18 @@ impl ChannelSender {
     /// Handles an event.
     pub(super) fn handle_event(&mut self, event: Event) {
         match event {
-            Event::Attempted { outgoing, version, outcome } => {
+            Event::Attempted { outgoing, version: channel_version, outcome } => {
                 self.state.calls -= 1;
                 match outcome {
                     AttemptOutcome::Decided(decision) => {
                         self.state.failures = 0;
                         self.record(outgoing, decision);
                     }
-                    AttemptOutcome::Retry(failure) => self.handle_failure(outgoing, version, failure),
+                    AttemptOutcome::Retry(failure) => self.handle_failure(outgoing, channel_version, failure),
                     AttemptOutcome::Removed => self.finish_removed(&outgoing),
-                    AttemptOutcome::Waits(version) => {
-                        if let Some(version) = version {
-                            self.state.lanes.record_check(outgoing.contact(), version);
+                    AttemptOutcome::Waits(withdrawal_version) => {
+                        if let Some(withdrawal_version) = withdrawal_version {
+                            self.state.lanes.record_check(outgoing.contact(), withdrawal_version);
                         }
                         let now = Instant::now();
                         self.state.lanes.schedule(outgoing.contact(), now, now);
@@ -155,7 +155,7 @@ impl ChannelSender {
     }
 
     /// Reschedules or gives up a message that the provider did not accept.
-    fn handle_failure(&mut self, outgoing: Outgoing, version: DateTime<Utc>, failure: SendFailure) {
+    fn handle_failure(&mut self, outgoing: Outgoing, channel_version: DateTime<Utc>, failure: SendFailure) {
         let (contact, now) = (outgoing.contact(), Instant::now());
         if let SendFailure::TokenRefused { reason } = failure {
             if outgoing.is_removed() {
@@ -163,14 +163,14 @@ impl ChannelSender {
             } else {
                 self.state.lanes.schedule(contact, now, now);
             }
-            self.disconnect(version, reason);
+            self.disconnect(channel_version, reason);
             return;
         }
         if outgoing.is_removed() {
             return self.finish_removed(&outgoing);
         }
         if let SendFailure::Unknown { reason, is_part, may_be_named } = failure {
-            self.begin_doubt(outgoing, Doubt { reason, is_part, may_be_named, version });
+            self.begin_doubt(outgoing, Doubt { reason, is_part, may_be_named, version: channel_version });
             return;
         }
         let time_left = self.time_left(&outgoing);
@@ -197,6 +197,7 @@ impl ChannelSender {
             SendFailure::Retry { after, .. } => {
                 (self.state.retry.pause(self.state.lanes.record_failure(contact)), after)
             }
+            // Not reached: `Failed` is a decision, and the others were handled above.
             SendFailure::Failed(_) | SendFailure::TokenRefused { .. } | SendFailure::Unknown { .. } => {
                 (Duration::ZERO, None)
             }
@@ -235,7 +236,7 @@ impl ChannelSender {
                 let provider_message_id = if !doubt.may_be_named {
                     None
                 } else if outgoing.file_accepted.get().is_some() {
-                    // Statuses do not name the text after a file.
+                    // The file is accepted, so its text is in doubt, which statuses do not name.
                     tokio::time::sleep(time_max).await;
                     None
                 } else {

@@ -57,7 +57,7 @@ impl Outgoing {
 
     fn new(seq: Seq, message: MessageRow, number: Option<String>) -> Self {
         let (bytes, attempts) = (bytes(&message), message.attempts());
-        // The provider may have accepted the file in an earlier run.
+        // The provider may have accepted the file in an earlier run; its recorded id is empty if unknown.
         let file_accepted = attempts
             .file
             .clone()
@@ -106,7 +106,8 @@ impl Outgoing {
         self.attempts.lock().clone()
     }
 
-    /// Counts an attempt that is about to begin. `Some`: the row must be durable before the call.
+    /// Counts an attempt of a campaign's message that is about to begin. `Some`: the row must be durable before the
+    /// call. `None`: not a campaign's message; its attempts are counted when they end.
     pub(super) fn begin_attempt(&self, now: DateTime<Utc>) -> Option<AttemptRow> {
         self.is_of_campaign().then(|| {
             self.change_attempts(|attempts| {
@@ -175,6 +176,8 @@ impl Outgoing {
             attempts.unknown_at = None;
             attempts.file = None;
         });
+        // A sent message implies one attempt, a failed one none. A row that records a file, or the beginning of an
+        // attempt that has failed, must be replaced.
         let is_implied = row.attempts.count == u32::from(is_sent) && (is_sent || !was_begun) && !had_file;
         (!is_implied).then_some(row)
     }

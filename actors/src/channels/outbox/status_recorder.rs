@@ -125,7 +125,7 @@ impl StatusRecorder {
         match outcome {
             Ok(seq) => {
                 for reply in replies {
-                    // The sender no longer waits if it met a defect meanwhile.
+                    // An error means that the caller no longer waits, because it met a defect meanwhile.
                     let _ = reply.send(seq);
                 }
             }
