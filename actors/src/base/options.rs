@@ -13,8 +13,8 @@ pub struct EngineOptions {
     pub idle_after: Duration,
     /// How long a visitor session lives without its visitor. Default 30 minutes.
     pub session_idle_after: Duration,
-    /// How long after a contact's last message a phone channel accepts anything but templates; none: without limit.
-    /// Default 24 hours, which is the rule of the phone channels' provider.
+    /// How long after a contact's last message a phone channel accepts messages other than templates; `None`: without
+    /// limit. Default 24 hours, which is the rule of the phone channels' provider.
     pub conversation_window: Option<TimeDelta>,
     /// How messages are handed over to providers.
     pub sending: SendingOptions,

@@ -42,7 +42,7 @@ pub(crate) fn is_slot_conflict(refusal: &Refusal) -> bool {
 }
 
 /// No further refusal is a conflict.
-pub(crate) fn no_conflict(_: &Refusal) -> bool {
+pub(crate) fn no_other_conflict(_: &Refusal) -> bool {
     false
 }
 
@@ -89,11 +89,11 @@ mod tests {
     #[tokio::test]
     async fn only_a_conflict_is_retried() {
         let contact_leaving = Refusal::ContactLeaving(ContactId::new(7));
-        assert_eq!(attempt_with(&[Refusal::Gone, contact_leaving], no_conflict).await, (Ok(()), 3));
+        assert_eq!(attempt_with(&[Refusal::Gone, contact_leaving], no_other_conflict).await, (Ok(()), 3));
         let closed = Refusal::TicketClosed(TicketId::new(7));
         assert_eq!(attempt_with(std::slice::from_ref(&closed), is_slot_conflict).await, (Ok(()), 2));
         assert_eq!(
-            attempt_with(std::slice::from_ref(&closed), no_conflict).await,
+            attempt_with(std::slice::from_ref(&closed), no_other_conflict).await,
             (Err(closed), 1),
             "of a ticket that is named"
         );
@@ -103,7 +103,7 @@ mod tests {
 
     #[tokio::test]
     async fn too_many_conflicts_are_refused_as_unavailable() {
-        let (outcome, attempts) = attempt_with(&vec![Refusal::Gone; 1000], no_conflict).await;
+        let (outcome, attempts) = attempt_with(&vec![Refusal::Gone; 1000], no_other_conflict).await;
         assert!(matches!(outcome, Err(Refusal::Unavailable(_))), "{outcome:?}");
         assert_eq!(attempts, ATTEMPTS_MAX);
     }

@@ -10,7 +10,7 @@ use hotline_persistence::{CampaignId, ChannelId, CompanyId};
 
 use crate::Refusal;
 use crate::base::Base;
-use crate::base::retry::{no_conflict, on_conflict};
+use crate::base::retry::{no_other_conflict, on_conflict};
 use crate::campaigns::{CampaignRunner, CampaignScope, Changed, Hold, TemplateStates};
 use crate::channels::InTransit;
 use crate::registry::{ActorHandle, Population, Registry, dismiss};
@@ -153,7 +153,7 @@ impl Campaigns {
             self.base.deliver(&self.scope.hot, &hold.hot, message).await?;
             Ok(hold)
         };
-        let hold = on_conflict(self.contacts.cache(), company, attempt, no_conflict);
+        let hold = on_conflict(self.contacts.cache(), company, attempt, no_other_conflict);
         let in_time = tokio::time::timeout(HOLD_TIME_MAX, hold).await;
         let hold = in_time.map_err(|_| Refusal::Unavailable("the campaign did not stop in time".to_owned()))??;
         // The campaign's decisions are in the tables after this.

@@ -298,7 +298,8 @@ impl Retention {
     /// Drops tickets and sessions of marked contacts from memory. The tables have each of them completely or not at
     /// all.
     async fn forget(&self, company: CompanyId, tickets: &[TicketId], sessions: &[SessionId]) {
-        // Under the lock, every earlier reader has registered its actor, and a later one reads the current tables.
+        // Loads of tickets hold this lock for reading until their actor is registered: the actors of earlier loads are
+        // ended here, and later loads read the current tables.
         let _lock = self.contacts.write_lock(company).await;
         self.end_actors(company, tickets).await;
         self.sessions.forget(company, sessions);

@@ -9,7 +9,7 @@ use hotline_persistence::{CompanyId, ContactId, ScheduleId};
 
 use crate::Refusal;
 use crate::base::Base;
-use crate::base::retry::{no_conflict, on_conflict};
+use crate::base::retry::{no_other_conflict, on_conflict};
 use crate::registry::{ActorHandle, Envelope, Population, Registry, dismiss};
 use crate::schedules::{
     CancelSchedule, CreateSchedule, FailSchedule, NewSchedule, ReadSchedule, ReloadAgenda, ScheduleChanges,
@@ -110,7 +110,7 @@ impl Schedules {
             let new = NewSchedule { contact, ..new.clone() };
             self.deliver(company, CreateSchedule { new, attached: attached.clone() }).await
         };
-        on_conflict(self.contacts.cache(), company, attempt, no_conflict).await
+        on_conflict(self.contacts.cache(), company, attempt, no_other_conflict).await
     }
 
     /// Reads a company's pending messages again, after some were changed in the tables.
@@ -143,7 +143,7 @@ impl Schedules {
                 UpdateSchedule { id, changes: changes.clone(), contact, attached: attached.clone(), by: current() };
             self.deliver(company, update).await
         };
-        on_conflict(self.contacts.cache(), company, attempt, no_conflict).await
+        on_conflict(self.contacts.cache(), company, attempt, no_other_conflict).await
     }
 
     /// Cancels a pending message.
@@ -216,7 +216,7 @@ impl Schedules {
         <ScheduleDispatcher as actix::Actor>::Context: actix::dev::ToEnvelope<ScheduleDispatcher, Envelope<M>>,
     {
         let attempt = || self.deliver(company, message.clone());
-        on_conflict(self.contacts.cache(), company, attempt, no_conflict).await
+        on_conflict(self.contacts.cache(), company, attempt, no_other_conflict).await
     }
 
     async fn deliver<M, R>(&self, company: CompanyId, message: M) -> Result<R, Refusal>

@@ -17,7 +17,7 @@ use super::contacts::Contacts;
 use crate::Refusal;
 use crate::answers::ReplyTo;
 use crate::base::Base;
-use crate::base::retry::{no_conflict, on_conflict};
+use crate::base::retry::{no_other_conflict, on_conflict};
 use crate::channels::StatusDecider;
 use crate::conversations::{Conversations, Slot};
 use crate::registry::{ActorHandle, ActorStatus, Population, dismiss};
@@ -86,7 +86,7 @@ impl Tickets {
         execute: &Execute<C>,
     ) -> Result<C::Reply, Refusal> {
         let attempt = || self.attempt(company, id, execute);
-        on_conflict(self.contacts.cache(), company, attempt, no_conflict).await
+        on_conflict(self.contacts.cache(), company, attempt, no_other_conflict).await
     }
 
     /// [`Self::ask`] in one attempt, which fails if the actor has just retired.
@@ -222,7 +222,7 @@ impl Tickets {
         let (company, log) = (open.company, &self.base.store.log);
         let show = Execute { command: Show, attached, only_if: None };
         let attempt = || self.attempt_opening(open.clone(), show.clone());
-        match on_conflict(self.contacts.cache(), company, attempt, no_conflict).await {
+        match on_conflict(self.contacts.cache(), company, attempt, no_other_conflict).await {
             Err(Refusal::ContactNotFound) => Err(Refusal::NotFound),
             // The other opening must be durable before this caller learns of it.
             Err(refusal) if refusal.reveals_state() => {

@@ -16,7 +16,7 @@ pub use identity::{Identified, VisitorLock};
 
 use crate::Refusal;
 use crate::base::Base;
-use crate::base::retry::{no_conflict, on_conflict};
+use crate::base::retry::{no_other_conflict, on_conflict};
 use crate::registry::{ActorHandle, Envelope, Population, dismiss};
 use crate::services::Contacts;
 use crate::tickets::AttachedChanges;
@@ -45,7 +45,7 @@ impl Sessions {
     pub async fn begin(&self, new: NewSession) -> Result<SessionRow, Refusal> {
         let NewSession { row, attached } = new;
         let attempt = || self.attempt_to_begin(&row, attached.as_ref());
-        on_conflict(self.contacts.cache(), row.company_id, attempt, no_conflict).await?.reached().await?;
+        on_conflict(self.contacts.cache(), row.company_id, attempt, no_other_conflict).await?.reached().await?;
         self.contacts.cache().remember_reachable(row.company_id, row.channel_id, row.contact_id);
         Ok(row)
     }
@@ -96,7 +96,7 @@ impl Sessions {
                 self.base.deliver(&self.scope.hot, &hot, message).await
             }
         };
-        on_conflict(self.contacts.cache(), company, attempt, no_conflict).await
+        on_conflict(self.contacts.cache(), company, attempt, no_other_conflict).await
     }
 
     /// The actor of a visitor session, started if it is not hot.

@@ -11,7 +11,7 @@ use hotline_persistence::{ChannelId, CompanyId, MessageId};
 
 use super::{Inbound, Sender};
 use crate::Refusal;
-use crate::base::retry::{no_conflict, on_conflict};
+use crate::base::retry::{no_other_conflict, on_conflict};
 use crate::clock::now;
 use crate::conversations::Slot;
 use crate::seen::Membership;
@@ -205,7 +205,7 @@ impl Inbound {
         notice: Notice,
     ) -> Result<Option<MessageRow>, Refusal> {
         let attempt = || self.attempt_notice(company, channel, &notice);
-        on_conflict(self.contacts.cache(), company, attempt, no_conflict).await
+        on_conflict(self.contacts.cache(), company, attempt, no_other_conflict).await
     }
 
     async fn attempt_notice(

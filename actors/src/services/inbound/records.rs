@@ -6,7 +6,7 @@ use hotline_persistence::{Change, ChannelId, CompanyId, ContactId};
 
 use super::{Inbound, Sender};
 use crate::Refusal;
-use crate::base::retry::{no_conflict, on_conflict};
+use crate::base::retry::{no_other_conflict, on_conflict};
 use crate::clock::now;
 
 impl Inbound {
@@ -28,7 +28,7 @@ impl Inbound {
             let row = ReferralRow { company_id: company, contact_id: contact, referral, at: now() };
             self.record_of_contact(company, contact, Change::Referral(Box::new(row))).await
         };
-        on_conflict(self.contacts.cache(), company, attempt, no_conflict).await
+        on_conflict(self.contacts.cache(), company, attempt, no_other_conflict).await
     }
 
     /// Records a change of a contact in an entry of its own, unless the contact is being deleted or merged: the caller
@@ -68,6 +68,6 @@ impl Inbound {
             let row = OptOut { company_id: company, contact_id, at: at.min(now()) };
             self.record_of_contact(company, contact_id, Change::OptOut(row)).await
         };
-        on_conflict(self.contacts.cache(), company, attempt, no_conflict).await
+        on_conflict(self.contacts.cache(), company, attempt, no_other_conflict).await
     }
 }

@@ -136,12 +136,14 @@ impl Model {
             Call::Receive(_) if !self.is_open => Err("closed"),
             Call::Receive(_) => {
                 self.unread += 1;
+                // A contact on a phone channel who has no number is reached at the id with which they wrote.
                 self.reachable |= self.line != Line::Phone || !self.has_number;
                 Ok(vec!["message"])
             }
             Call::MarkRead if self.unread == 0 => Ok(vec![]),
             Call::MarkRead => {
                 self.unread = 0;
+                // The event, and the last message that was read.
                 Ok(vec!["read", "read up to"])
             }
             Call::MarkDelivered(_) => Ok(vec!["delivered"]),
