@@ -231,7 +231,7 @@ impl Drop for Checkout {
                 match timeout(FINISH_TIME_MAX, connection.ping()).await {
                     Ok(_) => drop(connection),
                     Err(_) => {
-                        unanswered::lose();
+                        unanswered::record_loss();
                         drop(connection.detach());
                     }
                 }
@@ -295,7 +295,7 @@ macro_rules! run_fenced {
                 .await;
                 match result {
                     Err(error) if !is_repeated && is_outdated(&error) => {
-                        unanswered::outdate();
+                        unanswered::record_migration();
                         checkout.begin()?.clear_cached_statements().await?;
                         is_repeated = true;
                     }
@@ -417,7 +417,7 @@ impl PlainTransaction {
         match timeout(STATEMENT_TIME_MAX, transaction.commit()).await {
             Ok(result) => Ok(of_commit(result)?),
             Err(_) => {
-                unanswered::suspect();
+                unanswered::record_timeout();
                 Err(unconfirmed_commit(format!("no response within {} s", STATEMENT_TIME_MAX.as_secs())).into())
             }
         }
@@ -430,7 +430,7 @@ impl Drop for PlainTransaction {
         // A statement whose caller was dropped may still be running.
         finish_in_background(async move {
             if timeout(FINISH_TIME_MAX, transaction.rollback()).await.is_err() {
-                unanswered::suspect();
+                unanswered::record_timeout();
             }
             drop(permit);
         });

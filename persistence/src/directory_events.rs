@@ -79,7 +79,7 @@ impl DirectoryEvents {
                 match timeout(REPLY_TIME_MAX, self.listener.execute("select 1")).await {
                     Ok(reply) => reply?,
                     Err(_) => {
-                        unanswered::lose();
+                        unanswered::record_loss();
                         return Ok(None);
                     }
                 };

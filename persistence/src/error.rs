@@ -265,7 +265,7 @@ impl From<sqlx::Error> for Error {
             CONNECTION_TIMEOUTS.fetch_add(1, Ordering::Relaxed);
         }
         if is_outdated(&error) {
-            unanswered::outdate();
+            unanswered::record_migration();
         }
         if is_fenced(&error) {
             return Self::NotOwner;
@@ -443,7 +443,7 @@ pub(crate) fn with_timeout_of<T>(
     tokio::time::timeout(time_max, statement).map(move |result| match result {
         Ok(result) => Ok(result?),
         Err(_) => {
-            crate::unanswered::suspect();
+            crate::unanswered::record_timeout();
             Err(Error::Unavailable(format!("no response within {} s", time_max.as_secs())))
         }
     })

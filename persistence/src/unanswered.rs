@@ -35,7 +35,7 @@ const OUTDATED_TIME: Duration = Duration::from_secs(2);
 static OUTDATED: Mutex<Option<Instant>> = parking_lot::const_mutex(None);
 
 /// Records that a migration has changed tables: all sessions may have statements that were prepared before.
-pub(crate) fn outdate() {
+pub(crate) fn record_migration() {
     *OUTDATED.lock() = Some(Instant::now());
 }
 
@@ -45,7 +45,7 @@ fn is_outdated_since(used_at: Instant) -> bool {
 }
 
 /// Records that a statement had no reply in time.
-pub(crate) fn suspect() {
+pub(crate) fn record_timeout() {
     *SUSPECTED.lock() = Some(Instant::now());
 }
 
@@ -55,8 +55,8 @@ pub(crate) fn is_suspected() -> bool {
 }
 
 /// Records that a connection is lost.
-pub(crate) fn lose() {
-    suspect();
+pub(crate) fn record_loss() {
+    record_timeout();
     *LOST.lock() = Some(Instant::now());
 }
 
@@ -73,7 +73,7 @@ pub(crate) async fn is_usable(connection: &mut PgConnection, used_at: Instant) -
     match timeout(IDLE_REPLY_TIME_MAX, connection.ping()).await {
         Ok(reply) => reply.is_ok(),
         Err(_) => {
-            lose();
+            record_loss();
             false
         }
     }
@@ -91,7 +91,7 @@ pub(crate) async fn may_stay(connection: &mut PgConnection) -> bool {
 pub(crate) async fn put_back(mut connection: PoolConnection<Postgres>) {
     // On a timeout the connection is dropped, which closes it, and the pool may open another one.
     if timeout(REPLY_TIME_MAX, connection.return_to_pool()).await.is_err() {
-        lose();
+        record_loss();
     }
 }
 
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn a_lost_connection_is_the_end_of_those_that_were_idle_before_and_of_no_later_one() {
         let before = Instant::now();
-        lose();
+        record_loss();
         assert!(is_suspected() && is_lost_since(before));
         assert!(!is_lost_since(Instant::now() + Duration::from_secs(1)));
     }

@@ -74,7 +74,7 @@ pub enum JournalError {
 }
 
 impl JournalError {
-    /// Whether a retry can succeed: no open files, memory or disk space are available now.
+    /// Whether it is a shortage of open files, memory or disk space: a retry can succeed once the shortage is over.
     pub(crate) fn is_shortage(&self) -> bool {
         matches!(self, Self::Io { source, .. } if is_shortage(source))
     }
@@ -109,7 +109,7 @@ pub enum Refused {
 
 /// A record above [`RECORD_BYTES_MAX`](super::RECORD_BYTES_MAX); nothing was enqueued.
 pub struct TooLarge<T> {
-    /// The item that would have been released with the record.
+    /// The item of [`append`](super::JournalReservation::append), returned to the caller.
     pub item: T,
     /// The size of the refused record.
     pub bytes: usize,
@@ -129,7 +129,7 @@ impl<T> fmt::Display for TooLarge<T> {
 
 impl<T> std::error::Error for TooLarge<T> {}
 
-/// Whether a retry can succeed: the disk is full, or the system is out of open files (per process or in total) or
+/// Whether it is a shortage, after which a retry can succeed: of disk space, open files (per process or in total) or
 /// memory.
 pub(super) fn is_shortage(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)

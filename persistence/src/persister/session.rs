@@ -84,7 +84,7 @@ pub(super) async fn attended<T>(db: &PgPool, claim: &WriterClaim, work: impl Fut
         biased;
         outcome = work => outcome,
         () = lost(db, claim) => {
-            unanswered::lose();
+            unanswered::record_loss();
             Err(Error::Unavailable("PostgreSQL no longer answers on the connection that writes".to_owned()))
         }
     }
@@ -99,7 +99,7 @@ async fn lost(db: &PgPool, claim: &WriterClaim) {
         let seen = look(db, pid).await;
         in_a_row = match &seen {
             Look::Working => 0,
-            // What the session waits for has changed, so it has made progress since the last look.
+            // The session has made progress since the last look, so this look is the first of a new count.
             Look::Waiting(_) if before != Some((pid, seen.progress())) => 1,
             Look::Waiting(_) | Look::Unreachable => in_a_row + 1,
         };

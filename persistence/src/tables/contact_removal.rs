@@ -70,5 +70,5 @@ async fn remove_references(db: &mut PgConnection, company: CompanyId, id: Contac
         merges::forget(&mut *db, company, MergedNoun::Ticket, &tickets).await?;
     }
     merges::forget(&mut *db, company, MergedNoun::Contact, &[id.0]).await?;
-    cascades::take_at_once(db, company, Cascade::Contact(id)).await
+    cascades::remove_references_at_once(db, company, Cascade::Contact(id)).await
 }

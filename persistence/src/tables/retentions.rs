@@ -1,6 +1,6 @@
 //! Retention of closed conversations, and what is deleted with them.
 //!
-//! The caller must ensure that no live row of the contacts is in flight, as for deleting a contact.
+//! The caller must ensure that no live row of the conversations' contacts is in flight, as before a contact is deleted.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
@@ -133,7 +133,7 @@ pub async fn due(
 
 /// Deletes those of these conversations that have expired, with everything that belongs to them. Returns `None` if the
 /// company's retention has changed meanwhile. A conversation stays if it has a queued message or a visitor's active
-/// session, or if its contact is not among `marked`, because its former contact was merged into another.
+/// session. It also stays if its contact is not among `marked`: its contact was merged into another meanwhile.
 ///
 /// # Errors
 /// When the database cannot answer; then the transaction must be rolled back.

@@ -146,8 +146,8 @@ pub async fn remove<T: Plain>(caller: Caller, app: Data<App>, id: PathId<T::Id>)
     settle::<T, _>(&app, &caller, remove).await
 }
 
-/// Deletes a record that others show, and removes it from the kinds of records of which a company has few.
-/// `Cascades::begin` removes it from all others, after the response unless they are few as well.
+/// Deletes a record that other records show. Of these, the kinds of which a company has few are changed in the same
+/// transaction. `Cascades::begin` changes the others: before the response if they are few, otherwise after it.
 ///
 /// # Errors
 /// `404` when there is no such record, or the error of `remove`; nothing has changed then.
@@ -159,11 +159,11 @@ pub async fn remove_referenced(
 ) -> ApiResult<()> {
     let mut transaction = db.begin().await?;
     let connection = transaction.connection()?;
-    // Locked in the same order as by a change that makes other records show this one: the others first.
-    cascades::take_at_once(&mut *connection, company, cascade).await?;
-    let records = cascades::hold(&mut *connection, company, cascade).await?.ok_or_else(ApiError::not_found)?;
-    // Again, for others that have begun to show the record before it was locked.
-    cascades::take_at_once(&mut *connection, company, cascade).await?;
+    // A change that makes other records show this one locks the others first. So they are locked first here, too.
+    cascades::remove_references_at_once(&mut *connection, company, cascade).await?;
+    let records = cascades::lock_record(&mut *connection, company, cascade).await?.ok_or_else(ApiError::not_found)?;
+    // Again, for records that began to show this one before it was locked.
+    cascades::remove_references_at_once(&mut *connection, company, cascade).await?;
     remove(&mut *connection).await?;
     cascades::record_deletion(connection, company, cascade, &records).await?;
     Ok(transaction.commit().await?)

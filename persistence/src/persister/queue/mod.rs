@@ -56,7 +56,7 @@ pub struct FlushQueue {
     /// Whether entries that do not fit can be read back from a journal.
     can_spill: bool,
     arrivals: Notify,
-    /// The newest entry that a list waits for.
+    /// The newest urgent entry: a list waits for it, or its events have a listener.
     barrier: AtomicU64,
     synced_seq: watch::Sender<Seq>,
     flushed_seq: watch::Sender<Seq>,
@@ -83,6 +83,8 @@ struct Buffer {
     /// When the first entry that is only on disk arrived.
     spilled_since: Option<Instant>,
     loaded_to: Seq,
+    /// When the oldest entry arrived that is not in the tables. Stored, because a batch that is being written is no
+    /// longer in `entries`.
     oldest_since: Option<Instant>,
 }
 
@@ -227,13 +229,13 @@ impl FlushQueue {
         self.is_closed.load(Ordering::Acquire) || self.has_barrier() || self.buffer.lock().is_urgent()
     }
 
-    /// Whether a caller waits for an entry that is not in the tables.
+    /// Whether an urgent entry is not in the tables.
     fn has_barrier(&self) -> bool {
         self.barrier.load(Ordering::Acquire) > self.flushed()
     }
 
-    /// The entries of the next transaction. If a caller waits, only those up to the one it waits for; otherwise a short
-    /// batch, so that later callers wait briefly. A large batch is taken only when there is a backlog.
+    /// The entries of the next transaction: those up to the newest urgent one, otherwise a short batch, so that later
+    /// callers wait briefly. A large batch is taken only when there is a backlog.
     pub(super) fn take(&self) -> NextEntries {
         let barrier = self.barrier.load(Ordering::Acquire);
         let mut buffer = self.buffer.lock();

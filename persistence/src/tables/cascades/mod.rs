@@ -18,8 +18,8 @@ use crate::table::CHANGED_AT;
 use crate::{ContactId, ProductId, QueueId, UserId};
 
 pub use steps::{
-    DeletedRecord, STEP_RECORDS, companies, count_failure, end, find, hold, record_deletion, settle, step,
-    take_at_once, unfinished,
+    DeletedRecord, STEP_RECORDS, companies, count_failure, end, find, lock_record, record_deletion,
+    remove_references_at_once, settle, step, unfinished,
 };
 pub(crate) use steps::{deleted_contacts, forget_tickets};
 

@@ -88,13 +88,13 @@ impl DeletedRecord {
 
 /// Locks a record that is being deleted, so that no other begins to refer to it, and returns how others show it; `None`
 /// if there is no such record.
-pub async fn hold(db: &mut PgConnection, company: CompanyId, cascade: Cascade) -> Result<Option<Value>> {
+pub async fn lock_record(db: &mut PgConnection, company: CompanyId, cascade: Cascade) -> Result<Option<Value>> {
     let lock = sqlx::query_scalar(AssertSqlSafe(cascade.lock_sql())).bind(company).bind(cascade.id());
     with_timeout(lock.fetch_optional(db)).await
 }
 
-/// Removes the references to a record of which a company has few ([`When::AtOnce`]).
-pub async fn take_at_once(db: &mut PgConnection, company: CompanyId, cascade: Cascade) -> Result<()> {
+/// Removes the references to a record from the tables of which a company has few rows ([`When::AtOnce`]).
+pub async fn remove_references_at_once(db: &mut PgConnection, company: CompanyId, cascade: Cascade) -> Result<()> {
     for reference in cascade.references_when(When::AtOnce) {
         while let ReferringIds { ids, has_more } = next_ids(&mut *db, company, cascade, reference).await?
             && !ids.is_empty()
