@@ -19,7 +19,7 @@ pub(super) enum RequestScope {
     /// Every process, while it has the lease: the request belongs to no known company (a wrong token, a sign-in, an
     /// administrator of the installation).
     NoCompany,
-    /// Every process, without using its memory: pages, the document, files, health checks.
+    /// Every process, without using its memory: pages, the OpenAPI document, files, health checks.
     Public,
 }
 

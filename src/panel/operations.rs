@@ -24,7 +24,8 @@ const AUDITED_OPERATIONS: [(&str, &str); 3] = [
     ("DELETE", "/contacts/{contactId}"),
 ];
 
-/// Nouns with operations that are audited and that tokens may use.
+/// Nouns with operations that are audited and that tokens may use. `reports` is here for its exports, which are `GET`
+/// requests ([`AuditRule::IfExport`]).
 pub(super) const AUDITED_OF_TOKENS: [&str; 7] =
     ["channels", "contacts", "profiles", "queues", "reports", "users", "webhooks"];
 
@@ -47,7 +48,8 @@ struct PathOperations {
 
 /// All operations.
 pub(super) struct Operations {
-    /// By the first segment of their path; the router compares paths in the same order.
+    /// By the first segment of their path. Paths with the same first segment stay in the order of the routes, in which
+    /// the router compares them too: the first match is used.
     by_noun: HashMap<String, Vec<PathOperations>>,
 }
 

@@ -127,6 +127,7 @@ pub async fn admit<B: MessageBody + 'static>(
         None => acting(By::ITS_CONTACT, next.call(request)).await?.map_into_left_body(),
         Some(answer) => request.into_response(answer).map_into_right_body(),
     };
+    // Requests of this kind have no limit: their responses get no rate headers, not even the default ones.
     if response_headers.allowance.is_some_and(|allowance| !allowance.is_limited()) {
         response.request().extensions_mut().insert(Unlimited);
     }

@@ -33,7 +33,7 @@ use crate::outbound::{Lookup, Outbound, OutboundError, OutboundOptions, SystemLo
 /// Timeout for an endpoint's response.
 pub const RESPONSE_TIME_MAX: Duration = Duration::from_secs(15);
 
-/// Characters of a response that a test returns.
+/// Maximum characters of the endpoint's response that a webhook's test (`POST /webhooks/{webhookId}/test`) returns.
 pub const RESPONSE_CHARACTERS_MAX: usize = 1_000;
 
 /// Maximum bytes of a response that are read: enough for [`RESPONSE_CHARACTERS_MAX`], and usually to reuse the
@@ -53,7 +53,7 @@ const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 /// The settings of deliveries to webhooks.
 #[derive(Clone)]
 pub struct WebhookOptions {
-    /// Non-public networks that may be reached; this machine's own also over `http`.
+    /// Non-public networks that may be reached. Loopback addresses among them may be reached over `http`, too.
     pub allowed_networks: Vec<IpNet>,
     /// Timeout for an endpoint's response.
     pub response_time_max: Duration,

@@ -303,7 +303,8 @@ impl StreamState {
             if self.app.is_stopping() {
                 return None;
             }
-            // Changes from here on wake the stream. The caller is checked in any case, so only the version is needed.
+            // Changes from here on wake the stream. `may_be_affected` is called to update `seen_version`; its result is
+            // not needed, because the caller is checked in any case.
             self.changes.mark_unchanged();
             self.caller.may_be_affected(&mut self.seen_version, directory);
             let Ok(valid_for) = self.caller.revalidate("GET", "events", directory, db).await else { return None };
@@ -326,6 +327,7 @@ impl StreamState {
                     if Instant::now() < self.comment_at {
                         continue;
                     }
+                    // A comment is due, and is sent by the `select` below also during an outage.
                 }
             }
             let changed =

@@ -23,11 +23,13 @@ pub async fn check(folder: &Path, db: &PgPool, snapshot: &mut PgConnection) -> R
     Ok(vec![missing(folder, db, snapshot).await?, unused(folder, db).await?])
 }
 
+/// Searches the messages of the snapshot for files that the folder lacks. `db` shows whether such a message still
+/// exists: one that was deleted since the snapshot needs no file.
 async fn missing(folder: &Path, db: &PgPool, snapshot: &mut PgConnection) -> Result<Finding, Failure> {
     const FILES: &str = "files";
     let (mut missing, mut named) = (0, Vec::new());
     let is_there = |file: &FileKey| folder.join(path_of(file)).is_file();
-    let all = find_missing(snapshot, db, is_there, |file| {
+    let count = find_missing(snapshot, db, is_there, |file| {
         missing += 1;
         if named.len() < NAMED_MAX {
             named.push(path_of(file));
@@ -35,11 +37,11 @@ async fn missing(folder: &Path, db: &PgPool, snapshot: &mut PgConnection) -> Res
     })
     .await?;
     if missing == 0 {
-        return Ok(Finding::ok(FILES, format!("all {all} files of messages exist")));
+        return Ok(Finding::ok(FILES, format!("all {count} files of messages exist")));
     }
     let named = named.join(", ");
     let next = format!("restore them into `{}` from a backup; until then their URLs answer 404", folder.display());
-    Ok(Finding::problem(FILES, format!("{missing} of {all} files of messages are missing: {named}"), next))
+    Ok(Finding::problem(FILES, format!("{missing} of {count} files of messages are missing: {named}"), next))
 }
 
 async fn unused(folder: &Path, db: &PgPool) -> Result<Finding, Failure> {

@@ -1,4 +1,7 @@
 //! Slots that move to another process: their companies are closed, and they are handed over.
+//!
+//! A slot is first closed: no new work of its companies begins, but the log still accepts entries of work in progress.
+//! Once all its companies are closed, the slot is shut: the log refuses its entries.
 
 use std::collections::HashSet;
 use std::time::Instant;
@@ -77,8 +80,8 @@ impl Member {
                 not_closed.extend(directory.slot(company));
             }
         }
-        // The whole log, not only these companies: until the slots are shut, it may have taken entries of a company
-        // that was dropped first.
+        // The whole log is written, not only the entries of these companies: until the slots are shut, the log accepts
+        // entries, also of a company that is closed already.
         let log = &engine.store().log;
         if let Err(error) = log.reached(log.appended()).await {
             tracing::info!(%error, "canceled a move");

@@ -46,7 +46,8 @@ impl<'a> FieldValue<'a> {
         self.value.is_some()
     }
 
-    /// A required text that is not blank and has at most this many characters.
+    /// A required text that must not be blank and may have at most this many characters. A blank or too long text is
+    /// refused, and returned anyway; `None`: there is no text.
     pub(super) fn text(&self, characters_max: usize, errors: &mut Errors) -> Option<&'a str> {
         let Some(value) = self.value else {
             errors.refuse(self, "is required");
