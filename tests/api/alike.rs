@@ -199,7 +199,7 @@ async fn a_contact_is_called_something_one_can_see() {
         let number = format!("55119100000{index:02}");
         let message = text(&format!("wamid.nothing.{index}"), "hello");
         let call = channel.speaks().message(&number, nothing, message);
-        assert_eq!(channel.told(api, &call).await, taken(1));
+        assert_eq!(channel.deliver(api, &call).await, taken(1));
         let found = api.get(&format!("/contacts?number={number}")).await.data(200).clone();
         assert_eq!(found[0]["name"], json!(number), "{nothing:?}");
     }

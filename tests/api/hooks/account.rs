@@ -53,14 +53,14 @@ async fn a_template_that_the_provider_has_paused_is_refused_at_once() {
     let news = json!({"event": "PAUSED", "message_template_id": 1, "message_template_name": "promo",
         "message_template_language": "en", "reason": "LOW_QUALITY"});
     let paused = phone.tells_of("message_template_status_update", news);
-    assert_eq!(channel.told(&app.api, &paused).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &paused).await, taken(1));
     send(&app, &channel, "promo").await.error(422, "ERR_API_VALIDATION");
     assert_eq!(approved(&app, &channel).await, ["fresh"]);
     send(&app, &channel, "fresh").await.data(202);
     let fields = ["message_template_quality_update", "template_category_update", "message_template_components_update"];
     for field in fields {
         let reads = provider.template_reads(&channel.account);
-        assert_eq!(channel.told(&app.api, &phone.tells_of(field, json!({}))).await, taken(1));
+        assert_eq!(channel.deliver(&app.api, &phone.tells_of(field, json!({}))).await, taken(1));
         approved(&app, &channel).await;
         assert_eq!(provider.template_reads(&channel.account), reads + 1, "{field}");
     }
@@ -76,14 +76,14 @@ async fn a_channel_whose_account_was_disabled_says_so_once() {
     let begin = newest(&app.api).await;
     let shown = || async { app.api.get(&format!("/channels/{}", channel.id)).await.data(200).clone() };
     for other in [json!({"event": "VERIFIED_ACCOUNT"}), json!({})] {
-        let told = channel.told(&app.api, &phone.tells_of("account_update", other)).await;
+        let told = channel.deliver(&app.api, &phone.tells_of("account_update", other)).await;
         assert_eq!(told, Tally { ignored: 1, ..Tally::default() });
     }
     assert_eq!(shown().await["status"], "connected");
     let disabled = json!({"event": "DISABLED_UPDATE", "ban_info": {"waba_ban_state": "DISABLE"}});
     let disabled = phone.tells_of("account_update", disabled);
     for _ in 0..2 {
-        assert_eq!(channel.told(&app.api, &disabled).await, taken(1));
+        assert_eq!(channel.deliver(&app.api, &disabled).await, taken(1));
         let shown = shown().await;
         assert_eq!(shown["status"], "error");
         assert_eq!(shown["lastError"], "the provider has disabled the account");
@@ -92,7 +92,7 @@ async fn a_channel_whose_account_was_disabled_says_so_once() {
     assert_eq!(events.iter().filter(|event| event["type"] == "channel.error").count(), 1);
     // The account is enabled again.
     let enabled = json!({"event": "DISABLED_UPDATE", "ban_info": {"waba_ban_state": "REINSTATE"}});
-    assert_eq!(channel.told(&app.api, &phone.tells_of("account_update", enabled)).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &phone.tells_of("account_update", enabled)).await, taken(1));
     let shown = shown().await;
     assert_eq!((&shown["status"], &shown["lastError"]), (&json!("connected"), &Value::Null));
     let last = after(&app.api, begin).await.pop().expect("an event");
@@ -118,10 +118,10 @@ async fn an_alert_of_the_provider_is_the_channels_last_error() {
         ),
     ];
     for (field, value) in news {
-        assert_eq!(channel.told(&app.api, &phone.tells_of(field, value)).await, taken(1));
+        assert_eq!(channel.deliver(&app.api, &phone.tells_of(field, value)).await, taken(1));
     }
     let informs = json!({"alert_severity": "INFORMATIONAL", "alert_type": "OBA_APPROVED"});
-    let told = channel.told(&app.api, &phone.tells_of("account_alerts", informs)).await;
+    let told = channel.deliver(&app.api, &phone.tells_of("account_alerts", informs)).await;
     assert_eq!(told, Tally { ignored: 1, ..Tally::default() });
     let errors: Vec<Value> = after(&app.api, begin)
         .await
@@ -163,7 +163,7 @@ async fn the_quality_and_the_limit_of_a_number_are_shown() {
         ("UNFLAGGED", "TIER_250", json!(["normal", "TIER_250", "connected"])),
     ] {
         let news = json!({"display_phone_number": number, "event": event, "current_limit": limit});
-        let told = channel.told(&app.api, &phone.tells_of("phone_number_quality_update", news)).await;
+        let told = channel.deliver(&app.api, &phone.tells_of("phone_number_quality_update", news)).await;
         assert_eq!((told, shown().await), (taken(1), expected));
     }
     app.stop().await;
@@ -193,7 +193,7 @@ async fn a_campaign_whose_template_the_provider_pauses_is_paused_with_the_reason
     };
     // The first is no reason to pause, the second names a template that no campaign sends, the third pauses.
     for (name, event) in [("promo", "FLAGGED"), ("another", "PAUSED"), ("promo", "PAUSED")] {
-        assert_eq!(channel.told(api, &news(name, event)).await, taken(1));
+        assert_eq!(channel.deliver(api, &news(name, event)).await, taken(1));
     }
     let paused = becomes(api, campaigns[0], "paused").await;
     assert_eq!(paused["pausedReason"], "template_paused");
@@ -238,14 +238,14 @@ async fn a_campaign_does_not_start_with_a_template_that_is_paused_and_is_paused_
     let news = json!({"event": "PAUSED", "message_template_name": "promo", "message_template_language": "en"});
     let news = phone.tells_of("message_template_status_update", news);
     provider.has_templates(&channel.account, vec![template("promo", "PAUSED")]);
-    assert_eq!(channel.told(api, &news).await, taken(1));
+    assert_eq!(channel.deliver(api, &news).await, taken(1));
     let start = api.post(&format!("/campaigns/{campaign}/start"), json!({})).await;
     assert_eq!(start.invalid_fields(), ["template.name"]);
     becomes(api, campaign, "scheduled").await;
 
     // The provider's list still shows the template as approved.
     provider.has_templates(&channel.account, vec![template("promo", "APPROVED")]);
-    assert_eq!(channel.told(api, &news).await, taken(1));
+    assert_eq!(channel.deliver(api, &news).await, taken(1));
     provider.always(&channel.account, Answer::refuse(400, 132_015, "(#132015) Template is Paused"));
     let begin = newest(api).await;
     does(api, campaign, "start").await;
@@ -257,12 +257,12 @@ async fn a_campaign_does_not_start_with_a_template_that_is_paused_and_is_paused_
     assert_eq!(pause["by"]["type"], "system");
     // A resume while the template is paused is refused in the same way.
     provider.has_templates(&channel.account, vec![template("promo", "PAUSED")]);
-    assert_eq!(channel.told(api, &news).await, taken(1));
+    assert_eq!(channel.deliver(api, &news).await, taken(1));
     let resume = api.post(&format!("/campaigns/{campaign}/resume"), json!({})).await;
     assert_eq!(resume.invalid_fields(), ["template.name"]);
     provider.has_templates(&channel.account, vec![template("promo", "APPROVED")]);
     provider.always(&channel.account, Answer::Accept);
-    assert_eq!(channel.told(api, &news).await, taken(1));
+    assert_eq!(channel.deliver(api, &news).await, taken(1));
     does(api, campaign, "resume").await;
     becomes(api, campaign, "completed").await;
     app.stop().await;
@@ -288,7 +288,7 @@ async fn a_campaign_that_starts_by_itself_is_paused_before_its_first_message_if_
     provider.has_templates(&channel.account, vec![template("promo", "PAUSED"), template("fine", "APPROVED")]);
     let news = json!({"event": "PAUSED", "message_template_name": "promo", "message_template_language": "en"});
     let news = phone.tells_of("message_template_status_update", news);
-    assert_eq!(channel.told(api, &news).await, taken(1));
+    assert_eq!(channel.deliver(api, &news).await, taken(1));
     clock::stop();
     clock::advance((at - clock::now()).to_std().expect("a time to come"));
     for (campaign, reason) in [(campaigns[0], "template_paused"), (campaigns[1], "template_deleted")] {

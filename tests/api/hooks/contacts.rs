@@ -14,13 +14,13 @@ async fn a_contact_is_found_by_their_number_and_keeps_the_name_they_were_given()
     let channel = Hooked::phone(&app).await;
     let phone = channel.speaks();
     let known = app.api.post("/contacts", json!({"name": "Dona Maria", "number": MARIA})).await;
-    channel.told(&app.api, &phone.message(MARIA, "maria :)", text("wamid.1", "hi"))).await;
+    channel.deliver(&app.api, &phone.message(MARIA, "maria :)", text("wamid.1", "hi"))).await;
     assert_eq!(messages(&app.api, channel.id).await[0]["contactId"], known.data(201)["id"]);
     assert_eq!(contact(&app.api, &known.data(201)["id"]).await["name"], "Dona Maria");
     // A contact whose name is its number takes the provider's name, also in the ticket.
     let number = "5511900000002";
     let unnamed = app.contact(number).await;
-    channel.told(&app.api, &phone.message(number, "João", text("wamid.2", "hi"))).await;
+    channel.deliver(&app.api, &phone.message(number, "João", text("wamid.2", "hi"))).await;
     eventually("the contact is named", || async { contact(&app.api, &json!(unnamed)).await["name"] == "João" }).await;
     let ticket = messages(&app.api, channel.id).await[1]["ticketId"].clone();
     eventually("the ticket shows the name", || async {
@@ -38,9 +38,9 @@ async fn a_number_the_provider_writes_otherwise_is_the_same_contact() {
     // Created with the ninth digit; the provider leaves it out.
     let known = app.contact("5511987654321").await;
     let call = channel.speaks().message("551187654321", "Maria", text("wamid.1", "hi"));
-    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
     let call = channel.speaks().message("551187654321", "Maria", text("wamid.2", "still me"));
-    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
     assert_eq!(messages(&app.api, channel.id).await.len(), 2);
     assert_eq!(listed(&app.api, "/contacts").await, [known.0]);
     app.stop().await;
@@ -61,8 +61,8 @@ async fn who_hides_their_number_is_known_by_the_providers_own_id() {
         message.insert("from_user_id".to_owned(), "BR.13491208655302741918".into());
         call
     };
-    assert_eq!(channel.told(&app.api, &hidden("wamid.1")).await, taken(1));
-    assert_eq!(channel.told(&app.api, &hidden("wamid.2")).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &hidden("wamid.1")).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &hidden("wamid.2")).await, taken(1));
     let [one] = listed(&app.api, "/contacts").await[..] else { panic!("one contact") };
     let shown = contact(&app.api, &json!(one)).await;
     assert_eq!(
@@ -72,7 +72,7 @@ async fn who_hides_their_number_is_known_by_the_providers_own_id() {
     // A contact who showed a number before stays the same when hiding it.
     let mut shown = phone.message(MARIA, "Maria", text("wamid.3", "with my number"));
     shown["entry"][0]["changes"][0]["value"]["messages"][0]["from_user_id"] = "BR.2".into();
-    channel.told(&app.api, &shown).await;
+    channel.deliver(&app.api, &shown).await;
     let known = messages(&app.api, channel.id).await[2]["contactId"].clone();
     eventually("the id is noted", || async {
         let noted: i64 = sqlx::query_scalar("select count(*) from contact_addresses where address = 'BR.2'")
@@ -86,7 +86,7 @@ async fn who_hides_their_number_is_known_by_the_providers_own_id() {
     let value = &mut call["entry"][0]["changes"][0]["value"];
     value["messages"][0]["from_user_id"] = "BR.2".into();
     value["contacts"][0]["user_id"] = "BR.2".into();
-    channel.told(&app.api, &call).await;
+    channel.deliver(&app.api, &call).await;
     assert_eq!(messages(&app.api, channel.id).await[3]["contactId"], known);
     app.stop().await;
 }
@@ -99,7 +99,7 @@ async fn two_companies_share_a_contact_and_a_providers_ids_and_see_nothing_of_ea
     let theirs = Hooked::create(&app, &other, Whatsapp, Setup::default()).await;
     for (channel, api, body) in [(&ours, &app.api, "for us"), (&theirs, &their_api, "for them")] {
         let call = channel.speaks().message(MARIA, "Maria", text("wamid.same", body));
-        assert_eq!(channel.told(api, &call).await, taken(1));
+        assert_eq!(channel.deliver(api, &call).await, taken(1));
         let all = messages(api, channel.id).await;
         assert_eq!(all.len(), 1);
         assert_eq!(all[0]["body"], body);
@@ -118,12 +118,12 @@ async fn who_was_deleted_and_writes_again_is_somebody_new() {
     let app = TestApp::shared().await;
     let channel = Hooked::phone(&app).await;
     let phone = channel.speaks();
-    channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.1", "hi"))).await;
+    channel.deliver(&app.api, &phone.message(MARIA, "Maria", text("wamid.1", "hi"))).await;
     let [opened] = &tickets(&app.api, channel.id).await[..] else { panic!("one ticket") };
     close(&app.api, id(opened)).await;
     let deleted = &opened["contact"]["id"];
     assert_eq!(app.api.delete(&format!("/contacts/{deleted}")).await.status, 204);
-    channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.2", "me again"))).await;
+    channel.deliver(&app.api, &phone.message(MARIA, "Maria", text("wamid.2", "me again"))).await;
     let all = messages(&app.api, channel.id).await;
     assert_eq!(all.len(), 1);
     assert_ne!(&all[0]["contactId"], deleted);

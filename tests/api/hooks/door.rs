@@ -112,10 +112,10 @@ async fn who_is_refused_too_often_waits_and_other_channels_go_on() {
     assert!(limited.headers.contains_key("retry-after"));
     assert!(refused >= 10, "limited after {refused}: somebody who sets a channel up needs more");
     let call = other.speaks().message(MARIA, "Maria", text("wamid.1", "hi"));
-    assert_eq!(other.told(&app.api, &call).await, taken(1));
+    assert_eq!(other.deliver(&app.api, &call).await, taken(1));
     // Behind an unknown proxy all callers have one address: bad signatures never stop a valid one.
     let call = channel.speaks().message(MARIA, "Maria", text("wamid.2", "hi"));
-    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
     app.stop().await;
 }
 
@@ -134,7 +134,7 @@ async fn who_tries_keys_is_told_so_and_stops_no_call_from_the_same_address() {
         assert!(refused <= 1000, "nobody is ever limited");
     }
     let call = channel.speaks().message(MARIA, "Maria", text("wamid.1", "hi"));
-    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
     let path = format!("{}?hub.mode=subscribe&hub.challenge=1&hub.verify_token=verify+token", channel.path());
     let verified = app.api.anonymous(Method::GET, &path).send().await.expect("an answer");
     assert_eq!(verified.status(), 200);
@@ -218,7 +218,7 @@ async fn silent_calls_hold_up_nobody() {
         silent.push(begin_slowly(&app, &channel, 0).await);
     }
     let call = channel.speaks().message(MARIA, "Maria", text("wamid.1", "hi"));
-    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
     // The silent calls are given up soon, with an answer.
     let mut last = silent.pop().expect("one");
     let mut answer = String::new();
@@ -233,7 +233,7 @@ async fn a_call_larger_than_any_is_refused_and_one_as_large_as_a_provider_sends_
     let app = TestApp::shared().await;
     let channel = Hooked::phone(&app).await;
     let large = channel.speaks().message(MARIA, "Maria", text("wamid.1", &"a".repeat(3_000_000)));
-    assert_eq!(channel.told(&app.api, &large).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &large).await, taken(1));
     let stored = messages(&app.api, channel.id).await;
     assert_eq!(stored[0]["body"].as_str().map(str::len), Some(65_536), "cut to what a message holds");
     let larger = channel.speaks().message(MARIA, "Maria", text("wamid.2", &"a".repeat(5_000_000)));
@@ -259,12 +259,12 @@ async fn what_nobody_can_read_is_not_asked_for_again() {
     value["messages"] = json!([null, 7, {"id": "wamid.9"}, {"from": MARIA, "type": "text"}, message]);
     value["statuses"] = json!([{"status": "sent"}, "read"]);
     mixed["entry"].as_array_mut().expect("entries").push(json!({"changes": [{"field": "account_update"}]}));
-    let tally = channel.told(&app.api, &mixed).await;
+    let tally = channel.deliver(&app.api, &mixed).await;
     assert_eq!(tally, Tally { taken: 1, repeated: 0, ignored: 1, unreadable: 6 });
     assert_eq!(messages(&app.api, channel.id).await.len(), 1);
     // A call of another product through the same application.
     let other = json!({"object": "page", "entry": []});
-    assert_eq!(channel.told(&app.api, &other).await, Tally { ignored: 1, ..Tally::default() });
+    assert_eq!(channel.deliver(&app.api, &other).await, Tally { ignored: 1, ..Tally::default() });
     // Half a character at the end of a name that was cut.
     let half = channel.speaks().message("5511900000002", "CUT", text("wamid.2", "hi"));
     let half = half.to_string().replace("CUT", "An\\ud83d");
@@ -309,14 +309,14 @@ async fn a_call_for_another_number_of_the_account_goes_to_its_own_channel() {
     let stranger = Hooked::phone(&app).await;
     // The provider calls one address for every number of an account.
     let call = second.speaks().message(MARIA, "Maria", text("wamid.1", "for the second"));
-    assert_eq!(first.told(&app.api, &call).await, taken(1));
-    assert_eq!(second.told(&app.api, &call).await, Tally { repeated: 1, ..Tally::default() });
+    assert_eq!(first.deliver(&app.api, &call).await, taken(1));
+    assert_eq!(second.deliver(&app.api, &call).await, Tally { repeated: 1, ..Tally::default() });
     assert_eq!(messages(&app.api, second.id).await[0]["body"], "for the second");
     // A caller cannot speak for a number of another secret, nor for an unknown number.
     for number in [stranger.speaks().id, "no number of ours".to_owned()] {
         let mut call = first.speaks().message(MARIA, "Maria", text("wamid.2", "hi"));
         call["entry"][0]["changes"][0]["value"]["metadata"]["phone_number_id"] = number.into();
-        assert_eq!(first.told(&app.api, &call).await, Tally { ignored: 1, ..Tally::default() });
+        assert_eq!(first.deliver(&app.api, &call).await, Tally { ignored: 1, ..Tally::default() });
     }
     assert_eq!(messages(&app.api, first.id).await, [Value::Null; 0]);
     assert_eq!(messages(&app.api, stranger.id).await, [Value::Null; 0]);

@@ -20,11 +20,11 @@ const PNG: &[u8] = &[
 ];
 
 async fn tell(app: &TestApp, channel: &Hooked, messages: Vec<Message>) -> Tally {
-    channel.told(&app.api, &channel.speaks().messages(MARIA, "Maria", messages)).await
+    channel.deliver(&app.api, &channel.speaks().messages(MARIA, "Maria", messages)).await
 }
 
 async fn echo(app: &TestApp, channel: &Hooked, messages: Vec<Message>) -> Tally {
-    channel.told(&app.api, &channel.speaks().echoes(MARIA, messages)).await
+    channel.deliver(&app.api, &channel.speaks().echoes(MARIA, messages)).await
 }
 
 /// How many contacts wait for an answer.
@@ -85,7 +85,7 @@ async fn an_echo_without_an_open_ticket_opens_one_that_greets_nobody() {
     let setup = Setup { queue: Some(queue), ..Setup::default() };
     let channel = Hooked::create(&app, &app.company, Whatsapp, setup).await;
     let call = channel.speaks().echoes(STRANGER, vec![text("wamid.1", "first words from the phone")]);
-    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
     let opened = tickets(&app.api, channel.id).await.remove(0);
     assert_eq!((&opened["creationSource"], &opened["unreadCount"]), (&json!("user"), &json!(0)));
     assert_eq!(opened["contact"]["number"], STRANGER);
@@ -96,7 +96,7 @@ async fn an_echo_without_an_open_ticket_opens_one_that_greets_nobody() {
     assert!(logged.iter().all(|event| event["by"]["type"] == "user"), "{logged:?}");
     close(&app.api, id(&opened)).await;
     let call = channel.speaks().echoes(STRANGER, vec![text("wamid.2", "one more thing")]);
-    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
     assert_eq!(tickets(&app.api, channel.id).await.len(), 2);
     assert_eq!(app.api.all("/contacts").await.len(), 1);
     check_events(&app.db, app.company.id).await;
@@ -189,7 +189,7 @@ async fn social_channels_show_what_other_apps_have_sent() {
         let channel = Hooked::create(&app, &app.company, kind, Setup::default()).await;
         let page = channel.page(object);
         let now = chrono::Utc::now().timestamp_millis();
-        channel.told(&app.api, &page.tells(PSID, now, vec![events::text("m_1", "a question")])).await;
+        channel.deliver(&app.api, &page.tells(PSID, now, vec![events::text("m_1", "a question")])).await;
         let echoes = vec![
             json!({"mid": "m_2", "text": "from the app"}),
             json!({"mid": "m_3", "text": "from the inbox", "app_id": 263_902_037_430_900_i64}),
@@ -199,12 +199,12 @@ async fn social_channels_show_what_other_apps_have_sent() {
                 {"type": "image", "payload": {"url": "https://127.0.0.1:1/b.png"}}]}),
         ];
         let call = page.echoes(PSID, now, echoes);
-        assert_eq!(channel.told(&app.api, &call).await, taken(5), "{object}");
-        assert_eq!(channel.told(&app.api, &call).await, repeated(5), "{object}");
+        assert_eq!(channel.deliver(&app.api, &call).await, taken(5), "{object}");
+        assert_eq!(channel.deliver(&app.api, &call).await, repeated(5), "{object}");
         // To an app that has handed the conversation over, echoes come this way.
         let mut standby = page.echoes(PSID, now, vec![json!({"mid": "m_6", "text": "from a bot", "app_id": 2})]);
         standby["entry"][0]["standby"] = standby["entry"][0]["messaging"].take();
-        assert_eq!(channel.told(&app.api, &standby).await, taken(1), "{object}");
+        assert_eq!(channel.deliver(&app.api, &standby).await, taken(1), "{object}");
         let all = messages(&app.api, channel.id).await;
         let of = |id: Value, name: Value| json!({"id": id, "name": name});
         let shown: Vec<_> = all[1..].iter().map(|message| (message["via"].clone(), message["app"].clone())).collect();
@@ -225,9 +225,9 @@ async fn social_channels_show_what_other_apps_have_sent() {
         // A reading by the account itself says nothing of the contact.
         let mut own = page.tells(&channel.account, now, vec![events::read(now + 1000)]);
         own["entry"][0]["messaging"][0]["recipient"] = json!({"id": PSID});
-        assert_eq!(channel.told(&app.api, &own).await, ignored(1));
+        assert_eq!(channel.deliver(&app.api, &own).await, ignored(1));
         assert_eq!(messages(&app.api, channel.id).await[1]["status"], "sent");
-        channel.told(&app.api, &page.tells(PSID, now, vec![events::read(now + 1000)])).await;
+        channel.deliver(&app.api, &page.tells(PSID, now, vec![events::read(now + 1000)])).await;
         assert_eq!(messages(&app.api, channel.id).await[1]["status"], "read", "{object}");
     }
     check_events(&app.db, app.company.id).await;
@@ -240,15 +240,15 @@ async fn what_an_earlier_process_may_have_sent_is_not_shown_twice() {
     let channel = Hooked::create(&app, &app.company, Instagram, Setup::default()).await;
     let page = channel.page("instagram");
     let now = chrono::Utc::now().timestamp_millis();
-    channel.told(&app.api, &page.tells(PSID, now, vec![events::text("m_1", "hi")])).await;
+    channel.deliver(&app.api, &page.tells(PSID, now, vec![events::text("m_1", "hi")])).await;
     let contact = messages(&app.api, channel.id).await[0]["contactId"].clone();
     queued(&app, &channel, &contact, "our  answer").await;
     let at = chrono::Utc::now().timestamp_millis();
     let app = restarted(app).await;
     let echo = |mid: &str, text: &str| page.echoes(PSID, at, vec![json!({"mid": mid, "text": text})]);
-    assert_eq!(channel.told(&app.api, &echo("m_2", "our answer")).await, ignored(1));
-    assert_eq!(channel.told(&app.api, &echo("m_2", "our answer")).await, ignored(1));
-    assert_eq!(channel.told(&app.api, &echo("m_3", "other words")).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &echo("m_2", "our answer")).await, ignored(1));
+    assert_eq!(channel.deliver(&app.api, &echo("m_2", "our answer")).await, ignored(1));
+    assert_eq!(channel.deliver(&app.api, &echo("m_3", "other words")).await, taken(1));
     assert_eq!(messages(&app.api, channel.id).await.len(), 3);
     app.stop().await;
 }
@@ -258,7 +258,7 @@ async fn twins_of_an_echo_are_one_message() {
     let app = TestApp::shared().await;
     let channel = Hooked::phone(&app).await;
     let call = channel.speaks().echoes(MARIA, vec![text("wamid.1", "from the phone")]);
-    let twins = futures_util::future::join_all((0..8).map(|_| channel.told(&app.api, &call))).await;
+    let twins = futures_util::future::join_all((0..8).map(|_| channel.deliver(&app.api, &call))).await;
     assert_eq!(twins.iter().map(|tally| tally.taken).sum::<u64>(), 1);
     assert_eq!((messages(&app.api, channel.id).await.len(), tickets(&app.api, channel.id).await.len()), (1, 1));
     app.stop().await;
@@ -276,8 +276,8 @@ async fn what_goes_to_another_app_is_shown_and_waits_for_nobody_here() {
     let now = chrono::Utc::now().timestamp_millis();
     let mut call = page.tells(PSID, now, vec![events::text("m_1", "to the bot"), events::postback("m_2", "A", "Yes")]);
     call["entry"][0]["standby"] = call["entry"][0]["messaging"].take();
-    assert_eq!(channel.told(&app.api, &call).await, taken(2));
-    assert_eq!(channel.told(&app.api, &call).await, repeated(2));
+    assert_eq!(channel.deliver(&app.api, &call).await, taken(2));
+    assert_eq!(channel.deliver(&app.api, &call).await, repeated(2));
     let all = messages(&app.api, channel.id).await;
     assert_eq!(all.len(), 2, "and no greeting: {all:?}");
     for message in &all {
@@ -296,28 +296,28 @@ async fn what_goes_to_another_app_is_shown_and_waits_for_nobody_here() {
         (2, "take_thread_control", other(json!("263902037430900"), json!("Page Inbox"))),
     ] {
         let control = json!({kind: {"new_owner_app_id": "263902037430900", "previous_owner_app_id": "2"}});
-        assert_eq!(channel.told(&app.api, &page.tells(PSID, now + at, vec![control])).await, taken(1));
+        assert_eq!(channel.deliver(&app.api, &page.tells(PSID, now + at, vec![control])).await, taken(1));
         assert_eq!(messages(&app.api, channel.id).await.pop().expect("a notice")["body"], format!("[{kind}]"));
         assert_eq!(handled_by().await, expected, "{kind}");
     }
     let mut call = page.echoes(PSID, now, vec![json!({"mid": "m_bot", "text": "from the bot", "app_id": 7})]);
     call["entry"][0]["standby"] = call["entry"][0]["messaging"].take();
-    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
     assert_eq!(handled_by().await, other(json!("7"), Value::Null));
     let app = restarted(app).await;
     let handled_by = async || ticket(&app.api, id(&opened)).await["handledBy"].clone();
     assert_eq!(handled_by().await, other(json!("7"), Value::Null), "also after a restart");
     let roles = json!({"app_roles": {"1": ["primary_receiver"]}});
-    assert_eq!(channel.told(&app.api, &page.tells(PSID, now, vec![roles])).await, ignored(1));
+    assert_eq!(channel.deliver(&app.api, &page.tells(PSID, now, vec![roles])).await, ignored(1));
     // A message that is sent to this app again waits for the company.
-    channel.told(&app.api, &page.tells(PSID, now, vec![events::text("m_3", "to you")])).await;
+    channel.deliver(&app.api, &page.tells(PSID, now, vec![events::text("m_3", "to you")])).await;
     assert_eq!((waiting(&app).await, handled_by().await), (json!(1), Value::Null));
     assert_eq!(messages(&app.api, channel.id).await.pop().expect("a message")["via"], Value::Null);
 
     let phone = Hooked::phone(&app).await;
     let mut call = phone.speaks().message(MARIA, "Maria", text("wamid.1", "to the bot"));
     call["entry"][0]["changes"][0]["field"] = "standby".into();
-    assert_eq!(phone.told(&app.api, &call).await, taken(1));
+    assert_eq!(phone.deliver(&app.api, &call).await, taken(1));
     assert_eq!(messages(&app.api, phone.id).await[0]["via"], "otherApp");
     check_events(&app.db, app.company.id).await;
     app.stop().await;

@@ -23,10 +23,13 @@ async fn what_was_told_is_counted_by_what_became_of_it() {
     let channel = Hooked::phone(&app).await;
     assert_eq!(notices(&app).await, [0.0; 5]);
     let call = channel.speaks().message(MARIA, "Maria", text("wamid.1", "hi"));
-    assert_eq!(channel.told(&app.api, &call).await, taken(1));
-    assert_eq!(channel.told(&app.api, &call).await, Tally { repeated: 1, ..Tally::default() });
-    assert_eq!(channel.told(&app.api, &json!({"object": "weather"})).await, Tally { ignored: 1, ..Tally::default() });
-    assert_eq!(channel.told(&app.api, &json!([])).await, Tally { unreadable: 1, ..Tally::default() });
+    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &call).await, Tally { repeated: 1, ..Tally::default() });
+    assert_eq!(
+        channel.deliver(&app.api, &json!({"object": "weather"})).await,
+        Tally { ignored: 1, ..Tally::default() }
+    );
+    assert_eq!(channel.deliver(&app.api, &json!([])).await, Tally { unreadable: 1, ..Tally::default() });
     assert_eq!(notices(&app).await, [1.0, 1.0, 1.0, 1.0, 0.0]);
     channel.call(&app.api, call.to_string(), None).await.error(401, "ERR_API_UNAUTHORIZED");
     let nowhere = Hooked { public_key: "nobody".to_owned(), ..channel.clone() };
@@ -56,7 +59,7 @@ async fn statuses_of_unknown_messages_that_are_dropped_are_counted() {
     // The first finds room, whether or not all are indexed: the second is one too many.
     for (name, expected) in [("wamid.kept", 0.0), ("wamid.dropped", 1.0), ("wamid.dropped", 2.0)] {
         let call = channel.speaks().status(name, MARIA, "sent", 1_700_000_001);
-        assert_eq!(channel.told(&app.api, &call).await, taken(1));
+        assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
         assert_eq!(dropped().await, expected, "{name}");
     }
     app.stop().await;

@@ -48,7 +48,7 @@ async fn a_file_is_fetched_behind_the_answer_and_shown_with_its_message() {
     let phone = channel.speaks();
     let picture = provider.offer("image/png", PNG);
     let call = phone.message(MARIA, "Maria", image("wamid.1", &picture, Some("my cat")));
-    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
     let media = fetched(&app, &channel).await;
     assert_eq!((&media["mimeType"], &media["size"]), (&json!("image/png"), &json!(PNG.len())), "{media}");
     assert_eq!(bytes_of(&app, &media).await, PNG);
@@ -60,7 +60,7 @@ async fn a_file_is_fetched_behind_the_answer_and_shown_with_its_message() {
 
     let paper = provider.offer("application/pdf", PDF);
     let call = phone.message(MARIA, "Maria", file("wamid.2", "document", &paper, "application/pdf", None));
-    channel.told(&app.api, &call).await;
+    channel.deliver(&app.api, &call).await;
     let media = fetched(&app, &channel).await;
     assert_eq!((&media["mimeType"], &media["fileName"]), (&json!("application/pdf"), &json!("invoice.pdf")));
     assert_eq!(messages(&app.api, channel.id).await[1]["body"], Value::Null);
@@ -75,11 +75,11 @@ async fn a_voice_message_is_shown_as_one() {
     let phone = channel.speaks();
     let sound = provider
         .offer("audio/ogg", &b"OggS\0\x02\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x01\x13OpusHead\x01\x01"[..]);
-    assert_eq!(channel.told(&app.api, &phone.message(MARIA, "Maria", voice("wamid.v", &sound))).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &phone.message(MARIA, "Maria", voice("wamid.v", &sound))).await, taken(1));
     let media = fetched(&app, &channel).await;
     assert_eq!((&media["mimeType"], &media["voice"]), (&json!("audio/ogg"), &json!(true)), "{media}");
     let message = phone.message(MARIA, "Maria", file("wamid.a", "audio", &sound, "audio/ogg", None));
-    assert_eq!(channel.told(&app.api, &message).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &message).await, taken(1));
     let media = fetched(&app, &channel).await;
     assert_eq!(media["voice"], json!(false), "{media}");
 }
@@ -93,13 +93,13 @@ async fn a_file_that_is_not_there_yet_is_asked_for_again_and_one_that_never_come
     // The token is refused for a while.
     provider.only_token("", "another token");
     let picture = provider.offer("image/png", PNG);
-    channel.told(&app.api, &phone.message(MARIA, "Maria", image("wamid.1", &picture, None))).await;
+    channel.deliver(&app.api, &phone.message(MARIA, "Maria", image("wamid.1", &picture, None))).await;
     let waiting = messages(&app.api, channel.id).await[0].clone();
     assert_eq!((&waiting["type"], &waiting["media"]), (&json!("media"), &Value::Null), "{waiting}");
     provider.only_token("", "access token");
     assert_eq!(bytes_of(&app, &fetched(&app, &channel).await).await, PNG);
 
-    channel.told(&app.api, &phone.message(MARIA, "Maria", image("wamid.2", "404", Some("gone")))).await;
+    channel.deliver(&app.api, &phone.message(MARIA, "Maria", image("wamid.2", "404", Some("gone")))).await;
     let last = async || messages(&app.api, channel.id).await.pop().expect("a message");
     eventually("it is known that the file is lost", || async { last().await["error"].is_object() }).await;
     let lost = last().await;
@@ -107,12 +107,12 @@ async fn a_file_that_is_not_there_yet_is_asked_for_again_and_one_that_never_come
     assert_eq!((&lost["media"], &lost["body"], &lost["status"]), (&Value::Null, &json!("gone"), &json!("received")));
 
     let empty = provider.offer("image/png", "");
-    channel.told(&app.api, &phone.message(MARIA, "Maria", image("wamid.3", &empty, None))).await;
+    channel.deliver(&app.api, &phone.message(MARIA, "Maria", image("wamid.3", &empty, None))).await;
     eventually("an empty file is none", || async { last().await["error"]["code"] == "ERR_API_MEDIA_EMPTY" }).await;
     // A file has the type of its content, not the announced one.
     let named_otherwise = provider.offer("audio/ogg", PDF);
     let call = phone.message(MARIA, "Maria", file("wamid.4", "audio", &named_otherwise, "audio/ogg", None));
-    channel.told(&app.api, &call).await;
+    channel.deliver(&app.api, &call).await;
     assert_eq!(fetched(&app, &channel).await["mimeType"], "application/pdf");
     app.stop().await;
 }
@@ -125,7 +125,7 @@ async fn a_restart_goes_on_with_the_files_that_are_wanted() {
     provider.only_token("", "another token");
     let picture = provider.offer("image/png", PNG);
     let call = channel.speaks().message(MARIA, "Maria", image("wamid.1", &picture, None));
-    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
     let app = restarted(app).await;
     assert_eq!(messages(&app.api, channel.id).await[0]["media"], Value::Null);
     provider.only_token("", "access token");
@@ -141,9 +141,9 @@ async fn a_file_of_a_closed_ticket_comes_too_and_one_of_a_deleted_contact_is_nob
     let phone = channel.speaks();
     provider.only_token("", "another token");
     let picture = provider.offer("image/png", PNG);
-    channel.told(&app.api, &phone.message(MARIA, "Maria", image("wamid.1", &picture, None))).await;
+    channel.deliver(&app.api, &phone.message(MARIA, "Maria", image("wamid.1", &picture, None))).await;
     let other = "5511900000002";
-    channel.told(&app.api, &phone.message(other, "João", image("wamid.2", &picture, None))).await;
+    channel.deliver(&app.api, &phone.message(other, "João", image("wamid.2", &picture, None))).await;
     let all = messages(&app.api, channel.id).await;
     for message in &all {
         crate::steps::close(&app.api, message["ticketId"].as_i64().expect("ticket")).await;
@@ -168,7 +168,7 @@ async fn files_of_a_social_message_are_one_message_each() {
     let second = json!({"type": "file", "payload": {"url": url(PDF, "application/pdf")}});
     event["message"]["attachments"].as_array_mut().expect("attachments").push(second);
     let call = channel.page("page").tells("77", 1_700_000_000_000, vec![event, events::text("m_2", "that is all")]);
-    assert_eq!(channel.told(&app.api, &call).await, taken(3));
+    assert_eq!(channel.deliver(&app.api, &call).await, taken(3));
     let media = async || {
         let all = messages(&app.api, channel.id).await;
         all.iter().map(|message| message["media"]["mimeType"].clone()).collect::<Vec<_>>()
@@ -209,7 +209,7 @@ async fn a_file_that_lies_inside_is_not_fetched() {
     ];
     let events = inside.iter().zip(0..).map(|(url, number)| events::attachment(&format!("m_{number}"), "image", url));
     let call = channel.page("page").tells("77", 1_700_000_000_000, events.collect());
-    assert_eq!(channel.told(&app.api, &call).await, taken(inside.len() as u64));
+    assert_eq!(channel.deliver(&app.api, &call).await, taken(inside.len() as u64));
     eventually("each is given up", || async {
         messages(&app.api, channel.id).await.iter().all(|message| message["error"].is_object())
     })
@@ -223,7 +223,7 @@ async fn a_file_that_lies_inside_is_not_fetched() {
     // A file's address from the provider is trusted no more than one in a call.
     let phone = Hooked::create(&app, &app.company, Whatsapp, setup).await;
     let picture = provider.offer("image/png", PNG);
-    phone.told(&app.api, &phone.speaks().message(MARIA, "Maria", image("wamid.1", &picture, None))).await;
+    phone.deliver(&app.api, &phone.speaks().message(MARIA, "Maria", image("wamid.1", &picture, None))).await;
     let code = async || messages(&app.api, phone.id).await[0]["error"]["code"].clone();
     eventually("it is given up", || async { code().await == "ERR_MEDIA_ADDRESS_FORBIDDEN" }).await;
     assert_eq!(app.stored_files().len(), 0);
@@ -257,7 +257,7 @@ async fn dead_addresses_of_one_company_hold_up_no_other_s_files() {
             files += attachments.len() as u64;
             let event = json!({"message": {"mid": format!("m_{number}_{call}"), "attachments": attachments}});
             let call = channel.page("page").tells("77", 1_700_000_000_000, vec![event]);
-            assert_eq!(channel.told(&app.api, &call).await, taken(FILES_OF_A_CALL as u64));
+            assert_eq!(channel.deliver(&app.api, &call).await, taken(FILES_OF_A_CALL as u64));
         }
     }
     assert_eq!(files, (CHANNELS * CALLS * FILES_OF_A_CALL) as u64);
@@ -267,7 +267,7 @@ async fn dead_addresses_of_one_company_hold_up_no_other_s_files() {
         let url = provider.file_url(&provider.offer("image/png", PNG));
         let event = events::attachment(&format!("m_{number}"), "image", &url);
         let call = channel.page("page").tells("78", 1_700_000_000_000, vec![event]);
-        assert_eq!(channel.told(&api, &call).await, taken(1));
+        assert_eq!(channel.deliver(&api, &call).await, taken(1));
     }
     eventually("the other company's files are there", || async {
         messages(&api, channel.id).await.iter().all(|message| message["media"].is_object())
@@ -288,7 +288,7 @@ async fn a_file_is_fetched_up_to_the_providers_own_limit() {
     bytes.resize(SIZE, b' ');
     let paper = provider.offer("application/pdf", bytes);
     let call = channel.speaks().message(MARIA, "Maria", file("wamid.1", "document", &paper, "application/pdf", None));
-    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
     let media = fetched(&app, &channel).await;
     assert_eq!((&media["mimeType"], &media["size"]), (&json!("application/pdf"), &json!(SIZE)));
     app.stop().await;
@@ -303,7 +303,7 @@ async fn the_error_of_a_file_that_is_too_large_names_the_option() {
     let channel = with_provider(&app, &provider).await;
     let paper = provider.offer("application/pdf", PDF);
     let call = channel.speaks().message(MARIA, "Maria", file("wamid.1", "document", &paper, "application/pdf", None));
-    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
     let first = async || messages(&app.api, channel.id).await.remove(0);
     eventually("it is given up", || async { first().await["error"].is_object() }).await;
     let message = "the file is larger than 20 bytes, the limit set by --media-fetch-max-size";

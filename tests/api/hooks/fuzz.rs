@@ -262,8 +262,8 @@ async fn no_signed_body_is_ever_a_defect() {
     }
     // Everything still works: the next call is taken, and all that was taken is shown.
     let call = speaks.message(MARIA, "Maria", text("wamid.last", "are you there?"));
-    assert_eq!(phone.told(&app.api, &call).await, taken(1));
-    assert_eq!(phone.told(&app.api, &call).await, Tally { repeated: 1, ..Tally::default() });
+    assert_eq!(phone.deliver(&app.api, &call).await, taken(1));
+    assert_eq!(phone.deliver(&app.api, &call).await, Tally { repeated: 1, ..Tally::default() });
     for channel in [&phone, &page, &instagram] {
         assert!(!messages(&app.api, channel.id).await.is_empty());
     }

@@ -20,7 +20,7 @@ async fn connected(app: &TestApp, provider: &Provider) -> Hooked {
 
 /// The contact of a person who writes and hides their number.
 async fn hidden(app: &TestApp, channel: &Hooked) -> Value {
-    assert_eq!(channel.told(&app.api, &said(channel, "wamid.hidden", "hi", None, Some(HIDDEN))).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &said(channel, "wamid.hidden", "hi", None, Some(HIDDEN))).await, taken(1));
     messages(&app.api, channel.id).await.remove(0)["contactId"].clone()
 }
 
@@ -94,10 +94,10 @@ async fn a_campaign_skips_groups_with_the_reason() {
     let app = TestApp::shared().await;
     let provider = Provider::start().await;
     let channel = connected(&app, &provider).await;
-    channel.told(&app.api, &said(&channel, "wamid.1", "private", Some(MARIA), None)).await;
+    channel.deliver(&app.api, &said(&channel, "wamid.1", "private", Some(MARIA), None)).await;
     let mut to_all = said(&channel, "wamid.2", "to all", Some(MARIA), None);
     to_all["entry"][0]["changes"][0]["value"]["messages"][0]["group_id"] = GROUP.into();
-    assert_eq!(channel.told(&app.api, &to_all).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &to_all).await, taken(1));
     let all = messages(&app.api, channel.id).await;
     let contacts: Vec<i64> = all.iter().map(|message| message["contactId"].as_i64().expect("an id")).collect();
     let everybody = list(&app.api, &contacts).await;

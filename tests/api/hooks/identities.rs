@@ -63,7 +63,7 @@ async fn every_spelling_of_a_number_is_the_same_contact_through_every_door() {
     for spelling in [NINE, EIGHT] {
         assert_eq!(listed(&app.api, &format!("/contacts?number={spelling}")).await, [known]);
     }
-    channel.told(&app.api, &channel.speaks().message(NINE, "Ana", text("wamid.1", "hi"))).await;
+    channel.deliver(&app.api, &channel.speaks().message(NINE, "Ana", text("wamid.1", "hi"))).await;
     let body = json!({"channelId": channel.id, "number": NINE, "type": "text", "body": "hello"});
     app.api.post("/messages", body).await.data(202);
     let all = messages(&app.api, channel.id).await;
@@ -100,7 +100,7 @@ async fn both_spellings_at_once_make_one_contact() {
                     return;
                 }
                 assert_eq!(
-                    channel.told(&app.api, &channel.speaks().message(&from, "Ana", text(&mid, "hi"))).await,
+                    channel.deliver(&app.api, &channel.speaks().message(&from, "Ana", text(&mid, "hi"))).await,
                     taken(1)
                 );
             }
@@ -119,7 +119,7 @@ async fn who_hides_their_number_is_answered_by_id_until_the_number_is_known() {
     let provider = Provider::start().await;
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
     let channel = Hooked::create(&app, &app.company, Whatsapp, setup).await;
-    channel.told(&app.api, &said(&channel, "wamid.1", "hi", None, Some(B1))).await;
+    channel.deliver(&app.api, &said(&channel, "wamid.1", "hi", None, Some(B1))).await;
     let first = messages(&app.api, channel.id).await.remove(0);
     let by_ticket = json!({"ticketId": first["ticketId"], "type": "text", "body": "one"});
     let by_contact = json!({"channelId": channel.id, "contactId": first["contactId"], "type": "text", "body": "two"});
@@ -131,9 +131,9 @@ async fn who_hides_their_number_is_answered_by_id_until_the_number_is_known() {
         assert_eq!(call.body.get("to"), None, "the provider drops what has an id in `to`");
     }
     // The number is shown, and contact and ticket stay the same.
-    channel.told(&app.api, &said(&channel, "wamid.2", "my number", Some(MARIA), Some(B1))).await;
-    channel.told(&app.api, &said(&channel, "wamid.3", "by number", Some(MARIA), None)).await;
-    channel.told(&app.api, &said(&channel, "wamid.4", "by id", None, Some(B1))).await;
+    channel.deliver(&app.api, &said(&channel, "wamid.2", "my number", Some(MARIA), Some(B1))).await;
+    channel.deliver(&app.api, &said(&channel, "wamid.3", "by number", Some(MARIA), None)).await;
+    channel.deliver(&app.api, &said(&channel, "wamid.4", "by id", None, Some(B1))).await;
     let all = messages(&app.api, channel.id).await;
     assert_eq!(all.len(), 6);
     assert!(all.iter().all(|message| message["ticketId"] == first["ticketId"]), "{all:?}");
@@ -166,7 +166,7 @@ async fn a_changed_number_or_id_is_the_same_contact_and_the_old_one_still_finds_
     let (new, newer, start) = ("5511900000077", "5511900000078", now_s() - 100);
     let mut hello = said(&channel, "wamid.1", "hi", Some(MARIA), Some(B1));
     hello["entry"][0]["changes"][0]["value"]["messages"][0]["timestamp"] = start.to_string().into();
-    channel.told(&app.api, &hello).await;
+    channel.deliver(&app.api, &hello).await;
     let first = messages(&app.api, channel.id).await.remove(0);
     let changed = |mid: &str, at_s: i64, from: &str, to: &str| {
         let part = json!({"type": "user_changed_number", "wa_id": to, "user_id": B2, "previous_user_id": B1, "body": "changed"});
@@ -179,14 +179,14 @@ async fn a_changed_number_or_id_is_the_same_contact_and_the_old_one_still_finds_
         changed("wamid.3", 2, new, newer),
         changed("wamid.2", 1, MARIA, new),
     ] {
-        assert_eq!(channel.told(&app.api, &call).await, taken(1));
+        assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
     }
     assert_eq!(contact(&app.api, &first["contactId"]).await["number"], newer);
     for (number, user_id) in
         [(Some(newer), None), (Some(new), None), (Some(MARIA), None), (None, Some(B1)), (None, Some(B2))]
     {
         let mid = format!("wamid.{number:?}{user_id:?}");
-        channel.told(&app.api, &said(&channel, &mid, "it is me", number, user_id)).await;
+        channel.deliver(&app.api, &said(&channel, &mid, "it is me", number, user_id)).await;
     }
     let all = messages(&app.api, channel.id).await;
     assert_eq!(all.len(), 6, "a change is no message");
@@ -200,9 +200,9 @@ async fn a_changed_number_or_id_is_the_same_contact_and_the_old_one_still_finds_
     assert_eq!(former, [json!(new), json!(MARIA), json!(B1)]);
     // A change of an unknown sender creates nothing.
     let part = json!({"type": "user_changed_number", "wa_id": "5511900000081"});
-    channel.told(&app.api, &system(&channel, "wamid.4", start, json!({"from": "5511900000080"}), part)).await;
+    channel.deliver(&app.api, &system(&channel, "wamid.4", start, json!({"from": "5511900000080"}), part)).await;
     channel
-        .told(
+        .deliver(
             &app.api,
             &system(
                 &channel,
@@ -222,11 +222,11 @@ async fn a_changed_number_or_id_is_the_same_contact_and_the_old_one_still_finds_
 async fn two_contacts_of_one_person_are_shown_and_not_merged() {
     let app = TestApp::shared().await;
     let channel = Hooked::phone(&app).await;
-    channel.told(&app.api, &said(&channel, "wamid.1", "hi", None, Some(B1))).await;
+    channel.deliver(&app.api, &said(&channel, "wamid.1", "hi", None, Some(B1))).await;
     let hidden = messages(&app.api, channel.id).await.remove(0)["contactId"].clone();
     let numbered = app.api.post("/contacts", json!({"name": "Maria", "number": MARIA})).await.data(201)["id"].clone();
     for mid in ["wamid.2", "wamid.3"] {
-        channel.told(&app.api, &said(&channel, mid, "both", Some(MARIA), Some(B1))).await;
+        channel.deliver(&app.api, &said(&channel, mid, "both", Some(MARIA), Some(B1))).await;
     }
     let all = messages(&app.api, channel.id).await;
     assert!(all.iter().all(|message| message["contactId"] == hidden), "{all:?}");
@@ -250,11 +250,11 @@ async fn a_group_is_a_contact_of_its_own_and_answers_go_to_the_group() {
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
     let channel = Hooked::create(&app, &app.company, Whatsapp, setup).await;
     let group = "Y2FwaV9ncm91cDox";
-    channel.told(&app.api, &said(&channel, "wamid.1", "private", Some(MARIA), None)).await;
+    channel.deliver(&app.api, &said(&channel, "wamid.1", "private", Some(MARIA), None)).await;
     for (mid, number, user_id) in [("wamid.2", Some(MARIA), None), ("wamid.3", None, Some(B1))] {
         let mut call = said(&channel, mid, "to all", number, user_id);
         call["entry"][0]["changes"][0]["value"]["messages"][0]["group_id"] = group.into();
-        assert_eq!(channel.told(&app.api, &call).await, taken(1));
+        assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
     }
     let all = messages(&app.api, channel.id).await;
     assert_eq!(all[0]["author"], Value::Null);
@@ -272,13 +272,13 @@ async fn a_group_is_a_contact_of_its_own_and_answers_go_to_the_group() {
     assert_eq!((&call.body["to"], &call.body["recipient_type"]), (&json!(group), &json!("group")));
     eventually("its id is recorded", || async { messages(&app.api, channel.id).await[3]["status"] == "sent" }).await;
     let status = channel.speaks().status(call.accepted.as_deref().expect("an id"), group, "delivered", now_s());
-    assert_eq!(channel.told(&app.api, &status).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &status).await, taken(1));
     // A quote within the group, and the status of the answer.
     let mut quote = said(&channel, "wamid.4", "thanks", Some(MARIA), None);
     let message = &mut quote["entry"][0]["changes"][0]["value"]["messages"][0];
     message["group_id"] = group.into();
     message["context"] = json!({"id": call.accepted});
-    channel.told(&app.api, &quote).await;
+    channel.deliver(&app.api, &quote).await;
     let all = messages(&app.api, channel.id).await;
     assert_eq!((&all[3]["status"], &all[4]["quotedMessageId"]), (&json!("delivered"), &all[3]["id"]));
     check_events(&app.db, app.company.id).await;

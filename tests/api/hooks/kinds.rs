@@ -18,7 +18,7 @@ async fn a_text_opens_a_ticket_in_the_queue_of_its_channel() {
     let setup = Setup { queue: Some(app.company.sales), ..Setup::default() };
     let channel = Hooked::create(&app, &app.company, Whatsapp, setup).await;
     let call = channel.speaks().message(MARIA, "Maria Silva", text("wamid.1", "Is it open?").at(1_700_000_000));
-    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
 
     let all = messages(&app.api, channel.id).await;
     let [message] = all.as_slice() else { panic!("one message: {all:?}") };
@@ -80,7 +80,7 @@ async fn every_kind_is_taken_and_what_has_no_form_is_named() {
     ];
     let (calls, bodies): (Vec<Message>, Vec<&str>) = inbound.into_iter().unzip();
     let count = calls.len() as u64;
-    assert_eq!(channel.told(&app.api, &channel.speaks().messages(MARIA, "Maria", calls)).await, taken(count));
+    assert_eq!(channel.deliver(&app.api, &channel.speaks().messages(MARIA, "Maria", calls)).await, taken(count));
     let all = messages(&app.api, channel.id).await;
     let stored: Vec<&Value> = all.iter().map(|message| &message["body"]).collect();
     assert_eq!(stored, bodies, "each, in the order in which they were told");
@@ -94,7 +94,7 @@ async fn replies_and_choices_quote_the_message_they_are_for() {
     let app = OwnApp::start().await;
     let channel = Hooked::phone(&app).await;
     let phone = channel.speaks();
-    channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.1", "hello"))).await;
+    channel.deliver(&app.api, &phone.message(MARIA, "Maria", text("wamid.1", "hello"))).await;
     let first = messages(&app.api, channel.id).await;
     let offered = super::statuses::sent(&app, &channel, &first[0]["contactId"], "Which one?", "wamid.ours").await;
 
@@ -104,7 +104,7 @@ async fn replies_and_choices_quote_the_message_they_are_for() {
         text("wamid.6", "as I said").replying_to(MARIA, "wamid.1"),
         text("wamid.7", "to nobody").replying_to(MARIA, "wamid.of another year"),
     ];
-    let tally = channel.told(&app.api, &phone.messages(MARIA, "Maria", inbound)).await;
+    let tally = channel.deliver(&app.api, &phone.messages(MARIA, "Maria", inbound)).await;
     assert_eq!(tally, taken(4));
     let all = messages(&app.api, channel.id).await;
     let quoted: Vec<(&Value, &Value)> =
@@ -133,7 +133,7 @@ async fn a_chosen_option_has_its_id_in_the_message_and_in_its_event() {
         template_button("wamid.3", "c", "Other"),
         text("wamid.4", "Other"),
     ];
-    channel.told(&app.api, &channel.speaks().messages(MARIA, "Maria", inbound)).await;
+    channel.deliver(&app.api, &channel.speaks().messages(MARIA, "Maria", inbound)).await;
     let all = messages(&app.api, channel.id).await;
     let ids: Vec<&Value> = all.iter().map(|message| &message["content"]["reply"]["id"]).collect();
     assert_eq!(ids, [&json!("a"), &json!("b"), &json!("c"), &Value::Null]);
@@ -157,7 +157,7 @@ async fn what_brought_a_contact_is_kept_with_them() {
     let channel = Hooked::phone(&app).await;
     let phone = channel.speaks();
     let came = text("wamid.1", "hi").referred("ad 1", "https://fb.me/ad1", "Half price", "click 1");
-    channel.told(&app.api, &phone.message(MARIA, "Maria", came)).await;
+    channel.deliver(&app.api, &phone.message(MARIA, "Maria", came)).await;
     let id = messages(&app.api, channel.id).await[0]["contactId"].clone();
     let fields = ["ctwaClid", "sourceId", "sourceUrl", "headline", "mediaType", "mediaUrl"];
     let kept = async || {
@@ -167,10 +167,10 @@ async fn what_brought_a_contact_is_kept_with_them() {
     let picture = "https://ads.example/picture.jpg";
     assert_eq!(kept().await, ["click 1", "ad 1", "https://fb.me/ad1", "Half price", "image", picture]);
     // A message without an advertisement leaves it; the next advertisement replaces it.
-    channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.2", "and?"))).await;
+    channel.deliver(&app.api, &phone.message(MARIA, "Maria", text("wamid.2", "and?"))).await;
     assert_eq!(kept().await[0], "click 1");
     let again = image("wamid.3", "no file", None).referred("ad 2", "https://fb.me/ad2", "Free", "click 2");
-    channel.told(&app.api, &phone.message(MARIA, "Maria", again)).await;
+    channel.deliver(&app.api, &phone.message(MARIA, "Maria", again)).await;
     assert_eq!(kept().await, ["click 2", "ad 2", "https://fb.me/ad2", "Free", "image", picture]);
     app.stop().await;
 }

@@ -82,6 +82,7 @@ impl Hooked {
         Self { id: row.id, public_key: row.public_key, app_secret, account }
     }
 
+    /// The account of a phone channel, which builds the provider's calls.
     pub fn speaks(&self) -> Phone {
         Phone { id: self.account.clone(), number: "15550783881".to_owned() }
     }
@@ -111,7 +112,7 @@ impl Hooked {
     }
 
     /// A signed call that is accepted; returns what became of its parts.
-    pub async fn told(&self, api: &Api, body: &Value) -> Tally {
+    pub async fn deliver(&self, api: &Api, body: &Value) -> Tally {
         let reply = self.tell(api, body).await;
         let count = |part: &str| reply.data(200)[part].as_u64().unwrap_or_else(|| panic!("{}", reply.body));
         Tally {

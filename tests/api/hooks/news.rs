@@ -22,7 +22,7 @@ fn other(id: &str, kind: &str, part: Value) -> Message {
 }
 
 async fn tell(app: &TestApp, channel: &Hooked, messages: Vec<Message>) -> super::Tally {
-    channel.told(&app.api, &channel.speaks().messages(MARIA, "Maria", messages)).await
+    channel.deliver(&app.api, &channel.speaks().messages(MARIA, "Maria", messages)).await
 }
 
 /// The types of a company's events of messages.
@@ -246,7 +246,8 @@ async fn social_channels_edit_withdraw_and_react_too() {
     for (kind, object) in [(Messenger, "page"), (Instagram, "instagram")] {
         let channel = Hooked::create(&app, &app.company, kind, Setup::default()).await;
         let page = channel.page(object);
-        let tell = async |event: Value| channel.told(&app.api, &page.tells(PSID, 1_700_000_000_000, vec![event])).await;
+        let tell =
+            async |event: Value| channel.deliver(&app.api, &page.tells(PSID, 1_700_000_000_000, vec![event])).await;
         tell(events::text("m_1", "old text")).await;
         let edited = json!({"message_edit": {"mid": "m_1", "text": "new text", "num_edit": 1}});
         assert_eq!(tell(edited.clone()).await, taken(1));

@@ -16,23 +16,23 @@ async fn a_repetition_adds_nothing_also_once_the_ticket_is_closed_and_after_a_re
     let channel = Hooked::phone(&app).await;
     let phone = channel.speaks();
     let call = phone.message(MARIA, "Maria", text("wamid.1", "hi").referred("ad 1", "https://fb.me/1", "Buy", "click"));
-    assert_eq!(channel.told(&app.api, &call).await, taken(1));
-    assert_eq!(channel.told(&app.api, &call).await, REPEATED);
+    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &call).await, REPEATED);
     let [opened] = &tickets(&app.api, channel.id).await[..] else { panic!("one ticket") };
     assert_eq!(opened["unreadCount"], 1);
     close(&app.api, id(opened)).await;
-    assert_eq!(channel.told(&app.api, &call).await, REPEATED);
+    assert_eq!(channel.deliver(&app.api, &call).await, REPEATED);
     assert_eq!(tickets(&app.api, channel.id).await.len(), 1, "a repetition has opened a ticket");
 
     let app = restarted(app).await;
-    assert_eq!(channel.told(&app.api, &call).await, REPEATED);
+    assert_eq!(channel.deliver(&app.api, &call).await, REPEATED);
     assert_eq!(tickets(&app.api, channel.id).await.len(), 1);
     let all = messages(&app.api, channel.id).await;
     assert_eq!(all.len(), 1);
     assert_eq!(contact(&app.api, &all[0]["contactId"]).await["ctwaClid"], "click");
     // What is new in a call that is partly a repetition is taken.
     let more = phone.messages(MARIA, "Maria", vec![text("wamid.1", "hi"), text("wamid.2", "hello?")]);
-    assert_eq!(channel.told(&app.api, &more).await, Tally { taken: 1, ..REPEATED });
+    assert_eq!(channel.deliver(&app.api, &more).await, Tally { taken: 1, ..REPEATED });
     assert_eq!(tickets(&app.api, channel.id).await.len(), 2, "the first one is closed");
     app.stop().await;
 }
@@ -49,7 +49,7 @@ async fn of_fifty_twins_at_once_one_is_taken() {
             .enumerate()
     {
         let call = phone.message(MARIA, "Maria", message);
-        let tallies = join_all((0..TWINS).map(|_| channel.told(&app.api, &call))).await;
+        let tallies = join_all((0..TWINS).map(|_| channel.deliver(&app.api, &call))).await;
         assert_eq!(tallies.iter().filter(|tally| **tally == taken(1)).count(), 1, "{tallies:?}");
         assert_eq!(tallies.iter().filter(|tally| **tally == REPEATED).count(), TWINS - 1, "{tallies:?}");
         assert_eq!(messages(&app.api, channel.id).await.len(), round + 1);
@@ -72,7 +72,7 @@ async fn strangers_who_write_at_once_are_one_contact_with_one_ticket_each() {
             phone.message(&from, "Somebody", text(&format!("wamid.{number}"), &format!("message {number}")))
         })
         .collect();
-    let tallies = join_all(calls.iter().map(|call| channel.told(&app.api, call))).await;
+    let tallies = join_all(calls.iter().map(|call| channel.deliver(&app.api, call))).await;
     assert!(tallies.iter().all(|tally| *tally == taken(1)), "{tallies:?}");
     let opened = tickets(&app.api, channel.id).await;
     assert_eq!(opened.len(), STRANGERS);
@@ -89,7 +89,7 @@ async fn many_messages_in_one_call_are_taken_in_their_order() {
     let channel = Hooked::phone(&app).await;
     let texts = (0..MESSAGES).map(|number| text(&format!("wamid.{number}"), &number.to_string())).collect();
     let call = channel.speaks().messages(MARIA, "Maria", texts);
-    let tallies = join_all([channel.told(&app.api, &call), channel.told(&app.api, &call)]).await;
+    let tallies = join_all([channel.deliver(&app.api, &call), channel.deliver(&app.api, &call)]).await;
     let sum = |part: fn(&Tally) -> u64| tallies.iter().map(part).sum::<u64>();
     assert_eq!((sum(|tally| tally.taken), sum(|tally| tally.repeated)), (MESSAGES as u64, MESSAGES as u64));
     let all = messages(&app.api, channel.id).await;

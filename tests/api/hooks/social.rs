@@ -43,7 +43,7 @@ async fn both_social_channels_take_every_kind() {
                 json!({"nothing": 1}),
             ],
         );
-        let tally = channel.told(&app.api, &call).await;
+        let tally = channel.deliver(&app.api, &call).await;
         assert_eq!(tally, Tally { taken: 9, ignored: 1, ..Tally::default() }, "{object}");
         let mut all = messages(&app.api, channel.id).await;
         let echo = all.pop().expect("what another app has sent");
@@ -79,7 +79,7 @@ async fn both_social_channels_take_every_kind() {
         assert_eq!(tickets(&app.api, channel.id).await.len(), 1);
         let contact = contact(&app.api, &all[0]["contactId"]).await;
         assert_eq!((&contact["name"], &contact["number"]), (&json!(name), none));
-        assert_eq!(channel.told(&app.api, &call).await, Tally { repeated: 9, ignored: 1, ..Tally::default() });
+        assert_eq!(channel.deliver(&app.api, &call).await, Tally { repeated: 9, ignored: 1, ..Tally::default() });
     }
     app.stop().await;
 }
@@ -94,12 +94,12 @@ async fn a_contact_is_one_across_a_restart_and_another_on_another_channel() {
     };
     let twins = futures_util::future::join_all((0..10).map(|number| {
         let (app, page, call) = (&app, &page, say(&page, &format!("m_{number}")));
-        async move { page.told(&app.api, &call).await }
+        async move { page.deliver(&app.api, &call).await }
     }));
     assert!(twins.await.iter().all(|tally| *tally == taken(1)));
-    other.told(&app.api, &say(&other, "m_1")).await;
+    other.deliver(&app.api, &say(&other, "m_1")).await;
     let app = restarted(app).await;
-    page.told(&app.api, &say(&page, "m_late")).await;
+    page.deliver(&app.api, &say(&page, "m_late")).await;
     assert_eq!(app.api.all("/contacts").await.len(), 2, "an id is a page's own");
     assert_eq!(tickets(&app.api, page.id).await.len(), 1);
     assert_eq!(messages(&app.api, page.id).await.len(), 11);
@@ -111,7 +111,7 @@ async fn who_has_written_is_reached_and_what_reached_them_is_known() {
     let app = OwnApp::start().await;
     let channel = social(&app, Messenger).await;
     let page = channel.page("page");
-    channel.told(&app.api, &page.tells(PSID, 1_700_000_000_000, vec![events::text("m_1", "hi")])).await;
+    channel.deliver(&app.api, &page.tells(PSID, 1_700_000_000_000, vec![events::text("m_1", "hi")])).await;
     let contact = messages(&app.api, channel.id).await[0]["contactId"].clone();
     let first = sent(&app, &channel, &contact, "one", "m_ours.1").await;
     let second = sent(&app, &channel, &contact, "two", "m_ours.2").await;
@@ -121,7 +121,7 @@ async fn who_has_written_is_reached_and_what_reached_them_is_known() {
         message.data(200)["status"].as_str().expect("status").to_owned()
     };
     let now_ms = Utc::now().timestamp_millis();
-    let report = async |event: Value| channel.told(&app.api, &page.tells(PSID, now_ms, vec![event])).await;
+    let report = async |event: Value| channel.deliver(&app.api, &page.tells(PSID, now_ms, vec![event])).await;
     assert_eq!(report(events::delivered(&["m_ours.1"], now_ms)).await, taken(1));
     assert_eq!((status(first).await.as_str(), status(second).await.as_str()), ("delivered", "sent"));
     // A delivery without ids counts for all earlier messages.
@@ -132,7 +132,7 @@ async fn who_has_written_is_reached_and_what_reached_them_is_known() {
     assert_eq!(status(waiting["id"].as_i64().expect("id")).await, "queued", "it was never sent");
     // A reading by an unknown contact changes nothing.
     let stranger = page.tells("1", now_ms, vec![events::read(now_ms)]);
-    assert_eq!(channel.told(&app.api, &stranger).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &stranger).await, taken(1));
     // Instagram names the message that was read.
     assert_eq!(report(json!({"read": {"mid": "m_ours.1"}})).await, taken(1));
     app.stop().await;
@@ -143,7 +143,8 @@ async fn what_brought_a_contact_is_kept_whether_they_wrote_pressed_or_only_came(
     let app = TestApp::shared().await;
     let channel = social(&app, Messenger).await;
     let page = channel.page("page");
-    let report = async |event: Value| channel.told(&app.api, &page.tells(PSID, 1_700_000_000_000, vec![event])).await;
+    let report =
+        async |event: Value| channel.deliver(&app.api, &page.tells(PSID, 1_700_000_000_000, vec![event])).await;
     // Without a contact there is nothing to keep the referral with.
     assert_eq!(report(events::referral("promo", "ad 0")).await, taken(1));
     assert_eq!(app.api.all("/contacts").await, [Value::Null; 0]);

@@ -50,7 +50,7 @@ async fn status(app: &TestApp, id: i64) -> String {
 /// The id of a contact who has written.
 async fn begun(app: &TestApp, channel: &Hooked) -> Value {
     let call = channel.speaks().message(MARIA, "Maria", text("wamid.first", "hi"));
-    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
     messages(&app.api, channel.id).await[0]["contactId"].clone()
 }
 
@@ -66,7 +66,7 @@ async fn in_any_order_a_message_is_as_far_as_it_was_ever_told() {
         let id = sent(&app, &channel, &maria, "hello", &name).await;
         for step in order {
             let call = phone.status(&name, MARIA, steps[*step], 1_700_000_000 + *step as i64);
-            assert_eq!(channel.told(&app.api, &call).await, taken(1));
+            assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
         }
         let shown = message(&app, id).await;
         assert_eq!(shown["status"], "read", "{order:?}");
@@ -75,7 +75,7 @@ async fn in_any_order_a_message_is_as_far_as_it_was_ever_told() {
             assert_eq!(shown[at], shown["createdAt"], "{order:?}: {at}");
         }
     }
-    // Several in one call, with a stranger among them.
+    // Several in one call: a status of an unknown message is taken as well, and an unknown status is ignored.
     let id = sent(&app, &channel, &maria, "hello", "wamid.many").await;
     let call = phone.statuses(&[
         ("wamid.many", MARIA, "delivered", 1_700_000_001),
@@ -83,7 +83,7 @@ async fn in_any_order_a_message_is_as_far_as_it_was_ever_told() {
         ("wamid.many", MARIA, "sent", 1_700_000_000),
         ("wamid.many", MARIA, "deleted", 1_700_000_002),
     ]);
-    assert_eq!(channel.told(&app.api, &call).await, Tally { taken: 3, ignored: 1, ..Tally::default() });
+    assert_eq!(channel.deliver(&app.api, &call).await, Tally { taken: 3, ignored: 1, ..Tally::default() });
     assert_eq!(status(&app, id).await, "delivered");
     app.stop().await;
 }
@@ -106,14 +106,14 @@ async fn an_event_dates_the_message_as_it_was_shown_then() {
         let id = sent(&app, &channel, &maria, "hello", name).await;
         shown.push(dated(&message(&app, id).await));
         for step in ["delivered", "read"] {
-            assert_eq!(channel.told(&app.api, &phone.status(name, MARIA, step, at_s)).await, taken(1));
+            assert_eq!(channel.deliver(&app.api, &phone.status(name, MARIA, step, at_s)).await, taken(1));
             shown.push(dated(&message(&app, id).await));
         }
     }
     let id = sent(&app, &channel, &maria, "hello", "wamid.failed").await;
     shown.push(dated(&message(&app, id).await));
     let failed = phone.failed("wamid.failed", MARIA, 131_026, "Message undeliverable", 1_700_000_001);
-    assert_eq!(channel.told(&app.api, &failed).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &failed).await, taken(1));
     shown.push(dated(&message(&app, id).await));
     // A message that a visitor was shown is delivered.
     let (session, _) = app.session("visitor").await;
@@ -143,15 +143,15 @@ async fn a_failure_says_why_and_is_final() {
     let maria = begun(&app, &channel).await;
     let id = sent(&app, &channel, &maria, "hello", "wamid.ours").await;
     let failed = phone.failed("wamid.ours", MARIA, 131_026, "Message undeliverable", 1_700_000_001);
-    assert_eq!(channel.told(&app.api, &failed).await, taken(1));
-    channel.told(&app.api, &phone.status("wamid.ours", MARIA, "read", 1_700_000_002)).await;
+    assert_eq!(channel.deliver(&app.api, &failed).await, taken(1));
+    channel.deliver(&app.api, &phone.status("wamid.ours", MARIA, "read", 1_700_000_002)).await;
     let shown = message(&app, id).await;
     assert_eq!(shown["status"], "failed");
     assert_eq!(shown["error"], json!({"code": "131026", "message": "Message undeliverable"}));
     // A delivered message does not fail.
     let id = sent(&app, &channel, &maria, "hello", "wamid.other").await;
-    channel.told(&app.api, &phone.status("wamid.other", MARIA, "delivered", 1_700_000_001)).await;
-    channel.told(&app.api, &phone.failed("wamid.other", MARIA, 131_026, "no", 1_700_000_002)).await;
+    channel.deliver(&app.api, &phone.status("wamid.other", MARIA, "delivered", 1_700_000_001)).await;
+    channel.deliver(&app.api, &phone.failed("wamid.other", MARIA, 131_026, "no", 1_700_000_002)).await;
     assert_eq!(status(&app, id).await, "delivered");
     app.stop().await;
 }
@@ -166,7 +166,7 @@ async fn an_old_message_is_found_when_nothing_of_it_is_in_memory() {
     crate::steps::close(&app.api, ticket).await;
     let app = restarted(app).await;
     let call = channel.speaks().status("wamid.ours", MARIA, "read", 1_700_000_002);
-    assert_eq!(channel.told(&app.api, &call).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
     assert_eq!(status(&app, id).await, "read");
     app.stop().await;
 }
@@ -180,7 +180,7 @@ async fn a_status_that_comes_before_its_message_is_known_is_kept_for_it() {
     let early = queued(&app, &channel, &maria, "hello").await;
     for step in ["delivered", "sent"] {
         let call = phone.status("wamid.early", MARIA, step, 1_700_000_001);
-        assert_eq!(channel.told(&app.api, &call).await, taken(1));
+        assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
     }
     let id = early["id"].as_i64().expect("id");
     assert_eq!(status(&app, id).await, "queued");
@@ -192,7 +192,7 @@ async fn a_status_that_comes_before_its_message_is_known_is_kept_for_it() {
     let early = queued(&app, &channel, &maria, "and again").await;
     let id = early["id"].as_i64().expect("id");
     let failed = phone.failed("wamid.again", MARIA, 131_026, "Message undeliverable", 1_700_000_001);
-    assert_eq!(channel.told(&app.api, &failed).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &failed).await, taken(1));
     let app = restarted(app).await;
     assert_eq!(kept(&app).await, 1);
     noted(&app, &early, "wamid.again").await;
@@ -201,7 +201,7 @@ async fn a_status_that_comes_before_its_message_is_known_is_kept_for_it() {
 
     let early = queued(&app, &channel, &maria, "once more").await;
     let id = early["id"].as_i64().expect("id");
-    channel.told(&app.api, &phone.status("wamid.more", MARIA, "read", 1_700_000_001)).await;
+    channel.deliver(&app.api, &phone.status("wamid.more", MARIA, "read", 1_700_000_001)).await;
     // Recorded in the table alone, as if the process had ended right after; the message must be there first.
     let log = &app.service.app.engine.store().log;
     log.reached(log.appended()).await.expect("it is in the table");
@@ -225,7 +225,7 @@ async fn a_status_of_another_channels_message_moves_nothing() {
     let maria = begun(&app, &ours).await;
     let id = sent(&app, &ours, &maria, "hello", "wamid.ours").await;
     let call = theirs.speaks().status("wamid.ours", MARIA, "read", 1_700_000_001);
-    assert_eq!(theirs.told(&app.api, &call).await, taken(1), "kept, should it become known");
+    assert_eq!(theirs.deliver(&app.api, &call).await, taken(1), "kept, should it become known");
     assert_eq!(status(&app, id).await, "sent");
     app.stop().await;
 }
@@ -243,7 +243,10 @@ async fn what_goes_out_to_a_provider_comes_back_as_delivered_and_read() {
     let accepted = provider.accepts(&channel.account, 1).await;
     let name = accepted[0].accepted.clone().expect("accepted");
     for step in ["read", "delivered", "sent"] {
-        assert_eq!(channel.told(&app.api, &phone.status(&name, MARIA, step, Utc::now().timestamp())).await, taken(1));
+        assert_eq!(
+            channel.deliver(&app.api, &phone.status(&name, MARIA, step, Utc::now().timestamp())).await,
+            taken(1)
+        );
     }
     eventually("the message is read", || async { status(&app, id).await == "read" }).await;
     app.stop().await;
@@ -258,7 +261,7 @@ async fn events_have_hotlines_clock_whatever_a_providers_says() {
         let name = format!("wamid.clock.{nth}");
         let id = sent(&app, &channel, &maria, "hello", &name).await;
         let call = channel.speaks().status(&name, MARIA, status, Utc::now().timestamp() + seconds);
-        assert_eq!(channel.told(&app.api, &call).await, taken(1));
+        assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
         // `after` asserts that times never go back.
         let events = crate::events::after(&app.api, 0).await;
         let event = events.iter().rev().find(|event| event["data"]["id"] == id).expect("the status");

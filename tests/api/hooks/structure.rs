@@ -76,7 +76,7 @@ async fn every_kind_keeps_its_structure_in_its_message_and_event() {
     let channel = Hooked::phone(&app).await;
     let (inbound, contents): (Vec<Message>, Vec<Value>) = structured().into_iter().unzip();
     let count = inbound.len();
-    let tally = channel.told(&app.api, &channel.speaks().messages(MARIA, "Maria", inbound)).await;
+    let tally = channel.deliver(&app.api, &channel.speaks().messages(MARIA, "Maria", inbound)).await;
     assert_eq!(tally, taken(count as u64));
     let all = messages(&app.api, channel.id).await;
     let stored: Vec<Value> = all.iter().map(|message| message["content"].clone()).collect();
@@ -121,7 +121,7 @@ async fn what_is_no_structure_or_too_much_of_it_leaves_the_text() {
         with_context(text("wamid.7", "hi"), json!({"referred_product": 7, "forwarded": "yes"})),
     ];
     let count = inbound.len();
-    let tally = channel.told(&app.api, &channel.speaks().messages(MARIA, "Maria", inbound)).await;
+    let tally = channel.deliver(&app.api, &channel.speaks().messages(MARIA, "Maria", inbound)).await;
     assert_eq!(tally, taken(count as u64));
     let all = messages(&app.api, channel.id).await;
     assert_eq!(all.len(), count);
@@ -145,7 +145,7 @@ async fn each_message_keeps_the_advertisement_that_it_came_by() {
         text(id, "hi").referred(&format!("ad {number}"), "https://fb.me/ad", "Half price", &format!("click {number}"))
     };
     let inbound = vec![came("wamid.1", 1), came("wamid.2", 2), text("wamid.3", "and?")];
-    assert_eq!(channel.told(&app.api, &phone.messages(MARIA, "Maria", inbound)).await, taken(3));
+    assert_eq!(channel.deliver(&app.api, &phone.messages(MARIA, "Maria", inbound)).await, taken(3));
     let all = messages(&app.api, channel.id).await;
     let referral = json!({"ctwaClid": "click 1", "sourceUrl": "https://fb.me/ad", "sourceId": "ad 1", "sourceType": "ad",
         "reference": null, "headline": "Half price", "body": "Ask us anything", "mediaType": "image",
@@ -158,7 +158,7 @@ async fn each_message_keeps_the_advertisement_that_it_came_by() {
     let channel = Hooked::create(&app, &app.company, Messenger, Setup::default()).await;
     let referral = json!({"ref": "promo", "ad_id": "ad 3", "source": "ADS", "product": {"id": "SKU-9"}});
     let question = json!({"message": {"mid": "m_1", "text": "in red?", "referral": referral}});
-    channel.told(&app.api, &channel.page("page").tells(PSID, 1_700_000_000_000, vec![question])).await;
+    channel.deliver(&app.api, &channel.page("page").tells(PSID, 1_700_000_000_000, vec![question])).await;
     let content = messages(&app.api, channel.id).await[0]["content"].clone();
     assert_eq!((&content["kind"], &content["product"]["retailerId"]), (&json!("product"), &json!("SKU-9")));
     let referral = &content["referral"];
@@ -185,7 +185,7 @@ async fn the_picture_of_a_story_is_fetched_before_the_provider_takes_it_away() {
         {"type": "ig_story", "payload": {"story_media_url": shared, "story_media_id": "media 3"}}]}});
     let without_url = json!({"message": {"mid": "m_4", "text": "and this?", "reply_to": {"story": {"id": "st 4"}}}});
     let call = channel.page("instagram").tells(PSID, 1_700_000_000_000, vec![reply, mention, newer, without_url]);
-    assert_eq!(channel.told(&app.api, &call).await, taken(4));
+    assert_eq!(channel.deliver(&app.api, &call).await, taken(4));
     let with_file = async || {
         let all = messages(&app.api, channel.id).await;
         all.iter().filter(|message| message["media"].is_object()).count()

@@ -22,7 +22,10 @@ async fn the_window_counts_from_when_the_contact_wrote_not_from_when_we_heard_of
     let phone = channel.speaks();
     // The provider had to repeat the call for a day and an hour.
     let late = (Utc::now() - TimeDelta::hours(25)).timestamp();
-    assert_eq!(channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.1", "hi").at(late))).await, taken(1));
+    assert_eq!(
+        channel.deliver(&app.api, &phone.message(MARIA, "Maria", text("wamid.1", "hi").at(late))).await,
+        taken(1)
+    );
     let maria = messages(&app.api, channel.id).await[0]["contactId"].clone();
     let refused = send(&app, &channel, &maria).await;
     refused.error(422, "ERR_API_WINDOW_CLOSED");
@@ -32,7 +35,7 @@ async fn the_window_counts_from_when_the_contact_wrote_not_from_when_we_heard_of
     assert_eq!(refused.body["error"]["details"], json!({"closedAt": closed}));
 
     let now = Utc::now().timestamp();
-    channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.2", "now").at(now))).await;
+    channel.deliver(&app.api, &phone.message(MARIA, "Maria", text("wamid.2", "now").at(now))).await;
     send(&app, &channel, &maria).await.data(202);
     // The window is open in a new ticket too, and after a restart.
     let opened = super::tickets(&app.api, channel.id).await;

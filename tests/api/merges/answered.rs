@@ -58,7 +58,7 @@ async fn by_the_id() {
     let channel = Hooked::create(&app, &app.company, Messenger, setup).await;
     let say = async |app: &TestApp, id: &str, body: &str| {
         let call = channel.page("page").tells(id, Utc::now().timestamp_millis(), vec![events::text(body, body)]);
-        assert_eq!(channel.told(&app.api, &call).await, taken(1), "{body}");
+        assert_eq!(channel.deliver(&app.api, &call).await, taken(1), "{body}");
     };
     say(&app, "1001", "from one account").await;
     say(&app, "1002", "from another").await;

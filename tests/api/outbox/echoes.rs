@@ -29,7 +29,7 @@ impl Conversation {
         let channel = Hooked::create(&office.app, &office.app.company, kind, setup).await;
         let page = channel.page(if kind == Messenger { "page" } else { "instagram" });
         let hello = page.tells(PSID, chrono::Utc::now().timestamp_millis(), vec![events::text("m_hello", "hi")]);
-        channel.told(&office.app.api, &hello).await;
+        channel.deliver(&office.app.api, &hello).await;
         let contact = messages(&office.app.api, channel.id).await[0]["contactId"].clone();
         Self { channel, page, contact }
     }
@@ -42,7 +42,7 @@ impl Conversation {
     /// The provider reports a message of the account; returns whether it was new.
     async fn echo(&self, office: &Office, message: Value) -> bool {
         let call = self.page.echoes(PSID, chrono::Utc::now().timestamp_millis(), vec![message]);
-        self.channel.told(&office.app.api, &call).await.taken == 1
+        self.channel.deliver(&office.app.api, &call).await.taken == 1
     }
 
     /// The texts of the company's messages, in order.
@@ -88,7 +88,7 @@ async fn an_echo_before_the_answer_and_after_it_is_that_of_our_message() {
         assert!(!conversation.echo(&office, json!({"mid": "m_1", "text": "hello you"})).await);
         let delivered = events::delivered(&["m_1"], chrono::Utc::now().timestamp_millis());
         let call = conversation.page.tells(PSID, chrono::Utc::now().timestamp_millis(), vec![delivered]);
-        conversation.channel.told(&office.app.api, &call).await;
+        conversation.channel.deliver(&office.app.api, &call).await;
         office.wait_for_status(&job, "delivered").await;
         // The same text once more, typed in the app.
         assert!(conversation.echo(&office, json!({"mid": "m_typed", "text": "hello you"})).await);

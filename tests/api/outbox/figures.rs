@@ -30,6 +30,7 @@ async fn waiting_messages_and_ends_of_attempts_are_shown() {
     let office = Office::open_watched(sending, ProviderOptions::default()).await;
     let channel = office.phone("1401").await;
     let seen = figures(&office).await;
+    // `noting`: the outcome is being recorded.
     for state in ["waiting", "calling", "noting"] {
         assert_eq!(seen.value(&messages(state)), 0.0, "{state}");
     }

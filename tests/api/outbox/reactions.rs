@@ -19,7 +19,7 @@ async fn written(office: &Office) -> (Hooked, i64) {
     let setup = Setup { provider_url: Some(&office.provider.url), ..Setup::default() };
     let channel = Hooked::create(&office.app, &office.app.company, Whatsapp, setup).await;
     let call = channel.speaks().message(MARIA, "Maria", text("wamid.1", "hello"));
-    channel.told(&office.app.api, &call).await;
+    channel.deliver(&office.app.api, &call).await;
     let message = id(&messages(&office.app.api, channel.id).await[0]);
     (channel, message)
 }
@@ -100,10 +100,10 @@ async fn a_refused_reaction_says_why_and_may_be_tried_again() {
         body
     };
     let (speaks, at_s) = (channel.speaks(), chrono::Utc::now().timestamp());
-    channel.told(&office.app.api, &status(speaks.status("wamid.reaction", MARIA, "sent", at_s))).await;
+    channel.deliver(&office.app.api, &status(speaks.status("wamid.reaction", MARIA, "sent", at_s))).await;
     assert_eq!(office.reactions(message).await[0]["error"], Value::Null);
     let refused = speaks.failed("wamid.reaction", MARIA, 131_047, "Re-engagement message", at_s);
-    channel.told(&office.app.api, &status(refused)).await;
+    channel.deliver(&office.app.api, &status(refused)).await;
     assert_eq!(office.reactions(message).await[0]["error"]["code"], "131047");
     // A reaction can be taken back although it was refused.
     assert_eq!(office.app.api.delete(&format!("/messages/{message}/reaction")).await.status, 204);
@@ -119,7 +119,7 @@ async fn social_channels_get_an_action() {
         let setup = Setup { provider_url: Some(&office.provider.url), ..Setup::default() };
         let channel = Hooked::create(&office.app, &office.app.company, kind, setup).await;
         let hello = channel.page(object).tells(PSID, 1_700_000_000_000, vec![events::text("m_1", "hi")]);
-        channel.told(&office.app.api, &hello).await;
+        channel.deliver(&office.app.api, &hello).await;
         let message = id(&messages(&office.app.api, channel.id).await[0]);
         office.react(message, THUMB).await;
         assert_eq!(office.app.api.delete(&format!("/messages/{message}/reaction")).await.status, 204);

@@ -51,7 +51,7 @@ async fn a_message_counts_once_the_provider_has_it_and_a_failed_one_never_does()
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
     let channel = Hooked::create(&app, &app.company, ChannelType::Whatsapp, setup).await;
     let hello = channel.speaks().message(MARIA, "Maria", text("wamid.answers.1", "hello"));
-    assert_eq!(channel.told(&app.api, &hello).await, taken(1));
+    assert_eq!(channel.deliver(&app.api, &hello).await, taken(1));
     let ticket = id(&tickets(&app.api, channel.id).await[0]);
     let waits = (Value::Null, json!(1), Value::Null);
     assert_eq!(answered(&app, ticket).await, waits);
@@ -138,11 +138,11 @@ async fn what_is_written_in_another_app_answers_unless_it_was_written_before() {
     let app = OwnApp::start().await;
     let channel = Hooked::phone(&app).await;
     let (phone, now) = (channel.speaks(), Utc::now().timestamp());
-    channel.told(&app.api, &phone.message(MARIA, "Maria", text("wamid.1", "hello").at(now))).await;
+    channel.deliver(&app.api, &phone.message(MARIA, "Maria", text("wamid.1", "hello").at(now))).await;
     let ticket = id(&tickets(&app.api, channel.id).await[0]);
     let written = async |message_id: &str, at_s: i64| {
         let call = phone.echoes(MARIA, vec![text(message_id, "hello Maria").at(at_s)]);
-        assert_eq!(channel.told(&app.api, &call).await, taken(1));
+        assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
     };
     written("wamid.2", now - 60).await;
     assert_eq!(answered(&app, ticket).await, (Value::Null, json!(1), Value::Null));

@@ -63,7 +63,7 @@ async fn a_contact_is_greeted_over_the_provider_once_a_ticket() {
     assert_eq!((sent[0].text(), sent[0].to.as_str()), ("Hello Maria Silva.", MARIA));
     // The provider repeats the call, and the contact writes more: there is no second greeting.
     let again = phone.speaks().message(MARIA, "Maria Silva", crate::support::provider::hooks::text("wamid.1", "Olá"));
-    assert_eq!(phone.told(api, &again).await, crate::hooks::Tally { repeated: 1, ..Default::default() });
+    assert_eq!(phone.deliver(api, &again).await, crate::hooks::Tally { repeated: 1, ..Default::default() });
     assert_eq!(told(&app, &phone, MARIA, "wamid.2", "Alô?").await, first);
     assert_eq!(dialogue(api, first).await.len(), 3);
     // A message that the company sends after the greeting arrives after it.

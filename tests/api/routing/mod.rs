@@ -128,7 +128,7 @@ async fn said(api: &Api, session: &str, body: &str) -> i64 {
 /// A contact writes over the provider; returns the ticket.
 async fn told(app: &TestApp, channel: &Hooked, from: &str, id: &str, body: &str) -> i64 {
     let call = channel.speaks().message(from, "Maria Silva", hooks::text(id, body).at(Utc::now().timestamp()));
-    assert_eq!(channel.told(&app.api, &call).await, crate::hooks::taken(1));
+    assert_eq!(channel.deliver(&app.api, &call).await, crate::hooks::taken(1));
     let messages = crate::hooks::messages(&app.api, channel.id).await;
     let theirs = messages.iter().rfind(|message| message["body"] == body && message["direction"] == "inbound");
     theirs.and_then(|message| message["ticketId"].as_i64()).expect("the message is there")
