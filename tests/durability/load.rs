@@ -117,8 +117,8 @@ impl Conversation {
                 self.acknowledged.insert(body, job.parse().expect("a number"));
                 true
             }
-            // After a closing or reopening without a response, a visitor's message without one may have opened another
-            // ticket: the error names it.
+            // A close or reopen had no response, and a later message of the visitor neither. That message may have
+            // opened another ticket, which the error names.
             Some(reply) if reply.status == 409 && self.unknown_changes.may_be_closed() && !self.unknown.is_empty() => {
                 let open = reply.body["error"]["details"]["ticketId"].as_i64();
                 self.ticket = open.unwrap_or_else(|| panic!("{}: {}", self.name, reply.body));

@@ -16,8 +16,9 @@ use crate::support::{Api, Company, eventually};
 /// Descriptors the process may have, and connections that are opened to it.
 const DESCRIPTORS: u64 = 512;
 const CONNECTIONS: usize = 2500;
-/// Connections from one address, so that many addresses together use up the descriptors.
-const OF_ADDRESS: usize = 250;
+/// Connections from one address. Many addresses are used, because the service limits the connections of each: only
+/// together do they use up the descriptors.
+const CONNECTIONS_PER_ADDRESS: usize = 250;
 const OPENING_TIME_MAX: Duration = Duration::from_millis(500);
 
 /// Messages of four KiB: many segments of 64 KiB.
@@ -26,7 +27,7 @@ const MESSAGES: usize = 150;
 /// A connection without a request; `None` if it could not be opened.
 async fn idle(number: usize, to: SocketAddr) -> Option<TcpStream> {
     let socket = TcpSocket::new_v4().expect("a socket");
-    let from = format!("127.0.1.{}:0", number / OF_ADDRESS + 1);
+    let from = format!("127.0.1.{}:0", number / CONNECTIONS_PER_ADDRESS + 1);
     socket.bind(from.parse().expect("an address")).expect("bound");
     // While the backlog is full, a new connection waits.
     timeout(OPENING_TIME_MAX, socket.connect(to)).await.ok()?.ok()

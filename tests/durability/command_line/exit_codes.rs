@@ -14,7 +14,7 @@ use crate::process::{Process, SERVE, command, data_folder, run, serving};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, TestDatabase, eventually, free_address, patience};
 
-/// How long a stop without the database may take, with its stall and its requests.
+/// Maximum duration of a stop without the database: it waits a while for the database, and for requests in progress.
 const STOP_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(20);
 
 #[track_caller]
@@ -68,7 +68,7 @@ async fn a_wrong_configuration_ends_with_78_and_a_denied_user_with_77() {
     let stranger = format!("{}&user=stranger", url.split("&user=").next().expect("a URL"));
     let stderr = ends(folder.path(), &["company", "list", "--database-url", &stranger], Exit::Rights);
     assert!(stderr.contains("stranger"), "{stderr}");
-    // A schema that a newer release has made for itself.
+    // A schema that only newer releases know.
     sqlx::query("update schema_needs set least = 9000").execute(&database.db).await.expect("its needs");
     ends(folder.path(), &["company", "list", "--database-url", &url], Exit::Configuration);
     database.drop().await;

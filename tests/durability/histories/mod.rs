@@ -6,8 +6,8 @@
 //! calls are the same then; only the interleaving of calls that come at once is up to the machine.
 
 mod agreement;
+mod caller;
 mod calls;
-mod door;
 mod history;
 mod model;
 mod person;
@@ -22,7 +22,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use self::agreement::{Agreement, Records};
-use self::door::Door;
+use self::caller::Caller;
 use self::history::{History, LONGEST_S};
 use self::person::OF_GROUP;
 use crate::process::keys_of;
@@ -88,56 +88,56 @@ async fn run(first_seed: u64, companies: u64, kills: usize) {
 /// Runs the histories of one company, and compares its records with their models.
 async fn live(scene: &mut Scene, keys: &Keyring, first_seed: u64, kills: usize) {
     let db = scene.database();
-    let door = Door::open(scene.api(), &db, keys).await;
+    let caller = Caller::open(scene.api(), &db, keys).await;
     let since_s = Utc::now().timestamp() - LONGEST_S;
     let histories: Vec<History> =
         (first_seed..first_seed + OF_COMPANY).map(|seed| History::of(seed, since_s)).collect();
     let agreement = Agreement::on(&histories);
-    let living = stream::iter(&histories).map(|history| door.live(history)).buffer_unordered(AT_ONCE).collect::<()>();
+    let living = stream::iter(&histories).map(|history| caller.live(history)).buffer_unordered(AT_ONCE).collect::<()>();
     let calls = histories.iter().map(History::calls).sum();
-    join(living, kill_at_random(scene, &door, (calls, kills), first_seed)).await;
+    join(living, kill_at_random(scene, &caller, (calls, kills), first_seed)).await;
     if kills > 0 {
-        restart(scene, &door);
+        restart(scene, &caller);
     }
-    door.merge_all().await;
-    let records = agree(&agreement, &door, first_seed).await;
+    caller.merge_all().await;
+    let records = agree(&agreement, &caller, first_seed).await;
     if kills > 0 {
         // What was answered is there again, from the tables and the log, and nothing else.
-        restart(scene, &door);
-        let again = agree(&agreement, &door, first_seed).await;
+        restart(scene, &caller);
+        let again = agree(&agreement, &caller, first_seed).await;
         let changed = records.shown().zip(again.shown()).find(|(before, after)| before != after);
         assert_eq!(changed, None, "histories from {first_seed} on are others after a restart");
     }
-    check_events(&db, door.company.id).await;
-    check_plain_events(&db, door.company.id).await;
+    check_events(&db, caller.company.id).await;
+    check_plain_events(&db, caller.company.id).await;
     db.close().await;
 }
 
-fn restart(scene: &mut Scene, door: &Door) {
+fn restart(scene: &mut Scene, caller: &Caller) {
     scene.kill();
     scene.start();
-    door.move_to(&scene.api());
+    caller.move_to(&scene.api());
 }
 
 /// Kills the service `kills` times while the provider calls, each time in another part of the calls.
-async fn kill_at_random(scene: &mut Scene, door: &Door, (calls, kills): (usize, usize), seed: u64) {
+async fn kill_at_random(scene: &mut Scene, caller: &Caller, (calls, kills): (usize, usize), seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     for kill in 0..kills {
         let part = calls / kills;
         let answered = kill * part + random.random_range(0..part);
         let moment = BETWEEN_ANSWERS.mul_f64(random.random());
-        eventually("so much is answered", || async { door.answered() >= answered }).await;
+        eventually("so much is answered", || async { caller.answered() >= answered }).await;
         tokio::time::sleep(moment).await;
-        restart(scene, door);
+        restart(scene, caller);
     }
 }
 
 /// The records, once they agree with the models: a report that comes before its message may be applied after its
 /// answer.
-async fn agree(agreement: &Agreement, door: &Door, first_seed: u64) -> Records {
+async fn agree(agreement: &Agreement, caller: &Caller, first_seed: u64) -> Records {
     let deadline = Instant::now() + patience(PATIENCE);
     loop {
-        let api = door.api();
+        let api = caller.api();
         let records = Records::read(&api).await;
         let differences = agreement.differences(&api, &records).await;
         if differences.is_empty() {

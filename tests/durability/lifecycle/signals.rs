@@ -78,6 +78,8 @@ async fn a_second_signal_ends_a_stop_at_once() {
     assert_eq!(process.wait().code(), Some(0), "{}", process.log());
 }
 
+// Only root may create a namespace of process ids (`unshare --pid`). The service is its first process, like a
+// container's: the kernel gives such a process only the signals that it handles.
 #[actix_web::test]
 async fn the_first_process_of_a_container_stops_at_sigterm_as_root() {
     let folder = prepared_folder();

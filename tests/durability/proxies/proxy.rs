@@ -198,7 +198,8 @@ fn nginx(folder: &Path, upstream: SocketAddr, http: SocketAddr, https: SocketAdd
 }
 
 fn caddy(folder: &Path, upstream: SocketAddr, http: SocketAddr, https: SocketAddr) -> (Command, PathBuf) {
-    // Settings that a package's main file leaves at the defaults: here the test's ports, and no change to the machine.
+    // The main file of a package leaves these settings at their defaults. The test needs its own ports, and must not
+    // change the machine.
     let main = format!(
         "{{\n\thttp_port {}\n\thttps_port {}\n\tdefault_bind 127.0.0.1\n\tadmin off\n\tskip_install_trust\n}}\nimport {}\n",
         http.port(),

@@ -22,8 +22,8 @@ const SECRET: &str = "app secret";
 /// Maximum concurrent merges.
 const MERGES_AT_ONCE: usize = 8;
 
-/// The caller of one company with one phone channel, which only receives.
-pub struct Door {
+/// Makes the calls of one company, and of the provider of its only channel: a phone channel that only receives.
+pub struct Caller {
     api: RefCell<Api>,
     hook: String,
     phone: Phone,
@@ -32,8 +32,8 @@ pub struct Door {
     pub company: Company,
 }
 
-impl Door {
-    /// Creates a company, and its caller.
+impl Caller {
+    /// Creates a company with a channel, and its caller.
     pub async fn open(api: Api, db: &PgPool, keys: &Keyring) -> Self {
         let company = Company::create(db, "Acme").await;
         let api = api.with_key(&company.key);
@@ -75,6 +75,7 @@ impl Door {
     async fn step(&self, history: &History, step: usize) {
         match history.call(&self.phone, step) {
             Some(call) => self.call(&call, history.person.seed).await,
+            // A step without a call of the provider merges contacts.
             None => self.merge_known(history).await,
         }
     }
