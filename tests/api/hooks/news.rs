@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::statuses::sent;
 use super::{Hooked, MARIA, Setup, messages, taken, tickets};
+use crate::check_list::check_list;
 use crate::steps::{close, history, restarted, ticket};
 use crate::support::events::check_events;
 use crate::support::provider::Provider;
@@ -31,6 +32,26 @@ async fn kinds(app: &TestApp) -> Vec<String> {
     let kinds = events.data(200).as_array().expect("events").iter();
     let kinds = kinds.map(|event| event["type"].as_str().expect("a type").to_owned());
     kinds.filter(|kind| kind.starts_with("message.")).collect()
+}
+
+#[actix_web::test]
+async fn notes_and_notices_are_one_list_of_internal_messages() {
+    let app = OwnApp::start().await;
+    let channel = Hooked::phone(&app).await;
+    tell(&app, &channel, vec![text("wamid.1", "hello")]).await;
+    let opened = tickets(&app.api, channel.id).await.remove(0);
+    for index in 0..3 {
+        let notice = json!({"type": "customer_identity_changed", "body": "code changed"});
+        tell(&app, &channel, vec![other(&format!("wamid.s{index}"), "system", notice)]).await;
+        app.api.post(&format!("/tickets/{}/notes", opened["id"]), json!({"body": "note"})).await.data(201);
+    }
+    let all = messages(&app.api, channel.id).await;
+    let internal: Vec<&Value> = all.iter().filter(|message| message["direction"] == "internal").collect();
+    let types: Vec<&Value> = internal.iter().map(|message| &message["type"]).collect();
+    assert_eq!(types, ["system", "note", "system", "note", "system", "note"]);
+    let internal: Vec<i64> = internal.iter().filter_map(|message| message["id"].as_i64()).collect();
+    check_list(&app, "/messages?direction=internal", &internal, &["created", "updated"]).await;
+    app.stop().await;
 }
 
 #[actix_web::test]

@@ -51,20 +51,27 @@ pub async fn list(
         || filter.status == Some(MessageStatus::Failed);
     let has_span = filter.created != Span::default() || filter.updated != Span::default();
     let is_narrowed = has_span || filter.channel_id.is_some();
-    let has_index = filter.ticket_id.is_some()
-        || filter.contact_id.is_some()
-        || filter.status == Some(MessageStatus::Queued)
-        || is_rare && !is_narrowed;
-    let list = if zone_filter.is_any() && !has_index {
-        zones::list("", ZonedTable::Message, company, &zone_filter, &[], page)
+    let is_of_one = filter.ticket_id.is_some() || filter.contact_id.is_some();
+    let has_index = is_of_one || filter.status == Some(MessageStatus::Queued) || is_rare && !is_narrowed;
+    let is_by_type = is_internal && !is_of_one && !is_narrowed && filter.status != Some(MessageStatus::Queued);
+    let list = if is_by_type {
+        first_of_types(company, filter, page)
+    } else if zone_filter.is_any() && !has_index {
+        conditions(zones::list("", ZonedTable::Message, company, &zone_filter, &[], page), filter)
     } else {
-        Select::new("select t.* from messages t", "t.company_id", company)
+        conditions(Select::new("select t.* from messages t", "t.company_id", company), filter)
     };
+    list.heavy_if(filter.direction.is_some() || filter.kind.is_some() || filter.status.is_some())
+        .heavy_if(filter.channel_id.is_some() && !is_of_one)
+        .page(db, "t.id", page)
+        .await
+}
+
+/// Adds all conditions.
+fn conditions(list: Select, filter: &MessageFilter) -> Select {
     list.equals("t.ticket_id", filter.ticket_id)
         .equals("t.contact_id", filter.contact_id)
         .equals("t.channel_id", filter.channel_id)
-        // An index finds internal messages by these types.
-        .only(is_internal.then_some("t.type in ('note', 'system')"))
         .equals("t.direction", filter.direction)
         .equals("t.type", filter.kind)
         .equals("t.status", filter.status)
@@ -72,8 +79,22 @@ pub async fn list(
         .only(filter.visible_to_visitor.then_some("t.direction <> 'internal'"))
         .between("t.created_at", filter.created)
         .between("coalesce(t.updated_at, t.created_at)", filter.updated)
-        .heavy_if(filter.direction.is_some() || filter.kind.is_some() || filter.status.is_some())
-        .heavy_if(filter.channel_id.is_some() && filter.ticket_id.is_none() && filter.contact_id.is_none())
-        .page(db, "t.id", page)
-        .await
+}
+
+/// Finds the messages of a type; the second condition is that of the index, which the first does not imply for PostgreSQL.
+const BY_TYPE: &str = "t.type = k.type and t.type <> 'text'";
+
+/// Starts a list of internal messages: for each of their types the first messages up to the end of the page. The index has
+/// the messages of one type in list order; for several types at once PostgreSQL would read and sort all of them.
+fn first_of_types(company: CompanyId, filter: &MessageFilter, page: PageRequest) -> Select {
+    let each = "select t.* from (values ('note'), ('system')) k (type)
+        cross join lateral (select t.* from messages t";
+    let mut list = conditions(Select::new(each, "t.company_id", company), filter).only(Some(BY_TYPE));
+    if let Some(after) = page.after() {
+        list = list.after_id("t.id", after, page.descending);
+    }
+    let order = if page.descending { "t.id desc" } else { "t.id" };
+    let mut query = list.into_part(order, page.offset().saturating_add(page.size).saturating_add(1));
+    query.push(" t");
+    Select::with_query(query, "t.company_id", company)
 }
