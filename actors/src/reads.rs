@@ -6,7 +6,7 @@ use hotline_persistence::error::with_timeout;
 use hotline_persistence::select::Page;
 use hotline_persistence::tables::messages::{self, MessageRow};
 use hotline_persistence::tables::tickets::{self, LoadedTicket, SortedPage, TicketFilter, TicketSort};
-use hotline_persistence::{ChannelId, CompanyId, Db, MessageId, SessionId, Store};
+use hotline_persistence::{ChannelId, CompanyId, Db, MessageId, SessionId, Store, TicketId};
 
 use crate::Refusal;
 
@@ -61,6 +61,16 @@ impl<'a> Reads<'a> {
             return Ok(tickets::list_steady(&self.store.readers, company, filter.status, page).await?);
         }
         Ok(with_timeout(tickets::list(db, company, filter, page)).await?)
+    }
+
+    /// Those of these tickets that exist.
+    pub(crate) async fn tickets_by_id(
+        &self,
+        company: CompanyId,
+        ids: Vec<TicketId>,
+    ) -> Result<Vec<LoadedTicket>, Refusal> {
+        self.acknowledged_tables(company).await?;
+        Ok(tickets::find_all_steady(&self.store.readers, company, ids).await?)
     }
 
     /// One message, or none.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use hotline_persistence::select::{Page, Position, TimePosition};
-use hotline_persistence::tables::tickets::{self, SortedPage, TicketFilter, TicketSort};
+use hotline_persistence::tables::tickets::{SortedPage, TicketFilter, TicketSort};
 use hotline_persistence::{CompanyId, TicketId};
 
 use super::tickets::Tickets;
@@ -78,8 +78,7 @@ impl Tickets {
         answers.await;
         let cold: Vec<TicketId> = missing.iter().filter(|(_, ticket)| ticket.is_none()).map(|(id, _)| *id).collect();
         if !cold.is_empty() {
-            let db = self.base.reads().acknowledged_tables(company).await?;
-            for loaded in tickets::find_all(db, company, &cold).await? {
+            for loaded in self.base.reads().tickets_by_id(company, cold).await? {
                 if let Some(ticket) = missing.remove(&loaded.ticket.id) {
                     *ticket = Some(Arc::new(Ticket::loaded(loaded, false)));
                 }
