@@ -41,7 +41,7 @@ pub fn built_statements() -> [(&'static str, &'static str, Vec<String>); 4] {
     const STEPS: &str = "persistence/src/tables/cascades/steps.rs";
     let references: Vec<&Reference> = Cascade::EVERY.iter().flat_map(|cascade| cascade.references()).collect();
     [
-        (STEPS, "hold", Cascade::EVERY.iter().map(|cascade| cascade.lock_sql()).collect()),
+        (STEPS, "lock_record", Cascade::EVERY.iter().map(|cascade| cascade.lock_sql()).collect()),
         (STEPS, "find_ids", references.iter().map(|reference| reference.find_sql()).collect()),
         (STEPS, "remove_references", references.iter().map(|reference| reference.remove_sql()).collect()),
         (STEPS, "touch", references.iter().filter_map(|reference| reference.touch_sql()).collect()),
