@@ -113,7 +113,7 @@ impl Heavy {
         assert!(expected.contains(&reply.status.as_u16()), "{kind:?}: {} {}", reply.status, reply.body);
         (reply.status == StatusCode::SERVICE_UNAVAILABLE).then(|| {
             let seconds = reply.headers.get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
-            Duration::from_secs(seconds.unwrap_or_else(|| panic!("{kind:?} is told when to come back")))
+            Duration::from_secs(seconds.unwrap_or_else(|| panic!("{kind:?} has no Retry-After")))
         })
     }
 

@@ -50,5 +50,5 @@ fn every_operation_that_changes_something_says_what_it_tells_or_why_nothing() {
         }
     }
     let all: BTreeSet<&str> = EventKind::ALL.iter().map(|kind| kind.as_str()).collect();
-    assert_eq!(found, all, "these events are told by nothing, or there are none");
+    assert_eq!(found, all, "no row of the table has these events, or there are none of these names");
 }

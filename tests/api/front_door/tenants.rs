@@ -45,7 +45,7 @@ fn assert_alike(foreign: &Reply, absent: &Reply, what: &str) {
     assert_eq!(foreign.status, StatusCode::NOT_FOUND, "{what}: {}", foreign.body);
     let code = foreign.body["error"]["code"].as_str().expect("code");
     assert!(["ERR_API_NOT_FOUND", "ERR_API_CONTACT_NOT_FOUND"].contains(&code), "{what}: {code}");
-    assert_eq!(foreign.bytes, absent.bytes, "{what}: it is told from an id nobody has");
+    assert_eq!(foreign.bytes, absent.bytes, "{what}: the response differs from that of an id that no one has");
 }
 
 #[track_caller]
@@ -105,7 +105,10 @@ async fn an_id_of_another_company_in_a_body_is_one_nobody_has() {
                 let foreign: i64 = two.other.id(&field.noun).parse().expect("a number");
                 let (foreign, absent) = (ask(json!(foreign)).await, ask(json!(999_999_999)).await);
                 assert_eq!(foreign.data(200)["errors"].as_array().map(Vec::len), Some(1), "{what}: {}", foreign.body);
-                assert_eq!(foreign.bytes, absent.bytes, "{what}: it is told from an id nobody has");
+                assert_eq!(
+                    foreign.bytes, absent.bytes,
+                    "{what}: the response differs from that of an id that no one has"
+                );
             } else {
                 let foreign: i64 = two.other.id(&field.noun).parse().expect("a number");
                 assert_alike(&ask(json!(foreign)).await, &ask(json!(999_999_999)).await, &what);

@@ -154,13 +154,13 @@ async fn old_events_go_with_old_conversations() {
     other_api.post("/contacts", json!({"name": "Ana"})).await.data(201);
     let ticket = app.ticket("5511900000001").await.0;
     close(&app.api, ticket).await;
-    eventually("all of it is told", || async { event_ids(&app.api).await.len() >= 3 }).await;
+    eventually("all events are readable", || async { event_ids(&app.api).await.len() >= 3 }).await;
     let early = event_ids(&app.api).await;
     let passed = "update events set created_at = created_at - interval '40 days'";
     sqlx::query(passed).execute(&app.db).await.expect(passed);
     let others = event_ids(&other_api).await;
     app.ticket("5511900000002").await;
-    eventually("what came later is told", || async { event_ids(&app.api).await.len() > early.len() }).await;
+    eventually("later events are readable", || async { event_ids(&app.api).await.len() > early.len() }).await;
     keep_for(&app, app.company.id, DAYS).await;
     let late = event_ids(&app.api).await;
     assert!(!late.is_empty() && late.iter().all(|id| !early.contains(id)), "{early:?}, {late:?}");
@@ -168,7 +168,7 @@ async fn old_events_go_with_old_conversations() {
     // The next event continues their ids.
     let last = *late.last().expect("an event");
     app.api.post("/contacts", json!({"name": "Ben"})).await.data(201);
-    eventually("it is told", || async { event_ids(&app.api).await.contains(&(last + 1)) }).await;
+    eventually("the event is readable", || async { event_ids(&app.api).await.contains(&(last + 1)) }).await;
     app.stop().await;
 }
 
