@@ -297,7 +297,7 @@ impl Import {
         let settings = settings.map_err(|_| refused("settings", "cannot be read"))?.into_visible();
         // Only the operator of this installation may point a channel into a private network.
         let settings = ChannelSettings { is_provider_url_operators: false, ..settings };
-        if !settings.has_credentials(kind) {
+        if !settings.has_required_credentials(kind) {
             fields.insert("status".to_owned(), raw(&"disconnected"));
             fields.insert("last_error".to_owned(), raw(&"the company was imported; enter the credentials"));
         }

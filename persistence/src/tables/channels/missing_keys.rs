@@ -32,7 +32,7 @@ pub async fn disconnect_unreadable(db: &PgPool, keys: &Keyring) -> Result<u64> {
         }
         unreadable += 1;
         // With settings of a newer release, which this one cannot read, the status stays.
-        let is_enough = row.settings().map_or(true, |settings| settings.has_credentials(row.kind));
+        let is_enough = row.settings().map_or(true, |settings| settings.has_required_credentials(row.kind));
         let status = if is_enough { row.status } else { ChannelStatus::Disconnected };
         if row.last_error.as_deref() != Some(MISSING) || row.status != status {
             set_status(&mut transaction, &row, status, Some(MISSING)).await?;
@@ -55,7 +55,7 @@ pub async fn connect_found(db: &PgPool, keys: &Keyring) -> Result<()> {
         if open(&mut row, keys) || row.last_error.as_deref() != Some(MISSING) {
             continue;
         }
-        let is_enough = row.settings().is_ok_and(|settings| settings.has_credentials(row.kind));
+        let is_enough = row.settings().is_ok_and(|settings| settings.has_required_credentials(row.kind));
         let status = if is_enough { ChannelStatus::Connected } else { ChannelStatus::Disconnected };
         set_status(&mut transaction, &row, status, None).await?;
         transaction.commit().await?;
@@ -83,7 +83,7 @@ pub async fn abandon(db: &mut PgConnection, key: &str) -> Result<(Vec<ChannelId>
         with_timeout(update.bind(row.company_id).bind(id).bind(Json(&row.settings)).execute(&mut *db)).await?;
         // Secrets that other keys seal stay, and count as set.
         let settings = ChannelSettings::read(&sealed::as_if_open(&row.settings));
-        let is_enough = settings.map_or(true, |settings| settings.has_credentials(row.kind));
+        let is_enough = settings.map_or(true, |settings| settings.has_required_credentials(row.kind));
         let (status, error) =
             if is_enough { (row.status, None) } else { (ChannelStatus::Disconnected, Some(ABANDONED)) };
         set_status(&mut *db, &row, status, error).await?;

@@ -126,7 +126,7 @@ impl ChannelRow {
     /// whether other credentials fix it.
     pub fn credentials_changed(&mut self, settings: &ChannelSettings, is_token_new: bool) {
         self.status = match self.status {
-            _ if !settings.has_credentials(self.kind) => ChannelStatus::Disconnected,
+            _ if !settings.has_required_credentials(self.kind) => ChannelStatus::Disconnected,
             ChannelStatus::Error if !is_token_new => ChannelStatus::Error,
             _ => ChannelStatus::Connected,
         };
@@ -199,8 +199,11 @@ pub async fn insert_in(
     let id = sqlx::query_scalar("select nextval(pg_get_serial_sequence('channels', 'id'))");
     let id: i64 = id.fetch_one(&mut *db).await?;
     let settings = keys.seal_json(&location_of(company, &id.to_string()), &new.settings)?;
-    let status =
-        if new.settings.has_credentials(new.kind) { ChannelStatus::Connected } else { ChannelStatus::Disconnected };
+    let status = if new.settings.has_required_credentials(new.kind) {
+        ChannelStatus::Connected
+    } else {
+        ChannelStatus::Disconnected
+    };
     let row = sqlx::query_as(
         "insert into channels (company_id, name, type, status, number, queue_id, public_key, settings, id)
          overriding system value values ($1, $2, $3, $4, $5, $6, $7, $8, $9) returning *",

@@ -113,7 +113,7 @@ impl ChannelSettings {
     }
 
     /// Whether a channel of this type has what it needs to reach its provider; a webchat has no provider.
-    pub fn has_credentials(&self, kind: ChannelType) -> bool {
+    pub fn has_required_credentials(&self, kind: ChannelType) -> bool {
         let id = match kind {
             ChannelType::Whatsapp => &self.phone_number_id,
             ChannelType::Messenger | ChannelType::Instagram => &self.page_id,
@@ -190,10 +190,10 @@ mod tests {
             verify_token: secret(),
             ..ChannelSettings::default()
         };
-        assert!(settings.has_credentials(ChannelType::Whatsapp));
-        assert!(!settings.has_credentials(ChannelType::Messenger));
+        assert!(settings.has_required_credentials(ChannelType::Whatsapp));
+        assert!(!settings.has_required_credentials(ChannelType::Messenger));
         let without = ChannelSettings { app_secret: None, ..settings };
-        assert!(!without.has_credentials(ChannelType::Whatsapp));
-        assert!(ChannelSettings::default().has_credentials(ChannelType::Webchat));
+        assert!(!without.has_required_credentials(ChannelType::Whatsapp));
+        assert!(ChannelSettings::default().has_required_credentials(ChannelType::Webchat));
     }
 }

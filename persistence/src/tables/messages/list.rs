@@ -84,8 +84,9 @@ fn conditions(list: Select, filter: &MessageFilter) -> Select {
 /// Finds the messages of a type; the second condition is that of the index, which the first does not imply for PostgreSQL.
 const BY_TYPE: &str = "t.type = k.type and t.type <> 'text'";
 
-/// Starts a list of internal messages: for each of their types the first messages up to the end of the page. The index has
-/// the messages of one type in list order; for several types at once PostgreSQL would read and sort all of them.
+/// Starts a list of internal messages, which are notes and notices: for each of these types the first messages up to the
+/// end of the page. The index has the messages of one type in list order; for several types at once PostgreSQL would
+/// read and sort all of them.
 fn first_of_types(company: CompanyId, filter: &MessageFilter, page: PageRequest) -> Select {
     let each = "select t.* from (values ('note'), ('system')) k (type)
         cross join lateral (select t.* from messages t";
