@@ -16,8 +16,8 @@ export const nameOf = (user) => (typeof user === "number" ? `u${user}` : user);
 const OPEN = `<open xmlns="urn:ietf:params:xml:ns:xmpp-framing" to="${HOST}" version="1.0"/>`;
 const ARCHIVE_PAGE = 250;
 
-/** How often a stream is opened: of thousands of connections at once, ejabberd closes one before its first frame, and a client
- * connects again. */
+/** How often a stream is opened at most. Of thousands of connections at once, ejabberd closes one before its first frame,
+ * and a client connects again. */
 const ATTEMPTS = 3;
 
 const hmac = (key, text) => createHmac("sha1", key).update(text).digest();
