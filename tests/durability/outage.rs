@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use hotline::service::Service;
@@ -167,6 +168,53 @@ async fn open_tickets_that_are_hot_are_listed_while_postgres_is_stopped() {
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL is back");
     eventually("lists are served again", || async { api.get("/tickets").await.status == 200 }).await;
     assert_eq!(ids(&open("&sort=waiting&createdFrom=2000-01-01T00:00:00Z").await), [third, first]);
+    service.stop().await.expect("a clean stop");
+    db.close().await;
+    cluster.stop().await.expect("PostgreSQL stops");
+}
+
+#[actix_web::test]
+async fn the_first_page_of_a_list_stays_in_memory_and_is_listed_while_postgres_is_stopped() {
+    let folder = prepared_folder();
+    let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
+    let db = hotline_persistence::pool::connect(cluster.connect_options());
+    let company = Company::create(&db, "Acme").await;
+    let start =
+        async || Service::start(TestOptions::default().settings(&folder, cluster.connect_options())).await.expect("start");
+    let service = start().await;
+    let api = Api::new(service.address, &company.key);
+    for name in ["ana", "ben", "eva"] {
+        Conversation::begin(&api, &company, name).await;
+    }
+    service.stop().await.expect("a clean stop");
+
+    let service = start().await;
+    let api = Api::new(service.address, &company.key);
+    let list = async |page: usize| api.get(&format!("/tickets?status=open&perPage=2&page={page}")).await;
+    let hot_tickets = || service.app.engine.hot().0;
+    let read_from_tables = list(1).await.data(200).clone();
+    let is_loaded = || async { service.app.engine.figures().listed_tickets == 3 };
+    eventually("the open tickets are in memory", is_loaded).await;
+    assert_eq!(hot_tickets(), 0, "none was used since the start");
+    list(2).await.data(200);
+    assert_eq!(*list(1).await.data(200), read_from_tables);
+    let needs_no_table = || async {
+        let mut lock = db.begin().await.expect("a transaction");
+        sqlx::query("lock table tickets in access exclusive mode").execute(&mut *lock).await.expect("the lock");
+        let listed = tokio::time::timeout(Duration::from_millis(500), list(1)).await;
+        lock.rollback().await.expect("the lock is released");
+        listed.is_ok_and(|reply| reply.status == 200)
+    };
+    eventually("the first page is listed from memory", needs_no_table).await;
+    assert_eq!(hot_tickets(), 2, "a later page is not kept in memory");
+
+    cluster.stop().await.expect("PostgreSQL stops");
+    assert_eq!(*list(1).await.data(200), read_from_tables);
+    list(2).await.error(503, "ERR_API_UNAVAILABLE");
+
+    let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL is back");
+    eventually("later pages are served again", || async { list(2).await.status == 200 }).await;
+    assert_eq!(hot_tickets(), 2, "a later page is not kept in memory");
     service.stop().await.expect("a clean stop");
     db.close().await;
     cluster.stop().await.expect("PostgreSQL stops");

@@ -44,6 +44,11 @@ impl OpenTicketQuery {
         Some(Self { queue_id, user_id, channel_id, unassigned, sort, descending, after, skipped, limit })
     }
 
+    /// Whether this is the first part of the list.
+    pub(crate) const fn is_first(&self) -> bool {
+        self.after.is_none() && self.skipped == 0
+    }
+
     /// Whether a ticket still belongs to the list.
     pub(crate) fn is_of(&self, row: &TicketRow) -> bool {
         let group = GroupKey { queue_id: row.queue_id, user_id: row.user_id, channel_id: row.channel_id };

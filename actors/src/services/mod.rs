@@ -9,6 +9,7 @@ mod sending;
 mod target;
 mod ticket_lists;
 mod tickets;
+mod warming;
 
 pub use assignment::Assignment;
 pub use contacts::{ContactChanges, Contacts};

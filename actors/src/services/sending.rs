@@ -173,7 +173,7 @@ impl Sending {
                 open.push(ticket);
             }
         }
-        self.tickets.keep_all_hot(company, &open).await?;
+        self.tickets.keep_all_hot(company, &open).await;
         if self.required_facts(kind, send).last_inbound {
             let cache = self.contacts.cache();
             let is_unknown =

@@ -1,14 +1,17 @@
 //! Lists of tickets: from memory where their order is known there, else from the tables.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use futures_util::future::join_all;
 use hotline_persistence::select::{Page, Position, TimePosition};
 use hotline_persistence::tables::tickets::{SortedPage, TicketFilter, TicketSort};
-use hotline_persistence::{CompanyId, TicketId};
+use hotline_persistence::{ChannelId, CompanyId, TicketId};
+use tokio::sync::Mutex;
 
 use super::tickets::Tickets;
+use super::warming::{self, Warming};
 use crate::Refusal;
 use crate::overview::OpenTicketQuery;
 use crate::registry::ActorStatus;
@@ -20,7 +23,7 @@ impl Tickets {
     /// # Errors
     /// [`Refusal::Unavailable`] when the tables have to be read, and the database is unavailable.
     pub async fn list(
-        &self,
+        self: &Arc<Self>,
         company: CompanyId,
         filter: &TicketFilter,
         request: SortedPage,
@@ -39,7 +42,7 @@ impl Tickets {
     /// The page of open tickets that were found in memory. Those that have changed since, and do not match any more,
     /// are left out.
     async fn open_page(
-        &self,
+        self: &Arc<Self>,
         company: CompanyId,
         mut found: Vec<TimePosition>,
         query: &OpenTicketQuery,
@@ -49,7 +52,7 @@ impl Tickets {
         let has_more = found.len() > size;
         found.truncate(size);
         let ids: Vec<TicketId> = found.iter().map(|position| TicketId::new(position.id)).collect();
-        let tickets = self.get_all(company, &ids).await?;
+        let (tickets, cold) = self.get_all(company, &ids).await?;
         let position = |position: TimePosition| match sort {
             TicketSort::Id => Position::Id(position.id),
             TicketSort::Activity | TicketSort::Waiting => Position::Time(position),
@@ -61,11 +64,49 @@ impl Tickets {
             rows.push(ticket);
             positions.extend(page.is_by_cursor().then(|| position(at)));
         }
+        if query.is_first() && !cold.is_empty() {
+            let cold = rows.iter().map(|ticket| &ticket.row).filter(|row| cold.contains(&row.id));
+            self.warm(company, cold.map(|row| (row.channel_id, row.id)).collect());
+        }
         Ok(Page { rows, has_more, positions, end })
     }
 
-    /// The current states of tickets, in the order of `ids`; `None` for a ticket that does not exist.
-    async fn get_all(&self, company: CompanyId, ids: &[TicketId]) -> Result<Vec<Option<Arc<Ticket>>>, Refusal> {
+    /// Starts the actors of listed tickets after the answer, so that the following lists need no tables.
+    fn warm(self: &Arc<Self>, company: CompanyId, cold: Vec<(ChannelId, TicketId)>) {
+        let is_ending = self.base.is_stopping() || !self.base.owns(company);
+        if is_ending || self.scope.hot.len() >= warming::HOT_MAX {
+            return;
+        }
+        let now = Instant::now();
+        let warming = self.warming.entry(company).or_insert_with(|| Arc::new(Mutex::new(Warming::new(now)))).clone();
+        // A list that is starting some has most of the same tickets.
+        let Ok(mut warming) = warming.try_lock_owned() else { return };
+        if !warming.try_start(cold.len(), now, self.base.options.idle_after) {
+            return;
+        }
+        let tickets = self.clone();
+        self.base.spawn_for(company, async move {
+            // Loaded before, because the tickets' contacts cannot change while actors are started.
+            let channels: HashSet<ChannelId> = cold.iter().map(|(channel, _)| *channel).collect();
+            for channel in channels {
+                if let Err(refusal) = tickets.conversations(company, channel).await {
+                    tracing::debug!(%refusal, company.id = %company, "listed tickets stay in the tables until they are listed again");
+                    return;
+                }
+            }
+            let ids: Vec<TicketId> = cold.into_iter().map(|(_, id)| id).collect();
+            tickets.keep_all_hot(company, &ids).await;
+            drop(warming);
+        });
+    }
+
+    /// The current states of tickets, in the order of `ids`, `None` for a ticket that does not exist; and those that
+    /// are not hot.
+    async fn get_all(
+        &self,
+        company: CompanyId,
+        ids: &[TicketId],
+    ) -> Result<(Vec<Option<Arc<Ticket>>>, HashSet<TicketId>), Refusal> {
         let published = |id: &TicketId| self.scope.hot.read_status(&(company, *id), ActorStatus::listed);
         let mut tickets: Vec<_> = ids.iter().map(published).collect();
         // A ticket that has just changed is not published, so its actor is asked. One whose actor does not answer is
@@ -76,14 +117,15 @@ impl Tickets {
             **ticket = self.get_if_hot(company, *id).await.and_then(Result::ok);
         }));
         answers.await;
-        let cold: Vec<TicketId> = missing.iter().filter(|(_, ticket)| ticket.is_none()).map(|(id, _)| *id).collect();
+        let cold: HashSet<TicketId> =
+            missing.iter().filter(|(_, ticket)| ticket.is_none()).map(|(id, _)| *id).collect();
         if !cold.is_empty() {
-            for loaded in self.base.reads().tickets_by_id(company, cold).await? {
+            for loaded in self.base.reads().tickets_by_id(company, cold.iter().copied().collect()).await? {
                 if let Some(ticket) = missing.remove(&loaded.ticket.id) {
                     *ticket = Some(Arc::new(Ticket::loaded(loaded, false)));
                 }
             }
         }
-        Ok(tickets)
+        Ok((tickets, cold))
     }
 }

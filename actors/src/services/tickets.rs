@@ -14,6 +14,7 @@ use tokio::sync::OnceCell;
 
 use super::assignment::Assignment;
 use super::contacts::Contacts;
+use super::warming::Warming;
 use crate::Refusal;
 use crate::answers::ReplyTo;
 use crate::base::Base;
@@ -43,7 +44,8 @@ type LoadedTickets = HashMap<TicketId, (LoadedTicket, Vec<FollowUpRow>)>;
 struct TicketBatch {
     /// Tickets whose registry entries are claimed.
     wanted: Mutex<Vec<TicketId>>,
-    found: OnceCell<Mutex<LoadedTickets>>,
+    /// All tickets, or why none could be read: the others are not tried then.
+    found: OnceCell<Result<Mutex<LoadedTickets>, Refusal>>,
 }
 
 /// Access to all tickets.
@@ -53,6 +55,8 @@ pub struct Tickets {
     pub(super) assignment: Arc<Assignment>,
     pub(super) scope: Arc<TicketScope>,
     pub(super) conversations: DashMap<(CompanyId, ChannelId), ConversationsCell>,
+    /// What each company's lists bring into memory; locked while a list does.
+    pub(super) warming: DashMap<CompanyId, Arc<tokio::sync::Mutex<Warming>>>,
 }
 
 impl Tickets {
@@ -62,7 +66,7 @@ impl Tickets {
         assignment: Arc<Assignment>,
         scope: Arc<TicketScope>,
     ) -> Self {
-        Self { base, contacts, assignment, scope, conversations: DashMap::new() }
+        Self { base, contacts, assignment, scope, conversations: DashMap::new(), warming: DashMap::new() }
     }
 
     /// Executes a command on a ticket.
@@ -151,18 +155,18 @@ impl Tickets {
         if self.touch(company, id) { Ok(()) } else { self.hot(company, id).await.map(drop) }
     }
 
-    /// Keeps many tickets hot for a while: those that are not hot are read together.
-    pub(crate) async fn keep_all_hot(&self, company: CompanyId, ids: &[TicketId]) -> Result<(), Refusal> {
+    /// Keeps many tickets hot for a while: those that are not hot are read together. One that cannot be read now stays
+    /// as it is.
+    pub(crate) async fn keep_all_hot(&self, company: CompanyId, ids: &[TicketId]) {
         let cold: Vec<TicketId> = ids.iter().copied().filter(|id| !self.touch(company, *id)).collect();
         if cold.is_empty() {
-            return Ok(());
+            return;
         }
         // Held as in `hot`.
         let _lock = self.contacts.cache().read_lock(company).await;
         let batch = TicketBatch::default();
         // A ticket that was deleted must not keep others from being loaded.
         join_all(cold.into_iter().map(|id| self.start_in(&batch, company, id))).await;
-        Ok(())
     }
 
     async fn start_in(
@@ -188,7 +192,7 @@ impl Tickets {
             let wanted = std::mem::take(&mut *batch.wanted.lock());
             self.read(company, wanted).await.map(Mutex::new)
         };
-        let found = batch.found.get_or_try_init(read_all).await?;
+        let found = batch.found.get_or_init(read_all).await.as_ref().map_err(Clone::clone)?;
         let own = found.lock().remove(&id);
         match own {
             Some((loaded, follow_ups)) => self.start(company, loaded, follow_ups).await,
@@ -385,10 +389,11 @@ impl Tickets {
 
     /// Ends the actors of a company's tickets, and drops its channels' conversations.
     pub(crate) async fn forget_company(&self, company: CompanyId) -> Result<(), Refusal> {
-        let Self { base: _, contacts: _, assignment: _, scope, conversations } = self;
+        let Self { base: _, contacts: _, assignment: _, scope, conversations, warming } = self;
         let TicketScope { base: _, contacts: _, assigners: _, outboxes: _, inboxes: _, hot } = &**scope;
         dismiss(hot, |(of, _)| *of == company).await?;
         conversations.retain(|(of, _), _| *of != company);
+        warming.remove(&company);
         Ok(())
     }
 

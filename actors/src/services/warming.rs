@@ -1,0 +1,58 @@
+//! How many tickets a company's lists may bring into memory.
+//!
+//! An inbox requests the first page of its list every few seconds. Its tickets are read from their actors if these are
+//! hot, else from the tables each time. So the actors of a first page are started, as if its tickets were in use. A
+//! program that lists all tickets requests each page once, so later pages are not brought into memory.
+
+use std::time::{Duration, Instant};
+
+/// Maximum actors that a company's lists start in the time after which an idle actor is unloaded, so that at most twice
+/// as many are hot, some 20 MiB: each request could otherwise bring a hundred tickets into memory.
+const STARTED_MAX: usize = 5_000;
+
+/// Lists start no actors while so many tickets are hot, some 400 MiB.
+pub(super) const HOT_MAX: usize = 200_000;
+
+/// The actors that a company's lists have started recently.
+pub(super) struct Warming {
+    began_at: Instant,
+    started: usize,
+}
+
+impl Warming {
+    pub(super) const fn new(now: Instant) -> Self {
+        Self { began_at: now, started: 0 }
+    }
+
+    /// Whether this many more actors may be started now, of which the idle ones are unloaded after `idle_after`. If so,
+    /// they are counted.
+    pub(super) fn try_start(&mut self, actors: usize, now: Instant, idle_after: Duration) -> bool {
+        if now.saturating_duration_since(self.began_at) >= idle_after {
+            *self = Self::new(now);
+        }
+        let started = self.started.saturating_add(actors);
+        let is_allowed = started <= STARTED_MAX;
+        if is_allowed {
+            self.started = started;
+        }
+        is_allowed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_start_a_limited_number_of_actors_until_these_are_idle() {
+        let (now, idle_after) = (Instant::now(), Duration::from_secs(300));
+        let mut warming = Warming::new(now);
+        assert!(warming.try_start(STARTED_MAX - 1, now, idle_after));
+        assert!(!warming.try_start(2, now, idle_after));
+        assert!(warming.try_start(1, now, idle_after), "what was refused does not count");
+        let later = now + idle_after;
+        assert!(!warming.try_start(1, later - Duration::from_millis(1), idle_after));
+        assert!(warming.try_start(STARTED_MAX, later, idle_after));
+        assert!(!warming.try_start(1, later, idle_after));
+    }
+}
