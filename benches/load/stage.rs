@@ -223,13 +223,18 @@ impl Stage {
         Ok(sqlx::query_scalar("show server_version").fetch_one(&self.db).await?)
     }
 
-    /// Stops everything; fails if the service did not end with success.
+    /// Stops everything, and removes it.
     pub async fn clear(self) -> Outcome<()> {
+        Ok(self.stop().await?.close()?)
+    }
+
+    /// Stops everything; fails if the service did not end with success. Returns its folder.
+    pub async fn stop(self) -> Outcome<TempDir> {
         let Self { yardstick, service, db, plain, folder, .. } = self;
         drop(yardstick);
         db.close().await;
         plain.close().await;
         service.stop()?;
-        Ok(folder.close()?)
+        Ok(folder)
     }
 }

@@ -1,9 +1,11 @@
 //! `load grown`: a database with a year of data. Measures every filter of every list and every report, with concurrent
-//! sends; and the scenarios of `load run`, alternating with an empty database.
+//! sends; and the scenarios of `load run`, a deletion of old conversations, a backup and a start, beside an empty
+//! database.
 
 mod requests;
 mod rows;
 pub mod start;
+mod upkeep;
 
 use std::time::{Duration, Instant};
 
@@ -19,6 +21,7 @@ use crate::scenario::{Scenario, Server};
 use crate::service::Binary;
 use crate::stage::Stage;
 use requests::Request;
+pub use upkeep::{SendLatency, Upkeep};
 
 /// Maximum milliseconds at p95: of any page of any list, of a report, of a dashboard.
 const LIST_MS_MAX: f64 = 50.0;
@@ -73,6 +76,8 @@ pub struct GrownResult {
     pub sends_per_second: f64,
     pub asked: Vec<RequestTimes>,
     pub compared: Vec<ScenarioComparison>,
+    /// Of the empty and of the grown database.
+    pub upkeep: Option<[Upkeep; 2]>,
 }
 
 impl GrownResult {
@@ -107,18 +112,20 @@ impl GrownResult {
                 is_met: ratio >= SCENARIO_RATIO_MIN,
             }
         }));
+        verdicts.extend(self.upkeep.iter().flat_map(|[_, grown]| grown.verdicts()));
         verdicts
     }
 }
 
-/// Reports once before the scenarios too: these may fail, and the requests before them take long.
+/// Reports before the scenarios, and after them, too: what follows may fail, and all of it takes long.
 pub async fn run(
     shared: &SharedArgs,
     options: &GrownArgs,
     report: impl Fn(&GrownResult) -> Outcome<()>,
 ) -> Outcome<()> {
     requests::check()?;
-    let stage = Stage::set(&Binary::measured()?, shared.tickets, options.pool, Some(options)).await?;
+    let binary = Binary::measured()?;
+    let stage = Stage::set(&binary, shared.tickets, options.pool, Some(options)).await?;
     let mut requests = requests::lists(&stage.db, &stage.company, LIST_MS_MAX).await?;
     requests.extend(requests::reports(REPORT_MS_MAX, DASHBOARD_MS_MAX)?);
     if !options.only.is_empty() {
@@ -151,12 +158,18 @@ pub async fn run(
         sends_per_second: options.sends_per_second,
         asked,
         compared: Vec::new(),
+        upkeep: None,
     };
-    if options.seconds > 0 {
-        report(&measured)?;
-        measured.compared = compare(shared, options, &stage).await?;
+    if options.seconds == 0 {
+        stage.clear().await?;
+        return report(&measured);
     }
-    stage.clear().await?;
+    report(&measured)?;
+    let empty = Stage::set(&binary, shared.tickets, options.pool, None).await?;
+    measured.compared = compare(options, &empty, &stage).await?;
+    report(&measured)?;
+    let of_empty = upkeep::measure(&binary, empty, options.sends_per_second).await?;
+    measured.upkeep = Some([of_empty, upkeep::measure(&binary, stage, options.sends_per_second).await?]);
     report(&measured)
 }
 
@@ -190,8 +203,7 @@ async fn measure_requests(stage: &Stage, requests: &[Request], rounds: u64) -> O
 }
 
 /// Measures the scenarios on this database and on an empty one, alternating.
-async fn compare(shared: &SharedArgs, options: &GrownArgs, grown: &Stage) -> Outcome<Vec<ScenarioComparison>> {
-    let empty = Stage::set(&Binary::measured()?, shared.tickets, options.pool, None).await?;
+async fn compare(options: &GrownArgs, empty: &Stage, grown: &Stage) -> Outcome<Vec<ScenarioComparison>> {
     let mut compared = Vec::new();
     for scenario in Scenario::ALL {
         // A fixed rate measures latency, and closing needs the tickets that opening leaves.
@@ -200,7 +212,7 @@ async fn compare(shared: &SharedArgs, options: &GrownArgs, grown: &Stage) -> Out
         }
         let mut rates = [Vec::new(), Vec::new()];
         for _ in 0..options.scenario_rounds {
-            for (stage, rates) in [&empty, grown].into_iter().zip(&mut rates) {
+            for (stage, rates) in [empty, grown].into_iter().zip(&mut rates) {
                 let contacts = if scenario == Scenario::Open { stage.pool.as_slice() } else { &[] };
                 let subjects = stage.subjects(contacts, &[])?;
                 let load = Load {
@@ -227,6 +239,5 @@ async fn compare(shared: &SharedArgs, options: &GrownArgs, grown: &Stage) -> Out
         eprintln!("{:<20} empty {empty_per_second:>8.0}/s  grown {grown_per_second:>8.0}/s", scenario.title());
         compared.push(ScenarioComparison { scenario, empty_per_second, grown_per_second });
     }
-    empty.clear().await?;
     Ok(compared)
 }

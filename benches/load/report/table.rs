@@ -222,6 +222,27 @@ pub fn grown(measured: &grown::GrownResult) -> String {
         measured.rounds,
     );
     text.push_str(&verdicts(&measured.verdicts()));
+    if let Some([empty, grown]) = &measured.upkeep {
+        let latency = |sends: &grown::SendLatency| format!("{:.2} / {:.2}", sends.p50_ms, sends.p99_ms);
+        let row = |what: &str, show: &dyn Fn(&grown::Upkeep) -> String| vec![what.to_owned(), show(empty), show(grown)];
+        let rows = [
+            row("sends: p50 / p99, ms", &|upkeep| latency(&upkeep.sends_alone)),
+            row("beside a deletion: p50 / p99, ms", &|upkeep| {
+                upkeep.deletion.as_ref().map_or_else(|| "–".to_owned(), |(_, sends)| latency(sends))
+            }),
+            row("conversations deleted a second", &|upkeep| {
+                upkeep.deletion.as_ref().map_or_else(|| "–".to_owned(), |(rate, _)| format!("{rate:.0}"))
+            }),
+            row("beside a backup: p50 / p99, ms", &|upkeep| latency(&upkeep.sends_beside_backup)),
+            row("backup, s", &|upkeep| format!("{:.1}", upkeep.backup_s)),
+            row("backup, MiB", &|upkeep| mib(upkeep.backup_bytes as f64)),
+            row("start until ready, s", &|upkeep| format!("{:.2}", upkeep.start_s)),
+            row("first list of 100 after it, ms", &|upkeep| format!("{:.1}", upkeep.first_list_ms)),
+        ];
+        text.push_str("\nWhat an operator does, with as many sends a second beside a deletion of conversations older than half a \
+                       year, and beside a backup:\n\n");
+        text.push_str(&table(&["", "empty database", "this database"], rows.into_iter()));
+    }
     let mut slowest = measured.asked.clone();
     slowest.sort_by(|one, other| other.p95_ms.total_cmp(&one.p95_ms));
     text.push_str("\nThe reports, and the slowest lists:\n\n");
