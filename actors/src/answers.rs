@@ -120,7 +120,7 @@ impl<R: Send + 'static> ReplyTo<R> {
         }
         let log = log.clone();
         actix::spawn(async move {
-            let synced = log.synced(seq).await;
+            let synced = log.wait_until_durable(seq).await;
             self.send(synced.map_err(Refusal::from).and(outcome));
         });
     }

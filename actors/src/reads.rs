@@ -22,7 +22,7 @@ impl<'a> Reads<'a> {
     pub async fn acknowledged_tables(&self, company: CompanyId) -> Result<Db<'a>, Refusal> {
         let log = &self.store.log;
         // Every earlier answer was sent after its sync.
-        log.reached(log.last_of(company).min(log.durable())).await?;
+        log.wait_until_flushed(log.last_of(company).min(log.durable())).await?;
         Ok(self.store.db(company))
     }
 
@@ -33,7 +33,7 @@ impl<'a> Reads<'a> {
     /// [`Refusal::Unavailable`] when the database is unavailable, or the journal has no room.
     pub async fn tables(&self, company: CompanyId) -> Result<Db<'a>, Refusal> {
         let log = &self.store.log;
-        log.reached(log.last_of(company)).await?;
+        log.wait_until_flushed(log.last_of(company)).await?;
         Ok(self.store.db(company))
     }
 
@@ -41,7 +41,7 @@ impl<'a> Reads<'a> {
     /// begun to watch the log and now read what came before.
     pub async fn tables_as_of_now(&self, company: CompanyId) -> Result<Db<'a>, Refusal> {
         let log = &self.store.log;
-        log.reached(log.appended()).await?;
+        log.wait_until_flushed(log.appended()).await?;
         Ok(self.store.db(company))
     }
 

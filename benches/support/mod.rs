@@ -162,7 +162,7 @@ pub async fn open(options: StoreOptions) -> Arc<Store> {
 /// Waits until everything appended is in the tables, however long that takes.
 pub async fn drain(log: &ChangeLog) {
     let last = log.appended();
-    while log.reached(last).await.is_err() {
+    while log.wait_until_flushed(last).await.is_err() {
         assert!(log.queue().is_up(), "the database has gone");
     }
 }

@@ -165,7 +165,7 @@ impl ChangeLog {
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the log stops earlier.
-    pub async fn synced(&self, seq: Seq) -> Result<()> {
+    pub async fn wait_until_durable(&self, seq: Seq) -> Result<()> {
         match &self.inner.backend {
             _ if self.durable() >= seq => Ok(()),
             Backend::Journal(_) => self.inner.queue.wait_synced(seq).await,
@@ -178,7 +178,7 @@ impl ChangeLog {
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the database is down, or does not catch up in time.
-    pub async fn reached(&self, seq: Seq) -> Result<()> {
+    pub async fn wait_until_flushed(&self, seq: Seq) -> Result<()> {
         self.inner.queue.wait_flushed(seq).await
     }
 

@@ -54,7 +54,7 @@ impl Durable {
     ///
     /// # Errors
     /// [`Error::Unknown`] when the log stopped before.
-    pub async fn reached(self) -> Result<()> {
+    pub async fn wait(self) -> Result<()> {
         let (sender, receiver) = oneshot::channel();
         self.notify(Box::new(ChannelWaiter(sender)));
         match receiver.await {
@@ -115,13 +115,13 @@ mod tests {
                 let (signal, durable) = Durable::pending();
                 let settle = move || if is_synced { signal.complete() } else { drop(signal) };
                 let task = if waits_first {
-                    let task = tokio::spawn(durable.reached());
+                    let task = tokio::spawn(durable.wait());
                     tokio::task::yield_now().await;
                     settle();
                     task
                 } else {
                     settle();
-                    tokio::spawn(durable.reached())
+                    tokio::spawn(durable.wait())
                 };
                 assert_eq!(task.await.expect("no panic").is_ok(), is_synced, "waits first: {waits_first}");
             }

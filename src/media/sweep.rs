@@ -101,7 +101,7 @@ impl Media {
     async fn remove_unused(&self, engine: &Engine, files: &[FileKey]) -> Result<usize, String> {
         let log = &engine.store().log;
         // All acknowledged messages must be in the tables before a missing one proves anything.
-        let flushed = async { log.reached(log.appended()).await.map_err(|error| error.to_string()) };
+        let flushed = async { log.wait_until_flushed(log.appended()).await.map_err(|error| error.to_string()) };
         with_timeout(flushed).await?;
         let unused =
             media::without_message(&engine.store().housekeeping, files).await.map_err(|error| error.to_string())?;

@@ -65,7 +65,7 @@ async fn a_scan_finds_what_the_slots_of_its_process_have_and_nothing_else() {
         early_statuses::store(db, &early, false).await.expect("an early status");
     }
     let log = &app.service.app.engine.store().log;
-    log.reached(log.appended()).await.expect("the tables have all of it");
+    log.wait_until_flushed(log.appended()).await.expect("the tables have all of it");
 
     let slots = [app.company.id, other.id].map(Slot::of_new);
     assert_ne!(slots[0], slots[1]);

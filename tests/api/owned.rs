@@ -26,7 +26,7 @@ async fn nothing_is_swept_of_a_company_that_is_closed() {
     let (other, other_api) = app.another_company().await;
     let (here, there) = (session(&app.api, &app.company).await, session(&other_api, &other).await);
     let log = &app.service.app.engine.store().log;
-    log.reached(log.appended()).await.expect("the tables have both");
+    log.wait_until_flushed(log.appended()).await.expect("the tables have both");
     let closed = log.ownership().close(app.company.id).await.expect("no request is under way");
     let engine = &app.service.app.engine;
     assert!(!engine.owns(app.company.id) && engine.owns(other.id));

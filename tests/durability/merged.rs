@@ -105,14 +105,14 @@ async fn within_a_flush_the_same_becomes_of_a_message_and_it_is_written_once() {
         append(vec![message(two)]);
     }
     let first = log.appended();
-    log.synced(first).await.expect("synced");
-    log.reached(first).await.expect("written");
+    log.wait_until_durable(first).await.expect("synced");
+    log.wait_until_flushed(first).await.expect("written");
     for (two, history) in twice.iter().zip(&histories).filter(|(_, history)| !history.is_empty()) {
         append(reports(*two, history));
     }
     let last = log.appended();
-    log.synced(last).await.expect("synced");
-    log.reached(last).await.expect("written");
+    log.wait_until_durable(last).await.expect("synced");
+    log.wait_until_flushed(last).await.expect("written");
 
     let shown = |ids: Vec<i64>| async move {
         let rows: Vec<Value> = sqlx::query_scalar(

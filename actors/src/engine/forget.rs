@@ -52,7 +52,7 @@ impl Engine {
         // Earlier decisions are in the log after this, and the log refuses new ones.
         base.arbiters.wait_for_current_messages().await;
         tickets.forget_company(company).await?;
-        base.store.log.reached(base.store.log.last_of(company)).await?;
+        base.store.log.wait_until_flushed(base.store.log.last_of(company)).await?;
         sending.forget_company(company);
         inbound.forget_company(company);
         assignment.forget_company(company);

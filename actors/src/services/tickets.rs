@@ -230,7 +230,7 @@ impl Tickets {
             Err(Refusal::ContactNotFound) => Err(Refusal::NotFound),
             // The other opening must be durable before this caller learns of it.
             Err(refusal) if refusal.reveals_state() => {
-                log.synced(log.last_of(company)).await.map_err(Refusal::from).and(Err(refusal))
+                log.wait_until_durable(log.last_of(company)).await.map_err(Refusal::from).and(Err(refusal))
             }
             outcome => outcome,
         }

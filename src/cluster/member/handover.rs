@@ -83,7 +83,7 @@ impl Member {
         // The whole log is written, not only the entries of these companies: until the slots are shut, the log accepts
         // entries, also of a company that is closed already.
         let log = &engine.store().log;
-        if let Err(error) = log.reached(log.appended()).await {
+        if let Err(error) = log.wait_until_flushed(log.appended()).await {
             tracing::info!(%error, "canceled a move");
             not_closed.extend(slots);
         }

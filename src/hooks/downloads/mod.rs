@@ -211,7 +211,7 @@ impl Downloads {
     async fn search(&self, from: MessageId) -> hotline_persistence::Result<MessageId> {
         let store = self.0.engine.store();
         // Waits for the tables: completed files are then no longer found.
-        store.log.reached(store.log.durable()).await?;
+        store.log.wait_until_flushed(store.log.durable()).await?;
         let served = store.ownership().of_slots();
         let mut first_skipped = None;
         for (mut after, until) in [(from, None), (MessageId::new(0), Some(from))] {

@@ -204,7 +204,7 @@ async fn a_status_that_comes_before_its_message_is_known_is_kept_for_it() {
     channel.deliver(&app.api, &phone.status("wamid.more", MARIA, "read", 1_700_000_001)).await;
     // Recorded in the table alone, as if the process had ended right after; the message must be there first.
     let log = &app.service.app.engine.store().log;
-    log.reached(log.appended()).await.expect("it is in the table");
+    log.wait_until_flushed(log.appended()).await.expect("it is in the table");
     let note = "update messages set provider_message_id = 'wamid.more', status = 'sent', sent_at = now() where id = $1";
     let rows = sqlx::query(note).bind(id).execute(&app.db).await.expect("noted").rows_affected();
     assert_eq!(rows, 1);

@@ -83,7 +83,7 @@ async fn started_with(options: TestOptions) -> OwnApp {
 /// Counts effects, once all that was decided is in the tables.
 async fn count(app: &OwnApp, effects: &'static str) -> i64 {
     let log = &app.service.app.engine.store().log;
-    log.reached(log.appended()).await.expect("the tables catch up");
+    log.wait_until_flushed(log.appended()).await.expect("the tables catch up");
     sqlx::query_scalar(effects).fetch_one(&app.db).await.expect(effects)
 }
 

@@ -111,7 +111,7 @@ async fn what_waits_for_its_provider_or_has_a_visitor_in_it_stays_until_it_has_n
     let (session, visitor) = app.session("visitor").await;
     app.api.post(&format!("/webchat/sessions/{}/messages", session.0), json!({"body": "hello"})).await.data(201);
     let log = &app.service.app.engine.store().log;
-    log.reached(log.appended()).await.expect("it is in the tables");
+    log.wait_until_flushed(log.appended()).await.expect("it is in the tables");
     old(db, (app.company.id, app.company.webchat), visitor.0, FIRST_ID + 9, 50).await;
     let talks = "update webchat_sessions set ticket_id = $1";
     sqlx::query(talks).bind(FIRST_ID + 9).execute(db).await.expect(talks);

@@ -69,7 +69,7 @@ async fn whoever_uses_a_conversation_while_it_goes_finds_it_whole_or_gone() {
         let ((names_it, reply), _) = join(use_it, set).await;
         looked_through(&app, app.company.id).await;
         let log = &app.service.app.engine.store().log;
-        log.reached(log.appended()).await.expect("the tables have all of it");
+        log.wait_until_flushed(log.appended()).await.expect("the tables have all of it");
         let found = rows(&app, ticket).await;
         let status = reply.status.as_u16();
         if found == (0, 0, 0) {

@@ -154,7 +154,7 @@ async fn nothing_leaves_of_a_company_that_another_process_serves() {
     let theirs = other_api.post("/webchat/sessions", visitor).await.data(201)["contact"]["id"].clone();
     let engine = &app.service.app.engine;
     let log = &engine.store().log;
-    log.reached(log.appended()).await.expect("the tables have all");
+    log.wait_until_flushed(log.appended()).await.expect("the tables have all");
     let closed = log.ownership().close(app.company.id).await.expect("no request is under way");
     let after = in_ms(TEN_MINUTES_MS);
     let theirs = json!({"contactId": theirs, "channelId": other.webchat, "body": "hello", "sendAt": after});

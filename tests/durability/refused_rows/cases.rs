@@ -237,7 +237,7 @@ async fn whatever_is_refused_in_any_column_holds_up_nobody() {
             .append(vec![neighbour(&beside, number)])
             .expect("appended");
     }
-    log.synced(last).await.expect("synced");
+    log.wait_until_durable(last).await.expect("synced");
     crate::support::eventually("all is written or set aside", || async { log.flushed() >= last }).await;
     check(db, &cases, last).await;
     for path in ["/tickets", "/messages", "/contacts"] {

@@ -82,7 +82,7 @@ impl Decision {
 /// call.
 pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: Outgoing) -> AttemptOutcome {
     // A message must be durable before it is sent.
-    if let Err(error) = scope.base.store.log.synced(outgoing.seq).await {
+    if let Err(error) = scope.base.store.log.wait_until_durable(outgoing.seq).await {
         return AttemptOutcome::Retry(SendFailure::Retry { reason: error.to_string(), after: None });
     }
     if outgoing.is_removed() {
@@ -125,7 +125,7 @@ pub(super) async fn settle_uncalled(
     outgoing: &Outgoing,
     version: WithdrawalVersion,
 ) -> AttemptOutcome {
-    if scope.base.store.log.synced(outgoing.seq).await.is_err() {
+    if scope.base.store.log.wait_until_durable(outgoing.seq).await.is_err() {
         return AttemptOutcome::Waits(None);
     }
     if outgoing.is_removed() {

@@ -358,7 +358,7 @@ async fn read(
     known_ids: &[MessageId],
     request: ReadRequest,
 ) -> Result<Vec<OutboxEntry>, Refusal> {
-    base.store.log.reached(request.seq).await?;
+    base.store.log.wait_until_flushed(request.seq).await?;
     let limit = i64::try_from(request.limit).unwrap_or(i64::MAX);
     Ok(messages::outbox(base.store.db(channel.0), channel.0, channel.1, known_ids, limit).await?)
 }

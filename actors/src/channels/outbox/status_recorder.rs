@@ -118,7 +118,7 @@ impl StatusRecorder {
             for (channel, id, message) in provider_ids {
                 self.inboxes.record_provider_ids((company, channel), vec![(id, message)]);
             }
-            durable.reached().await?;
+            durable.wait().await?;
             Ok(seq)
         }
         .await;

@@ -45,7 +45,7 @@ impl Sessions {
     pub async fn begin(&self, new: NewSession) -> Result<SessionRow, Refusal> {
         let NewSession { row, attached } = new;
         let attempt = || self.attempt_to_begin(&row, attached.as_ref());
-        on_conflict(self.contacts.cache(), row.company_id, attempt, no_other_conflict).await?.reached().await?;
+        on_conflict(self.contacts.cache(), row.company_id, attempt, no_other_conflict).await?.wait().await?;
         self.contacts.cache().remember_reachable(row.company_id, row.channel_id, row.contact_id);
         Ok(row)
     }

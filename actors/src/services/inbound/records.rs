@@ -48,7 +48,7 @@ impl Inbound {
             }
             Ok(self.base.store.log.reserve(company)?.append(vec![change])?)
         })?;
-        Ok(durable.reached().await?)
+        Ok(durable.wait().await?)
     }
 
     /// Opts a contact out of campaigns who has stopped the business's marketing messages at the provider. Someone who

@@ -283,7 +283,7 @@ async fn store_alone(retries: &Retries, keyed_request: &KeyedRequest, answer: An
     let (_, durable) = reservation.append(vec![Change::Answer(Box::new(answer.clone()))])?;
     // From here on the record may be durable, even if the wait fails.
     keyed_request.lock.mark_used(answer.key);
-    durable.reached().await?;
+    durable.wait().await?;
     retries.keys.remember(answer);
     Ok(())
 }
