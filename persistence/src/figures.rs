@@ -13,7 +13,7 @@ pub struct Histogram {
 
 /// A snapshot of a histogram.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spread {
+pub struct HistogramSnapshot {
     /// Upper bound of each bucket except the last.
     pub bounds: &'static [u64],
     /// Number of values per bucket; there is one bucket more than there are bounds.
@@ -37,13 +37,13 @@ impl Histogram {
     }
 
     /// A snapshot. A concurrently added value may be in the counts but not yet in the sum.
-    pub fn read(&self) -> Spread {
+    pub fn read(&self) -> HistogramSnapshot {
         let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed)).collect();
-        Spread { bounds: self.bounds, counts, sum: self.sum.load(Ordering::Relaxed) }
+        HistogramSnapshot { bounds: self.bounds, counts, sum: self.sum.load(Ordering::Relaxed) }
     }
 }
 
-impl Spread {
+impl HistogramSnapshot {
     /// Number of values in all buckets.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
@@ -60,8 +60,8 @@ mod tests {
         for value in [0, 10, 11, 20, 21, 1000] {
             histogram.add(value);
         }
-        let spread = histogram.read();
-        assert_eq!(spread.counts, [2, 2, 2]);
-        assert_eq!((spread.count(), spread.sum), (6, 1062));
+        let snapshot = histogram.read();
+        assert_eq!(snapshot.counts, [2, 2, 2]);
+        assert_eq!((snapshot.count(), snapshot.sum), (6, 1062));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use hotline_persistence::figures::{Histogram, Spread};
+use hotline_persistence::figures::{Histogram, HistogramSnapshot};
 use parking_lot::Mutex;
 
 use super::requests::LATENCY_NS_BOUNDS;
@@ -89,7 +89,7 @@ impl ClusterFigures {
     }
 
     /// The response times of forwarded requests, in nanoseconds.
-    pub fn response_times(&self) -> Spread {
+    pub fn response_times(&self) -> HistogramSnapshot {
         self.forward_ns.read()
     }
 

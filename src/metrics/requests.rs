@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use hotline_persistence::figures::{Histogram, Spread};
+use hotline_persistence::figures::{Histogram, HistogramSnapshot};
 
 use super::routes::Routes;
 
@@ -63,7 +63,7 @@ pub(super) struct OperationSample<'a> {
     pub(super) method: &'static str,
     /// Requests by status, without zeros; `None` stands for all other statuses.
     pub(super) statuses: Vec<(Option<u16>, u64)>,
-    pub(super) latency_ns: Spread,
+    pub(super) latency_ns: HistogramSnapshot,
 }
 
 impl Requests {

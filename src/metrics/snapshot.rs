@@ -154,7 +154,7 @@ impl MetricsSnapshot {
         let mut samples = writer.histograms("http_request_duration_seconds", "Time until the response")?;
         for operation in &operations {
             let labels = [("route", operation.route), ("method", operation.method)];
-            samples.spread(labels, &operation.latency_ns, NS_PER_S)?;
+            samples.histogram(labels, &operation.latency_ns, NS_PER_S)?;
         }
         let with = |wanted: u16| -> u64 {
             let statuses = operations.iter().flat_map(|operation| &operation.statuses);

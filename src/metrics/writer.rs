@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hotline_persistence::figures::Spread;
+use hotline_persistence::figures::HistogramSnapshot;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
@@ -45,8 +45,8 @@ impl<'a> MetricWriter<'a> {
         self.begin(name, help, MetricType::Histogram)
     }
 
-    pub(super) fn histogram(&mut self, name: &'static str, help: &str, spread: &Spread, unit: f64) -> fmt::Result {
-        write(&mut self.histograms(name, help)?.0, spread, unit)
+    pub(super) fn histogram(&mut self, name: &'static str, help: &str, snapshot: &HistogramSnapshot, unit: f64) -> fmt::Result {
+        write(&mut self.histograms(name, help)?.0, snapshot, unit)
     }
 }
 
@@ -58,20 +58,20 @@ impl MetricSamples<'_> {
         self.0.encode_family(&labels)?.encode_gauge(&value)
     }
 
-    pub(super) fn spread<const N: usize>(
+    pub(super) fn histogram<const N: usize>(
         &mut self,
         labels: [(&str, &str); N],
-        spread: &Spread,
+        snapshot: &HistogramSnapshot,
         unit: f64,
     ) -> fmt::Result {
-        write(&mut self.0.encode_family(&labels)?, spread, unit)
+        write(&mut self.0.encode_family(&labels)?, snapshot, unit)
     }
 }
 
 /// Writes a histogram; `unit` is the number of its values per displayed unit.
 #[allow(clippy::cast_precision_loss)] // What is shown is a fraction; 53 bits of it are enough.
-fn write(encoder: &mut MetricEncoder<'_>, spread: &Spread, unit: f64) -> fmt::Result {
-    let bounds = spread.bounds.iter().map(|bound| *bound as f64 / unit).chain([f64::INFINITY]);
-    let parts: Vec<(f64, u64)> = bounds.zip(spread.counts.iter().copied()).collect();
-    encoder.encode_histogram::<NoLabelSet>(spread.sum as f64 / unit, spread.count(), &parts, None)
+fn write(encoder: &mut MetricEncoder<'_>, snapshot: &HistogramSnapshot, unit: f64) -> fmt::Result {
+    let bounds = snapshot.bounds.iter().map(|bound| *bound as f64 / unit).chain([f64::INFINITY]);
+    let parts: Vec<(f64, u64)> = bounds.zip(snapshot.counts.iter().copied()).collect();
+    encoder.encode_histogram::<NoLabelSet>(snapshot.sum as f64 / unit, snapshot.count(), &parts, None)
 }
