@@ -251,7 +251,7 @@ impl MetricsSnapshot {
         writer.gauge(
             "sessions_watching",
             "Visitor sessions with an open socket",
-            count(self.engine.sessions.watching()),
+            count(self.engine.sessions.connected_sessions()),
         )?;
         writer.counter("socket_messages_total", "Messages pushed to visitors", sockets.pushed())?;
         writer.counter("socket_cuts_total", "Sockets closed because they read too slowly", sockets.cut())

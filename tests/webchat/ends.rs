@@ -243,7 +243,7 @@ async fn who_is_there_is_not_idle_and_who_has_gone_is() {
     let mut socket = browser.socket(&here).await;
     drop(browser.socket(&left).await);
     let sessions = &app.service.app.engine.sessions;
-    eventually("it is seen that one has gone", || async { sessions.watching() == 1 }).await;
+    eventually("it is seen that one has gone", || async { sessions.connected_sessions() == 1 }).await;
     // The session answers after it has recorded when the visitor left.
     browser.get(&left, "/session").await.data(200);
     clock::advance(idle_after);
@@ -255,7 +255,7 @@ async fn who_is_there_is_not_idle_and_who_has_gone_is() {
     let sent = browser.say(&here, "still here").await;
     assert_eq!(socket.message().await["id"], sent["id"]);
     drop(socket);
-    eventually("it is seen that the other one has gone", || async { sessions.watching() == 0 }).await;
+    eventually("it is seen that the other one has gone", || async { sessions.connected_sessions() == 0 }).await;
     browser.get(&here, "/session").await.data(200);
     clock::advance(idle_after);
     eventually("the other one as well", || async {

@@ -291,7 +291,7 @@ async fn a_company_that_is_dropped_leaves_nothing_in_memory_and_what_was_done_on
     app.service.forget(app.company.id).await.expect("nothing is under way");
     let after = engine.figures();
     assert_eq!((after.tickets.hot, after.sessions.hot), (0, 0), "actors are left");
-    assert_eq!(engine.sessions.watching(), 0, "a session is watched");
+    assert_eq!(engine.sessions.connected_sessions(), 0, "a session is watched");
     assert_eq!(engine.store().log.last_of(app.company.id), 0);
     assert_eq!(socket.code().await, Some(1012));
 

@@ -177,7 +177,7 @@ impl Sessions {
     }
 
     /// The number of sessions that have sockets.
-    pub fn watching(&self) -> usize {
+    pub fn connected_sessions(&self) -> usize {
         self.scope.watchers.len()
     }
 
