@@ -188,8 +188,8 @@ mod tests {
     #[actix::test]
     async fn a_caller_without_a_queue_gets_its_reply_directly() {
         let (reply_to, receiver) = ReplyTo::channel();
-        reply_to.send(Err::<(), _>(Refusal::Gone));
-        assert_eq!(receiver.await, Ok(Err(Refusal::Gone)));
+        reply_to.send(Err::<(), _>(Refusal::Retired));
+        assert_eq!(receiver.await, Ok(Err(Refusal::Retired)));
         let (cancelled, receiver) = ReplyTo::<()>::channel();
         drop(receiver);
         assert!(!cancelled.is_awaited());

@@ -138,7 +138,7 @@ pub enum Refusal {
     Unknown(String),
     /// This actor has retired; the command is to be sent to its successor.
     #[error("the actor has retired")]
-    Gone,
+    Retired,
     /// The command met a defect. The actor is rebuilt from its last durable state.
     #[error("the command failed with an internal error")]
     Defect(String),
@@ -153,12 +153,12 @@ impl Refusal {
     /// Whether it is certain that nothing was or will be changed. Otherwise the change may have reached the log before
     /// the refusal occurred.
     pub fn changed_nothing(&self) -> bool {
-        !matches!(self, Self::Unavailable(_) | Self::Unknown(_) | Self::Gone | Self::Defect(_))
+        !matches!(self, Self::Unavailable(_) | Self::Unknown(_) | Self::Retired | Self::Defect(_))
     }
 
     /// Whether the refusal is temporary, so that the command should be retried.
     pub(crate) fn is_transient(&self) -> bool {
-        matches!(self, Self::Unavailable(_) | Self::Unknown(_) | Self::Gone | Self::ContactLeaving(_) | Self::Outdated)
+        matches!(self, Self::Unavailable(_) | Self::Unknown(_) | Self::Retired | Self::ContactLeaving(_) | Self::Outdated)
     }
 
     /// The error of a message without a waiting caller, in the terms of `POST /messages`; `not_found` describes the
@@ -180,7 +180,7 @@ impl Refusal {
             Self::Defect(_)
             | Self::Unavailable(_)
             | Self::Unknown(_)
-            | Self::Gone
+            | Self::Retired
             | Self::ContactLeaving(_)
             | Self::Outdated => ("ERR_API_INTERNAL", "internal error".to_owned()),
         };

@@ -25,7 +25,7 @@ pub(crate) async fn on_conflict<T, F: Future<Output = Result<T, Refusal>>>(
 ) -> Result<T, Refusal> {
     for _ in 0..ATTEMPTS_MAX {
         match attempt().await {
-            Err(Refusal::Gone) => {}
+            Err(Refusal::Retired) => {}
             Err(Refusal::ContactLeaving(contact)) => {
                 Box::pin(contacts.marks.wait_until_unmarked((company, contact))).await?
             }
@@ -89,7 +89,7 @@ mod tests {
     #[tokio::test]
     async fn only_a_conflict_is_retried() {
         let contact_leaving = Refusal::ContactLeaving(ContactId::new(7));
-        assert_eq!(attempt_with(&[Refusal::Gone, contact_leaving], no_other_conflict).await, (Ok(()), 3));
+        assert_eq!(attempt_with(&[Refusal::Retired, contact_leaving], no_other_conflict).await, (Ok(()), 3));
         let closed = Refusal::TicketClosed(TicketId::new(7));
         assert_eq!(attempt_with(std::slice::from_ref(&closed), is_slot_conflict).await, (Ok(()), 2));
         assert_eq!(
@@ -103,7 +103,7 @@ mod tests {
 
     #[tokio::test]
     async fn too_many_conflicts_are_refused_as_unavailable() {
-        let (outcome, attempts) = attempt_with(&vec![Refusal::Gone; 1000], no_other_conflict).await;
+        let (outcome, attempts) = attempt_with(&vec![Refusal::Retired; 1000], no_other_conflict).await;
         assert!(matches!(outcome, Err(Refusal::Unavailable(_))), "{outcome:?}");
         assert_eq!(attempts, ATTEMPTS_MAX);
     }

@@ -74,7 +74,7 @@ pub(crate) struct CreateSchedule {
 pub(crate) struct UpdateSchedule {
     pub(crate) id: ScheduleId,
     pub(crate) changes: ScheduleChanges,
-    /// The recipient after the change, as the caller looked it up; refused as [`Refusal::Gone`] if it has changed
+    /// The recipient after the change, as the caller looked it up; refused as [`Refusal::Retired`] if it has changed
     /// meanwhile.
     pub(crate) contact: (ContactId, Option<Arc<ContactRef>>),
     pub(crate) attached: Option<AttachedChanges<Scheduled>>,

@@ -33,7 +33,7 @@ impl Tickets {
     }
 
     /// Why the open ticket of a contact was not found: [`Refusal::ContactLeaving`] while the contact is being merged or
-    /// deleted, [`Refusal::Gone`] if its slot has changed since.
+    /// deleted, [`Refusal::Retired`] if its slot has changed since.
     pub(crate) async fn explain_missing_ticket(
         &self,
         (company, channel, contact): (CompanyId, ChannelId, ContactId),
@@ -44,7 +44,7 @@ impl Tickets {
         }
         match self.slot(company, channel, contact).await {
             Ok(Some(Slot::Open(open))) if open == ticket => Refusal::NotFound,
-            Ok(_) => Refusal::Gone,
+            Ok(_) => Refusal::Retired,
             Err(refusal) => refusal,
         }
     }

@@ -238,7 +238,7 @@ impl Sending {
         }
         match self.tickets.get(company, ticket).await {
             Ok(_) => Refusal::NotFound,
-            Err(Refusal::NotFound) => Refusal::Gone,
+            Err(Refusal::NotFound) => Refusal::Retired,
             Err(refusal) => refusal,
         }
     }

@@ -136,7 +136,7 @@ impl Tickets {
         }
         let hot = self.scope.hot.get(&key)?;
         match Box::pin(self.base.deliver(&self.scope.hot, &hot, ReadTicket)).await {
-            Err(Refusal::Gone) => None,
+            Err(Refusal::Retired) => None,
             outcome => Some(outcome),
         }
     }

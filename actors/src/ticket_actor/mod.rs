@@ -127,7 +127,7 @@ impl Handler<Envelope<ReadTicket>> for TicketActor {
     fn handle(&mut self, read: Envelope<ReadTicket>, _: &mut Self::Context) {
         let Some((ReadTicket, reply_to)) = read.accept() else { return };
         if self.retired {
-            return reply_to.send(Err(Refusal::Gone));
+            return reply_to.send(Err(Refusal::Retired));
         }
         self.status.record_use();
         let log = &self.scope.base.store.log;
@@ -212,7 +212,7 @@ impl TicketActor {
 
     fn run<C: Command>(&mut self, execute: Execute<C>) -> Result<(C::Reply, Option<Durable>), Refusal> {
         if self.retired {
-            return Err(Refusal::Gone);
+            return Err(Refusal::Retired);
         }
         self.status.record_use();
         // A panic is a defect of one command: its caller gets `Refusal::Defect`, the actor retires, and the next call

@@ -25,7 +25,7 @@ impl Handler<Envelope<Hold>> for CampaignRunner {
     fn handle(&mut self, hold: Envelope<Hold>, cx: &mut Self::Context) {
         let Some((Hold(holder), reply_to)) = hold.accept() else { return };
         if self.work_state.is_retired() {
-            return reply_to.send(Err(Refusal::Gone));
+            return reply_to.send(Err(Refusal::Retired));
         }
         self.unused_since = None;
         self.supervise(cx, |this, _| {

@@ -229,7 +229,7 @@ impl DueWork for CampaignRunner {
 
     fn leave(&mut self) {
         self.scope.hot.remove(&(self.company, self.id), &self.status);
-        self.hold_replies.drain(..).for_each(|reply| reply.send(Err(Refusal::Gone)));
+        self.hold_replies.drain(..).for_each(|reply| reply.send(Err(Refusal::Retired)));
         self.forget_messages();
         self.publish_figures();
     }

@@ -20,7 +20,7 @@ impl ScheduleDispatcher {
     fn create(&mut self, create: CreateSchedule) -> Result<(Scheduled, Durable), Refusal> {
         let CreateSchedule { new, attached } = create;
         if self.work_state.is_retired() {
-            return Err(Refusal::Gone);
+            return Err(Refusal::Retired);
         }
         let now = now();
         let row = Arc::new(ScheduleRow {
@@ -50,7 +50,7 @@ impl ScheduleDispatcher {
         check_pending(row)?;
         let UpdateSchedule { changes, contact: (contact_id, contact), attached, by, .. } = update;
         if changes.contact.unwrap_or(row.contact_id) != contact_id {
-            return Err(Refusal::Gone);
+            return Err(Refusal::Retired);
         }
         let mut changed = ScheduleRow {
             contact_id,

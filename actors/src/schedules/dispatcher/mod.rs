@@ -200,7 +200,7 @@ impl ScheduleDispatcher {
     fn restart(&mut self) {
         self.agenda = Agenda::default();
         for task in mem::take(&mut self.tasks).into_values().flatten() {
-            task(self, Err(Refusal::Gone));
+            task(self, Err(Refusal::Retired));
         }
         self.generation += 1;
         self.is_loading = false;
@@ -258,7 +258,7 @@ impl ScheduleDispatcher {
     /// Runs a task on a message once its state is known and it is not being sent.
     pub(super) fn run_task(&mut self, id: ScheduleId, cx: &mut Mailbox<Self>, task: Task) {
         if self.work_state.is_retired() {
-            return task(self, Err(Refusal::Gone));
+            return task(self, Err(Refusal::Retired));
         }
         match self.agenda.look_up(id) {
             MessageLookup::Idle(row) if !self.pending_sends.contains(&id) => task(self, Ok(row)),

@@ -221,7 +221,7 @@ impl Inbound {
             }
             // The contact was merged since it was found: the next look-up finds the remaining one.
             self.contacts.cache().forget(company, contact);
-            return Err(Refusal::Gone);
+            return Err(Refusal::Retired);
         };
         let inbox = self.inbox(company, channel).await?;
         let lock = inbox.lock(message_id).await;

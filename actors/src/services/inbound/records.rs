@@ -40,7 +40,7 @@ impl Inbound {
             // The contact was deleted or merged since it was found: the next look-up finds the one that has its keys
             // now.
             cache.forget(company, contact);
-            return Err(Refusal::Gone);
+            return Err(Refusal::Retired);
         }
         let (_, durable) = cache.marks.unless_marked(key, || {
             if cache.version(key) != version {

@@ -85,7 +85,7 @@ impl VisitorSession {
         attached: Option<AttachedChanges<SessionRow>>,
     ) -> Result<SessionRow, Refusal> {
         if self.retired {
-            return Err(Refusal::Gone);
+            return Err(Refusal::Retired);
         }
         self.check_active()?;
         let mut row = self.row.clone();
@@ -107,7 +107,7 @@ impl Handler<Envelope<Leave>> for VisitorSession {
         let (scope, row) = (self.scope.clone(), self.row.clone());
         let retired = self.retired;
         let outcome =
-            async move { if retired { Err(Refusal::Gone) } else { end_with_note(scope, row, leave.note).await } };
+            async move { if retired { Err(Refusal::Retired) } else { end_with_note(scope, row, leave.note).await } };
         AtomicResponse::new(Box::pin(outcome.into_actor(self).map(|outcome, session, _| {
             let result = outcome.and_then(|ended_row| match ended_row {
                 Some(row) => {

@@ -242,7 +242,7 @@ impl Handler<Envelope<SendVisitorMessage>> for VisitorSession {
         let scope = self.scope.clone();
         let row = self.row.clone();
         let lookup = self.client_messages.look_up(command.client_id.as_deref());
-        let active = if self.retired { Err(Refusal::Gone) } else { self.check_active() };
+        let active = if self.retired { Err(Refusal::Retired) } else { self.check_active() };
         let receipt = async move {
             // A retry is answered even after the session has ended, because its first message was received.
             let look_up = match lookup {
@@ -335,7 +335,7 @@ impl Handler<Envelope<End>> for VisitorSession {
 impl VisitorSession {
     pub(super) fn end(&mut self, end: End) -> Result<(), Refusal> {
         if self.retired {
-            return Err(Refusal::Gone);
+            return Err(Refusal::Retired);
         }
         if end.idle_since.is_some() && !self.sockets.is_empty() {
             // The visitor is present but idle. Recorded, so that the sweep does not retry at once.
@@ -392,7 +392,7 @@ impl Handler<Envelope<ShowSession>> for VisitorSession {
         let Some((ShowSession, reply_to)) = show.accept() else { return };
         self.status.record_use();
         if self.retired {
-            return reply_to.send(Err(Refusal::Gone));
+            return reply_to.send(Err(Refusal::Retired));
         }
         let row = SessionRow { last_seen_at: self.sockets.presence_after(self.row.last_seen_at), ..self.row.clone() };
         reply_to.send_after(&self.scope.base.store.log, self.status.last_seq(), Ok(row));

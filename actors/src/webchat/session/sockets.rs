@@ -138,7 +138,7 @@ impl VisitorSession {
     fn attach(&mut self, attach: Attach, cx: &mut ActorContext<Self>) -> Result<Option<AttachedSocket>, Refusal> {
         self.status.record_use();
         if self.retired {
-            return Err(Refusal::Gone);
+            return Err(Refusal::Retired);
         }
         self.check_active()?;
         if self.sockets.open.len() >= SOCKETS_MAX {

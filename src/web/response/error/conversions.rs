@@ -68,7 +68,7 @@ impl From<Refusal> for ApiError {
                 tracing::warn!(reason, "unknown whether a change was made; closing the connection");
                 Self { is_unknown: true, ..Self::unavailable() }
             }
-            Refusal::Gone | Refusal::ContactLeaving(_) | Refusal::Outdated => Self::unavailable(),
+            Refusal::Retired | Refusal::ContactLeaving(_) | Refusal::Outdated => Self::unavailable(),
             Refusal::Defect(defect) => Self::internal(defect),
         }
     }
