@@ -179,7 +179,7 @@ pub struct SignedIn {
 
 /// The separate contact of an anonymous session.
 #[derive(Clone, Copy, Debug)]
-pub struct Own<'a> {
+pub struct AnonymousContact<'a> {
     /// The contact.
     pub id: ContactId,
     /// The name its visitor claimed; a signed name replaces it.
@@ -194,7 +194,7 @@ pub async fn sign_in(
     company: CompanyId,
     external_id: &str,
     visitor: &Visitor,
-    session_contact: Option<Own<'_>>,
+    session_contact: Option<AnonymousContact<'_>>,
 ) -> Result<SignedIn> {
     let mut transaction = db.begin().await?;
     identities::lock(transaction.connection()?, company, [identities::external_id_key(external_id)]).await?;
