@@ -105,7 +105,7 @@ impl Input for LinkUse {
 
 /// `POST /links/use`: works once. It makes the device known, so that attempts of strangers cannot lock out the owner of
 /// the link.
-pub async fn spend(
+pub async fn redeem(
     request: HttpRequest,
     app: Data<App>,
     panel: Data<Panel>,
@@ -121,7 +121,7 @@ pub async fn spend(
     let (audit, person) = (SignInAudit::of(&app, &request, "useLink"), link.person());
     let entry = audit.begin(person, display_name(&link.name, &link.email)).await?;
     let mut transaction = app.db(company).begin().await?;
-    let Some(link) = links::spend(transaction.connection()?, &token, &hash).await? else {
+    let Some(link) = links::redeem(transaction.connection()?, &token, &hash).await? else {
         drop(transaction);
         audit.end(person, entry, 403).await;
         return Err(ApiError::link_spent());

@@ -108,7 +108,7 @@ fn installation_paths(table: &mut Table<'_>) {
     table.tagged("links")
         .at("/links/read").post("readLink", links::read, "Get an invitation or password reset").describe("Returns the owner of an invitation or a password reset, and when it expires.".to_owned())
         .at("/links/forgotten").post("requestReset", links::request, "Request a password reset").describe("E-mails a link to reset the password, at most once every five minutes. The response does not reveal whether the account exists. Requires e-mail to be set up.".to_owned())
-        .at("/links/use").post("useLink", links::spend, "Set a password with a link").describe("Sets the password of the link's owner and ends all their sessions. The link cannot be used again.".to_owned());
+        .at("/links/use").post("useLink", links::redeem, "Set a password with a link").describe("Sets the password of the link's owner and ends all their sessions. The link cannot be used again.".to_owned());
     table.tagged("account")
         .at("/account").get("getAccount", account::show, "Get your account").describe("Returns the account of the signed-in person.".to_owned())
             .put("updateAccount", account::update, "Update your account").describe("Updates the given fields.".to_owned())

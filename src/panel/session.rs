@@ -242,7 +242,7 @@ pub async fn enter_factor(
     let connection = transaction.connection()?;
     let keys = &app.engine.store().keys;
     let is_right = match (body.0.code, body.0.recovery_code) {
-        (Some(code), _) => factors::is_right(&mut *connection, keys, person, &code.0, clock::now()).await?,
+        (Some(code), _) => factors::use_app_code(&mut *connection, keys, person, &code.0, clock::now()).await?,
         (None, Some(code)) => factors::recover(&mut *connection, person, &code.0).await?,
         (None, None) => false,
     };

@@ -88,11 +88,11 @@ async fn use_code(
     Ok(updated.rows_affected() > 0)
 }
 
-/// Checks a code of the person's app; each code works once.
+/// Checks and uses up a code of the person's app: each works once. True if it is right.
 ///
 /// # Errors
 /// [`Error::Key`] when the secret cannot be opened; other errors when the database cannot answer.
-pub async fn is_right(
+pub async fn use_app_code(
     db: &mut PgConnection,
     keys: &Keyring,
     person: PersonId,
@@ -105,7 +105,7 @@ pub async fn is_right(
 /// Activates the new factor with one of its codes; returns recovery codes, or `None` if the code is wrong.
 ///
 /// # Errors
-/// As [`is_right`].
+/// As [`use_app_code`].
 pub async fn confirm(
     db: &mut PgConnection,
     keys: &Keyring,

@@ -123,14 +123,14 @@ pub async fn find(db: impl PgExecutor<'_>, token: &str) -> Result<Option<Link>> 
 }
 
 /// Redeems a link: sets the person's password and ends all their sessions. `None` if the link is not valid.
-pub async fn spend(db: &mut PgConnection, token: &str, password_hash: &str) -> Result<Option<Link>> {
+pub async fn redeem(db: &mut PgConnection, token: &str, password_hash: &str) -> Result<Option<Link>> {
     let Some(link) = find(&mut *db, token).await? else { return Ok(None) };
     let person = link.person();
     super::lock(&mut *db, person).await?;
-    let spend = sqlx::query("delete from person_links where company_id = $1 and person_id = $2 and hash = $3");
-    let spend = spend.bind(link.company_id).bind(link.person_id).bind(hash(token));
+    let delete = sqlx::query("delete from person_links where company_id = $1 and person_id = $2 and hash = $3");
+    let delete = delete.bind(link.company_id).bind(link.person_id).bind(hash(token));
     // If it is redeemed twice at once, only the first one succeeds.
-    if with_timeout(spend.execute(&mut *db)).await?.rows_affected() == 0 {
+    if with_timeout(delete.execute(&mut *db)).await?.rows_affected() == 0 {
         return Ok(None);
     }
     super::set_password(&mut *db, person, password_hash).await?;
@@ -139,7 +139,7 @@ pub async fn spend(db: &mut PgConnection, token: &str, password_hash: &str) -> R
 }
 
 /// Invalidates a person's link, if there is one.
-pub async fn void(db: impl PgExecutor<'_>, person: PersonId) -> Result<()> {
+pub async fn invalidate(db: impl PgExecutor<'_>, person: PersonId) -> Result<()> {
     let delete = sqlx::query("delete from person_links where company_id = $1 and person_id = $2");
     with_timeout(delete.bind(person.company()).bind(person.id()).execute(db)).await?;
     Ok(())

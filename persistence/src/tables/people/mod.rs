@@ -172,13 +172,13 @@ pub async fn set_password(db: &mut PgConnection, person: PersonId, hash: &str) -
         format!("update {} set password_hash = $3, updated_at = now() where {}", person.table(), person.condition());
     let update = sqlx::query(sqlx::AssertSqlSafe(statement)).bind(person.company()).bind(person.id()).bind(hash);
     check_found(with_timeout(update.execute(&mut *db)).await?.rows_affected())?;
-    links::void(db, person).await
+    links::invalidate(db, person).await
 }
 
 /// Ends all sessions of a person and invalidates their link.
 pub async fn shut_out(db: &mut PgConnection, person: PersonId) -> Result<()> {
     sessions::end_all(&mut *db, person, None).await?;
-    links::void(db, person).await
+    links::invalidate(db, person).await
 }
 
 /// Locks a person until the transaction ends. Every change of credentials locks them first, so that no two wait for
