@@ -63,7 +63,7 @@ async fn run_partition_maintenance(store: Arc<Store>, options: EventOptions) {
 
 async fn maintain_partitions(store: &Store, options: EventOptions) -> Result<(), Error> {
     let now = clock::now();
-    audit_log::turn(store.housekeeper(), now).await?;
+    audit_log::rotate_partitions(store.housekeeper(), now).await?;
     if options.enabled {
         events::create_partitions(store.housekeeper(), now).await?;
     }

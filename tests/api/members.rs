@@ -288,7 +288,7 @@ async fn its_own_work_writes_nothing_once_its_life_is_over() {
         let outcomes: [(&str, hotline_persistence::Result<()>); 9] = [
             ("ids", store.ids.renew(own).await),
             ("keys", idempotency_keys::sweep(own, now, now - TimeDelta::days(1)).await),
-            ("months", audit_log::turn(own, now).await),
+            ("months", audit_log::rotate_partitions(own, now).await),
             ("days", events::create_partitions(own, now + TimeDelta::days(30) + later).await),
             ("old days", events::drop_expired(own, now - TimeDelta::days(30) + later).await),
             ("files", media::set_swept_hour(own, media::hour_of(now)).await),

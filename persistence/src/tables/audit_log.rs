@@ -206,7 +206,7 @@ pub async fn create_partitions(db: impl Database<'_>, now: DateTime<Utc>) -> Res
 ///
 /// # Errors
 /// As [`create_partitions`].
-pub async fn turn(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
+pub async fn rotate_partitions(db: impl Database<'_>, now: DateTime<Utc>) -> Result<()> {
     create_partitions(db, now).await?;
     MONTHS.drop_expired(db, now - TimeDelta::days(RETENTION_DAYS)).await
 }

@@ -132,7 +132,7 @@ impl Row {
 }
 
 /// The provider's id of a message that a stored status names by our own id, or `None`.
-pub async fn naming(
+pub async fn find_provider_id(
     db: impl Database<'_>,
     company: CompanyId,
     channel: ChannelId,

@@ -245,7 +245,7 @@ pub(super) async fn find_provider_id(
 ) -> Option<String> {
     let base = scope.base.clone();
     // The status may have arrived before a restart.
-    let query = async move { early_statuses::naming(base.db(company), company, channel, message).await };
+    let query = async move { early_statuses::find_provider_id(base.db(company), company, channel, message).await };
     match scope.base.background.spawn(query).await {
         Ok(Ok(Some(id))) => return Some(id),
         Ok(Ok(None)) => {}
