@@ -103,7 +103,7 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
     if let Some(row) = outgoing.begin_attempt(now())
         && record_attempt(scope, &outgoing, row).await.is_none()
     {
-        outgoing.withdraw_attempt();
+        outgoing.take_back_attempt();
         let reason = "the attempt could not be recorded".to_owned();
         return AttemptOutcome::Retry(SendFailure::Retry { reason, after: None });
     }
@@ -111,7 +111,7 @@ pub(super) async fn send(scope: &SenderScope, account: Arc<Account>, outgoing: O
     let outcome = hand_over(scope, account, &outgoing, to, to_kind).await;
     let has_not_left =
         matches!(&outcome, AttemptOutcome::Retry(failure) if !matches!(failure, SendFailure::Unknown { .. }));
-    if has_not_left && let Some(row) = outgoing.withdraw_attempt() {
+    if has_not_left && let Some(row) = outgoing.take_back_attempt() {
         // If this cannot be recorded, the message is in doubt after a restart, or its file is sent again.
         let _ = record_attempt(scope, &outgoing, row).await;
     }

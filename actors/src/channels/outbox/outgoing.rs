@@ -119,7 +119,7 @@ impl Outgoing {
 
     /// Takes back an attempt that has sent nothing, or only its file. `Some`: the row must be recorded, because the
     /// attempt's beginning was recorded, or because the file is not recorded yet.
-    pub(super) fn withdraw_attempt(&self) -> Option<AttemptRow> {
+    pub(super) fn take_back_attempt(&self) -> Option<AttemptRow> {
         let (was_begun, has_file) = {
             let attempts = self.attempts.lock();
             (attempts.begun_at.is_some(), attempts.file.is_some())
@@ -240,11 +240,11 @@ pub(super) mod tests {
     fn a_file_that_was_accepted_is_recorded_until_its_text_has_left() {
         let accepted = || Accepted { provider_message_id: Some("wamid.file".to_owned()), text_message_id: None };
         let refused = outgoing(1, 1);
-        assert_eq!(refused.withdraw_attempt(), None, "nothing has left");
+        assert_eq!(refused.take_back_attempt(), None, "nothing has left");
         assert!(refused.file_accepted.set(accepted()).is_ok());
-        let recorded = refused.withdraw_attempt().expect("a row").attempts;
+        let recorded = refused.take_back_attempt().expect("a row").attempts;
         assert_eq!((recorded.count, recorded.file.as_deref()), (0, Some("wamid.file")));
-        assert_eq!(refused.withdraw_attempt(), None, "the file is recorded");
+        assert_eq!(refused.take_back_attempt(), None, "the file is recorded");
         // The next run reads it from the tables.
         let message =
             MessageRow { attempts: serde_json::to_value(&recorded).ok(), ..MessageRow::clone(&refused.message) };
@@ -266,9 +266,9 @@ pub(super) mod tests {
         assert_eq!(sent.settle_attempts(true, false), None, "its status implies one attempt");
         let refused = of_campaign();
         assert!(refused.begin_attempt(now).is_some());
-        let withdrawn = refused.withdraw_attempt().expect("a row").attempts;
+        let withdrawn = refused.take_back_attempt().expect("a row").attempts;
         assert!(withdrawn.count == 0 && !withdrawn.is_in_doubt());
-        assert_eq!(refused.withdraw_attempt(), None);
+        assert_eq!(refused.take_back_attempt(), None);
         assert!(refused.begin_attempt(now).is_some());
         assert_eq!(refused.settle_attempts(false, false).map(|row| row.attempts.count), Some(0));
         let lost = of_campaign();
