@@ -158,7 +158,10 @@ impl Refusal {
 
     /// Whether the refusal is temporary, so that the command should be retried.
     pub(crate) fn is_transient(&self) -> bool {
-        matches!(self, Self::Unavailable(_) | Self::Unknown(_) | Self::Retired | Self::ContactLeaving(_) | Self::Outdated)
+        matches!(
+            self,
+            Self::Unavailable(_) | Self::Unknown(_) | Self::Retired | Self::ContactLeaving(_) | Self::Outdated
+        )
     }
 
     /// The error of a message without a waiting caller, in the terms of `POST /messages`; `not_found` describes the

@@ -45,7 +45,13 @@ impl<'a> MetricWriter<'a> {
         self.begin(name, help, MetricType::Histogram)
     }
 
-    pub(super) fn histogram(&mut self, name: &'static str, help: &str, snapshot: &HistogramSnapshot, unit: f64) -> fmt::Result {
+    pub(super) fn histogram(
+        &mut self,
+        name: &'static str,
+        help: &str,
+        snapshot: &HistogramSnapshot,
+        unit: f64,
+    ) -> fmt::Result {
         write(&mut self.histograms(name, help)?.0, snapshot, unit)
     }
 }

@@ -20,7 +20,7 @@ use super::{Panel, cookie, site};
 use crate::api::cards;
 use crate::app::App;
 use crate::web::admission::auth::{Admission, permit, register_presence};
-use crate::web::admission::idempotency::once;
+use crate::web::admission::idempotency::execute_once;
 use crate::web::admission::modules::PANEL_API;
 use crate::web::admission::rate::{Allowance, RateLimits, Unlimited};
 use crate::web::connections::origin::Address;
@@ -303,8 +303,10 @@ pub async fn admit_in_company<B: MessageBody + 'static>(
             request.extensions_mut().insert(PanelSession(signed.clone()));
             request.extensions_mut().insert(caller);
             let actor = RequestActor::signed(company, &signed);
-            audit::audited(&state.app, &state.panel, actor, request, async move |request| once(request, next).await)
-                .await?
+            audit::audited(&state.app, &state.panel, actor, request, async move |request| {
+                execute_once(request, next).await
+            })
+            .await?
         }
         Err(refused) => refuse(request, &refused),
     };

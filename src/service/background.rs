@@ -23,8 +23,8 @@ pub(super) fn start(handles: &Handles, settings: &Settings) {
     engine.spawn(async move { rendered_tickets.run_sweep().await });
     let visitors = handles.visitors.clone();
     engine.spawn(async move { visitors.run_cleanup().await });
-    let retries = handles.web_state.retries.clone();
-    engine.spawn(async move { retries.keys.run_sweep(retries.engine.store().housekeeper()).await });
+    let idempotency = handles.web_state.idempotency.clone();
+    engine.spawn(async move { idempotency.keys.run_sweep(idempotency.engine.store().housekeeper()).await });
     let downloads = handles.hooks.downloads.clone();
     engine.spawn(async move { downloads.run_search().await });
     let inbound = engine.inbound.clone();

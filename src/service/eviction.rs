@@ -49,11 +49,11 @@ impl CompanyEviction {
         let closed = engine.store().ownership().close(company).await?;
         engine.forget(company, &closed).await?;
         self.handles.forget(company);
-        let retries = &self.handles.web_state.retries;
+        let idempotency = &self.handles.web_state.idempotency;
         if !engine.store().ownership().is_placed_here(company) {
             return Ok(());
         }
-        if let Err(error) = retries.keys.load_company(&engine.store().housekeeping, company).await {
+        if let Err(error) = idempotency.keys.load_company(&engine.store().housekeeping, company).await {
             tracing::debug!(%error, company.id = %company, "could not load a company's idempotency keys; looking them up in the database");
         }
         drop(closed);

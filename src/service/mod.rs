@@ -53,7 +53,7 @@ use crate::templates::Templates;
 use crate::visitors::{Demo, Visitors};
 use crate::web::admission::auth::Admission;
 use crate::web::admission::hardening::Https;
-use crate::web::admission::idempotency::{Keys, Retries};
+use crate::web::admission::idempotency::{IdempotencyState, Keys};
 use crate::web::admission::rate::RateLimits;
 use crate::web::admission::response_memory;
 use crate::web::admission::wrong_tokens::WrongTokens;
@@ -302,7 +302,7 @@ fn handles(
         body_scheduler: Data::new(BodyScheduler::default()),
         response_memory: Data::default(),
         media: Data::new(media.clone()),
-        retries: Data::new(Retries {
+        idempotency: Data::new(IdempotencyState {
             keys,
             engine: engine.clone(),
             media: media.clone(),

@@ -5,7 +5,7 @@ use hotline_persistence::CompanyId;
 
 use super::admission::auth::Admission;
 use super::admission::hardening::Https;
-use super::admission::idempotency::Retries;
+use super::admission::idempotency::IdempotencyState;
 use super::admission::rate::RateLimits;
 use super::admission::response_memory::ResponseMemory;
 use super::request::body_scheduler::BodyScheduler;
@@ -33,8 +33,8 @@ pub struct WebState {
     pub response_memory: Data<ResponseMemory>,
     /// Stores uploaded files.
     pub media: Data<Media>,
-    /// Detects retries.
-    pub retries: Data<Retries>,
+    /// Detects retries, and replays their responses.
+    pub idempotency: Data<IdempotencyState>,
     /// The metrics.
     pub figures: Data<Metrics>,
 }
@@ -53,11 +53,11 @@ impl WebState {
             body_scheduler: _,
             response_memory: _,
             media: _,
-            retries,
+            idempotency,
             figures: _,
         } = self;
         rates.forget(company);
-        retries.forget(company);
+        idempotency.forget(company);
     }
 
     /// Registers the state with the server.
@@ -71,7 +71,7 @@ impl WebState {
             body_scheduler,
             response_memory,
             media,
-            retries,
+            idempotency,
             figures,
         } = self;
         services
@@ -83,7 +83,7 @@ impl WebState {
             .app_data(body_scheduler)
             .app_data(response_memory)
             .app_data(media)
-            .app_data(retries)
+            .app_data(idempotency)
             .app_data(figures);
     }
 }

@@ -179,8 +179,9 @@ async fn the_first_page_of_a_list_stays_in_memory_and_is_listed_while_postgres_i
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
     let db = hotline_persistence::pool::connect(cluster.connect_options());
     let company = Company::create(&db, "Acme").await;
-    let start =
-        async || Service::start(TestOptions::default().settings(&folder, cluster.connect_options())).await.expect("start");
+    let start = async || {
+        Service::start(TestOptions::default().settings(&folder, cluster.connect_options())).await.expect("start")
+    };
     let service = start().await;
     let api = Api::new(service.address, &company.key);
     for name in ["ana", "ben", "eva"] {

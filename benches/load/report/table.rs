@@ -239,8 +239,10 @@ pub fn grown(measured: &grown::GrownResult) -> String {
             row("start until ready, s", &|upkeep| format!("{:.2}", upkeep.start_s)),
             row("first list of 100 after it, ms", &|upkeep| format!("{:.1}", upkeep.first_list_ms)),
         ];
-        text.push_str("\nWhat an operator does, with as many sends a second beside a deletion of conversations older than half a \
-                       year, and beside a backup:\n\n");
+        text.push_str(
+            "\nWhat an operator does, with as many sends a second beside a deletion of conversations older than half a \
+                       year, and beside a backup:\n\n",
+        );
         text.push_str(&table(&["", "empty database", "this database"], rows.into_iter()));
     }
     let mut slowest = measured.asked.clone();

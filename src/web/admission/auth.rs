@@ -16,7 +16,7 @@ use hotline_persistence::{CompanyId, Ownership, Presence, key};
 use ipnet::IpNet;
 
 use super::caller::{Caller, TokenContext, is_valid};
-use super::idempotency::once;
+use super::idempotency::execute_once;
 use super::modules::module_of;
 use super::permissions::METHODS;
 use super::rate::{Allowance, RateLimits, Unlimited};
@@ -56,7 +56,7 @@ pub async fn admit<B: MessageBody + 'static>(
         Ok(caller) => {
             request.extensions_mut().insert(Tenant(caller.company));
             request.extensions_mut().insert(caller);
-            once(request, next).await?
+            execute_once(request, next).await?
         }
         Err(refused) => {
             let is_guesser = refused.status == StatusCode::UNAUTHORIZED && counts_as_guess(&request);

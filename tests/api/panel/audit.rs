@@ -433,8 +433,10 @@ async fn what_is_kept_of_the_log_is_bounded_by_time() {
         .expect("an entry");
     }
     // The service turns the months as well, so this is tried until it succeeds.
-    eventually("the months turn", || async { hotline_persistence::tables::audit_log::rotate_partitions(db, now).await.is_ok() })
-        .await;
+    eventually("the months turn", || async {
+        hotline_persistence::tables::audit_log::rotate_partitions(db, now).await.is_ok()
+    })
+    .await;
     let left =
         async || sqlx::query_scalar::<_, i64>("select count(*) from audit_log").fetch_one(db).await.expect("a count");
     eventually("the oldest is gone", || async { left().await == 2 }).await;

@@ -32,7 +32,8 @@ pub use referral::{Referral, ReferralRow};
 pub use remove::{Tie, sessions, tie};
 pub(crate) use visitors::DEFAULT_NAME;
 pub use visitors::{
-    AnonymousContact, SignedIn, Visitor, Vouched, fill, find_or_create_visitor, insert_anonymous, is_verified, set_verified, sign_in,
+    AnonymousContact, SignedIn, Visitor, Vouched, fill, find_or_create_visitor, insert_anonymous, is_verified,
+    set_verified, sign_in,
 };
 pub use write::{link_tag, set_custom_values, set_tags, unlink_tag};
 

@@ -56,7 +56,7 @@ pub const KEY_CHARACTERS_MAX: usize = 200;
 const UNRECORDED: [u16; 3] = [403, 405, 429];
 
 /// Detects retries and replays their responses.
-pub struct Retries {
+pub struct IdempotencyState {
     /// The used keys.
     pub keys: Keys,
     /// Stores and reads recorded responses.
@@ -69,7 +69,7 @@ pub struct Retries {
     pub body_bytes_max: fn(&str) -> usize,
 }
 
-impl Retries {
+impl IdempotencyState {
     /// Drops everything known of a company's keys.
     pub fn forget(&self, company: CompanyId) {
         let Self { keys, engine: _, media: _, figures: _, body_bytes_max: _ } = self;
@@ -86,7 +86,7 @@ pub fn applies_to(method: &Method) -> bool {
 ///
 /// # Errors
 /// Errors of the inner service; refusals are responses.
-pub async fn once<B: MessageBody + 'static>(
+pub async fn execute_once<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
@@ -124,14 +124,14 @@ async fn serve<B: MessageBody + 'static>(
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let prepared = prepare(&mut request, header).await;
-    let (retries, keyed_request) = match prepared {
+    let (state, keyed_request) = match prepared {
         Ok(prepared) => prepared,
         Err(refused) => return Ok(refuse(request, &refused)),
     };
-    match look_up(&retries, &keyed_request).await {
+    match look_up(&state, &keyed_request).await {
         Err(refused) => Ok(refuse(request, &refused)),
         Ok(Some(answer)) if answer.fingerprint == keyed_request.fingerprint => {
-            retries.figures.add_replay();
+            state.figures.add_replay();
             Ok(replay(request, answer.status, answer.body.clone().into_bytes()))
         }
         Ok(Some(_)) => Ok(refuse(request, &ApiError::idempotency_conflict())),
@@ -141,7 +141,7 @@ async fn serve<B: MessageBody + 'static>(
             let response = next.call(request).await?;
             // The lock must be released before the response is written out.
             response.request().extensions_mut().remove::<Arc<KeyedRequest>>();
-            Ok(record(&retries, &keyed_request, response.map_into_boxed_body()).await)
+            Ok(record(&state, &keyed_request, response.map_into_boxed_body()).await)
         }
     }
 }
@@ -151,12 +151,15 @@ fn refuse(request: ServiceRequest, refused: &ApiError) -> ServiceResponse<BoxBod
 }
 
 /// Reads the request and locks its key: retries wait here, and then find the response to the first attempt.
-async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResult<(Data<Retries>, Arc<KeyedRequest>)> {
+async fn prepare(
+    request: &mut ServiceRequest,
+    header: &HeaderValue,
+) -> ApiResult<(Data<IdempotencyState>, Arc<KeyedRequest>)> {
     let key = header.to_str().ok().filter(|key| is_valid(key)).ok_or_else(|| {
         ApiError::bad_request(format!("Idempotency-Key must be 1 to {KEY_CHARACTERS_MAX} visible ASCII characters"))
     })?;
-    let retries = request.app_data::<Data<Retries>>().cloned();
-    let retries = retries.ok_or_else(|| ApiError::internal("the idempotency state is missing"))?;
+    let state = request.app_data::<Data<IdempotencyState>>().cloned();
+    let state = state.ok_or_else(|| ApiError::internal("the idempotency state is missing"))?;
     let caller = request.extensions().get::<Caller>().cloned();
     let caller = caller.ok_or_else(ApiError::unauthorized)?;
     let company = caller.company;
@@ -171,10 +174,10 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResul
     request.headers_mut().remove(CONTENT_ENCODING);
     let payload = if form::is_form(request.request()) {
         // Boxed: otherwise every other body would carry and copy this large future.
-        Box::pin(form::spool(company, payload, &retries.media, |chunk| hash.update(chunk))).await?
+        Box::pin(form::spool(company, payload, &state.media, |chunk| hash.update(chunk))).await?
     } else {
         let mut payload = payload;
-        let bytes_max = (retries.body_bytes_max)(request.match_info().as_str());
+        let bytes_max = (state.body_bytes_max)(request.match_info().as_str());
         let bytes = body::read(request.request(), &mut payload, bytes_max, |_| ()).await?;
         // Parsed on the thread for large bodies.
         let read = bytes.clone();
@@ -187,8 +190,8 @@ async fn prepare(request: &mut ServiceRequest, header: &HeaderValue) -> ApiResul
     };
     let fingerprint = Digest::from(hash);
     request.set_payload(payload);
-    let lock = retries.keys.lock_key(company, key_digest(&caller, key)).await;
-    Ok((retries, Arc::new(KeyedRequest::new(lock, fingerprint))))
+    let lock = state.keys.lock_key(company, key_digest(&caller, key)).await;
+    Ok((state, Arc::new(KeyedRequest::new(lock, fingerprint))))
 }
 
 /// A key as it is recorded. All tokens of a company share its keys, so that an integration may retry with another
@@ -209,17 +212,17 @@ fn is_valid(key: &str) -> bool {
 }
 
 /// The unexpired response recorded under this key, if there is one.
-async fn look_up(retries: &Retries, keyed_request: &KeyedRequest) -> ApiResult<Option<Arc<AnswerRow>>> {
+async fn look_up(state: &IdempotencyState, keyed_request: &KeyedRequest) -> ApiResult<Option<Arc<AnswerRow>>> {
     let (company, key) = (keyed_request.lock.company(), keyed_request.lock.key());
-    if let Some(answer) = retries.keys.recent(company, key) {
+    if let Some(answer) = state.keys.recent(company, key) {
         return Ok(Some(answer));
     }
-    if !retries.keys.may_be_used(company, key) {
+    if !state.keys.may_be_used(company, key) {
         return Ok(None);
     }
     // Boxed: this large future is not needed for a new key.
     let find = async {
-        let db = retries.engine.reads().tables(company).await?;
+        let db = state.engine.reads().tables(company).await?;
         ApiResult::Ok(idempotency_keys::find(db, company, key, keys::expiry_cutoff()).await?)
     };
     Ok(Box::pin(find).await?.map(Arc::new))
@@ -233,17 +236,17 @@ fn replay(request: ServiceRequest, status: i16, body: Vec<u8>) -> ServiceRespons
 
 /// Caches the response that was recorded with the effect, or records a response without an effect.
 async fn record(
-    retries: &Retries,
+    state: &IdempotencyState,
     keyed_request: &KeyedRequest,
     response: ServiceResponse<BoxBody>,
 ) -> ServiceResponse<BoxBody> {
     let status = response.status().as_u16();
     match keyed_request.take_recorded() {
         // With another status, the effect may be durable although this response failed: the next request looks it up.
-        Some(answer) if u16::try_from(answer.status) == Ok(status) => retries.keys.remember(answer),
+        Some(answer) if u16::try_from(answer.status) == Ok(status) => state.keys.remember(answer),
         Some(_) => {}
         None if status >= 500 || UNRECORDED.contains(&status) => {}
-        None => return record_alone(retries, keyed_request, response).await,
+        None => return record_alone(state, keyed_request, response).await,
     }
     hotline_persistence::fail_point!("once_recorded", |_| std::process::abort());
     response
@@ -253,7 +256,7 @@ async fn record(
 /// effect when it is retried later, as a transfer to the ticket's own queue may after another transfer. A refusal may
 /// be sent without: its caller knows that nothing happened.
 async fn record_alone(
-    retries: &Retries,
+    state: &IdempotencyState,
     keyed_request: &KeyedRequest,
     response: ServiceResponse<BoxBody>,
 ) -> ServiceResponse<BoxBody> {
@@ -265,7 +268,7 @@ async fn record_alone(
     let record = without_secrets.as_ref().map_or(&bytes[..], |recorded| &recorded.0[..]);
     let recorded = match std::str::from_utf8(record) {
         Ok(text) => {
-            store_alone(retries, keyed_request, keyed_request.answer(head.status().as_u16(), text.to_owned())).await
+            store_alone(state, keyed_request, keyed_request.answer(head.status().as_u16(), text.to_owned())).await
         }
         // A file cannot be recorded.
         Err(_) => Ok(()),
@@ -277,13 +280,13 @@ async fn record_alone(
     ServiceResponse::new(request, response)
 }
 
-async fn store_alone(retries: &Retries, keyed_request: &KeyedRequest, answer: AnswerRow) -> ApiResult<()> {
+async fn store_alone(state: &IdempotencyState, keyed_request: &KeyedRequest, answer: AnswerRow) -> ApiResult<()> {
     hotline_persistence::fail_point!("once_alone_lost", |_| Err(ApiError::unavailable()));
-    let reservation = retries.engine.store().log.reserve(answer.company_id)?;
+    let reservation = state.engine.store().log.reserve(answer.company_id)?;
     let (_, durable) = reservation.append(vec![Change::Answer(Box::new(answer.clone()))])?;
     // From here on the record may be durable, even if the wait fails.
     keyed_request.lock.mark_used(answer.key);
     durable.wait().await?;
-    retries.keys.remember(answer);
+    state.keys.remember(answer);
     Ok(())
 }
