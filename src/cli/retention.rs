@@ -17,7 +17,7 @@ pub enum Command {
     #[command(
         override_usage = "hotline retention set --company <ID> --after <DURATION> [OPTIONS]",
         after_help = "Contacts and the figures of reports are kept. A running service starts within seconds, and deletes at \
-        most a few hundred conversations per second. Deletion cannot be undone.\n\n\
+        most some two thousand conversations per second. Deletion cannot be undone.\n\n\
         Example:\n  hotline retention set --company 1 --after 365d"
     )]
     Set {

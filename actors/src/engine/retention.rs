@@ -2,8 +2,8 @@
 //! Contacts and the figures of reports stay ([decision
 //! 47](../../../docs/decisions/0047-conversations-are-deleted-while-their-contact-is-locked.md)).
 //!
-//! The deletion has the lowest priority. It works in steps, pauses after each in proportion to its duration, and takes
-//! companies in turns. The contacts of a step are marked while it runs, like contacts that are being deleted: no
+//! The deletion has the lowest priority. It works in steps, pauses after each in proportion to its time in the
+//! database, and takes companies in turns. The contacts of a step are marked while it runs, like contacts that are being deleted: no
 //! decision is made for them until the outcome is known. So no one changes a conversation that is being deleted, and no
 //! entry of the log restores one.
 
@@ -32,12 +32,13 @@ use crate::ticket_actor::{TicketDeleted, TicketScope};
 const TICKETS_FIRST: i64 = 25;
 const TICKETS_MAX: i64 = 200;
 
-/// A step shorter than the low limit doubles the size of the next; one longer than the high limit halves it.
+/// A step whose transaction is shorter than the low limit doubles the size of the next; one longer than the high limit
+/// halves it. A step also waits for the persister, which takes as long for one ticket as for many.
 const STEP_TIME_LOW: Duration = Duration::from_millis(50);
 const STEP_TIME_HIGH: Duration = Duration::from_millis(200);
 
-/// The length of the pause after a step, in multiples of the step: other work has the database for four fifths of the
-/// time.
+/// The length of the pause after a step, in multiples of its transaction: other work has the database for four fifths
+/// of the time.
 const PAUSE_TIMES: u32 = 4;
 
 /// Maximum rows of events deleted in one step. A row may take up to 64 KiB.
@@ -85,6 +86,14 @@ struct RetentionRun {
     events: u64,
     /// None while the run lasts.
     ended: Option<Instant>,
+}
+
+/// A step that was taken.
+struct RetentionStep {
+    /// Nothing is left to delete.
+    is_over: bool,
+    /// How long it used the database, without waiting for the persister.
+    database_time: Duration,
 }
 
 impl RetentionRun {
@@ -135,11 +144,11 @@ impl RetentionRun {
         self.tickets_max = (self.tickets_max / 2).max(1);
     }
 
-    /// Adapts the size of the next step to the time this one took.
-    fn adapt_size(&mut self, duration: Duration) {
-        if duration > STEP_TIME_HIGH {
+    /// Adapts the size of the next step to how long this one used the database.
+    fn adapt_size(&mut self, database_time: Duration) {
+        if database_time > STEP_TIME_HIGH {
             self.tickets_max = (self.tickets_max / 2).max(1);
-        } else if duration < STEP_TIME_LOW {
+        } else if database_time < STEP_TIME_LOW {
             self.tickets_max = (self.tickets_max * 2).min(TICKETS_MAX);
         }
     }
@@ -186,32 +195,38 @@ impl Retention {
                     .map_or_else(|| Some(RetentionRun::of(rule)), |run| run.next(rule));
                 let Some(run) = run else { continue };
                 let step_started_at = Instant::now();
-                match self.step(run, on_orphaned_files).await {
-                    Ok(true) => {}
-                    Ok(false) => has_more.push(rule),
+                let database_time = match self.step(run, on_orphaned_files).await {
+                    Ok(step) => {
+                        if !step.is_over {
+                            has_more.push(rule);
+                        }
+                        step.database_time
+                    }
                     Err(refusal) => {
                         tracing::debug!(%refusal, company.id = %rule.company_id, "retention run will be retried");
+                        step_started_at.elapsed()
                     }
-                }
+                };
                 drop(presence);
-                tokio::time::sleep(step_started_at.elapsed() * PAUSE_TIMES).await;
+                tokio::time::sleep(database_time * PAUSE_TIMES).await;
             }
             rules_left = if started_at.elapsed() < self.base.options.sweep_every { has_more } else { Vec::new() };
         }
     }
 
-    /// Takes one step of a company's run. Returns whether nothing is left.
+    /// Takes one step of a company's run.
     async fn step(
         &self,
         mut run: RetentionRun,
         on_orphaned_files: &(impl Fn() + Send + Sync),
-    ) -> Result<bool, Refusal> {
+    ) -> Result<RetentionStep, Refusal> {
         let (rule, company) = (run.rule, run.rule.company_id);
-        let started_at = Instant::now();
         let db = self.base.reads().tables(company).await?;
+        let started_at = Instant::now();
         let due = retentions::due(db, &rule, run.after, run.tickets_max).await?;
         run.oldest_examined = due.first().map(|due| due.closed_at);
         self.runs.lock().insert(company, run.clone());
+        let mut database_time = started_at.elapsed();
         if due.is_empty() {
             let events = events::remove_old(db.heavy(), company, rule.days, EVENT_ROWS_MAX).await?;
             run.events += events;
@@ -219,11 +234,12 @@ impl Retention {
                 retentions::record_run(db, &rule).await?;
                 run.ended = Some(Instant::now());
             }
+            database_time = started_at.elapsed();
         } else {
-            let removed = match self.remove(&rule, &due).await {
+            let (removed, transaction_time) = match self.remove(&rule, &due).await {
                 Ok(Some(removed)) => removed,
                 // The company's rule has changed; it is read again soon.
-                Ok(None) => return Ok(true),
+                Ok(None) => return Ok(RetentionStep { is_over: true, database_time }),
                 Err(refusal) => {
                     run.record_failure(&due);
                     self.runs.lock().insert(company, run);
@@ -235,7 +251,8 @@ impl Retention {
             }
             self.removed.fetch_add(removed.tickets.len() as u64, Ordering::Relaxed);
             run.record_step(&due, &removed);
-            run.adapt_size(started_at.elapsed());
+            database_time += transaction_time;
+            run.adapt_size(database_time);
         }
         let is_over = run.ended.is_some();
         if is_over && run.tickets + run.events > 0 {
@@ -247,15 +264,16 @@ impl Retention {
             );
         }
         self.runs.lock().insert(company, run);
-        Ok(is_over)
+        Ok(RetentionStep { is_over, database_time })
     }
 
-    /// Deletes those of these tickets that are still due. `None`: the company's rule has changed meanwhile.
+    /// Deletes those of these tickets that are still due, and returns how long the transaction took. `None`: the
+    /// company's rule has changed meanwhile.
     async fn remove(
         &self,
         rule: &RetentionRule,
         due: &[ExpiredConversation],
-    ) -> Result<Option<RemovedConversations>, Refusal> {
+    ) -> Result<Option<(RemovedConversations, Duration)>, Refusal> {
         let company = rule.company_id;
         let mut guards: HashMap<ContactId, ContactMark> = HashMap::new();
         for ExpiredConversation { contact_id, .. } in due {
@@ -269,12 +287,13 @@ impl Retention {
         let tickets: Vec<TicketId> =
             due.iter().filter(|due| guards.contains_key(&due.contact_id)).map(|due| due.id).collect();
         let marked: Vec<ContactId> = guards.keys().copied().collect();
-        // Earlier decisions are in the tables after this, and the marks prevent new ones.
+        // After both waits, earlier decisions are in the tables; the marks prevent new ones.
         self.base.arbiters.wait_for_current_messages().await;
         let db = self.base.reads().tables(company).await?;
         // Without actors the tickets are read from the tables, where one commit deletes all their rows.
         self.end_actors(company, &tickets).await;
         let mut transaction = db.heavy().begin().await?;
+        let began_at = Instant::now();
         let Some(removed) = retentions::remove(transaction.connection()?, rule, (&tickets, &marked)).await? else {
             return Ok(None);
         };
@@ -290,9 +309,10 @@ impl Retention {
             return Err(error.into());
         }
         hotline_persistence::fail_point!("retention_committed", |_| std::process::abort());
+        let transaction_time = began_at.elapsed();
         self.forget(company, &removed.tickets, &removed.sessions).await;
         drop(guards);
-        Ok(Some(removed))
+        Ok(Some((removed, transaction_time)))
     }
 
     /// Drops tickets and sessions of marked contacts from memory. The tables have each of them completely or not at
