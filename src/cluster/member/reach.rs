@@ -35,23 +35,23 @@ impl Member {
         let mut clock = interval(CHECK_EVERY);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let signer = Signer::new(self.0.membership.peer_key());
-        let mut reach = Reach::default();
+        let mut counts = Reach::default();
         loop {
             clock.tick().await;
             // Without the database nothing is known of the others, and the outage itself is reported.
             match lives::reports(&self.0.db).await {
-                Ok(all) => self.check_peers(&mut reach, &signer, &all).await,
+                Ok(all) => self.check_peers(&mut counts, &signer, &all).await,
                 Err(error) => tracing::debug!(%error, "the other processes could not be listed; will retry"),
             }
         }
     }
 
-    async fn check_peers(&self, reach: &mut Reach, signer: &Signer, all: &[(LifeRow, Option<Report>)]) {
+    async fn check_peers(&self, counts: &mut Reach, signer: &Signer, all: &[(LifeRow, Option<Report>)]) {
         let lease_ms = i64::try_from(LEASE_TIME.as_millis()).unwrap_or(i64::MAX);
         let lives: Vec<&LifeRow> =
             all.iter().map(|(life, _)| life).filter(|life| life.beat_age_ms < lease_ms).collect();
-        self.report_same_names(reach, &lives);
-        // A process that starts does not listen yet, and one that stops no longer does.
+        self.report_same_names(counts, &lives);
+        // One that starts or stops is marked as draining: it does not listen.
         let others: Vec<&LifeRow> =
             lives.iter().copied().filter(|life| life.life != self.life() && !life.draining).collect();
         let checks = others.iter().map(|life| async move {
@@ -59,10 +59,10 @@ impl Member {
             reach::check(&peer, signer).await.err()
         });
         let reasons = join_all(checks).await;
-        reach.failures.retain(|life, _| others.iter().any(|other| other.life == *life));
+        counts.failures.retain(|life, _| others.iter().any(|other| other.life == *life));
         let mut peers = Vec::with_capacity(others.len());
         for (life, reason) in others.iter().zip(reasons) {
-            let failures = reach.failures.entry(life.life).or_default();
+            let failures = counts.failures.entry(life.life).or_default();
             *failures = if reason.is_some() { *failures + 1 } else { 0 };
             let reason = reason.filter(|_| *failures >= FAILURES_MIN);
             match &reason {
@@ -74,6 +74,7 @@ impl Member {
         }
         self.states().forget(Condition::Peer, |node| others.iter().any(|life| life.node == node));
         self.figures().set_reached(peers.iter().map(|peer| (peer.node.clone(), peer.reason.is_none())).collect());
+        self.states().forget(Condition::NodeName, |node| all.iter().any(|(life, _)| life.node == node));
         self.report_folders(all);
         let report = Report { peers, folder: self.0.deps.media_folder.clone() };
         if let Err(error) = lives::report(&self.0.db, self.life(), &report).await {
@@ -82,17 +83,17 @@ impl Member {
     }
 
     /// Reports processes with the same `--cluster-node`.
-    fn report_same_names(&self, reach: &mut Reach, lives: &[&LifeRow]) {
+    fn report_same_names(&self, counts: &mut Reach, lives: &[&LifeRow]) {
         let is_shared = |node: &String| lives.iter().filter(|life| life.node == *node).count() > 1;
         let shared: Vec<String> = lives.iter().map(|life| life.node.clone()).filter(is_shared).collect();
-        reach.same_names.retain(|node, _| shared.contains(node));
+        counts.same_names.retain(|node, _| shared.contains(node));
         for node in shared {
-            *reach.same_names.entry(node).or_default() += 1;
+            *counts.same_names.entry(node).or_default() += 1;
         }
-        for (node, _) in reach.same_names.iter().filter(|(_, checks)| **checks >= SAME_NAME_MIN) {
+        for (node, _) in counts.same_names.iter().filter(|(_, checks)| **checks >= SAME_NAME_MIN) {
             self.states().begin(Condition::NodeName, node, "each process needs a --cluster-node of its own");
         }
-        for life in lives.iter().filter(|life| !reach.same_names.contains_key(&life.node)) {
+        for life in lives.iter().filter(|life| !counts.same_names.contains_key(&life.node)) {
             self.states().end(Condition::NodeName, &life.node);
         }
     }
@@ -107,13 +108,12 @@ impl Member {
                     &life.node,
                     "its --media-shared is another folder than that of this process",
                 ),
-                // Nothing is known of one that has not reported yet.
                 Some(_) => self.states().end(Condition::SharedFolder, &life.node),
+                // It has not reported yet, or has no shared folder.
                 None => {}
             }
         }
         let is_listed = |node: &str| all.iter().any(|(life, _)| life.node == node);
         self.states().forget(Condition::SharedFolder, is_listed);
-        self.states().forget(Condition::NodeName, is_listed);
     }
 }
