@@ -8,7 +8,7 @@ pub mod database;
 pub mod events;
 pub mod figures;
 pub mod form;
-pub mod kept;
+pub mod mirror;
 pub mod open_lists;
 pub mod person;
 pub mod process;

@@ -9,12 +9,12 @@ mod load;
 mod moved;
 mod plain;
 mod readers;
+mod records;
 mod removed;
 mod replayed;
 mod sent;
 mod sizes;
 mod stream;
-mod told;
 
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! A retry is safe: requests with an idempotency key, on plain and on live resources.
 
-mod kept;
+mod lifetime;
 mod replay;
 mod rules;
 mod twins;

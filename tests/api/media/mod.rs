@@ -1,8 +1,8 @@
 //! Files of messages: received, stored with their message or not at all, and served at an address that is their key.
 
 mod form;
-mod kept;
 mod keyed;
+mod lifetime;
 mod served;
 mod types;
 

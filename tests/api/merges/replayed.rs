@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{contact, merge, merge_tickets};
 use crate::steps::{id, sent};
 use crate::support::TestApp;
-use crate::support::kept::{Kept, events};
+use crate::support::mirror::{Mirror, events};
 
 #[actix_web::test]
 async fn the_events_from_the_first_one_make_the_records() {
@@ -39,6 +39,6 @@ async fn the_events_from_the_first_one_make_the_records() {
     });
     assert_eq!((open.len(), closed.len()), (1, 1), "{tickets:?}");
     merge_tickets(api, open[0], closed[0]).await.data(200);
-    assert_eq!(Kept::of(&events(api).await), Kept::shown(api).await);
+    assert_eq!(Mirror::of(&events(api).await), Mirror::shown(api).await);
     app.stop().await;
 }

@@ -1,8 +1,8 @@
 //! Conversations that were closed longer ago than their company keeps them are removed with everything of theirs.
 
 mod figures;
-mod goes;
 mod races;
+mod removed;
 
 use std::time::Duration;
 

@@ -2,11 +2,11 @@
 
 mod delivered;
 mod endpoints;
-mod kept;
 mod life;
 mod moved;
 mod reached;
 mod replayed;
+mod retention;
 mod signed;
 
 use std::time::Duration;

@@ -10,7 +10,7 @@ use futures_util::future::{join, join_all};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::kept::Kept;
+use super::snapshot::Snapshot;
 use super::{Expected, STATE, check, files, fixtures, rows, seen};
 use crate::load::{Conversation, LoadProgress};
 use crate::process::{command, hotline, is_other_binary};
@@ -28,9 +28,10 @@ const LATE: usize = 40;
 const FIXTURE_BYTES_MAX: u64 = 1 << 20;
 
 /// Runs a command of the release; what it prints.
-fn printed(kept: &Kept, arguments: &[&str]) -> Value {
-    let url = kept.url();
-    let output = command(kept.path(), arguments).args(["--json", "--database-url", &url]).output().expect("it runs");
+fn printed(snapshot: &Snapshot, arguments: &[&str]) -> Value {
+    let url = snapshot.url();
+    let output =
+        command(snapshot.path(), arguments).args(["--json", "--database-url", &url]).output().expect("it runs");
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
@@ -41,7 +42,7 @@ async fn made(api: &Api, path: &str, body: Value) -> Value {
 }
 
 /// A company with everything conversations need.
-async fn company(kept: &Kept, id: &Value, key: &str, api: &Api) -> Company {
+async fn company(snapshot: &Snapshot, id: &Value, key: &str, api: &Api) -> Company {
     let support = made(api, "/queues", json!({"name": "Support", "wrapupRequired": true})).await;
     let sales = made(api, "/queues", json!({"name": "Sales", "greeting": "Hello"})).await;
     let user = async |name: &str, queues: Value| {
@@ -58,12 +59,12 @@ async fn company(kept: &Kept, id: &Value, key: &str, api: &Api) -> Company {
     let of_company = id.to_string();
     let channel = |name: &str, kind: &str, more: &[&str]| {
         let create = ["channel", "create", name, "--company", &of_company, "--type", kind];
-        printed(kept, &[&create[..], more].concat())["id"].clone()
+        printed(snapshot, &[&create[..], more].concat())["id"].clone()
     };
     let queue = support.to_string();
     let phone = channel("Phone", "whatsapp", &["--access-token", "access-token"]);
     let webchat = channel("Website", "webchat", &["--queue", &queue, "--allow-origin", "https://shop.example"]);
-    printed(kept, &["channel", "rotate-identity-secret", &webchat.to_string()]);
+    printed(snapshot, &["channel", "rotate-identity-secret", &webchat.to_string()]);
     let company = json!({
         "id": id, "key": key, "phone": phone, "webchat": webchat, "support": support, "sales": sales,
         "ana": ana, "ben": ben, "solved": solved, "sold": sold,
@@ -178,14 +179,14 @@ async fn a_release_is_kept() {
     let folder = fixtures().join(&version);
     std::fs::create_dir_all(&folder).expect("a folder");
 
-    let mut kept = Kept::create().await;
-    let id = printed(&kept, &["company", "create", "Acme"])["id"].clone();
-    let token = printed(&kept, &["token", "create", "kept", "--company", &id.to_string(), "--all"]);
+    let mut snapshot = Snapshot::create().await;
+    let id = printed(&snapshot, &["company", "create", "Acme"])["id"].clone();
+    let token = printed(&snapshot, &["token", "create", "kept", "--company", &id.to_string(), "--all"]);
     let key = token["key"].as_str().expect("a key").to_owned();
-    let process = kept.serve();
+    let process = snapshot.serve();
     let api = Api::new(process.address, &key);
     seen(&api).await;
-    let company = company(&kept, &id, &key, &api).await;
+    let company = company(&snapshot, &id, &key, &api).await;
     eventually("the channels are seen", || async { api.all("/channels").await.len() == 2 }).await;
     records(&api, &company).await;
     let mut acknowledged = talk(&api, &company).await;
@@ -194,7 +195,7 @@ async fn a_release_is_kept() {
     upload(&api, tickets[0]).await;
     let document = Reply::of(api.anonymous(Method::GET, "/api/v1/openapi.json")).await.body;
     api.all("/messages").await;
-    let only_in_the_journal = kept
+    let only_in_the_journal = snapshot
         .without_database(async || {
             let late = late(&api, &tickets).await;
             process.kill();
@@ -203,13 +204,13 @@ async fn a_release_is_kept() {
         .await;
     assert_eq!(only_in_the_journal.len(), LATE);
     acknowledged.extend(only_in_the_journal);
-    kept.dump();
+    snapshot.dump();
 
     // The expected rows are what the release itself shows after it starts on the archive.
     let mut expected = Expected { company, acknowledged, rows: HashMap::new(), files: HashMap::new() };
     let archive = folder.join(STATE);
-    kept.pack(&archive, &expected);
-    let again = Kept::unpack(&archive).await;
+    snapshot.pack(&archive, &expected);
+    let again = Snapshot::unpack(&archive).await;
     let process = again.serve();
     assert!(process.replayed() >= LATE as u64, "{} were replayed", process.replayed());
     let api = Api::new(process.address, &key);
@@ -222,9 +223,9 @@ async fn a_release_is_kept() {
     check(&expected, &expected.rows);
     process.kill();
     again.close().await;
-    kept.pack(&archive, &expected);
+    snapshot.pack(&archive, &expected);
     keep_document(&document, &folder);
-    kept.close().await;
+    snapshot.close().await;
     let files = std::fs::read_dir(&folder).expect("a folder").map(|file| file.expect("a file"));
     let bytes: u64 = files.map(|file| file.metadata().expect("a size").len()).sum();
     println!("tests/fixtures/{version}: {bytes} bytes");

@@ -1,8 +1,8 @@
 //! Each release that is kept in `tests/fixtures/` is started by this one: its tables, its journal as a kill left it,
 //! its files and its keys. Nothing that the earlier release had answered is lost, and this one continues.
 
-mod kept;
 mod make;
+mod snapshot;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use self::kept::Kept;
+use self::snapshot::Snapshot;
 use crate::support::{Api, Company, eventually};
 
 /// The folder of the releases, each in a folder named after its version.
@@ -153,9 +153,9 @@ async fn this_release_starts_on_what_each_earlier_one_left_and_has_lost_nothing(
     let archives: Vec<PathBuf> = folders.map(|folder| folder.join(STATE)).filter(|state| state.is_file()).collect();
     assert!(!archives.is_empty(), "no release is kept");
     for archive in archives {
-        let kept = Kept::unpack(&archive).await;
-        let expected = kept.expected();
-        let mut process = kept.serve();
+        let snapshot = Snapshot::unpack(&archive).await;
+        let expected = snapshot.expected();
+        let mut process = snapshot.serve();
         assert!(process.replayed() > 0, "{}: nothing was left in the journal", archive.display());
         let api = Api::new(process.address, &expected.company.key);
         seen(&api).await;
@@ -174,11 +174,11 @@ async fn this_release_starts_on_what_each_earlier_one_left_and_has_lost_nothing(
         assert_eq!(messages.len(), found["/messages"].len() + 2);
         process.terminate();
         assert!(process.wait().success(), "the stop was not clean: {}", process.log());
-        let db = kept.database();
+        let db = snapshot.database();
         let rejected: i64 =
             sqlx::query_scalar("select count(*) from rejected_changes").fetch_one(&db).await.expect("a count");
         assert_eq!(rejected, 0);
         db.close().await;
-        kept.close().await;
+        snapshot.close().await;
     }
 }

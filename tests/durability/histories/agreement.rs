@@ -8,7 +8,7 @@ use super::history::History;
 use super::model::{Expected, Model};
 use super::person::{Key, Person, group_id};
 use crate::support::Api;
-use crate::support::kept::{Kept, events};
+use crate::support::mirror::{Mirror, events};
 
 /// Who a contact is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,7 +29,7 @@ pub struct Records {
     contacts: Vec<Value>,
     tickets: Vec<Value>,
     messages: Vec<Value>,
-    kept: Kept,
+    mirror: Mirror,
     /// How many events of each kind each record has.
     events: HashMap<(String, i64), usize>,
     /// Contacts into which others were merged.
@@ -52,7 +52,7 @@ impl Records {
             contacts: api.all("/contacts").await,
             tickets: api.all("/tickets").await,
             messages: api.all("/messages").await,
-            kept: Kept::of(&log),
+            mirror: Mirror::of(&log),
             events,
             merged,
         }
@@ -94,7 +94,7 @@ impl Agreement {
             found.push(format!("there are {} messages, and {expected} were written", records.messages.len()));
         }
         if found.is_empty()
-            && let Some(difference) = records.kept.difference(&Kept::shown(api).await)
+            && let Some(difference) = records.mirror.difference(&Mirror::shown(api).await)
         {
             found.push(format!("the events do not make the records: {difference}"));
         }
@@ -127,13 +127,13 @@ impl Agreement {
             found.push(format!("a group, or more than one contact: {contact}"));
         }
         let number = contact["number"].as_str();
-        let is_newest = match model.number {
-            // In a merge, the contact that stays keeps its number (`beyond-v1.md`, 4), which may be a former one.
+        let has_right_number = match model.number {
+            // In a merge, the contact that stays keeps its number, which may be a former number of the person.
             Some(_) if records.merged.contains(&id(contact)) => number.is_some(),
             Some(key) => number.is_some_and(|number| person.spellings(key).contains(number)),
             None => number.is_none(),
         };
-        if !is_newest {
+        if !has_right_number {
             found.push(format!("{:?} is its number: {contact}", model.number));
         }
         found.extend(conversation(id(contact), &[model], false, records));
@@ -196,8 +196,8 @@ fn notices_difference(notices: &[&Value], models: &[&Model], in_group: bool) -> 
     let mut texts: Vec<&str> = notices.iter().filter_map(|notice| notice["body"].as_str()).collect();
     expected.sort_unstable();
     texts.sort_unstable();
-    let are_shown = notices.iter().all(|notice| notice["type"] == "system");
-    (texts != expected || !are_shown).then(|| format!("notices {expected:?} are {notices:?}"))
+    let are_system = notices.iter().all(|notice| notice["type"] == "system");
+    (texts != expected || !are_system).then(|| format!("notices {expected:?} are {notices:?}"))
 }
 
 /// The difference in the order of messages, which is that of their waves. Within a wave any order is right.

@@ -9,7 +9,7 @@ use super::Api;
 
 /// The records, by their ids.
 #[derive(Debug, Default, PartialEq)]
-pub struct Kept {
+pub struct Mirror {
     pub contacts: BTreeMap<i64, Value>,
     /// Each ticket's contact, status and agent.
     pub tickets: BTreeMap<i64, (i64, String, Value)>,
@@ -21,12 +21,12 @@ pub struct Kept {
 const OF_MESSAGE: [&str; 11] =
     ["direction", "type", "body", "author", "via", "status", "editedAt", "edits", "reactions", "sentAt", "deliveredAt"];
 
-impl Kept {
+impl Mirror {
     /// The records that these events make.
     pub fn of(events: &[Value]) -> Self {
-        let mut kept = Self::default();
-        events.iter().for_each(|event| kept.apply(event));
-        kept
+        let mut mirror = Self::default();
+        events.iter().for_each(|event| mirror.apply(event));
+        mirror
     }
 
     fn apply(&mut self, event: &Value) {

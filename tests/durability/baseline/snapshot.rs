@@ -16,7 +16,7 @@ use crate::support::database::url;
 const FILES: [&str; 5] = ["tables.sql", "journal", "media", "secrets.key", "expected.json"];
 
 /// A data folder with its database, which the service does not run itself: the database outlives a kill.
-pub struct Kept {
+pub struct Snapshot {
     folder: TempDir,
     cluster: Cluster,
 }
@@ -32,7 +32,7 @@ fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-impl Kept {
+impl Snapshot {
     /// An empty folder and an empty database.
     pub async fn create() -> Self {
         let folder = data_folder();
@@ -42,13 +42,13 @@ impl Kept {
 
     /// The state in an archive: its files, and its tables in a database.
     pub async fn unpack(archive: &Path) -> Self {
-        let kept = Self::create().await;
-        run(Command::new("tar").arg("-xzf").arg(archive).arg("--no-same-owner").arg("-C").arg(kept.path()));
-        std::fs::set_permissions(kept.path().join("secrets.key"), std::fs::Permissions::from_mode(0o600))
+        let snapshot = Self::create().await;
+        run(Command::new("tar").arg("-xzf").arg(archive).arg("--no-same-owner").arg("-C").arg(snapshot.path()));
+        std::fs::set_permissions(snapshot.path().join("secrets.key"), std::fs::Permissions::from_mode(0o600))
             .expect("mode");
-        let tables = kept.path().join("tables.sql");
-        run(tool("psql").args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", &kept.url(), "-f"]).arg(tables));
-        kept
+        let tables = snapshot.path().join("tables.sql");
+        run(tool("psql").args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", &snapshot.url(), "-f"]).arg(tables));
+        snapshot
     }
 
     /// Writes an archive of the state, while no service runs.
