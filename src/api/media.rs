@@ -56,7 +56,7 @@ const INLINE_POLICY: &str = "sandbox; default-src 'none'; img-src 'self'; media-
 /// Policy for PDF: the viewers of browsers do not work in a sandbox, and are sandboxed themselves.
 const PDF_POLICY: &str = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'";
 
-/// The query of the URL, besides the company and the file.
+/// The query of the URL; the company and the file are in its path.
 #[derive(Deserialize)]
 pub struct SignedQuery {
     name: String,
@@ -205,7 +205,8 @@ fn header_value_of(value: &impl ToString) -> HeaderValue {
     header_value(&value.to_string())
 }
 
-/// A header value that was validated when the file was received.
+/// The text as a header value. Files are received only with types and names that headers can hold, so the fallback is
+/// not expected.
 fn header_value(value: &str) -> HeaderValue {
     HeaderValue::try_from(value).unwrap_or_else(|_| HeaderValue::from_static("application/octet-stream"))
 }

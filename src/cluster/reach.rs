@@ -18,7 +18,7 @@ const CHECK_TIME_MAX: Duration = Duration::from_secs(2);
 /// A path that every process of every release answers.
 const PATH: &str = "/health/live";
 
-/// Bytes of a response within which its first line must end.
+/// Bytes of a response after which no more are read, even if its first line has not ended.
 const LINE_BYTES_MAX: usize = 1024;
 
 /// No life has this id.

@@ -225,7 +225,7 @@ mod tests {
             permits.push(visitors.catch_up(one).await.expect("a turn"));
         }
         let mut next = Box::pin(visitors.catch_up(one));
-        assert!((&mut next).now_or_never().is_none(), "its requests would wait for it");
+        assert!((&mut next).now_or_never().is_none(), "one more of the company than may read at once");
         assert!(visitors.catch_up(other).now_or_never().is_some_and(|permit| permit.is_ok()));
         permits.pop();
         assert!(next.await.is_ok());

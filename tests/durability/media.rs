@@ -169,6 +169,7 @@ async fn files_may_lie_in_a_bucket() {
     // A deleted contact's files leave the bucket as well.
     let contact = messages[0]["contactId"].clone();
     api.post(&format!("/tickets/{ticket}/close"), json!({"wrapupTypeId": company.solved})).await.data(200);
+    // A contact with an active session cannot be deleted.
     with_database(folder.path(), async |db| {
         sqlx::query("update webchat_sessions set status = 'ended', ended_at = now()").execute(db).await.expect("ended");
     })

@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, Postgres, Transaction};
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, TestApp, eventually};
 
-/// How many other refusals are answered while one must not be: each takes as long as that one would.
+/// How many other refusals are awaited to see that one does not come: each takes as long as that one would.
 const BESIDE: usize = 20;
 
 #[actix_web::test]
@@ -79,19 +79,19 @@ async fn a_refusal_tells_of_nothing_that_may_still_be_lost() {
     let contact = app.contact("5511900000001").await;
     let other = app.contact("5511900000002").await;
     let open_for = |contact| ("/tickets".to_owned(), json!({"channelId": app.company.phone, "contactId": contact}));
-    let (open, beside) = (|| open_for(contact), open_for(other));
-    let beside = app.api.post(&beside.0, beside.1).await.data(201)["id"].clone();
-    // Refused, since memory has that ticket as open.
-    let beside = (format!("/tickets/{beside}/reopen"), json!({}));
+    let (open, open_other) = (|| open_for(contact), open_for(other));
+    let other_ticket = app.api.post(&open_other.0, open_other.1).await.data(201)["id"].clone();
+    // Refused, since that ticket is open, which is committed.
+    let beside = (format!("/tickets/{other_ticket}/reopen"), json!({}));
     let (opened, conflict) = answers_of(&app, "tickets", open(), open(), &beside).await;
     assert_eq!(conflict["id"], opened["id"]);
 
     let close = format!("/tickets/{}/close", opened["id"]);
     app.api.post(&close, json!({})).await.data(200);
     let reopen = (format!("/tickets/{}/reopen", opened["id"]), json!({}));
-    let (other, conflict) = answers_of(&app, "tickets", open(), reopen, &beside).await;
-    assert_eq!(conflict["id"], other["id"]);
-    assert_ne!(other["id"], opened["id"]);
+    let (newer, conflict) = answers_of(&app, "tickets", open(), reopen, &beside).await;
+    assert_eq!(conflict["id"], newer["id"]);
+    assert_ne!(newer["id"], opened["id"]);
 
     let (session, _) = app.session("anna").await;
     let path = |verb: &str| format!("/webchat/sessions/{}/{verb}", session.0);

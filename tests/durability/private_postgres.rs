@@ -8,9 +8,9 @@ use crate::support::template::prepared_folder;
 /// Address space in KiB: less than the shared buffers of a large machine would need.
 const ADDRESS_SPACE_KIB: u64 = 1 << 20;
 
-/// A setting of the running server, in MiB.
-async fn setting_mib(process: &Process, folder: &std::path::Path, name: &'static str) -> i64 {
-    assert!(process.pid() > 0);
+/// A setting, in MiB, of the server that `_process` runs. The process must live: otherwise `with_database` starts a
+/// server with other settings.
+async fn setting_mib(_process: &Process, folder: &std::path::Path, name: &'static str) -> i64 {
     with_database(folder, async |db| {
         let select = "select pg_size_bytes(current_setting($1)) / 1048576";
         sqlx::query_scalar(select).bind(name).fetch_one(db).await.expect("a setting")

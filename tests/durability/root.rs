@@ -35,7 +35,7 @@ fn commands_of_root_leave_files_of_the_folders_user_and_read_its_key_as_root() {
     assert_eq!(of_root(folder.path()), [""; 0], "the folder's user could not open these");
     let refused = Process::try_serve(folder.path(), &[]).err().expect("root does not serve there");
     assert!(refused.contains("sudo -u '#12345' hotline serve"), "{refused}");
-    // Apart from the test's own log, nothing was created.
+    // Apart from the test's own log, root has created nothing.
     assert_eq!(of_root(folder.path()), ["service.log"]);
 }
 

@@ -1,5 +1,5 @@
-//! Whether a campaign's message may have been withdrawn: a contact has opted out of campaigns, or a campaign was held
-//! or canceled.
+//! Whether a campaign's message may have been withdrawn: its contact has opted out of campaigns, or was merged or
+//! deleted, or its campaign was held for a change, which may have canceled it.
 //!
 //! The tables are checked some time before such a message is decided or sent. A [`WithdrawalVersion`] is read before
 //! that check, and compared in the step that decides or sends. Every withdrawal changes the version before it is

@@ -231,8 +231,8 @@ impl ContactCache {
     }
 
     fn lock_of(&self, company: CompanyId) -> Arc<RwLock<()>> {
-        if let Some(locks) = self.locks.get(&company) {
-            return locks.clone();
+        if let Some(lock) = self.locks.get(&company) {
+            return lock.clone();
         }
         self.locks.entry(company).or_default().clone()
     }

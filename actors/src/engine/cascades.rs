@@ -113,7 +113,7 @@ impl Cascades {
                         Err(error) => (error.id(), Turn::Blocked),
                     };
                     busy.retain(|(_, of)| *of != task);
-                    // An outage is not retried at once.
+                    // What is blocked is not retried at once, but at the next tick or deletion.
                     if turn == Turn::Blocked {
                         continue;
                     }
@@ -177,6 +177,7 @@ impl Cascades {
     async fn take_steps(&self, deletion: &DeletedRecord) -> Result<bool, Refusal> {
         for _ in 0..STEPS_MAX {
             let started_at = Instant::now();
+            // If the company is not served here now, its next process finds the rest in the table.
             let Some(presence) = self.base.store.ownership().try_enter(deletion.company) else { return Ok(false) };
             if !self.step(deletion).await? {
                 return Ok(false);
@@ -200,6 +201,8 @@ impl Cascades {
             hotline_persistence::fail_point!("cascade_step", |_| std::process::abort());
             transaction.commit().await?;
             hotline_persistence::fail_point!("cascade_stepped", |_| std::process::abort());
+            // A contact's scheduled messages are failed by their actor, outside the transaction. Until that is done, the
+            // deletion stays listed.
             if let (false, Cascade::Contact(contact)) = (has_more, deletion.cascade) {
                 self.schedules.fail_of_contact(deletion.company, contact, deletion.contact_was()).await?;
                 cascades::end(self.base.db(deletion.company), deletion).await?;

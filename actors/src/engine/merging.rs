@@ -49,7 +49,7 @@ struct Held {
     open: Vec<OpenTicketOf>,
     /// The contact and the ticket of each session.
     sessions: HashMap<SessionId, (ContactId, Option<TicketId>)>,
-    /// Dropped last.
+    /// These two are dropped last, the marks first.
     _guards: Vec<ContactMark>,
     _presence: Option<Presence>,
 }
@@ -69,7 +69,7 @@ impl Merging {
         contacts.sort_unstable();
         contacts.dedup();
         let guards = self.contacts.mark_all(company, &contacts).await?;
-        // Earlier decisions are in the tables after this, and the marks prevent new ones.
+        // After both waits, earlier decisions are in the tables; the marks prevent new ones.
         self.base.arbiters.wait_for_current_messages().await;
         let db = self.base.reads().tables(company).await?;
         let channels = tickets::channels_of_contacts(db, company, &contacts).await?;

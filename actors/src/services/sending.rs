@@ -345,8 +345,8 @@ impl Sending {
     }
 
     /// Starts to send the backlogs that other processes have left of these companies, before they are served.
-    pub(crate) fn take_over(&self, backlogs: Vec<(CompanyId, ChannelId)>, is_served: impl Fn(CompanyId) -> bool) {
-        self.outboxes.take_over(backlogs, is_served);
+    pub(crate) fn take_over(&self, backlogs: Vec<(CompanyId, ChannelId)>, is_taken_over: impl Fn(CompanyId) -> bool) {
+        self.outboxes.take_over(backlogs, is_taken_over);
     }
 
     /// The figures of messages on their way to providers, and of the providers' answers; zero before sending begins.

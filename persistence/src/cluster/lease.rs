@@ -65,14 +65,14 @@ impl Lease {
 
     /// The age of the heartbeat the lease counts from; without one, the age of this lease object.
     pub fn age(&self) -> Duration {
-        let from = self.sent_at().max(self.0.created.since_first());
-        Moment::now().since_first().saturating_sub(from)
+        let from = self.sent_at().max(self.0.created.since_origin());
+        Moment::now().since_origin().saturating_sub(from)
     }
 
     /// Extends the lease after a successful heartbeat that was sent at this moment. A late reply never shortens it.
     pub fn extend(&self, sent_at: Moment) {
         // A u64 of nanoseconds lasts five hundred years; 0 means that no heartbeat was sent.
-        let nanos = u64::try_from(sent_at.since_first().as_nanos()).unwrap_or(u64::MAX).max(1);
+        let nanos = u64::try_from(sent_at.since_origin().as_nanos()).unwrap_or(u64::MAX).max(1);
         self.0.sent_at.fetch_max(nanos, Ordering::AcqRel);
     }
 
@@ -86,7 +86,7 @@ impl Lease {
     }
 
     fn time_left_at(&self, now: Moment) -> Duration {
-        time_left(self.sent_at(), now.since_first())
+        time_left(self.sent_at(), now.since_origin())
     }
 }
 

@@ -29,7 +29,7 @@ impl Moment {
     }
 
     /// Time since the clock's origin.
-    pub(super) fn since_first(self) -> Duration {
+    pub(super) fn since_origin(self) -> Duration {
         self.0
     }
 }
@@ -49,7 +49,7 @@ mod tests {
     fn later_moments_are_greater() {
         let (instant, first) = (Instant::now(), Moment::now());
         std::thread::sleep(Duration::from_millis(2));
-        let elapsed = Moment::now().since_first() - first.since_first();
+        let elapsed = Moment::now().since_origin() - first.since_origin();
         assert!(elapsed >= Duration::from_millis(2), "{elapsed:?}");
         assert!(elapsed <= instant.elapsed() + Duration::from_millis(100), "{elapsed:?}");
     }

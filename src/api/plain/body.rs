@@ -40,7 +40,7 @@ impl<'f, 'a> BodyColumns<'f, 'a> {
         body.columns
     }
 
-    /// The columns of a noun from a `PUT`.
+    /// The columns of a noun without fixed fields from a `PUT`.
     pub fn of_change<T: Plain>(fields: &'f mut Fields<'a>) -> Columns {
         let mut body = Self::change(fields);
         T::fields(&mut body);

@@ -113,16 +113,16 @@ fn file_of(noun: &str) -> String {
 fn open_files() -> Result<FileArchive, Failure> {
     let service = Cli::read_service()?;
     let settings = service.args.settings(&service.database)?;
-    // Failures have the kinds that they have at a start.
+    // As a `ServiceError`: a failure exits with the same status as at the start of a service.
     FileArchive::open(&settings.media).map_err(|error| ServiceError::Media(error).into())
 }
 
-/// Adds the path to an error of a file that exists.
+/// Adds the path to an error of a file that exists; unless its kind says more, the disk failed.
 fn at(path: &Path) -> impl Fn(IoError) -> Failure {
     of_path(path, Exit::Io)
 }
 
-/// Adds the path to an error of a file or folder that is created.
+/// Adds the path to an error of a file or folder that is created; unless its kind says more, it cannot be created.
 fn at_new(path: &Path) -> impl Fn(IoError) -> Failure {
     of_path(path, Exit::CannotCreate)
 }

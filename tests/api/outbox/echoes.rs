@@ -136,7 +136,8 @@ async fn a_file_and_the_text_after_it_have_echoes_of_their_own() {
     for kind in [Messenger, Instagram] {
         let conversation = Conversation::begin(&office, kind).await;
         let account = conversation.channel.account.clone();
-        // The text is refused once, for a moment, so that only the file is known meanwhile.
+        // The text is refused once, so a second attempt sends only the text: while its answer is held, the file's id is known
+        // and the text's is not.
         let answers =
             [Answer::Named("m_file".to_owned()), Answer::status(503), Answer::Named("m_text".to_owned()).held()];
         office.provider.next(&account, answers);

@@ -26,7 +26,7 @@ async fn statuses_only_move_forward_whatever_order_the_provider_tells_them_in() 
     let office = Office::open().await;
     let channel = office.channel(ChannelType::Whatsapp, "1501", |_| {}).await;
     let phone = Phone { id: "1501".to_owned(), number: "15550001501".to_owned() };
-    // The provider's clock is behind: no time is before the message's creation.
+    // The provider's clock is behind: its times are before the message's creation, and count as the time of creation.
     let before = chrono::Utc::now().timestamp() - 100;
     for (index, order) in [["sent", "delivered", "read"], ["read", "delivered", "sent"], ["delivered", "read", "sent"]]
         .into_iter()
@@ -37,8 +37,9 @@ async fn statuses_only_move_forward_whatever_order_the_provider_tells_them_in() 
         office.wait_for_status(&job, "sent").await;
         let id = office.provider.accepted("1501")[index].accepted.clone().expect("taken");
         for status in order {
-            let second = ["sent", "delivered", "read"].iter().position(|one| *one == status).expect("a status") as i64;
-            told(&office, &channel.public_key, &phone.status(&id, &to, status, before + second)).await;
+            let offset_s =
+                ["sent", "delivered", "read"].iter().position(|one| *one == status).expect("a status") as i64;
+            told(&office, &channel.public_key, &phone.status(&id, &to, status, before + offset_s)).await;
         }
         let message = office.wait_for_status(&job, "read").await;
         let at = |field: &str| {

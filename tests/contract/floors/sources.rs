@@ -57,6 +57,7 @@ impl Sources {
             .iter()
             .flat_map(|(_, module, file)| file.tests.iter().map(move |name| below(module, name)))
             .collect();
+        // Code of tests does not count.
         parsed.retain(|(_, module, _)| !tests.iter().any(|test| module.starts_with(test)));
         let index: HashMap<Module, usize> =
             parsed.iter().enumerate().map(|(at, (_, module, _))| (module.clone(), at)).collect();
@@ -106,7 +107,8 @@ impl Sources {
         types
     }
 
-    /// The imports that do not run down from floor to floor, within the module `top`.
+    /// What is wrong within the module `top`: files that know a file of another module on their own floor or a higher
+    /// one, and files on no floor. Floors are counted from the top, so a higher one has a smaller number.
     pub fn above(&self, top: &[&str], floors: &HashMap<String, usize>) -> Vec<String> {
         let below_top =
             |module: &[String]| module.iter().zip(top).take_while(|(one, other)| one == other).count() == top.len();
@@ -131,12 +133,13 @@ impl Sources {
         wrong
     }
 
-    /// Circles in which no two files that follow each other are a folder's `mod.rs` and a file of that folder.
+    /// Circles, found as if a folder's `mod.rs` and the modules directly in it did not know each other.
     pub fn circles(&self) -> Vec<Vec<usize>> {
         circles(self.files.len(), |from, to| self.known[from].contains_key(&to) && !self.is_one_piece(from, to))
     }
 
-    /// Circles of which not every file lies in the folder of one of them; a crate without folders is one folder.
+    /// Circles that are not wholly within a folder whose `mod.rs` is one of them. The crate's root counts as such a
+    /// folder only if the crate has no other.
     pub fn circles_beyond_a_folder(&self) -> Vec<Vec<usize>> {
         let mut found = circles(self.files.len(), |from, to| self.known[from].contains_key(&to));
         let is_one_folder = self.modules.iter().all(|module| module.len() <= 1);
@@ -169,7 +172,8 @@ impl Sources {
     }
 }
 
-/// The first file of a crate, or of a folder that several crates have as a module: the first of these that exists.
+/// The file that declares the modules of a crate, or of a folder that several crates have as a module. Where there are
+/// several, the earliest in this list.
 const ROOTS: [&str; 3] = ["lib.rs", "main.rs", "mod.rs"];
 
 fn collect(folder: &Path, root: &Path, texts: &mut BTreeMap<String, String>) {
@@ -196,7 +200,7 @@ fn below(module: &[String], name: &str) -> Module {
     module.iter().cloned().chain([name.to_owned()]).collect()
 }
 
-/// Files that reach each other, sorted, where there are several.
+/// Groups of files that reach each other. Files in no circle are left out.
 pub fn circles(count: usize, knows: impl Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
     let reached: Vec<BTreeSet<usize>> = (0..count)
         .map(|from| {
@@ -218,14 +222,14 @@ pub fn circles(count: usize, knows: impl Fn(usize, usize) -> bool) -> Vec<Vec<us
 
 /// Finds the module that a path names.
 struct Names<'a> {
-    /// Whether `hotline` is this crate, as its binary names it, and not one that it depends on.
+    /// Whether `hotline` names this crate: the binary in `src` names its library so. Elsewhere it is a dependency.
     is_library: bool,
     files: HashMap<Module, &'a File>,
 }
 
 impl Names<'_> {
-    /// The module that has what the path names, and whether it is that module itself. `None` if it is in no file of the
-    /// crate.
+    /// The module that a path names, or that has the item it names; `true` if the path names the module itself. `None`
+    /// if neither is in this crate.
     fn resolve(&self, module: &Module, path: &[String], seen: &mut BTreeSet<Module>) -> Option<(Module, bool)> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {
@@ -243,6 +247,8 @@ impl Names<'_> {
             return self.down(module.clone(), path, seen);
         }
         let import = self.files.get(module)?.imports.get(first)?;
+        // A name bound to a path that begins with that name (`use sqlx::{self, …}`) is of another crate. A name that was
+        // followed before would lead in a circle.
         if import == path || import.first() == Some(first) || !seen.insert(below(module, first)) {
             return None;
         }
@@ -258,7 +264,7 @@ impl Names<'_> {
             path = rest;
         }
         let Some((first, rest)) = path.split_first() else { return Some((module, true)) };
-        // A re-export, or an item of its own.
+        // What the module re-exports is followed; anything else is the module's own item.
         match self.files.get(&module)?.imports.get(first) {
             Some(import) if seen.insert(below(&module, first)) => {
                 let whole: Vec<String> = import.iter().chain(rest).cloned().collect();

@@ -26,8 +26,8 @@ const PLAIN: &[Point] = &[
     ("once_answered", true),
 ];
 
-/// The points of a live change: its actor, the journal. What was written and not synced survives the process, though
-/// not the machine.
+/// The points of a live change, without that of its actor: [`DECIDED`] or [`OPENED`]. What was written and not synced
+/// survives the process, though not the machine.
 const LIVE: &[Point] = &[
     ("once_begun", false),
     ("journal_before_write", false),
@@ -395,6 +395,7 @@ async fn a_ticket_is_closed_once_wherever_the_service_dies() {
 #[actix_web::test]
 async fn a_session_begins_once_wherever_the_service_dies() {
     let mut scene = Scene::start().await;
+    // The visitor's contact is created in a step before the change: once that is committed, the change is still to be made.
     for point in with(&with(LIVE, ("once_part_written", false)), ("once_part_committed", false)) {
         scene.number += 1;
         // Nothing identifies this visitor: only the idempotency key says that it is the same one.

@@ -1,4 +1,5 @@
-//! Health checks while a process starts, and while its database does not answer.
+//! Health checks and signals while a process starts or its database does not answer, and the commands `health` and
+//! `config`.
 
 use nix::sys::signal::Signal;
 use serde_json::json;

@@ -19,7 +19,7 @@ use crate::support::seed::{APP_SECRET, provided};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, PATIENCE, Provider, eventually, patience};
 
-/// No limits of the rate.
+/// No limits of the rate, and short delays before a retry.
 const FAST: &[&str] = &[
     "--rate-per-minute=0",
     "--sends-per-second=0",
@@ -92,7 +92,7 @@ impl Office {
         assert!(!status.success(), "it ended well before {point}");
     }
 
-    /// The number of the channel's account.
+    /// A phone number with the id `account`, as the provider's calls name it.
     fn phone(&self, account: &str) -> Phone {
         Phone { id: account.to_owned(), number: "15550783881".to_owned() }
     }

@@ -131,7 +131,7 @@ pub fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         file: Some("wamid.file".to_owned()),
     };
     let attempt = AttemptRow { company_id, message_id, attempts };
-    let mark =
+    let receipt =
         DeliveryReceipt { company_id, ticket_id, conversation: Some((channel_id, contact_id)), up_to: message_id, at };
     let media = MediaRow {
         company_id,
@@ -174,7 +174,6 @@ pub fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         token_hashes: vec![id.to_le_bytes().to_vec()],
         by: by(),
     };
-    // Each sample has a contact of its own: of several referrals of one contact only the last is written.
     let referral = Referral {
         ctwa_clid: text(),
         source_url: text(),
@@ -228,11 +227,12 @@ pub fn samples(owner: &Owner, id: i64) -> Vec<Vec<Change>> {
         with_message(Change::Media(Box::new(media))),
         with_message(Change::Revision(Box::new(revision))),
         with_message(Change::Attempt(Box::new(attempt))),
-        with_message(Change::Delivered(mark.clone())),
-        with_message(Change::Seen(mark.clone())),
-        with_message(Change::Read(mark)),
+        with_message(Change::Delivered(receipt.clone())),
+        with_message(Change::Seen(receipt.clone())),
+        with_message(Change::Read(receipt)),
         vec![Change::Session(Box::new(session))],
         vec![Change::ContactChannel(ContactChannel { company_id, contact_id, channel_id, at })],
+        // Of a contact of its own (`id`): of several referrals of one contact only the last is written.
         vec![Change::Referral(Box::new(ReferralRow { company_id, contact_id: ContactId::new(id), referral, at }))],
         vec![Change::Answer(Box::new(answer))],
         vec![Change::Schedule(Box::new(schedule))],

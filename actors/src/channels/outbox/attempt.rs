@@ -299,9 +299,9 @@ async fn address(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<(Str
     {
         return Ok(Some((number, IdentityKind::Number)));
     }
-    // Ids of phone channels are not cached: they change, and may be those of groups.
-    let is_cached = has_phone == Some(false);
-    if is_cached && let Some(address) = scope.inboxes.address(channel, contact) {
+    // A contact's id on a phone channel is not cached: it may change, or be that of a group.
+    let may_be_cached = has_phone == Some(false);
+    if may_be_cached && let Some(address) = scope.inboxes.address(channel, contact) {
         return Ok(Some((address, IdentityKind::UserId)));
     }
     let base = scope.base.clone();
@@ -309,7 +309,7 @@ async fn address(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<(Str
     let found = scope.base.background.spawn(query).await.map_err(|error| error.to_string())?;
     let address = found.map_err(|error| error.to_string())?;
     Ok(match address {
-        Some((address, kind)) if is_cached => Some((scope.inboxes.cache_address(channel, contact, address), kind)),
+        Some((address, kind)) if may_be_cached => Some((scope.inboxes.cache_address(channel, contact, address), kind)),
         address => address,
     })
 }
@@ -388,7 +388,8 @@ enum TicketOutcome {
     Reaction(Box<Revise>),
 }
 
-/// Asks the ticket until it succeeds: a message that was sent must not be sent again.
+/// Asks the ticket until it succeeds, because a message that was sent must not be sent again. `None`: given up after
+/// [`DEFECTS_MAX`] defects.
 async fn record_in_ticket(scope: Arc<SenderScope>, outgoing: Outgoing, outcome: TicketOutcome) -> Option<Seq> {
     let company = outgoing.message.company_id;
     let (mut pause, mut defects) = (RECORD_PAUSE_MIN, 0);

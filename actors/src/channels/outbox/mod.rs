@@ -152,10 +152,10 @@ impl Outboxes {
     }
 
     /// Starts to send the backlogs that other processes have left in these channels, before their companies are served.
-    /// Senders that are still paused after a cancelled move resume.
-    pub(crate) fn take_over(&self, backlogs: Vec<(CompanyId, ChannelId)>, is_served: impl Fn(CompanyId) -> bool) {
+    /// Senders of companies that are taken over and still paused after a cancelled move resume.
+    pub(crate) fn take_over(&self, backlogs: Vec<(CompanyId, ChannelId)>, is_taken_over: impl Fn(CompanyId) -> bool) {
         let Some(scope) = self.scope.get() else { return };
-        for sender in self.channels.iter().filter(|sender| is_served(sender.key().0)) {
+        for sender in self.channels.iter().filter(|sender| is_taken_over(sender.key().0)) {
             sender.addr.do_send(Resume);
         }
         self.start_with_backlog(scope, backlogs, |_| true);

@@ -196,7 +196,7 @@ impl Outgoing {
 /// Approximate bytes of a message in memory.
 fn bytes(message: &MessageRow) -> usize {
     const ROW: usize = 512;
-    // A parsed object takes a multiple of its text; most messages have none.
+    // The length of its text, of which the parsed object takes a multiple: most messages have none.
     let object = |object: &Option<serde_json::Value>| object.as_ref().map_or(0, |object| object.to_string().len());
     ROW + message.body.as_ref().map_or(0, String::len) + object(&message.template) + object(&message.interactive)
 }
@@ -266,8 +266,8 @@ pub(super) mod tests {
         assert_eq!(sent.settle_attempts(true, false), None, "its status implies one attempt");
         let refused = of_campaign();
         assert!(refused.begin_attempt(now).is_some());
-        let withdrawn = refused.take_back_attempt().expect("a row").attempts;
-        assert!(withdrawn.count == 0 && !withdrawn.is_in_doubt());
+        let taken_back = refused.take_back_attempt().expect("a row").attempts;
+        assert!(taken_back.count == 0 && !taken_back.is_in_doubt());
         assert_eq!(refused.take_back_attempt(), None);
         assert!(refused.begin_attempt(now).is_some());
         assert_eq!(refused.settle_attempts(false, false).map(|row| row.attempts.count), Some(0));

@@ -14,7 +14,8 @@ use crate::base::Base;
 use crate::channels::{InTransit, Inboxes, Provider};
 use crate::tickets::{Revise, UpdateDeliveryStatus};
 
-/// Decides in a ticket what follows the status of a message, and records the outcome of a reaction.
+/// What senders need of the tickets: to record the status of a message, which decides what follows, or the outcome of a
+/// reaction; and which contacts are marked, because they are being merged or deleted.
 pub(crate) trait StatusDecider: Send + Sync {
     /// Whether the contact is being merged or deleted.
     fn is_marked(&self, company: CompanyId, contact: ContactId) -> bool;

@@ -80,7 +80,7 @@ impl Sessions {
 
     /// As [`Sessions::sign_in`], for a visitor who already has a session. The contact of an anonymous session becomes
     /// the identity's contact if the identity has none yet. The lock of that contact's sessions is then returned too,
-    /// so that its verified session is not looked up before this session is verified.
+    /// so that another sign-in looks for the contact's verified session only after this session is verified.
     async fn contact_of(
         &self,
         company: CompanyId,
@@ -126,8 +126,8 @@ impl Sessions {
         token: KeyHash,
     ) -> Result<(SessionRow, bool), Refusal> {
         let company = session.company_id;
-        let (contact, lock) = self.contact_of(company, identity, Some(session)).await?;
-        if contact.id == session.contact_id {
+        let (signed_in, lock) = self.contact_of(company, identity, Some(session)).await?;
+        if signed_in.id == session.contact_id {
             match self.ask(company, &session.id, Verify).await {
                 // The session has ended: another one is used.
                 Err(Refusal::Conflict(_)) => {}
@@ -136,19 +136,19 @@ impl Sessions {
         }
         let lock = match lock {
             Some(lock) => lock,
-            None => self.lock_visitor(company, contact.id).await,
+            None => self.lock_visitor(company, signed_in.id).await,
         };
-        let webchat_contact = (company, session.channel_id, contact.id);
+        let webchat_contact = (company, session.channel_id, signed_in.id);
         let successor = match self.admit(webchat_contact, token, None).await? {
             Some(row) => row,
-            None => self.begin_verified(session, contact.id, token).await?,
+            None => self.begin_verified(session, signed_in.id, token).await?,
         };
         drop(lock);
         hotline_persistence::fail_point!("visitor_admitted", |_| std::process::abort());
         if !session.verified {
             let name =
-                self.contacts.get(company, contact.id).await?.map(|contact| contact.name.clone()).unwrap_or_default();
-            let note = format!("The visitor signed in as {name} (contact {}).", contact.id);
+                self.contacts.get(company, signed_in.id).await?.map(|contact| contact.name.clone()).unwrap_or_default();
+            let note = format!("The visitor signed in as {name} (contact {}).", signed_in.id);
             self.ask(company, &session.id, Leave { note }).await?;
             hotline_persistence::fail_point!("visitor_left", |_| std::process::abort());
         }
@@ -209,8 +209,8 @@ impl Sessions {
         self.begin(NewSession { row, attached: None }).await
     }
 
-    /// The time from which a contact's next session in a webchat shows messages: the end of the last session, or the
-    /// first message that was not delivered there in time. None: from the start of the new session.
+    /// The time from which a contact's next session in a webchat shows messages: the creation of the first message that
+    /// the last session missed, otherwise the end of the last session. `None`: from the start of the new session.
     pub async fn visible_from(
         &self,
         company: CompanyId,
@@ -220,8 +220,9 @@ impl Sessions {
         let db = self.base.reads().tables(company).await?;
         let Some(last) = webchat_sessions::latest(db, company, channel, contact).await? else { return Ok(None) };
         let conversation = (channel, contact);
-        // Two spans: before the last session, from where that session shows messages; in it, from its visitor's
-        // departure to its end.
+        // Messages may have been missed in two spans: before the last session, since the time from which it showed them;
+        // and after its visitor was last seen, if it then lasted for the idle time. One that ended sooner counts as
+        // followed to its end.
         let idle_after = TimeDelta::from_std(self.base.options.session_idle_after).unwrap_or(TimeDelta::MAX);
         let spans = [
             last.shown_from.map(|from| (from, last.created_at)),

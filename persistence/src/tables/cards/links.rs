@@ -1,4 +1,4 @@
-//! Changes of a card's links.
+//! A card's links to contacts, the lock of its ticket, and its custom values.
 
 use sqlx::PgConnection;
 
@@ -8,7 +8,8 @@ use crate::table::Links;
 use crate::tables::custom_fields::{CARD_VALUES, CustomFieldId};
 use crate::{CompanyId, Result, TicketId, noun};
 
-/// The contacts of a card. Deleted ones are removed in steps ([`crate::tables::cascades`]).
+/// The contacts of a card. A contact that is being deleted keeps its links until its cascade removes them in steps
+/// ([`crate::tables::cascades`]); a change of the card's contacts leaves them.
 pub const CONTACTS: Links<noun::Card, noun::Contact> = Links::new("card_contacts", "card_id", "contact_id")
     .replacing("contact_id <> all (array(select id from cascades where company_id = $1 and noun = 'contact'))");
 

@@ -38,9 +38,10 @@ pub async fn reseal(db: &PgPool, keys: &Keyring, scope: ResealScope) -> Result<u
     // An unreadable row is left unchanged and does not block the others.
     let channels = document::read_all::<StoredSettings>(&rows);
     let is_due = |stored: &Value| {
-        // Settings written by another release stay unchanged.
-        let unsealed = ChannelSettings::read(&sealed::without_secrets(stored));
-        let unsealed = unsealed.map_or(0, |settings| sealed::count_unsealed(&settings));
+        // Earlier releases stored a secret as plain text, which `without_secrets` leaves. Settings that this release cannot
+        // read count none.
+        let settings = ChannelSettings::read(&sealed::without_secrets(stored));
+        let unsealed = settings.map_or(0, |settings| sealed::count_unsealed(&settings));
         unsealed > 0 || scope == ResealScope::All && sealed::count_sealed(stored) > 0
     };
     let mut resealed = 0;

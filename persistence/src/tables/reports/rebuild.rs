@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use crate::tables::messages;
 use crate::{CompanyId, Error, Result};
 
-/// Number of figures that differed from the rows.
+/// Number of wrong rows in each table of figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Difference {
     /// Ticket figures.
@@ -60,7 +60,7 @@ const WRAPUPS: FigureTable = FigureTable {
 /// unchanged.
 ///
 /// # Errors
-/// When the database cannot answer; then nothing was changed.
+/// When the database cannot answer, or a replay of the journal has not ended; then nothing was changed.
 pub async fn rebuild(db: &mut PgConnection, company: CompanyId) -> Result<Difference> {
     let mut transaction = db.begin().await?;
     sqlx::query("set transaction isolation level repeatable read").execute(&mut *transaction).await?;
@@ -75,6 +75,8 @@ pub async fn rebuild(db: &mut PgConnection, company: CompanyId) -> Result<Differ
         table.compare(&mut transaction, company).await?;
     }
     transaction.commit().await?;
+    // In a transaction of its own: under `repeatable read`, a figure that the persister has changed meanwhile could not be
+    // updated.
     let mut transaction = db.begin().await?;
     let difference = Difference {
         tickets: TICKETS.correct(&mut transaction, company).await?,
@@ -94,7 +96,8 @@ impl FigureTable {
     async fn compare(&self, db: &mut PgConnection, company: CompanyId) -> Result<()> {
         let (table, differences, from_rows) = (self.table, self.differences(), self.from_rows);
         let key = self.key.join(", ");
-        let difference = |column: &&str| format!("coalesce(n.{column}, 0) - coalesce(r.{column}, 0) as {column}");
+        let difference =
+            |column: &&str| format!("coalesce(counted.{column}, 0) - coalesce(stored.{column}, 0) as {column}");
         let column_differences = self.columns.iter().map(difference).collect::<Vec<_>>().join(", ");
         let is_different = self.columns.iter().map(|column| format!("{column} <> 0")).collect::<Vec<_>>().join(" or ");
         // A temporary table's query takes no parameters, so the company is inserted as a number.
@@ -104,8 +107,8 @@ impl FigureTable {
             format!(
                 "create temporary table {differences} as
                  select * from (
-                     select {key}, {column_differences} from ({from_rows}) n
-                     full join (select * from {table} where company_id = {company}) r using ({key})) compared
+                     select {key}, {column_differences} from ({from_rows}) counted
+                     full join (select * from {table} where company_id = {company}) stored using ({key})) compared
                  where ({is_different}) and at >= coalesce(
                      (select counted_from from retentions where company_id = {company}), '-infinity')"
             ),
@@ -116,7 +119,7 @@ impl FigureTable {
         Ok(())
     }
 
-    /// Adds the differences, and returns how many figures differed.
+    /// Adds the differences, and returns how many rows of figures were wrong.
     async fn correct(&self, db: &mut PgConnection, company: CompanyId) -> Result<u64> {
         let (table, differences) = (self.table, self.differences());
         let (key, columns) = (self.key.join(", "), self.columns.join(", "));

@@ -1,6 +1,6 @@
 //! The list of a company's tickets.
 
-use super::{COLUMNS, JOINS, LoadedTicket, TicketStatus};
+use super::{JOINS, LoadedTicket, SELECT, TicketStatus};
 use crate::select::{Page, PageRequest, Select};
 use crate::table::Span;
 use crate::tables::zones::{self, ASSIGNED, TimeColumn, UNASSIGNED, ZoneFilter, ZonedTable};
@@ -53,7 +53,7 @@ pub async fn list_steady(
     readers
         .read(company, move |db| {
             let filter = filter.clone();
-            let then = format!(") {COLUMNS} from page t {JOINS}");
+            let then = format!(") {SELECT} from page t {JOINS}");
             async move {
                 without_search("with page as (", company, &filter, page).page_of_subquery(db, "t.id", page, &then).await
             }
@@ -92,7 +92,7 @@ pub async fn list(
     page: PageRequest,
 ) -> sqlx::Result<Page<LoadedTicket>> {
     let db = if is_heavy(filter, page) { db.heavy() } else { db };
-    let then = &format!(") {COLUMNS} from page t {JOINS}");
+    let then = &format!(") {SELECT} from page t {JOINS}");
     if filter.search.is_none() {
         return without_search("with page as (", company, filter, page).page_of_subquery(db, "t.id", page, then).await;
     }
@@ -123,7 +123,7 @@ async fn scan(
     page: PageRequest,
     rows: i64,
 ) -> sqlx::Result<Option<Page<LoadedTicket>>> {
-    let then = &format!(") {COLUMNS} from page t {JOINS}");
+    let then = &format!(") {SELECT} from page t {JOINS}");
     let list = without_search("with page as (select t.* from (", company, filter, page).first(
         rows,
         "t.id",

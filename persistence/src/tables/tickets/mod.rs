@@ -96,11 +96,11 @@ pub(crate) async fn update(db: &mut PgConnection, rows: &[&TicketRow]) -> std::r
 
 /// Inserts new tickets, which costs PostgreSQL less than half of [`upsert`].
 pub(crate) async fn copy(db: &mut PgConnection, rows: &[&TicketRow]) -> std::result::Result<(), sqlx::Error> {
-    const COLUMNS: &str = "copy tickets (company_id, id, channel_id, contact_id, queue_id, user_id, status, creation_source, \
+    const COPY: &str = "copy tickets (company_id, id, channel_id, contact_id, queue_id, user_id, status, creation_source, \
         unread_count, last_message_id, wrapup_type_id, wrapup_note, reopen_count, opened_at, first_response_at, \
         closed_at, waiting_since, answer_id, created_at, updated_at, handled_by) from stdin (format binary)";
     for rows in closed_first(rows) {
-        copy::copy(db, COLUMNS, 21, &rows, |row, to| {
+        copy::copy(db, COPY, 21, &rows, |row, to| {
             to.field(&row.company_id).field(&row.id).field(&row.channel_id).field(&row.contact_id);
             to.field(&row.queue_id).field(&row.user_id).field(row.status.as_str());
             to.field(row.creation_source.as_str()).field(&row.unread_count).field(&row.last_message_id);
@@ -242,10 +242,10 @@ pub async fn follow_ups(db: impl Database<'_>, company: CompanyId, ids: &[Ticket
     Ok(document::read_all(&rows))
 }
 
-/// The columns of [`LoadedTicket`] and their sources, for tickets found as `t`. The related rows are looked up per
+/// The selection of [`LoadedTicket`] and its sources, for tickets found as `t`. The related rows are looked up per
 /// ticket (`offset 0` prevents other joins), so the plan suits any number of tickets, and planning takes half the
 /// time.
-const COLUMNS: &str = "select t.*, c.name as contact_name, c.number as contact_number,
+const SELECT: &str = "select t.*, c.name as contact_name, c.number as contact_number,
         c.verified as contact_verified,
         m.body as last_message_body, m.direction as last_message_direction, m.created_at as last_message_created_at";
 const JOINS: &str = "cross join lateral (select name, number, verified from contacts
@@ -255,7 +255,7 @@ const JOINS: &str = "cross join lateral (select name, number, verified from cont
 
 /// One ticket, or `None`.
 pub async fn find(db: impl PgExecutor<'_>, company: CompanyId, id: TicketId) -> Result<Option<LoadedTicket>> {
-    let sql = AssertSqlSafe(format!("{COLUMNS} from tickets t {JOINS} where t.company_id = $1 and t.id = $2"));
+    let sql = AssertSqlSafe(format!("{SELECT} from tickets t {JOINS} where t.company_id = $1 and t.id = $2"));
     let found = with_timeout(sqlx::query(sql).bind(company).bind(id).fetch_optional(db)).await?;
     Ok(found.as_ref().map(document::read).transpose()?)
 }
@@ -280,7 +280,7 @@ pub async fn find_all_steady(readers: &Readers, company: CompanyId, ids: Vec<Tic
 
 fn find_all_statement() -> String {
     format!(
-        "{COLUMNS} from unnest($2::bigint[]) as x (id)
+        "{SELECT} from unnest($2::bigint[]) as x (id)
          cross join lateral (select * from tickets where company_id = $1 and id = x.id offset 0) t {JOINS}"
     )
 }

@@ -5,7 +5,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{Postgres, QueryBuilder, Row};
 
 use super::list::{conditions, with_search};
-use super::{COLUMNS, JOINS, LoadedTicket, TicketFilter};
+use super::{JOINS, LoadedTicket, SELECT, TicketFilter};
 use crate::document;
 use crate::select::{Page, PageRequest, Position, Select, TimePosition};
 use crate::tables::text_enum;
@@ -94,7 +94,7 @@ pub async fn list_sorted(
     }
     query.push(") t order by sorted_at").push(direction).push(" nulls last, id").push(direction);
     query.push(" limit ").push_bind(page.size + 1).push(" offset ").push_bind(page.offset());
-    query.push(") ").push(COLUMNS).push(" from page t ").push(JOINS);
+    query.push(") ").push(SELECT).push(" from page t ").push(JOINS);
     query.push(" order by t.sorted_at").push(direction).push(" nulls last, t.id").push(direction);
     let mut rows = query.build().fetch_all(db.heavy()).await?;
     let has_more = rows.len() as i64 > page.size;

@@ -176,7 +176,7 @@ async fn what_a_card_cannot_be_is_named() {
     let app = TestApp::shared().await;
     let (api, board) = (&app.api, three_stages(&app).await);
     let (_, foreign) = app.another_company().await;
-    let others = three_stages(&app).await.todo;
+    let other_stage = three_stages(&app).await.todo;
     created(api, "/custom-fields", json!({"name": "Size", "application": "card", "type": "number"})).await;
     created(api, "/custom-fields", json!({"name": "Shoe", "application": "contact", "type": "number"})).await;
     let new = |fields: Value| with(&json!({"boardId": board.id, "name": "x"}), &fields);
@@ -184,7 +184,7 @@ async fn what_a_card_cannot_be_is_named() {
     let values = |key: &str, value: Value| json!({"customFields": [{"key": key, "value": value}]});
     let many = |count: usize| json!((0..count).map(|_| json!({"name": "x", "unitPrice": 1})).collect::<Vec<_>>());
     let bad: Vec<(Value, &[&str])> = vec![
-        (json!({"crmBoardListId": others}), &["crmBoardListId"]),
+        (json!({"crmBoardListId": other_stage}), &["crmBoardListId"]),
         (json!({"crmBoardListId": "x", "name": " ", "description": 7}), &["crmBoardListId", "name", "description"]),
         (
             json!({"name": "a\nb", "statusId": "1", "businessId": true, "originId": []}),
@@ -210,9 +210,9 @@ async fn what_a_card_cannot_be_is_named() {
             &["due", "customFields[0]", "customFields[1].value", "customFields[2].value"],
         ),
     ];
-    let created_too: Vec<(Value, &[&str])> =
+    let incomplete: Vec<(Value, &[&str])> =
         vec![(json!({}), &["boardId", "name"]), (json!({"boardId": null, "name": null}), &["boardId", "name"])];
-    let bad_new = bad.iter().map(|(body, fields)| (new(body.clone()), *fields)).chain(created_too).collect();
+    let bad_new = bad.iter().map(|(body, fields)| (new(body.clone()), *fields)).chain(incomplete).collect();
     check_refused(&app, Method::POST, CARDS, bad_new).await;
     let one = card(&app, &board, board.todo, "One").await;
     let path = format!("{CARDS}/{one}");
