@@ -19,7 +19,7 @@ use futures_util::FutureExt;
 use hotline::cli::everything;
 use hotline::service::{Service, Settings};
 use hotline::web::admission::auth::admit;
-use hotline::web::admission::idempotency::once;
+use hotline::web::admission::idempotency::execute_once;
 use hotline::web::admission::request_id::name_request;
 use hotline_persistence::pool;
 use hotline_persistence::tables::companies;
@@ -63,14 +63,14 @@ async fn run() {
     let guarded = init_service(
         Routes::new()
             .configure(add())
-            .service(web::scope("/api/v1").wrap(from_fn(once)).wrap(from_fn(admit)).service(endpoint())),
+            .service(web::scope("/api/v1").wrap(from_fn(execute_once)).wrap(from_fn(admit)).service(endpoint())),
     )
     .await;
     let named = init_service(
         Routes::new()
             .configure(add())
             .wrap(from_fn(name_request))
-            .service(web::scope("/api/v1").wrap(from_fn(once)).wrap(from_fn(admit)).service(endpoint())),
+            .service(web::scope("/api/v1").wrap(from_fn(execute_once)).wrap(from_fn(admit)).service(endpoint())),
     )
     .await;
 
