@@ -3,10 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::support::{Api, Company};
+
+/// The pause before each step of a slow conversation.
+const SLOW_PAUSE: Duration = Duration::from_millis(20);
 
 /// One conversation: a visitor, and the company that answers.
 pub struct Conversation {
@@ -32,6 +36,9 @@ pub struct Conversation {
 pub struct LoadProgress {
     /// Whether the conversations must end.
     pub must_end: AtomicBool,
+    /// Whether each conversation pauses before its steps: at full speed it has tens of thousands of messages after half a
+    /// minute.
+    pub is_slow: AtomicBool,
     /// Responses in all conversations.
     pub answered: AtomicUsize,
 }
@@ -73,6 +80,9 @@ impl Conversation {
     /// Talks until it must end, or the service does not respond.
     pub async fn run(&mut self, api: &Api, company: &Company, progress: Arc<LoadProgress>) {
         while !progress.must_end.load(Ordering::Acquire) {
+            if progress.is_slow.load(Ordering::Acquire) {
+                tokio::time::sleep(SLOW_PAUSE).await;
+            }
             let step = self.next;
             self.next += 1;
             let answered = match step % 8 {

@@ -65,6 +65,7 @@ async fn forget_connections_under_load(moment: Moment) {
             Moment::WithinCopy => link.forget_within("copy messages"),
         }
         eventually("the connections are forgotten", || async { link.has_forgotten() }).await;
+        progress.is_slow.store(true, Ordering::Release);
         let (forgotten_at, appended) = (Instant::now(), log.appended());
         let mut was_reported = false;
         let mut is_back = || {
