@@ -1,5 +1,5 @@
-//! `load memory`: the memory of a hot ticket and of a hot visitor session, everything included, of an open ticket in the
-//! orders in which they are listed, and whether idle ones are freed.
+//! `load memory`: the memory of a hot ticket and of a hot visitor session, everything included, and whether idle ones
+//! are freed.
 //!
 //! Two fresh processes use the same tables and answer the same number of requests: one for a few records, the other for
 //! many. The difference of their memory, divided by that of the numbers, is the memory of one. The few and the many are
@@ -24,12 +24,10 @@ use crate::{stage, usage};
 /// Maximum bytes of a hot ticket, everything included.
 const TICKET_BYTES_MAX: f64 = 1800.0;
 
-/// Maximum bytes of an open ticket in the orders and counts of its company.
-const LISTED_BYTES_MAX: f64 = 100.0;
-
 /// Seconds after which actors are idle in the process that frees them: longer than it takes to make them hot.
 const IDLE_AFTER_S: u64 = 60;
-/// How long idle actors may take to end, and open tickets to be listed in memory.
+
+/// How long idle actors may take to end.
 const RETIRE_TIME_MAX: Duration = Duration::from_secs(180);
 
 /// Concurrent requests: few, so that their own memory does not count.
@@ -72,10 +70,6 @@ impl Kind {
     }
 }
 
-/// Number of requests before the orders are measured, and of the tickets they read.
-const WARM_UP_READS: usize = 10_000;
-const FEW_READ: usize = 100;
-
 /// The memory of one kind.
 #[derive(Debug, Serialize)]
 pub struct Cost {
@@ -85,21 +79,6 @@ pub struct Cost {
     pub many_bytes: u64,
     /// Memory of one of them.
     pub each_bytes: f64,
-}
-
-/// The memory of the orders and counts of open tickets.
-#[derive(Debug, Serialize)]
-pub struct ListedCost {
-    pub tickets: usize,
-    pub before_bytes: u64,
-    pub after_bytes: u64,
-}
-
-impl ListedCost {
-    /// Memory of one ticket.
-    pub fn each_bytes(&self) -> f64 {
-        (self.after_bytes as f64 - self.before_bytes as f64) / self.tickets as f64
-    }
 }
 
 /// The effect of retiring many idle tickets.
@@ -119,7 +98,6 @@ pub struct MemoryResult {
     pub few: usize,
     pub many: usize,
     pub costs: Vec<Cost>,
-    pub listed: ListedCost,
     pub retired: RetireResult,
 }
 
@@ -136,10 +114,8 @@ pub async fn run(options: &MemoryArgs) -> Outcome<MemoryResult> {
         eprintln!("a hot {}: {each_bytes:.0} bytes", kind.title());
         costs.push(Cost { kind, few_bytes, many_bytes, each_bytes });
     }
-    let listed = measure_listed(folder, &company).await?;
-    eprintln!("a listed ticket: {:.0} bytes", listed.each_bytes());
     let retired = retire(folder, &company, many).await?;
-    Ok(MemoryResult { machine, few: options.few, many: options.many, costs, listed, retired })
+    Ok(MemoryResult { machine, few: options.few, many: options.many, costs, retired })
 }
 
 async fn seed(folder: &Path, options: &MemoryArgs) -> Outcome<(Company, Machine)> {
@@ -189,27 +165,6 @@ async fn make_hot(api: &Api, company: &Company, kind: Kind, range: Range<usize>,
             Ok(())
         })
         .await
-}
-
-/// Memory of a process before and after the company's open tickets are put in order.
-async fn measure_listed(folder: &Path, company: &Company) -> Outcome<ListedCost> {
-    let service = Service::start(&Binary::measured()?, folder, NEVER_S)?;
-    let api = Api::new(&service, &company.key)?;
-    let tickets = company.tickets.len();
-    // What requests need, and what the start needs no longer, must not count.
-    make_hot(&api, company, Kind::Tickets, 0..FEW_READ, WARM_UP_READS).await?;
-    let before_bytes = wait_for_steady_memory(&service).await?;
-    api.send(Method::GET, "/tickets?status=open&sort=activity&perPage=1", None).await?.error_for_status()?;
-    let (http, started_at) = (hotline::tls::client().build()?, Instant::now());
-    while service.figures(&http).await?.value("hotline_tickets_listed")? != tickets as f64 {
-        if started_at.elapsed() > RETIRE_TIME_MAX {
-            return Err(format!("{tickets} tickets are not listed in memory").into());
-        }
-        tokio::time::sleep(STEADY_INTERVAL).await;
-    }
-    let after_bytes = wait_for_steady_memory(&service).await?;
-    service.stop()?;
-    Ok(ListedCost { tickets, before_bytes, after_bytes })
 }
 
 /// Makes many tickets hot, and waits until they are retired as idle.
@@ -264,13 +219,6 @@ impl MemoryResult {
             measured: format!("{:.0} hot after {:.0} s", self.retired.hot_after, self.retired.seconds),
             is_met: self.retired.hot_after == 0.0,
         };
-        let each_bytes = self.listed.each_bytes();
-        let listed = Verdict {
-            what: format!("an open ticket among {} in the orders and counts", self.listed.tickets),
-            aim: format!("at most {LISTED_BYTES_MAX} bytes"),
-            measured: format!("{each_bytes:.0} bytes"),
-            is_met: (0.0..=LISTED_BYTES_MAX).contains(&each_bytes),
-        };
-        ticket.chain([listed, retired]).collect()
+        ticket.chain([retired]).collect()
     }
 }

@@ -35,11 +35,11 @@ const RETAINED_FOR: Duration = Duration::from_secs(600);
 const LOAD_PAUSE: Duration = Duration::from_secs(10);
 const SIZE_PAUSE: Duration = Duration::from_secs(300);
 
-/// Maximum open tickets in memory of a company, some 40 MiB. A company with more is counted and listed in the tables at
+/// Maximum open tickets in memory of a company, some 25 MiB. A company with more is counted and listed in the tables at
 /// each query.
 pub(crate) const TICKETS_MAX: usize = 200_000;
 
-/// Maximum open tickets in memory of all companies, some 200 MiB. Beyond it, companies with more than [`SHARE`] are
+/// Maximum open tickets in memory of all companies, some 120 MiB. Beyond it, companies with more than [`SHARE`] are
 /// counted and listed in the tables.
 const ALL_TICKETS_MAX: usize = 1_000_000;
 
