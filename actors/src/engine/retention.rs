@@ -3,9 +3,9 @@
 //! 47](../../../docs/decisions/0047-conversations-are-deleted-while-their-contact-is-locked.md)).
 //!
 //! The deletion has the lowest priority. It works in steps, pauses after each in proportion to its time in the
-//! database, and takes companies in turns. The contacts of a step are marked while it runs, like contacts that are being deleted: no
-//! decision is made for them until the outcome is known. So no one changes a conversation that is being deleted, and no
-//! entry of the log restores one.
+//! database, and takes companies in turns. The contacts of a step are marked while it runs, like contacts that are being
+//! deleted: no decision is made for them until the outcome is known. So no one changes a conversation that is being
+//! deleted, and no entry of the log restores one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
