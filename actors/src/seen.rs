@@ -3,11 +3,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
-/// A bounded set of ids with the times they were seen. It evicts the oldest, and knows from which time on it is
-/// complete.
+/// A bounded set of ids with the times they were seen. It evicts those that arrived first, and knows from which time on
+/// it is complete.
 pub struct SeenSet<I, T> {
     at: HashMap<I, T>,
-    /// In order of arrival. An id that was seen again is here twice, and its first position is ignored.
+    /// In order of arrival. An id that was seen again is here several times, and only its last position counts.
     order: VecDeque<(T, I)>,
     room: usize,
     /// Ids seen up to this time may be missing; none: no id is missing.
@@ -26,7 +26,7 @@ pub enum Membership {
 }
 
 impl<I: Copy + Eq + Hash, T: Copy + Ord> SeenSet<I, T> {
-    /// An empty set. It takes the bytes of two ids and two times for each of `room`.
+    /// An empty set of at most `room` entries. Each entry takes the bytes of two ids and two times.
     pub fn with_room(room: usize) -> Self {
         Self { at: HashMap::new(), order: VecDeque::new(), room, missing_up_to: None }
     }
@@ -38,7 +38,22 @@ impl<I: Copy + Eq + Hash, T: Copy + Ord> SeenSet<I, T> {
         }
         self.at.insert(id, at);
         self.order.push_back((at, id));
-        while self.order.len() > self.room {
+        self.evict_beyond(self.room);
+    }
+
+    /// The number of entries: one for each id, and one more for each time that an id was seen again.
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// Evicts the oldest ids until at most `entries` are left.
+    pub fn evict_beyond(&mut self, entries: usize) {
+        while self.order.len() > entries {
             if let Some(at) = self.drop_first() {
                 self.mark_missing_up_to(at);
             }
@@ -66,10 +81,14 @@ impl<I: Copy + Eq + Hash, T: Copy + Ord> SeenSet<I, T> {
         }
     }
 
-    /// Removes ids seen before this time, which no longer matter.
+    /// Removes ids seen before this time, which no longer matter, and releases memory if most of it is unused then.
     pub fn expire(&mut self, before: T) {
         while self.order.front().is_some_and(|(at, _)| *at < before) {
             self.drop_first();
+        }
+        if self.order.len() < self.order.capacity() / 4 {
+            self.order.shrink_to(self.order.len() * 2);
+            self.at.shrink_to(self.at.len() * 2);
         }
     }
 

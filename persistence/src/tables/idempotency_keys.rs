@@ -46,6 +46,12 @@ impl Digest {
         &self.0
     }
 
+    /// Its first 8 bytes: enough to tell that a key was not used, not which one was.
+    pub fn short_hash(&self) -> u64 {
+        let [a, b, c, d, e, f, g, h, ..] = self.0;
+        u64::from_be_bytes([a, b, c, d, e, f, g, h])
+    }
+
     /// The prefix of a longer hash; `None` for a shorter one.
     fn prefix_of(bytes: &[u8]) -> Option<Self> {
         bytes.first_chunk().copied().map(Self)
@@ -207,39 +213,42 @@ pub async fn find(
     .await
 }
 
-/// The newest `limit` keys used after `since`.
-pub async fn recent(
-    db: impl Database<'_>,
-    since: DateTime<Utc>,
-    limit: i64,
-) -> Result<Vec<(CompanyId, Digest, DateTime<Utc>)>> {
-    Ok(sqlx::query_as(
-        "select company_id, key, created_at from idempotency_keys where created_at > $1
-         order by created_at desc limit $2",
-    )
-    .bind(since)
-    .bind(limit)
-    .fetch_all(db)
-    .await?)
+/// A used key, and when it was used.
+pub type UsedKey = (CompanyId, Digest, DateTime<Utc>);
+
+/// The `limit` newest keys used after `since`, as many of each company as possible: only companies with the most keys
+/// lack some. The newest of each company come first.
+pub async fn recent(db: impl Database<'_>, since: DateTime<Utc>, limit: i64) -> Result<Vec<UsedKey>> {
+    Ok(select_recent(db, None, since, limit).await?)
 }
 
-/// The newest `limit` keys that these companies used after `since`.
+/// As [`recent`], the keys of these companies.
 pub async fn recent_of(
     db: impl Database<'_>,
     companies: &[CompanyId],
     since: DateTime<Utc>,
     limit: i64,
-) -> Result<Vec<(CompanyId, Digest, DateTime<Utc>)>> {
-    with_timeout(
-        sqlx::query_as(
-            "select company_id, key, created_at from idempotency_keys where company_id = any($1) and created_at > $2
-             order by created_at desc limit $3",
-        )
-        .bind(companies)
-        .bind(since)
-        .bind(limit)
-        .fetch_all(db),
+) -> Result<Vec<UsedKey>> {
+    with_timeout(select_recent(db, Some(companies), since, limit)).await
+}
+
+async fn select_recent(
+    db: impl Database<'_>,
+    companies: Option<&[CompanyId]>,
+    since: DateTime<Utc>,
+    limit: i64,
+) -> std::result::Result<Vec<UsedKey>, sqlx::Error> {
+    sqlx::query_as(
+        "select company_id, key, created_at from (
+             select company_id, key, created_at,
+                 row_number() over (partition by company_id order by created_at desc) as place
+             from idempotency_keys where created_at > $1 and ($2::bigint[] is null or company_id = any($2))) ranked
+         order by place limit $3",
     )
+    .bind(since)
+    .bind(companies)
+    .bind(limit)
+    .fetch_all(db)
     .await
 }
 

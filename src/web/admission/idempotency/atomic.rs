@@ -183,9 +183,10 @@ impl Idempotency {
         let mut transaction = db.begin().await?;
         let result = make(transaction.connection()?).await?;
         if let Some((keyed_request, key)) = step {
-            keyed_request.lock.mark_used(key);
             let body = serde_json::to_string(&result).map_err(ApiError::internal)?;
             let record = AnswerRow { key, ..keyed_request.answer(0, body) };
+            // Noted after the record's time, so that it does not expire before the record.
+            keyed_request.lock.mark_used(key);
             if !idempotency_keys::insert(transaction.connection()?, &record, expiry_cutoff()).await? {
                 return Err(ApiError::unavailable());
             }

@@ -2,7 +2,6 @@
 //! look-up in the database, and work while it is unavailable.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,20 +10,24 @@ use hotline_actors::clock;
 use hotline_actors::keyed_locks::{KeyedGuard, KeyedLocks};
 use hotline_actors::seen::{Membership, SeenSet};
 use hotline_actors::ttl_cache::{TtlCache, WeightFn};
-use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest, RETENTION};
+use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest, RETENTION, UsedKey};
 use hotline_persistence::{CompanyId, Database};
 use parking_lot::Mutex;
 
-/// Maximum number of remembered keys, 32 bytes plus map overhead each. Once unexpired keys had to be dropped, every key
-/// is looked up.
+/// Maximum number of remembered keys, 32 bytes plus map overhead each. Beyond it, a company with more than its share of
+/// them loses its oldest ones, and its keys are looked up until those would have expired.
 const KEYS_MAX: usize = 2_000_000;
 
-/// Size of the cache of recorded responses, for retries right after a failure, in bytes, and its capacity in responses
-/// of usual size.
+/// Maximum number of keys that are added or evicted at once, while requests wait: a tenth of a millisecond.
+const CHANGED_AT_ONCE: usize = 1_000;
+
+/// Maximum bytes of cached responses, for retries right after a failure.
 const RECENT_BYTES_MAX: u64 = 32 * 1024 * 1024;
+
+/// Number of responses of the usual size that fit into these bytes.
 const RECENT_EXPECTED: usize = 16 * 1024;
 
-/// Companies whose keys are loaded with one statement: a takeover brings thousands. Few enough that the keys of busy
+/// Companies whose keys are loaded with one statement: taking over another process brings thousands of companies. Few enough that the keys of busy
 /// companies, tens of thousands each, are read within a statement's timeout.
 const LOADED_AT_ONCE: usize = 32;
 
@@ -34,6 +37,11 @@ const SWEEP_EVERY: Duration = Duration::from_secs(60);
 /// Responses recorded before this time have expired.
 pub(super) fn expiry_cutoff() -> DateTime<Utc> {
     clock::now() - RETENTION
+}
+
+/// [`KEYS_MAX`] as the limit of a statement.
+fn limit() -> i64 {
+    i64::try_from(KEYS_MAX).unwrap_or(i64::MAX)
 }
 
 type RequestKey = (CompanyId, Digest);
@@ -50,27 +58,99 @@ struct Inner {
     used: Mutex<UsedKeys>,
 }
 
-/// The unexpired keys.
+/// The unexpired keys, of each company its own: many keys of one company do not cause look-ups for another.
 struct UsedKeys {
-    /// The hashes of the keys, with the second of their use.
-    hashes: SeenSet<u64, i64>,
-    /// How often each company was dropped. The count is part of the hash, so that entries from before the drop no
-    /// longer match; they expire with their age. Only companies that were dropped are listed.
-    dropped: HashMap<CompanyId, u32>,
-    /// Companies that were dropped and not loaded since: any of their keys may have been used.
-    unloaded: HashSet<CompanyId>,
+    /// The hashes of each company's keys, with the second of their use.
+    companies: HashMap<CompanyId, SeenSet<u64, i64>>,
+    /// The entries of all companies.
+    entries: usize,
+    /// Their maximum.
+    room: usize,
+    /// Companies that were dropped and not loaded since, with the number of the drop: any of their keys may have been
+    /// used.
+    unloaded: HashMap<CompanyId, u64>,
+    /// The number of the last drop.
+    drops: u64,
 }
 
 impl UsedKeys {
-    fn hash(&self, company: CompanyId, key: Digest) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (company, self.dropped.get(&company), key).hash(&mut hasher);
-        hasher.finish()
+    fn with_room(room: usize) -> Self {
+        Self { companies: HashMap::new(), entries: 0, room, unloaded: HashMap::new(), drops: 0 }
     }
 
     fn insert(&mut self, company: CompanyId, key: Digest, at_s: i64) {
-        let hash = self.hash(company, key);
-        self.hashes.insert(hash, at_s);
+        let keys = self.keys_of(company);
+        let before = keys.len();
+        keys.insert(key.short_hash(), at_s);
+        self.entries += keys.len() - before;
+        if self.entries > self.room {
+            self.evict(company);
+        }
+    }
+
+    fn keys_of(&mut self, company: CompanyId) -> &mut SeenSet<u64, i64> {
+        self.companies.entry(company).or_insert_with(|| SeenSet::with_room(usize::MAX))
+    }
+
+    /// Drops the oldest keys of a company that has added one, or, if it has no more than its share, of the company with
+    /// the most, which takes a search.
+    fn evict(&mut self, added_by: CompanyId) {
+        let share = self.room / self.companies.len().max(1);
+        let is_beyond_share = self.companies.get(&added_by).is_some_and(|keys| keys.len() > share);
+        let keys = if is_beyond_share {
+            self.companies.get_mut(&added_by)
+        } else {
+            self.companies.values_mut().max_by_key(|keys| keys.len())
+        };
+        let Some(keys) = keys else { return };
+        let evicted = keys.len().div_ceil(8).min(CHANGED_AT_ONCE);
+        keys.evict_beyond(keys.len() - evicted);
+        self.entries -= evicted;
+    }
+
+    /// Marks the companies whose older keys may be missing from `stored`. The statement returns the newest key of each
+    /// company, then the second of each, and so on, up to `limit`, which is more than there are companies. So only the
+    /// companies with the most keys in `stored` may have older ones that were cut off.
+    fn mark_missing(&mut self, stored: &[UsedKey], limit: usize) {
+        if stored.len() < limit {
+            return;
+        }
+        // The count of each company, and the second of its oldest key, which comes last.
+        let mut read: HashMap<CompanyId, (usize, i64)> = HashMap::new();
+        for (company, _, at) in stored {
+            let (count, oldest_s) = read.entry(*company).or_default();
+            (*count, *oldest_s) = (*count + 1, at.timestamp());
+        }
+        let most = read.values().map(|(count, _)| *count).max().unwrap_or_default();
+        for (company, (count, oldest_s)) in read {
+            // Of two companies with as many keys, the limit may have cut off the last key of one.
+            if count + 1 >= most {
+                self.keys_of(company).mark_missing_up_to(oldest_s);
+            }
+        }
+    }
+
+    /// Whether the key may have been used since this second.
+    fn may_contain(&self, company: CompanyId, key: Digest, since_s: i64) -> bool {
+        let keys = self.companies.get(&company);
+        let membership = keys.map(|keys| keys.look_up(&key.short_hash(), |missing_up_to_s| missing_up_to_s >= since_s));
+        self.unloaded.contains_key(&company) || membership.is_some_and(|membership| membership != Membership::Absent)
+    }
+
+    fn forget(&mut self, company: CompanyId) {
+        let keys = self.companies.remove(&company);
+        self.entries -= keys.map_or(0, |keys| keys.len());
+        self.drops += 1;
+        self.unloaded.insert(company, self.drops);
+    }
+
+    /// Removes keys used before this second.
+    fn expire(&mut self, before_s: i64) {
+        self.companies.retain(|_, keys| {
+            keys.expire(before_s);
+            !keys.is_empty() || keys.missing_up_to().is_some_and(|missing_up_to_s| missing_up_to_s >= before_s)
+        });
+        self.entries = self.companies.values().map(SeenSet::len).sum();
     }
 }
 
@@ -105,15 +185,12 @@ impl Keys {
     /// Loads the unexpired keys from the table.
     pub async fn load(db: impl Database<'_>) -> hotline_persistence::Result<Self> {
         let keys = Self::default();
-        // Swept before the first response is recorded, because the sweep also creates the partition of that response;
-        // without one, it could only be stored among expired rows.
+        // Swept before the first response is recorded, because the sweep also creates the partition of that response.
+        // Without one, it would be stored in the default partition, from which expired rows have to be deleted.
         keys.sweep(db).await;
-        // One more than the capacity, to detect that there are more keys.
-        let limit = i64::try_from(KEYS_MAX + 1).unwrap_or(i64::MAX);
-        // The rows come newest first; they are inserted oldest first, because the oldest are dropped first.
-        for (company, key, at) in idempotency_keys::recent(db, expiry_cutoff(), limit).await?.into_iter().rev() {
-            keys.0.used.lock().insert(company, key, at.timestamp());
-        }
+        let stored = idempotency_keys::recent(db, expiry_cutoff(), limit()).await?;
+        keys.add_stored(&stored);
+        keys.0.used.lock().mark_missing(&stored, KEYS_MAX);
         Ok(keys)
     }
 
@@ -131,8 +208,7 @@ impl Keys {
         recent.remove_where(|(of, _)| companies.contains(of));
         let mut used = self.0.used.lock();
         for company in companies {
-            *used.dropped.entry(*company).or_default() += 1;
-            used.unloaded.insert(*company);
+            used.forget(*company);
         }
     }
 
@@ -141,45 +217,57 @@ impl Keys {
     /// # Errors
     /// When the database cannot answer; the next sweep retries.
     pub async fn load_company(&self, db: impl Database<'_>, company: CompanyId) -> hotline_persistence::Result<()> {
-        let dropped = self.0.used.lock().dropped.get(&company).copied();
-        self.load_companies(db, &[(company, dropped)]).await
+        let last_drop = self.0.used.lock().unloaded.get(&company).copied();
+        self.load_companies(db, &[(company, last_drop)]).await
     }
 
     /// Loads the keys of companies that were dropped and whose loading failed or was not requested.
     pub async fn load_missing(&self, db: impl Database<'_>) {
-        let unloaded: Vec<(CompanyId, Option<u32>)> = {
+        let unloaded: Vec<(CompanyId, Option<u64>)> = {
             let used = self.0.used.lock();
-            used.unloaded.iter().map(|company| (*company, used.dropped.get(company).copied())).collect()
+            used.unloaded.iter().map(|(company, last_drop)| (*company, Some(*last_drop))).collect()
         };
         for chunk in unloaded.chunks(LOADED_AT_ONCE) {
-            if let Err(error) = self.load_companies(db, chunk).await {
-                tracing::debug!(%error, companies = chunk.len(), "loading idempotency keys will be retried");
+            if self.load_companies(db, chunk).await.is_ok() {
+                continue;
+            }
+            // One company may have so many keys that reading those of all takes too long.
+            for company in chunk {
+                if let Err(error) = self.load_companies(db, std::slice::from_ref(company)).await {
+                    tracing::debug!(%error, company.id = %company.0, "loading idempotency keys will be retried");
+                }
             }
         }
     }
 
-    /// Loads the keys of companies, with the number of times that each was dropped when loading started.
+    /// Loads the keys of companies, with the number of the last drop of each when loading started.
     async fn load_companies(
         &self,
         db: impl Database<'_>,
-        companies: &[(CompanyId, Option<u32>)],
+        companies: &[(CompanyId, Option<u64>)],
     ) -> hotline_persistence::Result<()> {
         let ids: Vec<CompanyId> = companies.iter().map(|(company, _)| *company).collect();
-        let limit = i64::try_from(KEYS_MAX).unwrap_or(i64::MAX);
-        let keys = idempotency_keys::recent_of(db, &ids, expiry_cutoff(), limit).await?;
+        let stored = idempotency_keys::recent_of(db, &ids, expiry_cutoff(), limit()).await?;
+        self.add_stored(&stored);
         let mut used = self.0.used.lock();
-        for (company, key, at) in &keys {
-            used.insert(*company, *key, at.timestamp());
-        }
-        if keys.len() < KEYS_MAX {
-            for (company, dropped) in companies {
-                // If the company was dropped again meanwhile, another process may have used keys since.
-                if used.dropped.get(company) == dropped.as_ref() {
-                    used.unloaded.remove(company);
-                }
+        used.mark_missing(&stored, KEYS_MAX);
+        for (company, last_drop) in companies {
+            // If the company was dropped again meanwhile, another process may have used keys since.
+            if used.unloaded.get(company) == last_drop.as_ref() {
+                used.unloaded.remove(company);
             }
         }
         Ok(())
+    }
+
+    /// Adds keys that were read from the table, the oldest first: they are the first to be dropped.
+    fn add_stored(&self, stored: &[UsedKey]) {
+        for part in stored.rchunks(CHANGED_AT_ONCE) {
+            let mut used = self.0.used.lock();
+            for (company, key, at) in part.iter().rev() {
+                used.insert(*company, *key, at.timestamp());
+            }
+        }
     }
 
     /// Waits until no other request holds the key, and locks it.
@@ -199,14 +287,10 @@ impl Keys {
 
     /// Whether the key may have been used; `false` is certain.
     pub(super) fn may_be_used(&self, company: CompanyId, key: Digest) -> bool {
-        let since_s = expiry_cutoff().timestamp();
-        let used = self.0.used.lock();
-        used.unloaded.contains(&company)
-            || used.hashes.look_up(&used.hash(company, key), |missing_up_to_s| missing_up_to_s >= since_s)
-                != Membership::Absent
+        self.0.used.lock().may_contain(company, key, expiry_cutoff().timestamp())
     }
 
-    /// Caches a recorded response; its key was noted as used.
+    /// Caches a recorded response. Its key is already marked as used.
     pub(super) fn remember(&self, answer: AnswerRow) {
         self.0.recent.insert((answer.company_id, answer.key), Arc::new(answer));
     }
@@ -229,8 +313,8 @@ impl Keys {
     /// Deletes expired entries, in memory and in the table.
     pub async fn sweep(&self, db: impl Database<'_>) {
         let before = expiry_cutoff();
-        // The current second is not expired yet: a recorded response must not outlive the entry of its key.
-        self.0.used.lock().hashes.expire(before.timestamp());
+        // Keys used within the second of the cutoff are kept, so that none is removed before its response has expired.
+        self.0.used.lock().expire(before.timestamp());
         if let Err(error) = idempotency_keys::sweep(db, clock::now(), before).await {
             tracing::debug!(%error, "sweep of expired idempotency keys will be retried");
         }
@@ -249,11 +333,7 @@ impl Keys {
         Self(Arc::new(Inner {
             locks: KeyedLocks::default(),
             recent: TtlCache::weighted(RECENT_EXPECTED, RECENT_BYTES_MAX, Duration::MAX, bytes),
-            used: Mutex::new(UsedKeys {
-                hashes: SeenSet::with_room(room),
-                dropped: HashMap::new(),
-                unloaded: HashSet::new(),
-            }),
+            used: Mutex::new(UsedKeys::with_room(room)),
         }))
     }
 }
@@ -270,18 +350,52 @@ mod tests {
     }
 
     #[test]
-    fn when_memory_is_full_every_key_is_looked_up() {
-        let keys = Keys::with_room(2);
-        assert!(!keys.may_be_used(A, key("a")));
-        keys.mark_used(A, key("a"));
-        assert!(keys.may_be_used(A, key("a")));
-        assert!(!keys.may_be_used(B, key("a")), "another company's key is its own");
-        keys.mark_used(A, key("b"));
-        keys.mark_used(A, key("b"));
-        assert!(!keys.may_be_used(B, key("b")), "a key that is known needs no more room");
-        keys.mark_used(B, key("c"));
-        assert!(keys.may_be_used(B, key("b")), "unknown keys may have been used");
-        assert!(keys.may_be_used(A, key("a")), "it was dropped, and is looked up");
+    fn when_memory_is_full_the_keys_of_the_company_with_the_most_are_looked_up() {
+        let keys = Keys::with_room(4);
+        assert!(!keys.may_be_used(A, key("1")));
+        keys.mark_used(B, key("1"));
+        for used in ["1", "2", "3"] {
+            keys.mark_used(A, key(used));
+        }
+        assert!(keys.may_be_used(A, key("1")) && !keys.may_be_used(A, key("4")));
+        assert!(!keys.may_be_used(B, key("2")), "another company's key is its own");
+        keys.mark_used(A, key("4"));
+        assert!(keys.may_be_used(A, key("1")), "it was dropped, and is looked up");
+        assert!(keys.may_be_used(A, key("5")), "an unknown key may have been used");
+        assert!(keys.may_be_used(B, key("1")) && !keys.may_be_used(B, key("2")), "a company with few keys loses none");
+        keys.0.used.lock().expire(clock::now().timestamp() + 1);
+        assert!(!keys.may_be_used(A, key("1")) && !keys.may_be_used(B, key("1")), "all have expired");
+        let used = keys.0.used.lock();
+        assert_eq!((used.entries, used.companies.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_company_within_its_share_takes_the_room_of_the_one_with_the_most() {
+        let keys = Keys::with_room(4);
+        for used in ["1", "2", "3", "4"] {
+            keys.mark_used(A, key(used));
+        }
+        keys.mark_used(B, key("1"));
+        assert!(keys.may_be_used(A, key("5")), "the first key of A was dropped");
+        assert!(!keys.may_be_used(B, key("2")));
+    }
+
+    #[test]
+    fn of_keys_beyond_the_limit_of_a_statement_those_of_the_companies_with_the_most_are_looked_up() {
+        let keys = Keys::with_room(10);
+        let now = clock::now();
+        let at = |seconds_ago| now - chrono::TimeDelta::seconds(seconds_ago);
+        // As the statement returns them: the newest of each company, then the second of each.
+        let stored = [(A, "a1", 0), (B, "b1", 5), (A, "a2", 1), (A, "a3", 2), (A, "a4", 3)];
+        let stored = stored.map(|(company, name, seconds_ago)| (company, key(name), at(seconds_ago)));
+        keys.add_stored(&stored);
+        keys.0.used.lock().mark_missing(&stored, 6);
+        assert!(!keys.may_be_used(A, key("a5")), "the limit was not reached");
+        keys.0.used.lock().mark_missing(&stored, 5);
+        assert!(keys.may_be_used(A, key("a5")), "A has more keys than were read");
+        assert!(keys.may_be_used(B, key("b1")) && !keys.may_be_used(B, key("b2")), "those of B were all read");
+        keys.0.used.lock().expire(at(2).timestamp());
+        assert!(keys.may_be_used(A, key("a3")) && keys.0.used.lock().entries == 3, "the oldest have expired first");
     }
 
     #[test]
