@@ -321,8 +321,8 @@ impl MetricsSnapshot {
         for (end, notices) in self.figures.hooks.events() {
             samples.value([("end", end)], notices)?;
         }
-        let help = "Statuses of unknown messages dropped, because their channel has too many";
-        writer.counter("hook_statuses_dropped_total", help, self.engine.inbound.dropped_statuses())
+        let help = "Statuses and changes of unknown messages dropped, because their channel has too many";
+        writer.counter("hook_statuses_dropped_total", help, self.engine.inbound.dropped_news())
     }
 
     fn webhooks(&self, writer: &mut MetricWriter<'_>) -> fmt::Result {

@@ -19,8 +19,22 @@ pub(crate) struct EarlyStatusIndex {
     stored_at: DashMap<String, DateTime<Utc>>,
     /// Whether some statuses are only in the table.
     has_more: AtomicBool,
-    /// Whether statuses are being dropped, because the table has no room.
+    /// Whether the table had room for the last one.
+    pub(crate) room: TableRoom,
+}
+
+/// Whether a table had room for the last row of a channel.
+#[derive(Default)]
+pub(crate) struct TableRoom {
     is_full: AtomicBool,
+}
+
+impl TableRoom {
+    /// Records whether the table had room for a row. Returns whether this row is the first one dropped since one was
+    /// stored.
+    pub(crate) fn record(&self, has_room: bool) -> bool {
+        !self.is_full.swap(!has_room, Ordering::AcqRel) && !has_room
+    }
 }
 
 impl EarlyStatusIndex {
@@ -33,12 +47,6 @@ impl EarlyStatusIndex {
     /// Whether the table may have no room for further statuses.
     pub(crate) fn is_crowded(&self) -> bool {
         self.has_more.load(Ordering::Acquire) || self.stored_at.len() >= CROWDED_FROM
-    }
-
-    /// Records whether the table had room for a status. Returns whether this status is the first one dropped since one
-    /// was stored.
-    pub(crate) fn record_room(&self, has_room: bool) -> bool {
-        !self.is_full.swap(!has_room, Ordering::AcqRel) && !has_room
     }
 
     /// Records that a status of this message was stored.
@@ -96,7 +104,7 @@ mod tests {
         assert!(!index.is_crowded());
         index.add("0", DateTime::UNIX_EPOCH);
         assert!(index.is_crowded());
-        let dropped = [true, false, false, true, false].map(|has_room| index.record_room(has_room));
+        let dropped = [true, false, false, true, false].map(|has_room| index.room.record(has_room));
         assert_eq!(dropped, [false, true, false, false, true]);
     }
 }

@@ -11,7 +11,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use hotline_persistence::key;
 use parking_lot::Mutex;
 
-use super::EarlyStatusIndex;
+use super::{EarlyStatusIndex, TableRoom};
 use crate::keyed_locks::{KeyedGuard, KeyedLocks};
 use crate::seen::{Membership, SeenSet};
 
@@ -33,6 +33,8 @@ pub(crate) struct Inbox {
     received: Mutex<ReceivedIds>,
     /// Statuses that arrived before their message was known to be sent.
     pub(crate) early_statuses: EarlyStatusIndex,
+    /// Whether the table had room for the last revision that arrived before its message.
+    pub(crate) early_revisions_room: TableRoom,
     /// Since when this process knows the channel: what was sent earlier is only in the tables.
     pub(crate) since: DateTime<Utc>,
 }
@@ -87,7 +89,8 @@ impl Inbox {
             certain.insert(digest(id), *at);
         }
         let received = ReceivedIds { certain, uncertain: SeenSet::with_room(UNCERTAIN_MAX) };
-        Self { locks: KeyedLocks::default(), received: Mutex::new(received), early_statuses, since }
+        let (locks, received) = (KeyedLocks::default(), Mutex::new(received));
+        Self { locks, received, early_statuses, early_revisions_room: TableRoom::default(), since }
     }
 
     /// Waits until no other call receives the message.

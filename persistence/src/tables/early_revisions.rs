@@ -45,28 +45,34 @@ impl EarlyRevision {
     }
 }
 
-/// Stores a revision, unless a later one of the same kind and key is stored. If the database refuses it, it is stored
-/// in `rejected_changes`: the provider's retries would be refused too.
-pub async fn store(db: impl Database<'_>, early: &EarlyRevision) -> Result<()> {
+/// Stores a revision, unless a later one of the same kind and key is stored. Returns whether there was room for it. If
+/// the database refuses it, it is stored in `rejected_changes`: the provider's retries would be refused too.
+pub async fn store(db: impl Database<'_>, early: &EarlyRevision) -> Result<bool> {
     match insert(db, early).await {
         Err(Error::Database(error)) if is_of_values(&error) => {
             let row = json!({"revision": early.revision, "providerMessageId": early.provider_message_id});
             let rejected = RejectedRow { company: early.company_id, kind: "early_revision", id: None, row };
-            rejected::store_as_text(db, rejected, &error).await
+            rejected::store_as_text(db, rejected, &error).await?;
+            Ok(true)
         }
         result => result,
     }
 }
 
-async fn insert(db: impl Database<'_>, early: &EarlyRevision) -> Result<()> {
+async fn insert(db: impl Database<'_>, early: &EarlyRevision) -> Result<bool> {
     let (kind, key) = early.key();
     with_timeout(
-        sqlx::query(
-            "insert into early_revisions (company_id, channel_id, provider_message_id, kind, key, revision, at)
-             select $1, $2, $3, $4, $5, $6, $7
-             where (select count(*) from early_revisions where company_id = $1 and channel_id = $2) < $8
-             on conflict (company_id, channel_id, provider_message_id, kind, key) do update
-                 set revision = excluded.revision, at = excluded.at where early_revisions.at <= excluded.at",
+        sqlx::query_scalar(
+            "with room as (
+                 select count(*) < $8 or exists (select from early_revisions where company_id = $1 and channel_id = $2
+                     and provider_message_id = $3 and kind = $4 and key = $5) as has_room
+                 from (select from early_revisions where company_id = $1 and channel_id = $2 limit $8) stored),
+             inserted as (
+                 insert into early_revisions (company_id, channel_id, provider_message_id, kind, key, revision, at)
+                 select $1, $2, $3, $4, $5, $6, $7 from room where has_room
+                 on conflict (company_id, channel_id, provider_message_id, kind, key) do update
+                     set revision = excluded.revision, at = excluded.at where early_revisions.at <= excluded.at)
+             select has_room from room",
         )
         .bind(early.company_id)
         .bind(early.channel_id)
@@ -76,10 +82,9 @@ async fn insert(db: impl Database<'_>, early: &EarlyRevision) -> Result<()> {
         .bind(json!(early.revision))
         .bind(early.at)
         .bind(EARLY_REVISIONS_MAX)
-        .execute(db),
+        .fetch_one(db),
     )
-    .await?;
-    Ok(())
+    .await
 }
 
 /// The stored revisions of one message, in the order in which they happened.

@@ -1,12 +1,13 @@
 //! The parts of providers' calls, as `/metrics` counts them.
 
+use hotline_persistence::tables::early_revisions::EARLY_REVISIONS_MAX;
 use hotline_persistence::tables::early_statuses::STORED_MAX;
 use serde_json::json;
 
 use super::{Hooked, MARIA, Tally, taken};
 use crate::support::OwnApp;
 use crate::support::figures::Figures;
-use crate::support::provider::hooks::text;
+use crate::support::provider::hooks::{revoke, text};
 use crate::support::service::TestOptions;
 
 const ENDS: [&str; 5] = ["taken", "repeated", "ignored", "unreadable", "refused"];
@@ -38,14 +39,15 @@ async fn what_was_told_is_counted_by_what_became_of_it() {
     app.stop().await;
 }
 
+async fn dropped(app: &OwnApp) -> f64 {
+    let seen = Figures::of(app.service.metrics.as_ref().expect("figures are served").address).await;
+    seen.value("hotline_hook_statuses_dropped_total")
+}
+
 #[actix_web::test]
 async fn statuses_of_unknown_messages_that_are_dropped_are_counted() {
     let app = OwnApp::start_with(TestOptions { metrics: true, ..TestOptions::default() }).await;
     let channel = Hooked::phone(&app).await;
-    let dropped = async || {
-        let seen = Figures::of(app.service.metrics.as_ref().expect("figures are served").address).await;
-        seen.value("hotline_hook_statuses_dropped_total")
-    };
     sqlx::query(
         "insert into early_statuses (company_id, channel_id, provider_message_id, status, at)
          select $1, $2, 'wamid.other.' || n, 'sent', now() from generate_series(1, $3) n",
@@ -60,7 +62,32 @@ async fn statuses_of_unknown_messages_that_are_dropped_are_counted() {
     for (name, expected) in [("wamid.kept", 0.0), ("wamid.dropped", 1.0), ("wamid.dropped", 2.0)] {
         let call = channel.speaks().status(name, MARIA, "sent", 1_700_000_001);
         assert_eq!(channel.deliver(&app.api, &call).await, taken(1));
-        assert_eq!(dropped().await, expected, "{name}");
+        assert_eq!(dropped(&app).await, expected, "{name}");
     }
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn changes_of_unknown_messages_that_are_dropped_are_counted() {
+    let app = OwnApp::start_with(TestOptions { metrics: true, ..TestOptions::default() }).await;
+    let channel = Hooked::phone(&app).await;
+    sqlx::query(
+        "insert into early_revisions (company_id, channel_id, provider_message_id, kind, key, revision, at)
+         select $1, $2, 'wamid.other.' || n, 'deleted', '', '{}', now() from generate_series(1, $3) n",
+    )
+    .bind(app.company.id)
+    .bind(channel.id)
+    .bind(EARLY_REVISIONS_MAX - 1)
+    .execute(&app.db)
+    .await
+    .expect("nearly as many as are kept");
+    for (name, expected) in [("wamid.kept", 0.0), ("wamid.dropped", 1.0), ("wamid.dropped", 2.0)] {
+        let call = channel.speaks().message(MARIA, "Maria", revoke("wamid.r", name));
+        channel.deliver(&app.api, &call).await;
+        assert_eq!(dropped(&app).await, expected, "{name}");
+    }
+    let stored = "select provider_message_id from early_revisions where provider_message_id not like 'wamid.other.%'";
+    let stored: Vec<String> = sqlx::query_scalar(stored).fetch_all(&app.db).await.expect("the stored ones");
+    assert_eq!(stored, ["wamid.kept"]);
     app.stop().await;
 }

@@ -116,7 +116,7 @@ pub struct Inbound {
     contacts: Arc<Contacts>,
     tickets: Arc<Tickets>,
     inboxes: Arc<Inboxes>,
-    dropped_statuses: AtomicU64,
+    dropped_news: AtomicU64,
 }
 
 impl Inbound {
@@ -126,7 +126,7 @@ impl Inbound {
         tickets: Arc<Tickets>,
         inboxes: Arc<Inboxes>,
     ) -> Arc<Self> {
-        let inbound = Arc::new(Self { base, contacts, tickets, inboxes, dropped_statuses: AtomicU64::new(0) });
+        let inbound = Arc::new(Self { base, contacts, tickets, inboxes, dropped_news: AtomicU64::new(0) });
         // Weak, because the inboxes are owned by this struct.
         let weak = Arc::downgrade(&inbound);
         inbound.inboxes.set_apply_early(move |(company, channel), id| {
@@ -139,7 +139,7 @@ impl Inbound {
 
     /// Drops the inboxes of a company's channels.
     pub(crate) fn forget_company(&self, company: CompanyId) {
-        let Self { base: _, contacts: _, tickets: _, inboxes, dropped_statuses: _ } = self;
+        let Self { base: _, contacts: _, tickets: _, inboxes, dropped_news: _ } = self;
         inboxes.forget_company(company);
     }
 

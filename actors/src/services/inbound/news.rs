@@ -2,6 +2,7 @@
 //! ticket, are not counted and start nothing.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use chrono::{DateTime, Utc};
 use hotline_persistence::tables::early_revisions::{self, EarlyRevision};
@@ -77,7 +78,19 @@ impl Inbound {
                 revision,
                 at,
             };
-            early_revisions::store(self.base.db(company), &early).await?;
+            let has_room = early_revisions::store(self.base.db(company), &early).await?;
+            if inbox.early_revisions_room.record(has_room) {
+                tracing::warn!(
+                    channel.id = %channel,
+                    company.id = %company,
+                    "dropping changes of messages that Hotline has not received: the channel has {} of them, most likely because another program uses the same account",
+                    early_revisions::EARLY_REVISIONS_MAX,
+                );
+            }
+            if !has_room {
+                self.dropped_news.fetch_add(1, Ordering::Relaxed);
+                return Ok(Revised::Early);
+            }
             inbox.early_statuses.add(&message_id, now());
             // A message of ours may have got this id since the look-up.
             self.apply_early_statuses(company, channel, vec![message_id]);

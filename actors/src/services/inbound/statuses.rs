@@ -99,7 +99,7 @@ impl Inbound {
             self.inboxes.named.record((company, channel), message, provider_message_id);
         }
         let has_room = early_statuses::store(self.base.db(company), &early, inbox.early_statuses.is_crowded()).await?;
-        if inbox.early_statuses.record_room(has_room) {
+        if inbox.early_statuses.room.record(has_room) {
             tracing::warn!(
                 channel.id = %channel,
                 company.id = %company,
@@ -110,7 +110,7 @@ impl Inbound {
         if has_room {
             inbox.early_statuses.add(provider_message_id, now());
         } else {
-            self.dropped_statuses.fetch_add(1, Ordering::Relaxed);
+            self.dropped_news.fetch_add(1, Ordering::Relaxed);
         }
         if let Some(message) = names {
             self.settle_doubt(company, channel, message, provider_message_id).await?;
@@ -122,9 +122,10 @@ impl Inbound {
         Ok(())
     }
 
-    /// The number of statuses of unknown messages that were dropped because too many were stored for their channel.
-    pub fn dropped_statuses(&self) -> u64 {
-        self.dropped_statuses.load(Ordering::Relaxed)
+    /// The number of statuses and revisions of unknown messages that were dropped because too many were stored for
+    /// their channel.
+    pub fn dropped_news(&self) -> u64 {
+        self.dropped_news.load(Ordering::Relaxed)
     }
 
     async fn update_status(
