@@ -120,7 +120,11 @@ async fn lock_credentials(db: &mut PgConnection, company: CompanyId, id: UserId)
     with_timeout(select.bind(company).bind(id).fetch_optional(db)).await
 }
 
-/// Ends a membership. The user's name is kept for their closed tickets and scheduled messages.
+/// Maximum names of removed users of a company, some 100 bytes each, which every process has in memory.
+pub const FORMER_USERS_MAX: i64 = 100_000;
+
+/// Ends a membership. The user's name is kept for their closed tickets and scheduled messages; beyond
+/// [`FORMER_USERS_MAX`], the names of the users who left first are deleted.
 ///
 /// # Errors
 /// [`Error::NotFound`] when there is no such user.
@@ -132,11 +136,17 @@ pub async fn remove(db: impl PgExecutor<'_>, company: CompanyId, id: UserId) -> 
                  insert into former_users (company_id, id, name)
                  select $1, id, name from gone
                  where exists (select from tickets where company_id = $1 and user_id = $2)
-                     or exists (select from schedules where company_id = $1 and user_id = $2))
+                     or exists (select from schedules where company_id = $1 and user_id = $2)
+                 returning id),
+             exceeding as (
+                 delete from former_users where company_id = $1 and id = any (array(
+                     select id from former_users where company_id = $1
+                     order by left_at desc, id desc offset $3 - (select count(*) from kept) limit 10000)))
              select count(*) from gone",
         )
         .bind(company)
         .bind(id)
+        .bind(FORMER_USERS_MAX)
         .fetch_one(db),
     )
     .await?;

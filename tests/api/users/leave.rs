@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use hotline_actors::EngineOptions;
+use hotline_persistence::tables::users::FORMER_USERS_MAX;
 use serde_json::{Value, json};
 
 use crate::organization::opened;
@@ -67,6 +68,23 @@ async fn open_tickets_lose_a_user_who_leaves_and_history_keeps_the_name() {
     app.api.get(&format!("/tickets?userId={}", company.ana)).await.error(404, "ERR_API_NOT_FOUND");
     let again = json!({"name": "Ana", "email": "ana@example.com"});
     assert!(created(&app.api, "/users", again).await > company.ben.0, "who comes back is somebody new");
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn beyond_a_limit_the_names_of_the_users_who_left_first_are_deleted() {
+    let app = TestApp::shared().await;
+    let ticket_id = opened(&app, "5511900000001", json!({"userId": app.company.ana})).await;
+    close(&app.api, ticket_id).await;
+    let earlier = "insert into former_users (company_id, id, name, left_at)
+        select $1, $2 + n, 'Former', now() - interval '1 day' + n * interval '1 ms' from generate_series(1, $3) n";
+    let insert = sqlx::query(earlier).bind(app.company.id).bind(app.company.ana.0).bind(FORMER_USERS_MAX);
+    insert.execute(&app.db).await.expect("as many names as are kept");
+    deleted(&app.api, &format!("/users/{}", app.company.ana)).await;
+    let names = "select count(*), min(id) from former_users where company_id = $1 and name = 'Former'";
+    let names: (i64, i64) = sqlx::query_as(names).bind(app.company.id).fetch_one(&app.db).await.expect("the names");
+    assert_eq!(names, (FORMER_USERS_MAX - 1, app.company.ana.0 + 2), "the first one is deleted");
+    assert_eq!(ticket(&app.api, ticket_id).await["assignedTo"]["name"], "Ana");
     app.stop().await;
 }
 
