@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::{join, join_all};
 use hotline::service::Service;
 use hotline_postgres::{Cluster, ClusterOptions};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::load::{Conversation, LoadProgress};
 use crate::support::service::TestOptions;
@@ -174,7 +174,7 @@ async fn open_tickets_that_are_hot_are_listed_while_postgres_is_stopped() {
 }
 
 #[actix_web::test]
-async fn the_first_page_of_a_list_stays_in_memory_and_is_listed_while_postgres_is_stopped() {
+async fn the_first_page_of_a_list_stays_in_memory_and_is_answered_while_postgres_is_stopped() {
     let folder = prepared_folder();
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
     let db = hotline_persistence::pool::connect(cluster.connect_options());
@@ -184,7 +184,7 @@ async fn the_first_page_of_a_list_stays_in_memory_and_is_listed_while_postgres_i
     };
     let service = start().await;
     let api = Api::new(service.address, &company.key);
-    for name in ["ana", "ben", "eva"] {
+    for name in ["ana", "ben", "eva", "joe"] {
         Conversation::begin(&api, &company, name).await;
     }
     service.stop().await.expect("a clean stop");
@@ -194,7 +194,7 @@ async fn the_first_page_of_a_list_stays_in_memory_and_is_listed_while_postgres_i
     let list = async |page: usize| api.get(&format!("/tickets?status=open&perPage=2&page={page}")).await;
     let hot_tickets = || service.app.engine.hot().0;
     let read_from_tables = list(1).await.data(200).clone();
-    let is_loaded = || async { service.app.engine.figures().listed_tickets == 3 };
+    let is_loaded = || async { service.app.engine.figures().listed_tickets == 4 };
     eventually("the open tickets are in memory", is_loaded).await;
     assert_eq!(hot_tickets(), 0, "none was used since the start");
     list(2).await.data(200);
@@ -212,10 +212,18 @@ async fn the_first_page_of_a_list_stays_in_memory_and_is_listed_while_postgres_i
     cluster.stop().await.expect("PostgreSQL stops");
     assert_eq!(*list(1).await.data(200), read_from_tables);
     list(2).await.error(503, "ERR_API_UNAVAILABLE");
+    let [first, second] = [0, 1].map(|at| read_from_tables[at]["id"].clone());
+    let answer = json!({"ticketId": first, "type": "text", "body": "An answer"});
+    api.post("/messages", answer).await.data(202);
+    api.post(&format!("/tickets/{second}/close"), json!({"wrapupTypeId": company.solved})).await.data(200);
 
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL is back");
     eventually("later pages are served again", || async { list(2).await.status == 200 }).await;
     assert_eq!(hot_tickets(), 2, "a later page is not kept in memory");
+    let messages = api.all(&format!("/messages?ticketId={first}")).await;
+    assert!(messages.iter().any(|message| message["body"] == "An answer"), "{messages:?}");
+    let closed: Vec<Value> = api.all("/tickets?status=closed").await.iter().map(|row| row["id"].clone()).collect();
+    assert_eq!(closed, [second]);
     service.stop().await.expect("a clean stop");
     db.close().await;
     cluster.stop().await.expect("PostgreSQL stops");

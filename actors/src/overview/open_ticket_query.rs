@@ -50,7 +50,7 @@ impl OpenTicketQuery {
     }
 
     /// Whether a ticket still belongs to the list.
-    pub(crate) fn is_of(&self, row: &TicketRow) -> bool {
+    pub(crate) fn lists(&self, row: &TicketRow) -> bool {
         let group = GroupKey { queue_id: row.queue_id, user_id: row.user_id, channel_id: row.channel_id };
         row.status == TicketStatus::Open && self.matches(group)
     }

@@ -11,14 +11,14 @@ use hotline_persistence::{ChannelId, CompanyId, TicketId};
 use tokio::sync::Mutex;
 
 use super::tickets::Tickets;
-use super::warming::{self, Warming};
+use super::warming::{self, WarmingBudget};
 use crate::Refusal;
 use crate::overview::OpenTicketQuery;
 use crate::registry::ActorStatus;
 use crate::tickets::Ticket;
 
 impl Tickets {
-    /// A page of a company's tickets. The open ones of a queue, user or channel are listed in memory.
+    /// A page of a company's tickets. Open ones, of all or of one queue, user or channel, are listed from memory.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the tables have to be read, and the database is unavailable.
@@ -60,7 +60,7 @@ impl Tickets {
         let end = found.last().copied().map(position).filter(|_| page.is_by_cursor());
         let (mut rows, mut positions) = (Vec::with_capacity(found.len()), Vec::new());
         for (ticket, at) in tickets.into_iter().zip(found) {
-            let Some(ticket) = ticket.filter(|ticket| query.is_of(&ticket.row)) else { continue };
+            let Some(ticket) = ticket.filter(|ticket| query.lists(&ticket.row)) else { continue };
             rows.push(ticket);
             positions.extend(page.is_by_cursor().then(|| position(at)));
         }
@@ -71,22 +71,23 @@ impl Tickets {
         Ok(Page { rows, has_more, positions, end })
     }
 
-    /// Starts the actors of listed tickets after the answer, so that the following lists need no tables.
+    /// Starts the actors of listed tickets in the background, so that the next lists need not read the tables.
     fn warm(self: &Arc<Self>, company: CompanyId, cold: Vec<(ChannelId, TicketId)>) {
         let is_ending = self.base.is_stopping() || !self.base.owns(company);
         if is_ending || self.scope.hot.len() >= warming::HOT_MAX {
             return;
         }
         let now = Instant::now();
-        let warming = self.warming.entry(company).or_insert_with(|| Arc::new(Mutex::new(Warming::new(now)))).clone();
-        // A list that is starting some has most of the same tickets.
+        let warming =
+            self.warming.entry(company).or_insert_with(|| Arc::new(Mutex::new(WarmingBudget::new(now)))).clone();
+        // Another list of the company is starting actors, mostly of the same tickets.
         let Ok(mut warming) = warming.try_lock_owned() else { return };
         if !warming.try_start(cold.len(), now, self.base.options.idle_after) {
             return;
         }
         let tickets = self.clone();
         self.base.spawn_for(company, async move {
-            // Loaded before, because the tickets' contacts cannot change while actors are started.
+            // Loaded first: actors are started under a lock that stops changes of contacts, so it is held briefly.
             let channels: HashSet<ChannelId> = cold.iter().map(|(channel, _)| *channel).collect();
             for channel in channels {
                 if let Err(refusal) = tickets.conversations(company, channel).await {
@@ -96,12 +97,13 @@ impl Tickets {
             }
             let ids: Vec<TicketId> = cold.into_iter().map(|(_, id)| id).collect();
             tickets.keep_all_hot(company, &ids).await;
+            // Until now, so that no other list starts actors until these are started.
             drop(warming);
         });
     }
 
-    /// The current states of tickets, in the order of `ids`, `None` for a ticket that does not exist; and those that
-    /// are not hot.
+    /// The current states of tickets, in the order of `ids`, with `None` for one that does not exist; and the ids that
+    /// were looked up in the tables.
     async fn get_all(
         &self,
         company: CompanyId,

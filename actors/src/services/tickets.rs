@@ -14,7 +14,7 @@ use tokio::sync::OnceCell;
 
 use super::assignment::Assignment;
 use super::contacts::Contacts;
-use super::warming::Warming;
+use super::warming::WarmingBudget;
 use crate::Refusal;
 use crate::answers::ReplyTo;
 use crate::base::Base;
@@ -56,7 +56,7 @@ pub struct Tickets {
     pub(super) scope: Arc<TicketScope>,
     pub(super) conversations: DashMap<(CompanyId, ChannelId), ConversationsCell>,
     /// What each company's lists bring into memory; locked while a list does.
-    pub(super) warming: DashMap<CompanyId, Arc<tokio::sync::Mutex<Warming>>>,
+    pub(super) warming: DashMap<CompanyId, Arc<tokio::sync::Mutex<WarmingBudget>>>,
 }
 
 impl Tickets {
@@ -378,7 +378,12 @@ impl Tickets {
     ) -> Result<ActorHandle<TicketActor>, Refusal> {
         let (channel, contact) = (loaded.ticket.channel_id, loaded.ticket.contact_id);
         let conversations = self.conversations(company, channel).await?;
-        let reachable = self.contacts.cache().is_reachable(company, channel, contact);
+        // A channel without numbers reaches a contact who has written. If the ticket shows that, it can be answered
+        // while the database is unavailable.
+        let organization = self.base.organization(company).ok();
+        let row = organization.as_ref().and_then(|organization| organization.channels.get(&channel));
+        let reachable = row.is_some_and(|row| !row.kind.has_phone()) && loaded.shows_contact_wrote()
+            || self.contacts.cache().is_reachable(company, channel, contact);
         let mut ticket = Ticket::loaded(loaded, reachable);
         for row in follow_ups {
             ticket.add_follow_up(row.id, row.into());

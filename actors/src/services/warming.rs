@@ -6,20 +6,20 @@
 
 use std::time::{Duration, Instant};
 
-/// Maximum actors that a company's lists start in the time after which an idle actor is unloaded, so that at most twice
-/// as many are hot, some 20 MiB: each request could otherwise bring a hundred tickets into memory.
+/// Maximum actors that a company's lists start within the time after which an idle actor is unloaded: one request may
+/// start a hundred. So at most twice as many of them are hot at once, some 20 MiB.
 const STARTED_MAX: usize = 5_000;
 
-/// Lists start no actors while so many tickets are hot, some 400 MiB.
+/// Lists start no actors while at least this many tickets of all companies are hot, some 330 MiB.
 pub(super) const HOT_MAX: usize = 200_000;
 
 /// The actors that a company's lists have started recently.
-pub(super) struct Warming {
+pub(super) struct WarmingBudget {
     began_at: Instant,
     started: usize,
 }
 
-impl Warming {
+impl WarmingBudget {
     pub(super) const fn new(now: Instant) -> Self {
         Self { began_at: now, started: 0 }
     }
@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn lists_start_a_limited_number_of_actors_until_these_are_idle() {
         let (now, idle_after) = (Instant::now(), Duration::from_secs(300));
-        let mut warming = Warming::new(now);
+        let mut warming = WarmingBudget::new(now);
         assert!(warming.try_start(STARTED_MAX - 1, now, idle_after));
         assert!(!warming.try_start(2, now, idle_after));
         assert!(warming.try_start(1, now, idle_after), "what was refused does not count");

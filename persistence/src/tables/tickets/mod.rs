@@ -210,6 +210,14 @@ pub struct LoadedTicket {
     pub last_message_created_at: Option<DateTime<Utc>>,
 }
 
+impl LoadedTicket {
+    /// Whether the ticket itself shows that its contact has written: they opened it, or its last message is theirs.
+    pub fn shows_contact_wrote(&self) -> bool {
+        self.ticket.creation_source == Source::Contact
+            || self.last_message_direction == Some(super::messages::Direction::Inbound)
+    }
+}
+
 /// The follow-up action of a queued message.
 #[derive(Clone, Debug, FromRow)]
 pub struct FollowUpRow {
