@@ -18,6 +18,7 @@
 mod attempt;
 mod backoff;
 mod channel_outbox;
+mod contacts_during_read;
 mod event;
 mod figures;
 mod lanes;
@@ -26,6 +27,7 @@ mod outgoing;
 mod rate_limit;
 mod recent_outcomes;
 mod sender;
+mod sender_messages;
 mod sender_scope;
 mod status_recorder;
 
@@ -45,7 +47,9 @@ use self::channel_outbox::Outbox;
 pub use self::figures::{AttemptCount, SendingFigures};
 pub(crate) use self::outgoing::Outgoing;
 pub use self::sender::ChannelSender;
-use self::sender::{ContactRemoved, ContactsChanged, ContactsMerged, MessageQueued, Pause, Resume, Stop, Terminate};
+use self::sender_messages::{
+    ContactRemoved, ContactsChanged, ContactsMerged, MessageQueued, Pause, Resume, Stop, Terminate,
+};
 use self::sender_scope::SenderScope;
 pub(crate) use self::sender_scope::StatusDecider;
 use super::{ChannelKey, InTransit, Inboxes, Provider};

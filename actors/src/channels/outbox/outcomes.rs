@@ -96,10 +96,7 @@ impl ChannelSender {
                 OutboxEntry::Withdrawn(message, error) => self.fail(message, error),
             }
         }
-        let removed = std::mem::take(&mut self.state.removed_contacts);
-        sendable.retain(|outgoing| !removed.contains(&outgoing.contact()));
-        let changed = std::mem::take(&mut self.state.changed_contacts);
-        sendable.iter_mut().for_each(|outgoing| outgoing.is_number_stale = changed.contains(&outgoing.contact()));
+        std::mem::take(&mut self.state.contacts_during_read).apply_to(&mut sendable);
         self.outbox.end_read(count, &sendable, limit);
         for outgoing in sendable {
             self.add(outgoing);

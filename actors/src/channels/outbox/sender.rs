@@ -1,8 +1,9 @@
 //! The actor of a channel's outbox: it decides which message is sent next, and when.
 //!
 //! Ticket actors put messages into the outbox themselves, so the outbox is bounded even if this actor is busy. The
-//! actor is notified once ([`MessageQueued`]) and takes all messages that have arrived. Everything else it waits for
-//! (calls, records, reads, the rate limits) is polled by one future, [`SenderLoop`].
+//! actor is notified once ([`MessageQueued`](super::sender_messages::MessageQueued)) and takes all messages that have
+//! arrived. Everything else it waits for (calls, records, reads, the rate limits) is polled by one future,
+//! [`SenderLoop`].
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use actix::{Actor, ActorContext, ActorFuture, Addr, AsyncContext, Context as Mailbox, Handler, Message};
+use actix::{Actor, ActorContext, ActorFuture, Addr, AsyncContext, Context as Mailbox};
 use chrono::{DateTime, Utc};
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -25,6 +26,7 @@ use super::ChannelKey;
 use super::attempt;
 use super::backoff::Backoff;
 use super::channel_outbox::Outbox;
+use super::contacts_during_read::ContactsDuringRead;
 use super::event::Event;
 use super::lanes::Lanes;
 use super::outgoing::Outgoing;
@@ -44,53 +46,6 @@ const SETTLE_PAUSE: Duration = Duration::from_secs(1);
 /// Pause before a sender restarts after a defect.
 const DEFECT_PAUSE: Duration = Duration::from_secs(1);
 
-/// A message was put into the outbox.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct MessageQueued;
-
-/// Starts no further attempt, and ends once none is running.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct Stop;
-
-/// Starts no further attempt until [`Resume`].
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct Pause {
-    /// Notified once no attempt is running and every outcome is recorded.
-    pub(super) paused: oneshot::Sender<()>,
-}
-
-/// Resumes sending.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct Resume;
-
-/// A contact was merged into another.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct ContactsMerged {
-    pub(super) from: ContactId,
-    pub(super) into: ContactId,
-}
-
-/// Contacts were changed, perhaps their numbers.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct ContactsChanged(pub(super) Arc<HashSet<ContactId>>);
-
-/// A contact was deleted with its messages. Once this is answered, no call for it begins; a call that is under way
-/// still ends.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct ContactRemoved(pub(super) ContactId);
-
-/// Ends the paused sender: its company is dropped from memory.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct Terminate;
-
 /// Hands one channel's messages over to its provider.
 pub struct ChannelSender {
     pub(super) scope: Arc<SenderScope>,
@@ -103,11 +58,11 @@ pub struct ChannelSender {
     /// After a defect the sender is idle until then.
     idle_until: Option<Instant>,
     /// While paused, no attempt starts.
-    is_paused: bool,
+    pub(super) is_paused: bool,
     /// Notified once a pause has begun and nothing is pending.
-    paused: Option<oneshot::Sender<()>>,
+    pub(super) notify_paused: Option<oneshot::Sender<()>>,
     /// Doubts that have ended during the pause: the outcomes are recorded after it.
-    ended_doubts: Vec<Event>,
+    pub(super) ended_doubts: Vec<Event>,
     _registration: watch::Receiver<()>,
 }
 
@@ -139,9 +94,8 @@ pub(super) struct SenderState {
     pub(super) recent_outcomes: RecentOutcomes,
     /// Messages that must not be read again: their outcome cannot be recorded in the log, or is not recorded yet.
     pub(super) excluded_ids: HashSet<MessageId>,
-    /// Contacts that were changed since the pending read of the tables began, and those that were deleted.
-    pub(super) changed_contacts: HashSet<ContactId>,
-    pub(super) removed_contacts: HashSet<ContactId>,
+    /// What has happened to contacts since the pending read of the tables began.
+    pub(super) contacts_during_read: ContactsDuringRead,
 }
 
 /// The account that the channel sends with, and the version of the channel's row.
@@ -171,8 +125,7 @@ impl SenderState {
             watches_directory: false,
             recent_outcomes: RecentOutcomes::default(),
             excluded_ids: HashSet::new(),
-            changed_contacts: HashSet::new(),
-            removed_contacts: HashSet::new(),
+            contacts_during_read: ContactsDuringRead::default(),
         }
     }
 }
@@ -182,86 +135,6 @@ impl Actor for ChannelSender {
 
     fn started(&mut self, cx: &mut Self::Context) {
         cx.spawn(SenderLoop);
-    }
-}
-
-/// Empty, because `SenderLoop` is polled after each message to the actor, and takes the messages that have arrived.
-impl Handler<MessageQueued> for ChannelSender {
-    type Result = ();
-
-    fn handle(&mut self, _: MessageQueued, _: &mut Self::Context) {}
-}
-
-/// Empty, because `SenderLoop` is polled after each message to the actor, and checks whether the service is stopping.
-impl Handler<Stop> for ChannelSender {
-    type Result = ();
-
-    fn handle(&mut self, _: Stop, _: &mut Self::Context) {}
-}
-
-impl Handler<Pause> for ChannelSender {
-    type Result = ();
-
-    fn handle(&mut self, Pause { paused }: Pause, _: &mut Self::Context) {
-        self.is_paused = true;
-        self.paused = Some(paused);
-    }
-}
-
-impl Handler<Resume> for ChannelSender {
-    type Result = ();
-
-    fn handle(&mut self, _: Resume, _: &mut Self::Context) {
-        self.is_paused = false;
-        self.paused = None;
-        for event in std::mem::take(&mut self.ended_doubts) {
-            self.handle_event(event);
-        }
-    }
-}
-
-impl Handler<ContactsMerged> for ChannelSender {
-    type Result = ();
-
-    fn handle(&mut self, ContactsMerged { from, into }: ContactsMerged, _: &mut Self::Context) {
-        self.state.lanes.merge(from, into);
-        self.add_arrivals();
-        self.state.lanes.end_merge(from, into);
-    }
-}
-
-impl Handler<ContactsChanged> for ChannelSender {
-    type Result = ();
-
-    fn handle(&mut self, ContactsChanged(contacts): ContactsChanged, _: &mut Self::Context) {
-        self.add_arrivals();
-        self.state.lanes.mark_changed(&contacts);
-        if self.outbox.is_reading() {
-            self.state.changed_contacts.extend(contacts.iter());
-        }
-    }
-}
-
-impl Handler<ContactRemoved> for ChannelSender {
-    type Result = ();
-
-    fn handle(&mut self, ContactRemoved(contact): ContactRemoved, _: &mut Self::Context) {
-        self.add_arrivals();
-        for outgoing in self.state.lanes.remove_of(contact) {
-            self.outbox.finish(&outgoing);
-            self.scope.in_transit.end(self.channel.0, outgoing.id());
-        }
-        if self.outbox.is_reading() {
-            self.state.removed_contacts.insert(contact);
-        }
-    }
-}
-
-impl Handler<Terminate> for ChannelSender {
-    type Result = ();
-
-    fn handle(&mut self, _: Terminate, cx: &mut Self::Context) {
-        cx.stop();
     }
 }
 
@@ -306,7 +179,7 @@ impl ChannelSender {
             timer: None,
             idle_until: None,
             is_paused: false,
-            paused: None,
+            notify_paused: None,
             ended_doubts: Vec::new(),
             _registration: scope.register(),
         };
@@ -336,7 +209,7 @@ impl ChannelSender {
                 if is_stopping {
                     return Poll::Ready(());
                 }
-                if let Some(paused) = self.paused.take() {
+                if let Some(paused) = self.notify_paused.take() {
                     // The requester may have timed out.
                     let _ = paused.send(());
                 }
@@ -413,7 +286,7 @@ impl ChannelSender {
         }
     }
 
-    fn add_arrivals(&mut self) {
+    pub(super) fn add_arrivals(&mut self) {
         for outgoing in self.outbox.take() {
             self.add(outgoing);
         }
