@@ -276,7 +276,7 @@ impl Engine {
             channels: self.sending.population(),
             schedules: self.schedules.population(),
             campaigns: self.campaigns.population(),
-            listed_tickets: self.base.overviews.len(),
+            listed_tickets: self.base.overviews.ticket_count(),
         }
     }
 }

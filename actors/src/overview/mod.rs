@@ -1,10 +1,10 @@
 //! A company's open tickets by queue, user and channel and in each order in which they are listed, in memory while they
 //! are queried.
 //!
-//! A company with fifteen thousand open tickets is queried every few seconds, and a count or an order in the tables
-//! reads all of them each time. So the first query reads the tables, and triggers one load of the open tickets for the
-//! following queries. From then on every decision is recorded when it becomes durable, before it is acknowledged.
-//! Companies that are not queried cost nothing.
+//! A company's dashboards and inboxes query its open tickets every few seconds. To count or sort fifteen thousand of
+//! them in the tables reads all of them each time. So the first query reads the tables, and triggers one load of the
+//! open tickets for the following queries. From then on every decision is recorded when it becomes durable, before it
+//! is acknowledged. Companies that are not queried cost nothing.
 
 mod open_ticket_query;
 mod open_ticket_times;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use hotline_persistence::select::TimePosition;
 use hotline_persistence::tables::messages::MessageRow;
-use hotline_persistence::tables::reports::desk::{OpenTicket, OpenTickets};
+use hotline_persistence::tables::reports::desk::{OpenTicket, OpenTicketCounts};
 use hotline_persistence::tables::tickets::{TicketRow, TicketStatus};
 use hotline_persistence::{Change, CompanyId, TicketId};
 use parking_lot::{Mutex, MutexGuard};
@@ -80,8 +80,9 @@ struct OverviewState {
     all_tickets: Arc<AtomicUsize>,
 }
 
-/// The state of the overview.
+/// How far the open tickets are loaded.
 enum LoadState {
+    /// No query has asked for them yet.
     Idle,
     /// The tables are being read; these tickets have changed since.
     Running(HashSet<TicketId>),
@@ -92,7 +93,7 @@ enum LoadState {
 
 impl Overviews {
     /// The number of open tickets in memory, of all companies.
-    pub(crate) fn len(&self) -> usize {
+    pub(crate) fn ticket_count(&self) -> usize {
         self.tickets.load(Ordering::Relaxed)
     }
 
@@ -126,15 +127,13 @@ impl Overviews {
     /// Drops overviews that were not queried for long.
     pub(crate) fn sweep(&self, now: Instant) {
         let overviews: Vec<_> = self.companies.iter().map(|entry| (*entry.key(), entry.value().clone())).collect();
-        for (company, overview) in overviews {
-            // Dropped outside the map, because that takes a while.
-            if now.saturating_duration_since(overview.state.lock().last_query) >= RETAINED_FOR {
-                drop(self.companies.remove(&company));
-            }
+        // The clones are dropped last, outside the map, because that takes a while.
+        for (company, _) in &overviews {
+            self.companies.remove_if(company, |_, overview| overview.state.lock().end_if_unused(now));
         }
     }
 
-    /// Not locked within the map, so that a company's query does not block other companies.
+    /// The overview of a company, if it has one. A clone, so that the map is not locked while it is in use.
     fn of(&self, company: CompanyId) -> Option<Arc<Overview>> {
         self.companies.get(&company).map(|overview| overview.clone())
     }
@@ -166,18 +165,18 @@ impl Overview {
         let Ok(loaded) = tokio::task::spawn_blocking(move || OpenTicketOrders::of(open)).await else {
             return self.state.lock().fail(LOAD_PAUSE);
         };
-        let recorded = self.state.lock().end_load(loaded);
+        let recorded = self.state.lock().install(loaded);
         drop(recorded);
     }
 
-    /// The open tickets by queue, user and channel; none: read the tables.
-    pub(crate) fn counts(&self) -> Option<Vec<OpenTickets>> {
+    /// The open tickets by queue and user, one row for each channel with any; `None`: read the tables.
+    pub(crate) fn counts(&self) -> Option<Vec<OpenTicketCounts>> {
         let state = self.state.lock();
         state.is_loaded().then(|| state.open.counts())
     }
 
-    /// The open tickets that a query asks for, in its order; none: read the tables. Each ticket is looked at once. If
-    /// many are looked at before the page is full, others may change meanwhile.
+    /// The open tickets that a query asks for, in its order; `None`: read the tables. The lock is released after every
+    /// [`LISTED_AT_ONCE`] tickets: one that moves in the order meanwhile may be missed, but is not listed twice.
     pub(crate) async fn list(&self, query: &OpenTicketQuery) -> Option<Vec<TimePosition>> {
         let few = {
             let state = self.state.lock();
@@ -228,6 +227,16 @@ impl OverviewState {
         }
     }
 
+    /// Whether it was not queried for long. A query that still has it then reads the tables, because commits do not
+    /// reach it any more.
+    fn end_if_unused(&mut self, now: Instant) -> bool {
+        let is_unused = now.saturating_duration_since(self.last_query) >= RETAINED_FOR;
+        if is_unused {
+            self.load_state = LoadState::Idle;
+        }
+        is_unused
+    }
+
     /// Records a ticket as it is now. `message` is its last message, if that is new.
     fn record(&mut self, row: &TicketRow, message: Option<&MessageRow>) {
         match &mut self.load_state {
@@ -261,7 +270,7 @@ impl OverviewState {
 
     /// Takes over the loaded tickets, except those that have changed since. Returns tickets for the caller to drop
     /// without the lock.
-    fn end_load(&mut self, mut loaded: OpenTicketOrders) -> OpenTicketOrders {
+    fn install(&mut self, mut loaded: OpenTicketOrders) -> OpenTicketOrders {
         let LoadState::Running(changed) = std::mem::replace(&mut self.load_state, LoadState::Done) else {
             // The overview has become too large meanwhile.
             self.fail(SIZE_PAUSE);
@@ -298,8 +307,8 @@ impl OverviewState {
         if open.len() == 0 {
             return;
         }
-        // Dropped on another thread, because the log may wait for this one. If no thread can be started, the closure is
-        // dropped here.
+        // Dropped on another thread, because the caller holds the lock, and the log's thread may be waiting for it. If
+        // no thread can be started, the closure is dropped here.
         if let Err(error) = std::thread::Builder::new().spawn(move || drop(open)) {
             tracing::debug!(%error, "dropped the open tickets of a company on the log's thread");
         }
@@ -371,7 +380,7 @@ mod tests {
         assert_eq!(status, OverviewStatus::Loaded);
         let groups = overview.counts().expect("it is loaded");
         let counts_of =
-            |group: OpenTickets| (group.queue_id.map(|id| id.0), group.open, group.waiting, group.waiting_since);
+            |group: OpenTicketCounts| (group.queue_id.map(|id| id.0), group.open, group.waiting, group.waiting_since);
         let mut counts: Vec<_> = groups.into_iter().map(counts_of).collect();
         counts.sort_by_key(|counts| counts.0);
         counts
@@ -425,6 +434,7 @@ mod tests {
         overviews.sweep(later + RETAINED_FOR - Duration::from_secs(1));
         assert_eq!(known(&overviews, later), [(None, 1, 0, None)]);
         overviews.sweep(later + RETAINED_FOR);
+        assert!(overview.counts().is_none(), "a query that still has it reads the tables");
         assert_eq!(overviews.query(COMPANY, later).1, OverviewStatus::Load);
     }
 

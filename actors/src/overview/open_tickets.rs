@@ -7,18 +7,19 @@ use std::ops::Bound::{Excluded, Unbounded};
 use chrono::{DateTime, Utc};
 use hotline_persistence::TicketId;
 use hotline_persistence::select::TimePosition;
-use hotline_persistence::tables::reports::desk::{OpenTicket, OpenTickets};
+use hotline_persistence::tables::reports::desk::{OpenTicket, OpenTicketCounts};
 use hotline_persistence::tables::tickets::TicketSort;
 
 use super::open_ticket_query::OpenTicketQuery;
 use super::open_ticket_times::{GroupKey, OpenTicketTimes};
 
-/// A time in microseconds since 1970. Not zero, so that an absent one takes no room.
+/// A time in microseconds since 1970. Not zero, so that `Option<Micros>` takes no more bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Micros(NonZeroI64);
 
 impl From<DateTime<Utc>> for Micros {
     fn from(at: DateTime<Utc>) -> Self {
+        // Zero, the first moment of 1970, becomes `MIN`, which is no valid time and is read back as 1970.
         Self(NonZeroI64::new(at.timestamp_micros()).unwrap_or(NonZeroI64::MIN))
     }
 }
@@ -29,8 +30,8 @@ impl From<Micros> for DateTime<Utc> {
     }
 }
 
-/// Maximum tickets that are sorted for a query. If more match, one of the orders is read until the page is full: it is
-/// then unlikely to have matching tickets only at its end.
+/// Maximum matching tickets that are collected and sorted for a query. If more match, the query's order is read from its
+/// start until the page is full: among so many, enough are found soon.
 const FEW: usize = 2_000;
 
 /// Maximum groups that are examined for a query, in some tens of microseconds.
@@ -68,7 +69,7 @@ pub(super) struct OpenTicketOrders {
     by_wait: BTreeMap<(Micros, TicketId), GroupIndex>,
     groups: Vec<Group>,
     indexes: HashMap<GroupKey, GroupIndex>,
-    /// Places of groups without tickets.
+    /// Indexes of groups without tickets, to be used again.
     free: Vec<GroupIndex>,
 }
 
@@ -162,7 +163,7 @@ impl OpenTicketOrders {
         self.replace(ticket, before, None);
     }
 
-    /// Updates the orders and the group that differ; a message usually changes one order.
+    /// Updates the orders and groups in which the two entries differ; a message usually changes one order.
     fn replace(&mut self, ticket: TicketId, before: Option<OpenTicketEntry>, after: Option<OpenTicketEntry>) {
         let activity = |entry: OpenTicketEntry| (entry.activity, entry.group);
         replace_in(&mut self.by_activity, ticket, before.map(activity), after.map(activity));
@@ -184,7 +185,7 @@ impl OpenTicketOrders {
         }
     }
 
-    /// Removes a ticket from the group in which it was, and then the group if it is empty.
+    /// Removes a ticket from the group in which it was. The index of a group that is now empty is free.
     fn leave(&mut self, ticket: TicketId, before: OpenTicketEntry) {
         let Some(group) = self.group_mut(before.group) else { return };
         group.tickets.remove(&(before.wait.unwrap_or(NOT_WAITING), ticket));
@@ -197,11 +198,11 @@ impl OpenTicketOrders {
     }
 
     /// The number of tickets and of waits in each group.
-    pub(super) fn counts(&self) -> Vec<OpenTickets> {
+    pub(super) fn counts(&self) -> Vec<OpenTicketCounts> {
         let count = |tickets: usize| i64::try_from(tickets).unwrap_or(i64::MAX);
         let groups = self.groups.iter().filter(|group| !group.tickets.is_empty());
         groups
-            .map(|group| OpenTickets {
+            .map(|group| OpenTicketCounts {
                 queue_id: group.key.queue_id,
                 user_id: group.key.user_id,
                 open: count(group.tickets.len()),
@@ -211,12 +212,16 @@ impl OpenTicketOrders {
             .collect()
     }
 
-    /// The tickets that a query asks for, in no order, if they are fewer than would be examined in its order.
+    /// All tickets that match a query, in no order; `None` if they are many, or if reading the query's order until the
+    /// page is full would examine fewer.
     pub(super) fn few(&self, query: &OpenTicketQuery) -> Option<Vec<(TicketId, OpenTicketTimes)>> {
-        if self.groups.len() > FEW_GROUPS {
+        if self.indexes.len() > FEW_GROUPS {
             return None;
         }
-        let matching = || self.groups.iter().filter(|group| query.matches(group.key));
+        let matching = || {
+            let indexes = self.indexes.iter().filter(|(key, _)| query.matches(**key));
+            indexes.filter_map(|(_, index)| self.group(*index))
+        };
         let count = matching().map(|group| group.tickets.len()).sum::<usize>();
         // The tickets that would be examined in the query's order, if the matching ones are spread evenly.
         let examined = (query.skipped + query.limit).saturating_mul(self.len()) / count.max(1);
@@ -245,7 +250,7 @@ impl OpenTicketOrders {
                 }
                 if listing.skipped > 0 {
                     listing.skipped -= 1;
-                } else {
+                } else if listing.found.iter().all(|found| found.id != position.id) {
                     listing.found.push(position);
                 }
             }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use hotline_persistence::tables::organization::Organization;
 use hotline_persistence::tables::queues::Distribution;
-use hotline_persistence::tables::reports::desk::{self, OpenTicket, OpenTickets};
+use hotline_persistence::tables::reports::desk::{self, OpenTicket, OpenTicketCounts};
 use hotline_persistence::tables::tickets;
 use hotline_persistence::{CompanyId, Db, TicketId};
 
@@ -55,7 +55,7 @@ impl Assignment {
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when the tables have to be read, and the database is unavailable.
-    pub async fn open_tickets(&self, company: CompanyId) -> Result<Vec<OpenTickets>, Refusal> {
+    pub async fn open_tickets(&self, company: CompanyId) -> Result<Vec<OpenTicketCounts>, Refusal> {
         if let Some(counts) = self.overview(company).and_then(|overview| overview.counts()) {
             return Ok(counts);
         }

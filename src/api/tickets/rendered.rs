@@ -65,7 +65,7 @@ impl RenderedTickets {
         view: impl FnOnce() -> T,
     ) -> Option<Arc<RenderedTicket>> {
         let key = (ticket.row.company_id, ticket.row.id);
-        if let Some(rendered) = self.0.get(&key).filter(|rendered| rendered.is_of(organization, ticket)) {
+        if let Some(rendered) = self.0.get(&key).filter(|rendered| rendered.is_current(organization, ticket)) {
             return Some(rendered);
         }
         let json = to_raw_value(&view()).ok()?;
@@ -90,7 +90,7 @@ impl RenderedTickets {
 }
 
 impl RenderedTicket {
-    fn is_of(&self, organization: &Organization, ticket: &Arc<tickets::Ticket>) -> bool {
+    fn is_current(&self, organization: &Organization, ticket: &Arc<tickets::Ticket>) -> bool {
         self.version == organization.version && std::ptr::eq(self.ticket.as_ptr(), Arc::as_ptr(ticket))
     }
 }

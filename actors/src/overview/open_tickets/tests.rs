@@ -71,6 +71,41 @@ fn an_open_ticket_takes_a_hundred_bytes_when_loaded_and_little_more_after_change
     assert!(after_changes <= CHANGED_BYTES_MAX, "{after_changes} bytes");
 }
 
+fn of_activity(queue: i64, second: i64) -> OpenTicketTimes {
+    let group = GroupKey { queue_id: Some(QueueId::new(queue)), user_id: None, channel_id: ChannelId::new(1) };
+    let last_activity_at = DateTime::from_timestamp(second, 0).unwrap_or_default();
+    OpenTicketTimes { group, last_activity_at, waiting_since: None }
+}
+
+fn by_activity(limit: i64) -> OpenTicketQuery {
+    let filter = TicketFilter { status: Some(TicketStatus::Open), ..TicketFilter::default() };
+    let page = PageRequest::first(limit);
+    OpenTicketQuery::of(&filter, SortedPage { sort: TicketSort::Activity, page, after: None }).expect("memory knows it")
+}
+
+#[test]
+fn a_ticket_that_moves_while_a_list_is_read_is_listed_once() {
+    let mut orders = OpenTicketOrders::default();
+    (1..=3).for_each(|id| orders.insert(TicketId::new(id), of_activity(1, id)));
+    let query = by_activity(10);
+    let mut listing = Listing::new(&query);
+    assert!(!orders.continue_list(&query, &mut listing, 1), "the list has not ended");
+    orders.insert(TicketId::new(1), of_activity(1, 4));
+    assert!(orders.continue_list(&query, &mut listing, 10));
+    assert_eq!(listing.found.iter().map(|found| found.id).collect::<Vec<_>>(), [1, 2, 3]);
+}
+
+#[test]
+fn groups_that_are_empty_again_do_not_count() {
+    let mut orders = OpenTicketOrders::default();
+    let tickets = FEW_GROUPS as i64 + 1;
+    (1..=tickets).for_each(|id| orders.insert(TicketId::new(id), of_activity(id, id)));
+    assert!(orders.few(&by_activity(10)).is_none(), "too many groups are examined");
+    (2..=tickets).for_each(|id| orders.remove(TicketId::new(id)));
+    assert_eq!(orders.few(&by_activity(10)).map(|few| few.len()), Some(1));
+    assert_eq!(orders.counts().len(), 1);
+}
+
 #[test]
 fn an_order_lists_what_sorting_all_tickets_lists() {
     let mut random = StdRng::seed_from_u64(40);

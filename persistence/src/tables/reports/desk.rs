@@ -8,7 +8,7 @@ use crate::{ChannelId, CompanyId, Database, QueueId, Result, TicketId, UserId};
 
 /// The open tickets of one queue and user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow)]
-pub struct OpenTickets {
+pub struct OpenTicketCounts {
     pub queue_id: Option<QueueId>,
     pub user_id: Option<UserId>,
     pub open: i64,
@@ -19,7 +19,7 @@ pub struct OpenTickets {
 }
 
 /// The open tickets of a company, by queue and user.
-pub async fn open_tickets(db: impl Database<'_>, company: CompanyId) -> Result<Vec<OpenTickets>> {
+pub async fn open_tickets(db: impl Database<'_>, company: CompanyId) -> Result<Vec<OpenTicketCounts>> {
     with_timeout(
         sqlx::query_as(
             "select queue_id, user_id, count(*) as open, count(waiting_since) as waiting,
