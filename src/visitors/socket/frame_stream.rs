@@ -94,7 +94,7 @@ impl FrameStream {
     /// Writes a message. If the future is dropped, the rest of the message is written before the next one.
     ///
     /// # Errors
-    /// [`FrameWriteError`]; nothing more can be written then.
+    /// [`FrameWriteError`]; after `Closed`, nothing more can be written.
     pub(super) async fn write(&mut self, message: Message) -> Result<(), FrameWriteError> {
         self.codec.encode(message, &mut self.unsent).map_err(|_| FrameWriteError::Closed)?;
         let time_max = self.taken.write_time(self.unsent.len());

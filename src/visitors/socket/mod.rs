@@ -105,7 +105,7 @@ pub async fn open(
     if !has_connection {
         return Err(ApiError::internal("the socket's request has no connection"));
     }
-    // This body is never read: the connection is taken over first.
+    // A body without an end: the framework waits for its next piece, and keeps the connection open, until it is taken.
     let body = BodyStream::new(stream::pending::<Result<Bytes, Infallible>>());
     let response = response.message_body(body.boxed()).map_err(ApiError::internal)?;
     Ok(HttpResponse::from(response).into())

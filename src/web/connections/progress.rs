@@ -22,7 +22,7 @@ pub(super) struct Progress {
     open: Cell<usize>,
     /// Whether the last request had a body: bytes received after its response may be the rest of it.
     has_body: Cell<bool>,
-    /// When this rest began, and how many of its bytes have arrived.
+    /// When the rest of a body began to arrive after its response, and how many bytes of it have arrived.
     trailing: Cell<Option<(Instant, u64)>>,
     /// When the last request ended, or the connection began.
     idle_since: Cell<Instant>,

@@ -53,15 +53,15 @@ enum TakeoverState {
     #[default]
     None,
     /// A handler has requested the takeover; its response is on its way to the framework.
-    Requested(Request),
+    Requested(TakeoverRequest),
     /// The framework has the response, and writes it.
-    Due(Request),
-    Taken(TcpStream, Request),
+    Due(TakeoverRequest),
+    Taken(TcpStream, TakeoverRequest),
 }
 
 /// A handler's request to take the connection over.
-struct Request {
-    /// The body of the handler's request: what the client sends before it has the response is read as this body.
+struct TakeoverRequest {
+    /// The body of the HTTP request: the framework reads as this body what the client sends before the response.
     payload: Payload,
     serve: Serve,
 }
@@ -73,7 +73,7 @@ impl Takeover {
         F: Future<Output = ()> + 'static,
     {
         let serve: Serve = Box::new(move |taken| Box::pin(serve(taken)));
-        *self.state.borrow_mut() = TakeoverState::Requested(Request { payload, serve });
+        *self.state.borrow_mut() = TakeoverState::Requested(TakeoverRequest { payload, serve });
     }
 
     /// A request begins: forgets the previous one, which may have ended without a response.
@@ -110,7 +110,9 @@ impl Takeover {
 
     /// The future that serves the connection if it was taken; `None` otherwise.
     pub(super) fn serve(&self, write_time_max: Duration) -> Option<Pin<Box<dyn Future<Output = ()>>>> {
-        let TakeoverState::Taken(stream, Request { mut payload, serve }) = self.state.take() else { return None };
+        let TakeoverState::Taken(stream, TakeoverRequest { mut payload, serve }) = self.state.take() else {
+            return None;
+        };
         let mut received = BytesMut::new();
         while let Some(Some(Ok(bytes))) = payload.next().now_or_never() {
             received.extend_from_slice(&bytes);
