@@ -3,12 +3,13 @@
 //!
 //! `cargo bench --bench ticket_throughput`
 //!
-//! Callers on threads of their own, as HTTP workers are, keep up to 256 commands in flight through the engine: the
-//! cycle of open, send, transfer, close with wrap-up, send that reopens and close with wrap-up, at every moment a mix
-//! of all of them; and each kind alone. Beside it, in the same run, as many bare actors on as many threads answer a
-//! trivial message for the same callers; and the same commands are carried out as a transaction each (`plain.rs`). The
-//! persister writes to PostgreSQL meanwhile, as it always does; what it has not written when a round ends is waited for
-//! between rounds, so that no round is refused for want of room. Every ticket is hot: nothing timed waits for PostgreSQL.
+//! Callers, on threads of their own as HTTP workers are, keep up to 256 commands in flight. In `cycle`, a ticket is
+//! opened, sent to, transferred, closed with a wrap-up, sent to, which reopens it, and closed; the callers start at
+//! different commands, so that all kinds are in flight at every moment. The other cases repeat one or two commands.
+//! Three sides run each case in turn: the engine; as many bare actors, which answer a trivial message; and, for 10,000
+//! tickets, transactions (`plain.rs`), in two tickets of each caller. After each of its rounds, the engine's persister
+//! is given the time to write everything to PostgreSQL, so that no round is refused because the log is full. Every
+//! ticket is hot: nothing timed waits for PostgreSQL.
 //!
 //! The journal and PostgreSQL, which syncs as it does for the service, are in the temporary directory, so `TMPDIR`
 //! chooses the disk.
@@ -52,7 +53,7 @@ Commands a second that tickets carry out, from the caller to its answer, on this
   plain_transactions  the same commands, each a transaction of PostgreSQL: a service that keeps nothing in memory
   bare_mailbox        as many actors that answer a trivial message: the most that actix does here
 The last lines compare them in turns. `journal of plain_transactions 15.000` is fifteen times as many commands a second.
-Ratios may be compared with those of another run or machine, figures only within this run.
+Compare figures within this run only; ratios also with those of another run on the same machine.
 Plots are in criterion/report/index.html in cargo's target folder.
 ";
 
@@ -100,10 +101,10 @@ fn main() {
     for (case, sides) in compared {
         print!("{:<24} {:>6} tickets, {:>3} in flight", case.name, case.tickets, case.in_flight);
         sides.iter().for_each(|(name, per_second)| print!(", {name} {per_second:.0}"));
-        let of = |name| sides.iter().find(|(side, _)| *side == name).map(|(_, per_second)| per_second);
+        let rate_of = |name| sides.iter().find(|(side, _)| *side == name).map(|(_, per_second)| per_second);
         for other in [BARE, PLAIN] {
-            if let (Some(live_of), Some(other_of)) = (of(live::NAME), of(other)) {
-                print!("; {} of {other} {:.3}", live::NAME, live_of / other_of);
+            if let (Some(live_rate), Some(other_rate)) = (rate_of(live::NAME), rate_of(other)) {
+                print!("; {} of {other} {:.3}", live::NAME, live_rate / other_rate);
             }
         }
         println!();

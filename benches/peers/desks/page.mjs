@@ -21,7 +21,7 @@ const NOTES = {
   inbound: [
     "Hotline: `POST /webchat/{key}/messages` by the visitor, or `POST /hooks/{key}` as WhatsApp calls it, signed. More: a repeat of the message is found",
     "Request Tracker: `POST /REST/2.0/ticket/{id}/correspond` by the requestor. More: its scrips look for people to notify by e-mail",
-    "django-helpdesk: `POST /api/followups/`, public, by a program with an account of the staff: a customer can add to a ticket by e-mail only. Less: nothing tells who wrote it. More: the text is rendered as a template, and an e-mail is made",
+    "django-helpdesk: `POST /api/followups/`, public, by a program with an account of the staff: a customer can add to a ticket by e-mail only. Less: the author is not recorded. More: the text is rendered as a template, and an e-mail is made",
     "Synapse: `PUT …/rooms/{id}/send/m.room.message/{txn}` by the customer. More: the event is signed and joins a graph that other servers can verify, and push rules are evaluated; a repeat is found",
   ],
   answer: [
@@ -65,18 +65,19 @@ export async function page({ seconds, rounds, conversations, versions, results, 
   return `${await machineLine([...versions, ...(postgres ? [`PostgreSQL ${postgres}`] : [])], isRelease)}
 
 Hotline beside what one would take instead: medians of ${rounds} interleaved rounds of ${seconds} s after a warm-up, with ${conversations} open conversations in
-each and messages of 200 characters, over HTTP without TLS or a proxy. "At once" are callers that send one request after the other.
+each and messages of 200 characters, over HTTP without TLS or a proxy. "At once" is the number of callers, each of which
+sends one request after the other. "More" and "Less" are what a request does beyond the others, and what it lacks.
 
 - The change is durable when it is answered: in Hotline's journal, which is synced; in the PostgreSQL of the others, with \`fsync\` and
   \`synchronous_commit\` on, where django-helpdesk commits several times in one request. The run checks that each accepted message is in
   the database, also in Hotline's, which gets it later.
 - CPU is that of the server and its PostgreSQL, which has the same settings in all. The callers use the same two cores: up to ${short(callerPart)} of
-  one with Hotline, whose rates with 16 at once would be higher without them.
+  them with Hotline, whose rates with 16 at once would be higher without them.
 - Hotline keeps conversations that were used within five minutes in memory; at its rates, these are all of them.
 - Limits of requests are lifted. Otherwise each has its defaults, or what its documents name for production, with as many processes as its
   server or image starts by default. People have sessions or tokens: to check the hash of a password, as of Request Tracker's tokens,
-  takes as long as a step, or longer.
-- Request Tracker and django-helpdesk are made for e-mail, Synapse for federation between servers; neither is compared.
+  takes as long as one of the requests below, or longer.
+- Request Tracker and django-helpdesk are made for e-mail, Synapse for federation between servers; neither of these is measured here.
 
 ${sections.join("\n\n")}
 

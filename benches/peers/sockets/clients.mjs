@@ -1,4 +1,5 @@
-// The clients of a server, as the run sees them: a process of its own (`client_process.mjs`) that is told what to do.
+// The clients of a server, as the run sees them: a process of its own (`client_process.mjs`), which gets its
+// calls from the run.
 
 import { fork } from "node:child_process";
 import { once } from "node:events";

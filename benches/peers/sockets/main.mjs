@@ -1,5 +1,5 @@
-// Hotline beside other servers that push messages over WebSocket: memory of a connection, latency and CPU of a delivery, and
-// what a `kill -9` loses. `make load-sockets ARGS=peers`; with `--help`, the options.
+// Hotline beside other servers that push messages over WebSocket: memory of a connection, latency and CPU of a
+// delivery, and what a `kill -9` loses. `make load-sockets ARGS=peers`; with `--help`, the options.
 
 import { writeFigures, writePage } from "../support/report.mjs";
 import { medians } from "../support/figures.mjs";
@@ -20,9 +20,10 @@ await guarded(async () => {
   await install();
   const files = +(await command("sh", ["-c", "ulimit -Hn"])).trim() || Infinity;
   chosen.connections = Math.min(chosen.connections, files - FILES_SPARE);
+  // Memory of a connection is the slope from this many connections to all.
   chosen.base = Math.min(2000, Math.floor(chosen.connections / 5));
   chosen.users = Math.min(chosen.users, chosen.connections);
-  // What installs them has to run first.
+  // Imported only now: these need the packages that `install` has just installed.
   const { kill, deliveries, memory } = await import("./measures.mjs");
   const { page } = await import("./page.mjs");
 

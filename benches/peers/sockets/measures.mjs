@@ -1,5 +1,5 @@
 // The three measures of one server: memory of idle connections, deliveries at a steady rate, and what a `kill -9` loses.
-// Each starts the server anew, with clients of its own.
+// Each starts a fresh server, with clients of its own.
 
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";

@@ -34,7 +34,7 @@ const both = (own, all, write) => (own === all ? write(own) : `${write(own)} (${
 const keepsUp = (delivery) => delivery.rate >= KEEPS_UP * delivery.offered;
 
 function speedTable(figures, rates) {
-  const headings = ["server", "KiB a connection", "MiB in all", ...rates.flatMap((rate) => [`${rate}/s: p50 ms`, "p99 ms", "µs CPU a delivery"])];
+  const headings = ["server", "KiB a connection", "MiB in all, with PostgreSQL", ...rates.flatMap((rate) => [`${rate}/s: p50 ms`, "p99 ms", "µs CPU a delivery"])];
   const rows = figures.map(({ name, memory, deliveries }) => [
     name,
     both(memory.bytes, memory.withDatabaseBytes, kib),
@@ -63,11 +63,11 @@ function consequences(figures) {
   const isSynced = ({ file, kill }) => ANSWERS_WHEN_SYNCED.includes(file) && kill.syncs.own >= 1;
   const lines = [
     `Nothing accepted was lost by: ${names(figures.filter(isKept))}.`,
-    `Every message is on disk for its receiver before the answer, so that it also survives a crash of the machine, only with ${names(figures.filter((it) => isKept(it) && isSynced(it)))}.`,
+    `Only with these is every message on disk for its receiver before the answer, so that it survives a crash of the machine: ${names(figures.filter((it) => isKept(it) && isSynced(it)))}.`,
   ];
   for (const [index, { offered }] of figures[0].deliveries.entries()) {
     const late = figures.filter(({ deliveries }) => !keepsUp(deliveries[index]));
-    if (late.length) lines.push(`${offered} messages a second are more than these handle here: ${names(late)}.`);
+    if (late.length) lines.push(`${offered} messages a second are more than these keep up with here: ${names(late)}.`);
   }
   return lines.map((line) => `- ${line}`).join("\n");
 }
@@ -80,9 +80,8 @@ export async function page(chosen, figures, isRelease) {
 Hotline beside servers that push messages: each alone, in its recommended set-up, without TLS and without limits of rates.
 All clients connect by WebSocket, as browsers do, and are one process on the same cores. Memory is that of ${chosen.connections} idle,
 authenticated connections, each with a user or room of its own; that of a connection is the slope from ${chosen.base} on. Deliveries
-are messages of 200 characters, each to one of ${chosen.users} connections, at a steady rate for ${chosen.seconds} s: medians of
-${chosen.rounds} rounds, CPU of all processes of the server. Only Hotline is asked over HTTP and answers each; the others are sent them without
-waiting for an acknowledgement. In parentheses: with its PostgreSQL.
+are messages of 200 characters, each to one of ${chosen.users} connections, at a steady rate for ${chosen.seconds} s, ${chosen.rounds === 1 ? "in one\nround;" : `medians of\n${chosen.rounds} rounds;`} CPU of all processes of the server. Only Hotline gets the messages over HTTP, and answers
+each; the others get them without waiting for an acknowledgement. In parentheses: with its PostgreSQL.
 
 ${speedTable(figures, chosen.rates)}
 

@@ -33,7 +33,7 @@ export async function command(program, words, options = {}) {
   }
 }
 
-/** Waits until `probe` answers something true; an error of it counts as no, and is told when time is up. */
+/** Waits until `probe` answers something true; an error of it counts as no, and is shown when time is up. */
 export async function until(what, probe, timeMaxMs = START_TIME_MAX_MS) {
   const end = Date.now() + timeMaxMs;
   for (let last; ; await delay(PROBE_INTERVAL_MS)) {
