@@ -32,6 +32,31 @@ async fn in_state(app: &TestApp, status: &str) -> i64 {
 }
 
 #[actix_web::test]
+async fn a_canceled_campaign_ends_although_its_message_waits_behind_others() {
+    let app = TestApp::shared().await;
+    let (api, channel) = (&app.api, app.company.phone.0);
+    // The channel is not connected.
+    let contact = app.contact("5511900000001").await.0;
+    let text_to_all = text(list(api, &[contact]).await, channel, "hello");
+    api.post("/messages", json!({"channelId": channel, "contactId": contact, "type": "text", "body": "first"}))
+        .await
+        .data(202);
+    let [stays, ends] = [made(api, text_to_all.clone()).await, made(api, text_to_all).await];
+    let is_written = async |count: usize| api.all("/messages?status=queued").await.len() == count;
+    for (campaign, count) in [(stays, 2), (ends, 3)] {
+        does(api, campaign, "start").await;
+        eventually("its message waits", || is_written(count)).await;
+    }
+    does(api, ends, "cancel").await;
+    eventually("it is settled", || async { shown(api, ends).await["counts"]["pending"] == 0 }).await;
+    let queued = api.all("/messages?status=queued").await;
+    assert_eq!(queued.iter().map(|message| &message["body"]).collect::<Vec<_>>(), ["first", "hello"]);
+    assert_eq!(shown(api, stays).await["status"], "processing");
+    assert_eq!(api.delete(&format!("/campaigns/{ends}")).await.status, 204);
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn each_state_allows_what_the_contract_says_and_nothing_else() {
     let app = TestApp::shared().await;
     let api = &app.api;

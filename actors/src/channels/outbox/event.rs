@@ -7,6 +7,7 @@ use hotline_persistence::tables::messages::OutboxEntry;
 
 use super::attempt::AttemptOutcome;
 use super::outgoing::Outgoing;
+use crate::channels::WithdrawalVersion;
 
 /// An event that a sender waited for.
 pub(super) enum Event {
@@ -23,6 +24,8 @@ pub(super) enum Event {
     Read { entries: Option<Vec<OutboxEntry>>, limit: usize },
     /// The failure of a message is durable, at or before this place in the log; none: it cannot be recorded.
     FailureRecorded { id: MessageId, seq: Option<Seq> },
+    /// Messages of campaigns were checked at this version of the company's withdrawals.
+    Checked { version: WithdrawalVersion, withdrawn: Vec<Outgoing>, not_withdrawn: Vec<MessageId> },
     /// The channel's error status was written.
     ErrorSaved,
     /// The directory has changed, perhaps this channel with it.

@@ -146,6 +146,31 @@ impl Lanes {
         first
     }
 
+    /// The messages behind the first ones of their lanes.
+    pub(super) fn behind_first(&self) -> impl Iterator<Item = &Outgoing> {
+        self.lanes.values().flat_map(|lane| lane.messages.iter().skip(1))
+    }
+
+    /// Moves a message before the others of its lane, but for a first one that is under way. To be called for a withdrawn
+    /// message, which is not sent and so need not keep its place.
+    pub(super) fn move_to_front(&mut self, outgoing: &Outgoing) {
+        let contact = self.lane_of(outgoing.contact());
+        let Some(lane) = self.lanes.get_mut(&contact) else { return };
+        let place = lane.messages.iter().position(|other| other.id() == outgoing.id());
+        let front = usize::from(lane.is_under_way);
+        let Some(place) = place.filter(|place| *place > front) else { return };
+        let first = lane.messages.front().map(|first| (first.id(), contact));
+        let moved = lane.messages.remove(place);
+        moved.into_iter().for_each(|moved| lane.messages.insert(front, moved));
+        if front > 0 {
+            return;
+        }
+        (lane.failures, lane.checked) = (0, None);
+        if first.is_some_and(|first| self.ready.remove(&first)) {
+            self.make_ready(contact);
+        }
+    }
+
     /// Records that the lane's first message is not withdrawn as of this version.
     pub(super) fn record_check(&mut self, contact: ContactId, version: WithdrawalVersion) {
         let contact = self.lane_of(contact);
@@ -307,6 +332,31 @@ mod tests {
         lanes.schedule(BEN, now, now);
         assert_eq!(take(&mut lanes), [3]);
         assert_eq!(id(lanes.next(now)), Some(1), "the others wait for the channel");
+    }
+
+    #[test]
+    fn a_withdrawn_message_is_settled_before_those_that_need_the_channel() {
+        let (mut lanes, now) = (Lanes::default(), Instant::now());
+        let version = Withdrawals::default().version(outgoing(1, 1).message.company_id);
+        let withdrawn = outgoing(3, ANA.0).of_campaign();
+        for text in [outgoing(1, ANA.0), outgoing(2, ANA.0), withdrawn.clone()] {
+            if lanes.add(text) {
+                lanes.schedule(ANA, now, now);
+            }
+        }
+        assert!(lanes.take_settleable(10, version, now).is_empty(), "it is behind others");
+        lanes.move_to_front(&withdrawn);
+        let taken = lanes.take_settleable(10, version, now);
+        assert_eq!(taken.iter().map(Outgoing::id).collect::<Vec<_>>(), [withdrawn.id()]);
+        assert!(lanes.remove_first(ANA));
+        lanes.schedule(ANA, now, now);
+        assert_eq!(id(lanes.next(now)), Some(1), "the others keep their order");
+        // The first one is under way.
+        lanes.add(withdrawn.clone());
+        lanes.move_to_front(&withdrawn);
+        assert!(lanes.remove_first(ANA));
+        lanes.schedule(ANA, now, now);
+        assert_eq!(id(lanes.next(now)), Some(3));
     }
 
     #[test]

@@ -76,6 +76,10 @@ impl ChannelSender {
                     self.state.recent_outcomes.record(seq, id);
                 }
             }
+            Event::Checked { version, withdrawn, not_withdrawn } => {
+                self.state.withdrawal_search.end(version, not_withdrawn);
+                withdrawn.iter().for_each(|outgoing| self.state.lanes.move_to_front(outgoing));
+            }
             Event::ErrorSaved => {}
             Event::DirectoryChanged => self.state.watches_directory = false,
         }

@@ -33,8 +33,9 @@ use super::outgoing::Outgoing;
 use super::rate_limit::{RateLimits, RateUsage, RecipientUsage};
 use super::recent_outcomes::RecentOutcomes;
 use super::sender_scope::SenderScope;
+use super::withdrawal_search::WithdrawalSearch;
 use crate::base::SendingOptions;
-use crate::channels::Account;
+use crate::channels::{Account, WithdrawalVersion};
 
 /// The factor of the backoff after the provider's rate limit for a pair of numbers: 4^n seconds after n failures.
 /// <https://developers.facebook.com/docs/whatsapp/cloud-api/overview#pair-rate-limits>
@@ -94,6 +95,7 @@ pub(super) struct SenderState {
     pub(super) recent_outcomes: RecentOutcomes,
     /// Messages that must not be read again: their outcome cannot be recorded in the log, or is not recorded yet.
     pub(super) excluded_ids: HashSet<MessageId>,
+    pub(super) withdrawal_search: WithdrawalSearch,
     /// What has happened to contacts since the pending read of the tables began.
     pub(super) contacts_during_read: ContactsDuringRead,
 }
@@ -125,6 +127,7 @@ impl SenderState {
             watches_directory: false,
             recent_outcomes: RecentOutcomes::default(),
             excluded_ids: HashSet::new(),
+            withdrawal_search: WithdrawalSearch::default(),
             contacts_during_read: ContactsDuringRead::default(),
         }
     }
@@ -369,6 +372,7 @@ impl ChannelSender {
         if self.state.settle_at.is_none_or(|at| at <= now) {
             self.state.settle_at = Some(now + SETTLE_PAUSE);
             let version = self.scope.in_transit.withdrawals.version(self.channel.0);
+            self.check_behind_first(version);
             let max = self.options().in_flight_max.saturating_sub(self.state.calls);
             for outgoing in self.state.lanes.take_settleable(max, version, now) {
                 let scope = self.scope.clone();
@@ -383,5 +387,19 @@ impl ChannelSender {
             }
         }
         self.state.settle_at.filter(|_| !self.state.lanes.is_empty())
+    }
+
+    /// Checks messages of campaigns behind others: withdrawn ones are moved to the front, and settled there.
+    fn check_behind_first(&mut self, version: WithdrawalVersion) {
+        let max = self.options().in_flight_max;
+        let messages = self.state.withdrawal_search.begin(&self.state.lanes, version, max);
+        if !messages.is_empty() {
+            let scope = self.scope.clone();
+            let check = async move {
+                let (withdrawn, not_withdrawn) = attempt::check_withdrawals(&scope, messages).await;
+                Event::Checked { version, withdrawn, not_withdrawn }
+            };
+            self.state.pending_events.push(check.boxed());
+        }
     }
 }
