@@ -147,23 +147,6 @@ pub(super) async fn settle_uncalled(
     }
 }
 
-/// Those of these messages of campaigns that are withdrawn, and the ids of those that are not. Some may be missing that
-/// cannot be checked now.
-pub(super) async fn check_withdrawals(scope: &SenderScope, messages: Vec<Outgoing>) -> (Vec<Outgoing>, Vec<MessageId>) {
-    let (mut withdrawn, mut not_withdrawn) = (Vec::new(), Vec::new());
-    for outgoing in messages {
-        match find_withdrawal(scope, &outgoing).await {
-            Ok(Some(_)) => withdrawn.push(outgoing),
-            Ok(None) => not_withdrawn.push(outgoing.id()),
-            Err(reason) => {
-                tracing::debug!(reason, message.id = %outgoing.id(), "checking a campaign's message will be retried");
-                break;
-            }
-        }
-    }
-    (withdrawn, not_withdrawn)
-}
-
 /// The outcome of an earlier attempt: it may be in doubt since an earlier run, or a status may have named the message
 /// after it was scheduled again. `None`: the message is to be sent.
 fn outcome_of_earlier(scope: &SenderScope, kind: Option<ChannelType>, outgoing: &Outgoing) -> Option<AttemptOutcome> {

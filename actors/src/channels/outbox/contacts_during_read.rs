@@ -29,15 +29,20 @@ impl ContactsDuringRead {
         self.removed.insert(contact);
     }
 
-    /// Applies the changes to messages that were read meanwhile.
+    /// The merges, each with the contact that has the messages now.
+    pub(super) fn merges(&self) -> impl Iterator<Item = (ContactId, ContactId)> {
+        self.merged.iter().map(|(from, into)| (*from, *into))
+    }
+
+    /// Removes the messages of removed contacts from those that were read meanwhile, and marks the numbers of others as
+    /// stale.
     pub(super) fn apply_to(&self, messages: &mut Vec<Outgoing>) {
-        for outgoing in messages.iter_mut() {
-            if let Some(into) = self.merged.get(&outgoing.contact()) {
-                outgoing.move_to(*into);
-            }
-            outgoing.is_number_stale |= self.changed.contains(&outgoing.contact());
-        }
-        messages.retain(|outgoing| !self.removed.contains(&outgoing.contact()));
+        messages.retain_mut(|outgoing| {
+            let contact = outgoing.contact();
+            let owner = self.merged.get(&contact).copied().unwrap_or(contact);
+            outgoing.is_number_stale |= owner != contact || self.changed.contains(&owner);
+            !self.removed.contains(&owner)
+        });
     }
 }
 
@@ -51,15 +56,18 @@ mod tests {
     const EVA: ContactId = ContactId::new(3);
 
     #[test]
-    fn messages_that_are_read_go_to_the_contact_that_has_them_now_or_to_nobody() {
+    fn messages_that_are_read_belong_to_the_contact_that_has_them_now() {
         let mut contacts = ContactsDuringRead::default();
         contacts.merge(ANA, BEN);
         contacts.merge(BEN, EVA);
         let read = || -> Vec<Outgoing> { [ANA, BEN, EVA].map(|contact| outgoing(contact.0, contact.0)).into() };
         let mut messages = read();
         contacts.apply_to(&mut messages);
-        let seen: Vec<_> = messages.iter().map(|outgoing| (outgoing.contact(), outgoing.is_number_stale)).collect();
-        assert_eq!(seen, [(EVA, true), (EVA, true), (EVA, false)]);
+        let stale: Vec<_> = messages.iter().map(|outgoing| outgoing.is_number_stale).collect();
+        assert_eq!(stale, [true, true, false]);
+        let mut merges: Vec<_> = contacts.merges().collect();
+        merges.sort_unstable();
+        assert_eq!(merges, [(ANA, EVA), (BEN, EVA)]);
 
         contacts.change(&HashSet::from([EVA]));
         let mut messages = read();

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use hotline_persistence::MessageId;
 use hotline_persistence::journal::Seq;
-use hotline_persistence::tables::messages::OutboxEntry;
+use hotline_persistence::tables::messages::{MessageError, OutboxEntry, UnsendableMessage};
 
 use super::attempt::AttemptOutcome;
 use super::outgoing::Outgoing;
@@ -24,8 +24,13 @@ pub(super) enum Event {
     Read { entries: Option<Vec<OutboxEntry>>, limit: usize },
     /// The failure of a message is durable, at or before this place in the log; none: it cannot be recorded.
     FailureRecorded { id: MessageId, seq: Option<Seq> },
-    /// Messages of campaigns were checked at this version of the company's withdrawals.
-    Checked { version: WithdrawalVersion, withdrawn: Vec<Outgoing>, not_withdrawn: Vec<MessageId> },
+    /// Up to `limit` messages of campaigns were found that are withdrawn at this version of the company's withdrawals;
+    /// none: the tables could not be read.
+    WithdrawnFound {
+        version: WithdrawalVersion,
+        withdrawn: Option<Vec<(UnsendableMessage, MessageError)>>,
+        limit: usize,
+    },
     /// The channel's error status was written.
     ErrorSaved,
     /// The directory has changed, perhaps this channel with it.

@@ -146,29 +146,16 @@ impl Lanes {
         first
     }
 
-    /// The messages behind the first ones of their lanes.
-    pub(super) fn behind_first(&self) -> impl Iterator<Item = &Outgoing> {
-        self.lanes.values().flat_map(|lane| lane.messages.iter().skip(1))
-    }
-
-    /// Moves a message before the others of its lane, but for a first one that is under way. To be called for a withdrawn
-    /// message, which is not sent and so need not keep its place.
-    pub(super) fn move_to_front(&mut self, outgoing: &Outgoing) {
-        let contact = self.lane_of(outgoing.contact());
-        let Some(lane) = self.lanes.get_mut(&contact) else { return };
-        let place = lane.messages.iter().position(|other| other.id() == outgoing.id());
-        let front = usize::from(lane.is_under_way);
-        let Some(place) = place.filter(|place| *place > front) else { return };
-        let first = lane.messages.front().map(|first| (first.id(), contact));
-        let moved = lane.messages.remove(place);
-        moved.into_iter().for_each(|moved| lane.messages.insert(front, moved));
-        if front > 0 {
-            return;
+    /// Removes those of these messages that are behind the first ones of their lanes, and returns them.
+    pub(super) fn take_behind_first(&mut self, ids: &HashSet<MessageId>) -> Vec<Outgoing> {
+        let mut taken = Vec::new();
+        for lane in self.lanes.values_mut() {
+            let first = lane.messages.pop_front();
+            taken.extend(lane.messages.iter().filter(|outgoing| ids.contains(&outgoing.id())).cloned());
+            lane.messages.retain(|outgoing| !ids.contains(&outgoing.id()));
+            first.into_iter().for_each(|first| lane.messages.push_front(first));
         }
-        (lane.failures, lane.checked) = (0, None);
-        if first.is_some_and(|first| self.ready.remove(&first)) {
-            self.make_ready(contact);
-        }
+        taken
     }
 
     /// Records that the lane's first message is not withdrawn as of this version.
@@ -335,26 +322,18 @@ mod tests {
     }
 
     #[test]
-    fn a_withdrawn_message_is_settled_before_those_that_need_the_channel() {
+    fn withdrawn_messages_are_taken_from_behind_others_and_these_keep_their_order() {
         let (mut lanes, now) = (Lanes::default(), Instant::now());
-        let version = Withdrawals::default().version(outgoing(1, 1).message.company_id);
-        let withdrawn = outgoing(3, ANA.0).of_campaign();
-        for text in [outgoing(1, ANA.0), outgoing(2, ANA.0), withdrawn.clone()] {
-            if lanes.add(text) {
-                lanes.schedule(ANA, now, now);
+        for (message, contact) in [(1, ANA), (2, ANA), (3, ANA), (4, ANA), (5, BEN)] {
+            if lanes.add(outgoing(message, contact.0)) {
+                lanes.schedule(contact, now, now);
             }
         }
-        assert!(lanes.take_settleable(10, version, now).is_empty(), "it is behind others");
-        lanes.move_to_front(&withdrawn);
-        let taken = lanes.take_settleable(10, version, now);
-        assert_eq!(taken.iter().map(Outgoing::id).collect::<Vec<_>>(), [withdrawn.id()]);
-        assert!(lanes.remove_first(ANA));
-        lanes.schedule(ANA, now, now);
-        assert_eq!(id(lanes.next(now)), Some(1), "the others keep their order");
-        // The first one is under way.
-        lanes.add(withdrawn.clone());
-        lanes.move_to_front(&withdrawn);
-        assert!(lanes.remove_first(ANA));
+        let withdrawn = [1, 2, 4, 5].map(MessageId::new).into();
+        let taken: Vec<_> = lanes.take_behind_first(&withdrawn).iter().map(|outgoing| outgoing.id().0).collect();
+        assert_eq!(taken, [2, 4], "the first of a lane stays");
+        assert_eq!((id(lanes.next(now)), id(lanes.next(now))), (Some(1), Some(5)));
+        assert!(lanes.remove_first(ANA) && !lanes.remove_first(BEN));
         lanes.schedule(ANA, now, now);
         assert_eq!(id(lanes.next(now)), Some(3));
     }

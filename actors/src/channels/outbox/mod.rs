@@ -30,7 +30,6 @@ mod sender;
 mod sender_messages;
 mod sender_scope;
 mod status_recorder;
-mod withdrawal_search;
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};

@@ -1,5 +1,6 @@
 //! The events of a sender: a call, a record or a read has ended.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -21,11 +22,14 @@ use super::sender::ChannelSender;
 use crate::Refusal;
 use crate::base::Base;
 use crate::base::retry::while_unavailable;
-use crate::channels::{Accepted, SendFailure};
+use crate::channels::{Accepted, SendFailure, WithdrawalVersion};
 use crate::clock::now;
 
 /// Pause before a failed query of the tables is retried.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
+
+/// Maximum withdrawn messages that are failed at a time.
+const WITHDRAWN_MAX: usize = 1_000;
 
 /// Replaces a pause that is too long for the clock.
 const PAUSE_MAX: Duration = Duration::from_secs(24 * 3600);
@@ -76,10 +80,7 @@ impl ChannelSender {
                     self.state.recent_outcomes.record(seq, id);
                 }
             }
-            Event::Checked { version, withdrawn, not_withdrawn } => {
-                self.state.withdrawal_search.end(version, not_withdrawn);
-                withdrawn.iter().for_each(|outgoing| self.state.lanes.move_to_front(outgoing));
-            }
+            Event::WithdrawnFound { version, withdrawn, limit } => self.end_search(version, withdrawn, limit),
             Event::ErrorSaved => {}
             Event::DirectoryChanged => self.state.watches_directory = false,
         }
@@ -100,10 +101,44 @@ impl ChannelSender {
                 OutboxEntry::Withdrawn(message, error) => self.fail(message, error),
             }
         }
-        std::mem::take(&mut self.state.contacts_during_read).apply_to(&mut sendable);
+        let contacts = std::mem::take(&mut self.state.contacts_during_read);
+        contacts.apply_to(&mut sendable);
         self.outbox.end_read(count, &sendable, limit);
         for outgoing in sendable {
             self.add(outgoing);
+        }
+        for (from, into) in contacts.merges() {
+            self.state.lanes.merge(from, into);
+            self.state.lanes.end_merge(from, into);
+        }
+    }
+
+    /// Fails withdrawn messages of campaigns, wherever they wait. The first one of a lane is settled where it is.
+    fn end_search(
+        &mut self,
+        version: WithdrawalVersion,
+        withdrawn: Option<Vec<(UnsendableMessage, MessageError)>>,
+        limit: usize,
+    ) {
+        self.state.is_searching = false;
+        let Some(withdrawn) = withdrawn else { return };
+        // What is being read may be among them. Once the channel is connected, each is settled when it is its turn.
+        if self.outbox.is_reading() || self.is_paused || self.state.account.is_some() {
+            return;
+        }
+        self.state.searched = Some(version).filter(|_| withdrawn.len() < limit);
+        self.add_arrivals();
+        let ids: HashSet<MessageId> = withdrawn.iter().map(|(message, _)| message.id).collect();
+        for outgoing in self.state.lanes.take_behind_first(&ids) {
+            self.outbox.finish(&outgoing);
+        }
+        let mut settled: HashSet<MessageId> = self.state.lanes.ids().into_iter().collect();
+        settled.extend(self.state.recent_outcomes.ids());
+        settled.extend(&self.state.excluded_ids);
+        for (message, error) in withdrawn {
+            if !settled.contains(&message.id) {
+                self.fail(message, error);
+            }
         }
     }
 
@@ -314,6 +349,32 @@ impl ChannelSender {
                     tracing::error!(%error, channel.id = %channel.1, company.id = %channel.0, "could not save a channel's error");
                 }
                 Event::ErrorSaved
+            }
+            .boxed(),
+        );
+    }
+
+    /// Searches the tables for withdrawn messages of campaigns, while the channel is not connected. Without this, one
+    /// that waits behind others, or is only in the tables, would keep its canceled campaign from ending.
+    pub(super) fn begin_search(&mut self, version: WithdrawalVersion) {
+        if self.state.is_searching || self.state.searched == Some(version) {
+            return;
+        }
+        self.state.is_searching = true;
+        let (base, (company, channel)) = (self.scope.base.clone(), self.channel);
+        self.state.pending_events.push(
+            async move {
+                let background = base.background.clone();
+                let query = async move {
+                    let db = base.reads().tables_as_of_now(company).await?;
+                    Ok::<_, Refusal>(messages::withdrawn_of_channel(db, company, channel, WITHDRAWN_MAX as i64).await?)
+                };
+                let found = background.spawn(query).await;
+                let found = found.unwrap_or_else(|error| Err(Refusal::Defect(error.to_string())));
+                if let Err(refusal) = &found {
+                    tracing::debug!(%refusal, channel.id = %channel, "searching withdrawn messages will be retried");
+                }
+                Event::WithdrawnFound { version, withdrawn: found.ok(), limit: WITHDRAWN_MAX }
             }
             .boxed(),
         );

@@ -82,12 +82,6 @@ impl Outgoing {
         self.message.contact_id
     }
 
-    /// Moves it to the contact into which its own was merged, and whose number may be another.
-    pub(super) fn move_to(&mut self, contact: ContactId) {
-        Arc::make_mut(&mut self.message).contact_id = contact;
-        self.is_number_stale = true;
-    }
-
     pub(super) fn ticket(&self) -> TicketId {
         self.message.ticket_id
     }

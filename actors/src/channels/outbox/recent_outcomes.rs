@@ -29,6 +29,11 @@ impl RecentOutcomes {
         self.entries.iter().map(|(_, message)| *message)
     }
 
+    /// The messages in memory.
+    pub(super) fn ids(&self) -> impl Iterator<Item = MessageId> {
+        self.entries.iter().map(|(_, message)| *message)
+    }
+
     /// The place up to which the tables must have all entries before they are read.
     pub(super) fn required_seq(&self) -> Seq {
         self.required_seq

@@ -33,7 +33,6 @@ use super::outgoing::Outgoing;
 use super::rate_limit::{RateLimits, RateUsage, RecipientUsage};
 use super::recent_outcomes::RecentOutcomes;
 use super::sender_scope::SenderScope;
-use super::withdrawal_search::WithdrawalSearch;
 use crate::base::SendingOptions;
 use crate::channels::{Account, WithdrawalVersion};
 
@@ -95,7 +94,10 @@ pub(super) struct SenderState {
     pub(super) recent_outcomes: RecentOutcomes,
     /// Messages that must not be read again: their outcome cannot be recorded in the log, or is not recorded yet.
     pub(super) excluded_ids: HashSet<MessageId>,
-    pub(super) withdrawal_search: WithdrawalSearch,
+    /// Whether the tables are being searched for withdrawn messages of campaigns.
+    pub(super) is_searching: bool,
+    /// The version of the company's withdrawals at which all withdrawn messages were found.
+    pub(super) searched: Option<WithdrawalVersion>,
     /// What has happened to contacts since the pending read of the tables began.
     pub(super) contacts_during_read: ContactsDuringRead,
 }
@@ -127,7 +129,8 @@ impl SenderState {
             watches_directory: false,
             recent_outcomes: RecentOutcomes::default(),
             excluded_ids: HashSet::new(),
-            withdrawal_search: WithdrawalSearch::default(),
+            is_searching: false,
+            searched: None,
             contacts_during_read: ContactsDuringRead::default(),
         }
     }
@@ -372,7 +375,7 @@ impl ChannelSender {
         if self.state.settle_at.is_none_or(|at| at <= now) {
             self.state.settle_at = Some(now + SETTLE_PAUSE);
             let version = self.scope.in_transit.withdrawals.version(self.channel.0);
-            self.check_behind_first(version);
+            self.begin_search(version);
             let max = self.options().in_flight_max.saturating_sub(self.state.calls);
             for outgoing in self.state.lanes.take_settleable(max, version, now) {
                 let scope = self.scope.clone();
@@ -387,19 +390,5 @@ impl ChannelSender {
             }
         }
         self.state.settle_at.filter(|_| !self.state.lanes.is_empty())
-    }
-
-    /// Checks messages of campaigns behind others: withdrawn ones are moved to the front, and settled there.
-    fn check_behind_first(&mut self, version: WithdrawalVersion) {
-        let max = self.options().in_flight_max;
-        let messages = self.state.withdrawal_search.begin(&self.state.lanes, version, max);
-        if !messages.is_empty() {
-            let scope = self.scope.clone();
-            let check = async move {
-                let (withdrawn, not_withdrawn) = attempt::check_withdrawals(&scope, messages).await;
-                Event::Checked { version, withdrawn, not_withdrawn }
-            };
-            self.state.pending_events.push(check.boxed());
-        }
     }
 }

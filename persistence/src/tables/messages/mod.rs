@@ -28,7 +28,9 @@ pub use content::{
 pub(crate) use inbound::set_media;
 pub use inbound::{MediaRow, MessageRef, last_inbound_at, media_wanted, received, sent_until, was_sent};
 pub use list::{MessageFilter, list};
-pub use outbox::{AddressedMessage, OutboxEntry, UnsendableMessage, by_provider_id, outbox, outboxes, withdrawn};
+pub use outbox::{
+    AddressedMessage, OutboxEntry, UnsendableMessage, by_provider_id, outbox, outboxes, withdrawn, withdrawn_of_channel,
+};
 pub(crate) use progress::{ChangeCause, ChangedMessage, FailedMessage, failed, merge, not_failed, progress};
 pub use progress::{DeliveryStatus, DeliveryStatusRow, MessageError};
 pub use reaction_send::{ReactionSend, ReactionTarget};

@@ -144,6 +144,45 @@ pub async fn withdrawn(db: impl Database<'_>, company: CompanyId, message: Messa
     })
 }
 
+/// The first `limit` queued messages of campaigns on a channel that are withdrawn, and why. One that may have left is not
+/// withdrawn any more.
+pub async fn withdrawn_of_channel(
+    db: impl Database<'_>,
+    company: CompanyId,
+    channel: ChannelId,
+    limit: i64,
+) -> Result<Vec<(UnsendableMessage, MessageError)>> {
+    #[derive(FromRow)]
+    struct Withdrawn {
+        #[sqlx(flatten)]
+        message: UnsendableMessage,
+        is_canceled: bool,
+    }
+    let found: Vec<Withdrawn> = with_timeout(
+        sqlx::query_as(
+            "select m.company_id, m.ticket_id, m.id, w.is_canceled
+             from messages m
+             cross join lateral (select exists (select from campaign_recipients r
+                     join campaigns k on k.company_id = r.company_id and k.id = r.campaign_id
+                     where r.company_id = m.company_id and r.message_id = m.id and k.status = 'canceled') as is_canceled
+                 offset 0) w
+             cross join lateral (select marketing_opt_out from contacts
+                 where company_id = m.company_id and id = m.contact_id offset 0) c
+             where m.company_id = $1 and m.channel_id = $2 and m.status = 'queued' and m.source = 'campaign'
+                 and not coalesce(m.attempts ?| array['begunAt', 'unknownAt'], false)
+                 and (w.is_canceled or c.marketing_opt_out)
+             order by m.id limit $3",
+        )
+        .bind(company)
+        .bind(channel)
+        .bind(limit)
+        .fetch_all(db),
+    )
+    .await?;
+    let why = |is_canceled| if is_canceled { MessageError::campaign_canceled() } else { MessageError::opted_out() };
+    Ok(found.into_iter().map(|Withdrawn { message, is_canceled }| (message, why(is_canceled))).collect())
+}
+
 /// The message with this provider id on a channel, or `None`.
 pub async fn by_provider_id(
     db: impl Database<'_>,
