@@ -14,12 +14,15 @@ use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest, RET
 use hotline_persistence::{CompanyId, Database};
 use parking_lot::Mutex;
 
-/// Maximum number of remembered keys, 32 bytes plus map overhead each. Beyond it, a company with more than its share of
-/// them loses its oldest ones, and its keys are looked up until those would have expired.
+/// Maximum number of remembered keys, 32 bytes plus map overhead each. Beyond it, the companies with the most lose their
+/// oldest ones, and their keys are looked up until those would have expired.
 const KEYS_MAX: usize = 2_000_000;
 
-/// Maximum number of keys that are added or evicted at once, while requests wait: a tenth of a millisecond.
-const CHANGED_AT_ONCE: usize = 1_000;
+/// Number of keys that are added at once while requests wait, in a tenth of a millisecond.
+const ADDED_AT_ONCE: usize = 1_000;
+
+/// The part of the keys that is evicted at once while requests wait, in less than a millisecond.
+const EVICTED_PART: usize = 1_000;
 
 /// Maximum bytes of cached responses, for retries right after a failure.
 const RECENT_BYTES_MAX: u64 = 32 * 1024 * 1024;
@@ -27,8 +30,8 @@ const RECENT_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Number of responses of the usual size that fit into these bytes.
 const RECENT_EXPECTED: usize = 16 * 1024;
 
-/// Companies whose keys are loaded with one statement: taking over another process brings thousands of companies. Few enough that the keys of busy
-/// companies, tens of thousands each, are read within a statement's timeout.
+/// Companies whose keys are loaded with one statement: taking over another process brings thousands of companies. Few
+/// enough that the keys of busy companies, tens of thousands each, are read within a statement's timeout.
 const LOADED_AT_ONCE: usize = 32;
 
 /// How often expired responses are deleted.
@@ -84,7 +87,7 @@ impl UsedKeys {
         keys.insert(key.short_hash(), at_s);
         self.entries += keys.len() - before;
         if self.entries > self.room {
-            self.evict(company);
+            self.evict();
         }
     }
 
@@ -92,42 +95,14 @@ impl UsedKeys {
         self.companies.entry(company).or_insert_with(|| SeenSet::with_room(usize::MAX))
     }
 
-    /// Drops the oldest keys of a company that has added one, or, if it has no more than its share, of the company with
-    /// the most, which takes a search.
-    fn evict(&mut self, added_by: CompanyId) {
-        let share = self.room / self.companies.len().max(1);
-        let is_beyond_share = self.companies.get(&added_by).is_some_and(|keys| keys.len() > share);
-        let keys = if is_beyond_share {
-            self.companies.get_mut(&added_by)
-        } else {
-            self.companies.values_mut().max_by_key(|keys| keys.len())
-        };
-        let Some(keys) = keys else { return };
-        let evicted = keys.len().div_ceil(8).min(CHANGED_AT_ONCE);
-        keys.evict_beyond(keys.len() - evicted);
-        self.entries -= evicted;
-    }
-
-    /// Marks the companies whose older keys may be missing from `stored`. The statement returns the newest key of each
-    /// company, then the second of each, and so on, up to `limit`, which is more than there are companies. So only the
-    /// companies with the most keys in `stored` may have older ones that were cut off.
-    fn mark_missing(&mut self, stored: &[UsedKey], limit: usize) {
-        if stored.len() < limit {
-            return;
+    /// Drops the oldest keys of the companies with the most, so that none of these has more than another.
+    fn evict(&mut self) {
+        let most =
+            most_of_each(self.companies.values().map(SeenSet::len), self.room - self.room.div_ceil(EVICTED_PART));
+        for keys in self.companies.values_mut() {
+            keys.evict_beyond(most);
         }
-        // The count of each company, and the second of its oldest key, which comes last.
-        let mut read: HashMap<CompanyId, (usize, i64)> = HashMap::new();
-        for (company, _, at) in stored {
-            let (count, oldest_s) = read.entry(*company).or_default();
-            (*count, *oldest_s) = (*count + 1, at.timestamp());
-        }
-        let most = read.values().map(|(count, _)| *count).max().unwrap_or_default();
-        for (company, (count, oldest_s)) in read {
-            // Of two companies with as many keys, the limit may have cut off the last key of one.
-            if count + 1 >= most {
-                self.keys_of(company).mark_missing_up_to(oldest_s);
-            }
-        }
+        self.entries = self.companies.values().map(SeenSet::len).sum();
     }
 
     /// Whether the key may have been used since this second.
@@ -152,6 +127,39 @@ impl UsedKeys {
         });
         self.entries = self.companies.values().map(SeenSet::len).sum();
     }
+}
+
+/// How many each may have, so that all together have at most `room`, and only those with the most lose some.
+fn most_of_each(counts: impl Iterator<Item = usize>, mut room: usize) -> usize {
+    let mut counts: Vec<usize> = counts.collect();
+    counts.sort_unstable();
+    for (place, count) in counts.iter().enumerate() {
+        let share = room / (counts.len() - place);
+        if *count > share {
+            return share;
+        }
+        room -= count;
+    }
+    usize::MAX
+}
+
+/// The companies of which older keys than these may be missing among those read from the table, at most `limit`, with
+/// the second of their oldest key. The statement returns the newest key of each company, then the second of each, and so
+/// on, up to `limit`, which is more than there are companies. So only the companies with the most keys may have older
+/// ones that were cut off.
+fn cut_off(stored: &[UsedKey], limit: usize) -> Vec<(CompanyId, i64)> {
+    if stored.len() < limit {
+        return Vec::new();
+    }
+    let mut read: HashMap<CompanyId, (usize, i64)> = HashMap::new();
+    for (company, _, at) in stored {
+        let (count, oldest_s) = read.entry(*company).or_default();
+        (*count, *oldest_s) = (*count + 1, at.timestamp());
+    }
+    let most = read.values().map(|(count, _)| *count).max().unwrap_or_default();
+    // Of two companies with as many keys, the limit may have cut off the last key of one.
+    read.retain(|_, (count, _)| *count + 1 >= most);
+    read.into_iter().map(|(company, (_, oldest_s))| (company, oldest_s)).collect()
 }
 
 /// The lock of one request on its key. It is released when nothing can execute the request any more: neither its task,
@@ -189,8 +197,7 @@ impl Keys {
         // Without one, it would be stored in the default partition, from which expired rows have to be deleted.
         keys.sweep(db).await;
         let stored = idempotency_keys::recent(db, expiry_cutoff(), limit()).await?;
-        keys.add_stored(&stored);
-        keys.0.used.lock().mark_missing(&stored, KEYS_MAX);
+        keys.add_stored(&stored, KEYS_MAX);
         Ok(keys)
     }
 
@@ -228,13 +235,16 @@ impl Keys {
             used.unloaded.iter().map(|(company, last_drop)| (*company, Some(*last_drop))).collect()
         };
         for chunk in unloaded.chunks(LOADED_AT_ONCE) {
-            if self.load_companies(db, chunk).await.is_ok() {
-                continue;
-            }
-            // One company may have so many keys that reading those of all takes too long.
-            for company in chunk {
-                if let Err(error) = self.load_companies(db, std::slice::from_ref(company)).await {
-                    tracing::debug!(%error, company.id = %company.0, "loading idempotency keys will be retried");
+            let Err(error) = self.load_companies(db, chunk).await else { continue };
+            tracing::debug!(%error, companies = chunk.len(), "loading idempotency keys will be retried");
+            // One company may have so many keys that reading those of all takes too long. A second failure has another
+            // reason.
+            let mut failures = 0;
+            for company in chunk.iter().filter(|_| chunk.len() > 1) {
+                let loaded = self.load_companies(db, std::slice::from_ref(company)).await;
+                failures += usize::from(loaded.is_err());
+                if failures > 1 {
+                    return;
                 }
             }
         }
@@ -248,9 +258,8 @@ impl Keys {
     ) -> hotline_persistence::Result<()> {
         let ids: Vec<CompanyId> = companies.iter().map(|(company, _)| *company).collect();
         let stored = idempotency_keys::recent_of(db, &ids, expiry_cutoff(), limit()).await?;
-        self.add_stored(&stored);
+        self.add_stored(&stored, KEYS_MAX);
         let mut used = self.0.used.lock();
-        used.mark_missing(&stored, KEYS_MAX);
         for (company, last_drop) in companies {
             // If the company was dropped again meanwhile, another process may have used keys since.
             if used.unloaded.get(company) == last_drop.as_ref() {
@@ -260,13 +269,18 @@ impl Keys {
         Ok(())
     }
 
-    /// Adds keys that were read from the table, the oldest first: they are the first to be dropped.
-    fn add_stored(&self, stored: &[UsedKey]) {
-        for part in stored.rchunks(CHANGED_AT_ONCE) {
+    /// Adds keys that were read from the table with this limit, the oldest first: they are the first to be dropped.
+    fn add_stored(&self, stored: &[UsedKey], limit: usize) {
+        for part in stored.rchunks(ADDED_AT_ONCE) {
             let mut used = self.0.used.lock();
             for (company, key, at) in part.iter().rev() {
                 used.insert(*company, *key, at.timestamp());
             }
+        }
+        let cut_off = cut_off(stored, limit);
+        let mut used = self.0.used.lock();
+        for (company, oldest_s) in cut_off {
+            used.keys_of(company).mark_missing_up_to(oldest_s);
         }
     }
 
@@ -370,14 +384,25 @@ mod tests {
     }
 
     #[test]
-    fn a_company_within_its_share_takes_the_room_of_the_one_with_the_most() {
+    fn only_the_companies_with_the_most_keys_lose_some() {
+        for (counts, room, most) in [
+            (&[10, 3, 4][..], 16, 9),
+            (&[10, 9, 4], 20, 8),
+            (&[4, 4, 4], 11, 3),
+            (&[1, 2, 3], 6, usize::MAX),
+            (&[], 0, usize::MAX),
+        ] {
+            assert_eq!(most_of_each(counts.iter().copied(), room), most, "{counts:?} in {room}");
+        }
         let keys = Keys::with_room(4);
         for used in ["1", "2", "3", "4"] {
             keys.mark_used(A, key(used));
         }
         keys.mark_used(B, key("1"));
-        assert!(keys.may_be_used(A, key("5")), "the first key of A was dropped");
+        assert!(keys.may_be_used(A, key("5")), "the first keys of A were dropped");
         assert!(!keys.may_be_used(B, key("2")));
+        let used = keys.0.used.lock();
+        assert_eq!(used.entries, used.companies.values().map(SeenSet::len).sum::<usize>());
     }
 
     #[test]
@@ -388,10 +413,9 @@ mod tests {
         // As the statement returns them: the newest of each company, then the second of each.
         let stored = [(A, "a1", 0), (B, "b1", 5), (A, "a2", 1), (A, "a3", 2), (A, "a4", 3)];
         let stored = stored.map(|(company, name, seconds_ago)| (company, key(name), at(seconds_ago)));
-        keys.add_stored(&stored);
-        keys.0.used.lock().mark_missing(&stored, 6);
+        keys.add_stored(&stored, 6);
         assert!(!keys.may_be_used(A, key("a5")), "the limit was not reached");
-        keys.0.used.lock().mark_missing(&stored, 5);
+        keys.add_stored(&stored, 5);
         assert!(keys.may_be_used(A, key("a5")), "A has more keys than were read");
         assert!(keys.may_be_used(B, key("b1")) && !keys.may_be_used(B, key("b2")), "those of B were all read");
         keys.0.used.lock().expire(at(2).timestamp());
