@@ -127,8 +127,9 @@ impl Overviews {
     /// Drops overviews that were not queried for long.
     pub(crate) fn sweep(&self, now: Instant) {
         let overviews: Vec<_> = self.companies.iter().map(|entry| (*entry.key(), entry.value().clone())).collect();
-        // The clones are dropped last, outside the map, because that takes a while.
-        for (company, _) in &overviews {
+        // The clones are dropped last, outside the map, because that takes a while. The map waits only for overviews
+        // that were unused, and are hardly locked.
+        for (company, _) in overviews.iter().filter(|(_, overview)| overview.state.lock().is_unused(now)) {
             self.companies.remove_if(company, |_, overview| overview.state.lock().end_if_unused(now));
         }
     }
@@ -227,14 +228,18 @@ impl OverviewState {
         }
     }
 
-    /// Whether it was not queried for long. A query that still has it then reads the tables, because commits do not
-    /// reach it any more.
+    /// Ends an overview that was not queried for long: a query that still has it then reads the tables, because commits
+    /// do not reach it any more.
     fn end_if_unused(&mut self, now: Instant) -> bool {
-        let is_unused = now.saturating_duration_since(self.last_query) >= RETAINED_FOR;
+        let is_unused = self.is_unused(now);
         if is_unused {
             self.load_state = LoadState::Idle;
         }
         is_unused
+    }
+
+    fn is_unused(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.last_query) >= RETAINED_FOR
     }
 
     /// Records a ticket as it is now. `message` is its last message, if that is new.
