@@ -4,6 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{becomes, contacts, counts, does, fast, list, made, recipients, shown, text};
+use crate::support::service::TestOptions;
 use crate::support::{OwnApp, Reply, TestApp, eventually};
 
 /// A campaign of this status. Its list is empty if it is completed, else its one contact cannot be written to yet.
@@ -31,28 +32,44 @@ async fn in_state(app: &TestApp, status: &str) -> i64 {
     campaign
 }
 
-#[actix_web::test]
-async fn a_canceled_campaign_ends_although_its_message_waits_behind_others() {
-    let app = TestApp::shared().await;
+/// Two campaigns have written to a contact on a channel that is not connected, behind so many other messages: one of
+/// them is canceled, and ends.
+async fn cancel_behind_others(app: &TestApp, others: usize) {
     let (api, channel) = (&app.api, app.company.phone.0);
-    // The channel is not connected.
     let contact = app.contact("5511900000001").await.0;
-    let text_to_all = text(list(api, &[contact]).await, channel, "hello");
-    api.post("/messages", json!({"channelId": channel, "contactId": contact, "type": "text", "body": "first"}))
-        .await
-        .data(202);
-    let [stays, ends] = [made(api, text_to_all.clone()).await, made(api, text_to_all).await];
-    let is_written = async |count: usize| api.all("/messages?status=queued").await.len() == count;
-    for (campaign, count) in [(stays, 2), (ends, 3)] {
+    let to_contact = text(list(api, &[contact]).await, channel, "hello");
+    for _ in 0..others {
+        let other = json!({"channelId": channel, "contactId": contact, "type": "text", "body": "other"});
+        api.post("/messages", other).await.data(202);
+    }
+    let [stays, ends] = [made(api, to_contact.clone()).await, made(api, to_contact).await];
+    let is_queued = async |count: usize| api.all("/messages?status=queued").await.len() == count;
+    for (campaign, count) in [(stays, others + 1), (ends, others + 2)] {
         does(api, campaign, "start").await;
-        eventually("its message waits", || is_written(count)).await;
+        eventually("its message waits", || is_queued(count)).await;
     }
     does(api, ends, "cancel").await;
     eventually("it is settled", || async { shown(api, ends).await["counts"]["pending"] == 0 }).await;
-    let queued = api.all("/messages?status=queued").await;
-    assert_eq!(queued.iter().map(|message| &message["body"]).collect::<Vec<_>>(), ["first", "hello"]);
+    let error = &recipients(api, ends).await[0]["error"];
+    assert_eq!(error["code"], "ERR_CAMPAIGN_CANCELED");
+    assert!(is_queued(others + 1).await, "the others wait for the channel");
     assert_eq!(shown(api, stays).await["status"], "processing");
     assert_eq!(api.delete(&format!("/campaigns/{ends}")).await.status, 204);
+}
+
+#[actix_web::test]
+async fn a_canceled_campaign_ends_although_its_message_waits_behind_others() {
+    let app = TestApp::shared().await;
+    cancel_behind_others(&app, 2).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
+async fn a_canceled_campaign_ends_although_its_message_is_only_in_the_tables() {
+    let mut options = TestOptions::default();
+    options.engine.sending.memory_messages_max = 4;
+    let app = OwnApp::start_with(options).await;
+    cancel_behind_others(&app, 6).await;
     app.stop().await;
 }
 
