@@ -235,6 +235,8 @@ impl OpenTicketOrders {
     /// Continues a list, and examines `max` tickets at most. Returns whether the list has ended, or has as many as the
     /// query asks for.
     pub(super) fn continue_list(&self, query: &OpenTicketQuery, listing: &mut Listing, mut max: usize) -> bool {
+        // Of these, some may have moved since they were found.
+        let earlier = listing.found.len();
         while let Some(segment) = listing.segment {
             for (position, group, is_listed) in self.entries(segment, listing.after, query.descending) {
                 if listing.found.len() == query.limit {
@@ -250,7 +252,7 @@ impl OpenTicketOrders {
                 }
                 if listing.skipped > 0 {
                     listing.skipped -= 1;
-                } else if listing.found.iter().all(|found| found.id != position.id) {
+                } else if listing.found.iter().take(earlier).all(|found| found.id != position.id) {
                     listing.found.push(position);
                 }
             }
