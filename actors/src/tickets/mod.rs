@@ -4,6 +4,7 @@ mod after_send;
 mod author;
 pub mod command;
 pub mod commands;
+mod follow_ups;
 mod references;
 pub mod state;
 
@@ -16,6 +17,7 @@ pub use commands::{
     Receive, ReceiveEcho, Release, Reopen, Revise, Send, SetMedia, SetWrapup, Show, Transfer, UpdateDeliveryStatus,
     check_parameter_text,
 };
-pub use state::{FollowUp, LastMessage, Position, ReceiptPositions, Ticket};
+pub use follow_ups::{FollowUp, FollowUps};
+pub use state::{LastMessage, Position, ReceiptPositions, Ticket};
 
 pub use crate::contacts::{ContactFacts, LastInbound, RequiredFacts};

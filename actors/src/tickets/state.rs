@@ -1,6 +1,5 @@
 //! The state of a ticket's actor: the row, and what else replies and decisions need.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -8,9 +7,9 @@ use hotline_persistence::MessageId;
 use hotline_persistence::tables::contacts::ContactRef;
 use hotline_persistence::tables::messages::Direction;
 use hotline_persistence::tables::source::Source;
-use hotline_persistence::tables::tickets::{FollowUpRow, LoadedTicket, TicketRow, TicketStatus};
+use hotline_persistence::tables::tickets::{LoadedTicket, TicketRow, TicketStatus};
 
-use super::{AfterSend, Author};
+use super::follow_ups::{FollowUp, FollowUps};
 use crate::contacts::LastInbound;
 
 /// A ticket in memory. Cheap to clone: commands work on a copy, which takes the original's place when they succeed.
@@ -29,30 +28,9 @@ pub struct Ticket {
     /// after that. A sender looks it up when it is not known here.
     pub last_inbound: LastInbound,
     /// Follow-up actions of messages that are not yet handed over. Most tickets have none.
-    pub follow_ups: Option<Arc<BTreeMap<MessageId, FollowUp>>>,
+    pub follow_ups: Option<Box<FollowUps>>,
     /// The latest known delivery and read positions of its messages; unset ones are in the tables.
     pub receipts: ReceiptPositions,
-}
-
-/// The follow-up action of a message, executed once its channel has accepted the message.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FollowUp {
-    /// The action.
-    pub after: AfterSend,
-    /// Who requested it.
-    pub author: Author,
-    /// When the message was written.
-    pub written_at: DateTime<Utc>,
-}
-
-impl From<FollowUpRow> for FollowUp {
-    fn from(row: FollowUpRow) -> Self {
-        let user = row.user_id.map(|id| (id, row.user_name.unwrap_or_default()));
-        // An action that this release cannot read becomes an empty one.
-        let after = serde_json::from_value(row.after_send).unwrap_or_default();
-        let author = Author { user, integration: row.integration_id, source: row.source };
-        Self { after, author, written_at: row.created_at }
-    }
 }
 
 /// The last of the company's messages that the contact has received and read. Not stored with the ticket, but in the
@@ -160,14 +138,12 @@ impl Ticket {
 
     /// Stores the follow-up action of a message until the message is handed over.
     pub(crate) fn add_follow_up(&mut self, message: MessageId, follow_up: FollowUp) {
-        Arc::make_mut(self.follow_ups.get_or_insert_default()).insert(message, follow_up);
+        self.follow_ups.get_or_insert_default().add(message, follow_up);
     }
 
     /// Takes the follow-up action of a message that was just handed over, once.
     pub(crate) fn take_follow_up(&mut self, message: MessageId) -> Option<FollowUp> {
-        // Checked first: a message without follow-up action must not copy the map.
-        let follow_ups = self.follow_ups.as_mut().filter(|follow_ups| follow_ups.contains_key(&message))?;
-        let follow_up = Arc::make_mut(follow_ups).remove(&message);
+        let follow_up = self.follow_ups.as_mut()?.take(message);
         self.follow_ups.take_if(|follow_ups| follow_ups.is_empty());
         follow_up
     }

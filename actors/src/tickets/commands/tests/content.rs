@@ -178,7 +178,7 @@ fn the_follow_up_of_several_messages_follows_the_last() {
     let sent = messages(&result);
     assert_eq!(sent[0].after_send, Some(json!({"answers": true, "closeTicket": false})));
     assert_eq!(sent[1].after_send, Some(json!({"answers": true, "queueId": 2, "closeTicket": false})));
-    let ids = desk.ticket.follow_ups.iter().flat_map(|follow_ups| follow_ups.keys().copied());
+    let ids = desk.ticket.follow_ups.iter().flat_map(|follow_ups| follow_ups.messages());
     assert_eq!(ids.collect::<Vec<_>>(), [sent[0].id, sent[1].id]);
 }
 

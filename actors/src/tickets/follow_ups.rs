@@ -1,0 +1,135 @@
+//! The follow-up actions of a ticket's messages that are not yet handed over.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use hotline_persistence::MessageId;
+use hotline_persistence::tables::tickets::FollowUpRow;
+
+use super::{AfterSend, Author};
+
+/// Actions of one part. A ticket's state is copied at each change, and with it one part at most, however many messages
+/// wait for a channel that is not connected.
+const PART: usize = 64;
+
+/// The follow-up action of a message, executed once its channel has accepted the message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FollowUp {
+    /// The action.
+    pub after: AfterSend,
+    /// Who requested it.
+    pub author: Author,
+    /// When the message was written.
+    pub written_at: DateTime<Utc>,
+}
+
+impl From<FollowUpRow> for FollowUp {
+    fn from(row: FollowUpRow) -> Self {
+        let user = row.user_id.map(|id| (id, row.user_name.unwrap_or_default()));
+        // An action that this release cannot read becomes an empty one.
+        let after = serde_json::from_value(row.after_send).unwrap_or_default();
+        let author = Author { user, integration: row.integration_id, source: row.source };
+        Self { after, author, written_at: row.created_at }
+    }
+}
+
+type ActionsPart = VecDeque<(MessageId, FollowUp)>;
+
+/// The actions, in the order of their messages. No part is empty.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FollowUps(Vec<Arc<ActionsPart>>);
+
+impl FollowUps {
+    /// Adds the action of a message, which is usually newer than all others.
+    pub(super) fn add(&mut self, message: MessageId, follow_up: FollowUp) {
+        let index = self.part_of(message);
+        if let Some(part) = self.0.get_mut(index) {
+            let part = Arc::make_mut(part);
+            let place = part.partition_point(|(id, _)| *id < message);
+            return part.insert(place, (message, follow_up));
+        }
+        match self.0.last_mut().filter(|part| part.len() < PART) {
+            Some(part) => Arc::make_mut(part).push_back((message, follow_up)),
+            None => self.0.push(Arc::new(ActionsPart::from([(message, follow_up)]))),
+        }
+    }
+
+    /// The part that has the action of a message if any does.
+    fn part_of(&self, message: MessageId) -> usize {
+        self.0.partition_point(|part| part.back().is_some_and(|(last, _)| *last < message))
+    }
+
+    /// Where the action of a message is: its part, and its place there.
+    fn find(&self, message: MessageId) -> Option<(usize, usize)> {
+        let part = self.part_of(message);
+        let place = self.0.get(part)?.binary_search_by_key(&message, |(id, _)| *id).ok()?;
+        Some((part, place))
+    }
+
+    /// Removes the action of a message, and returns it.
+    pub(super) fn take(&mut self, message: MessageId) -> Option<FollowUp> {
+        let (part, place) = self.find(message)?;
+        let actions = self.0.get_mut(part)?;
+        let taken = Arc::make_mut(actions).remove(place);
+        if actions.is_empty() {
+            self.0.remove(part);
+        }
+        taken.map(|(_, follow_up)| follow_up)
+    }
+
+    /// The messages that have one.
+    #[cfg(test)]
+    pub(super) fn messages(&self) -> impl Iterator<Item = MessageId> {
+        self.0.iter().flat_map(|part| part.iter().map(|(message, _)| *message))
+    }
+
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hotline_persistence::tables::source::Source;
+    use rand::rngs::StdRng;
+    use rand::seq::SliceRandom;
+    use rand::{RngExt, SeedableRng};
+
+    use super::*;
+    use crate::clock::now;
+    use crate::tickets::{AfterSend, Author};
+
+    fn follow_up(number: i64) -> FollowUp {
+        let after = AfterSend { answers: number % 2 == 0, ..AfterSend::default() };
+        let author = Author { user: None, integration: None, source: Source::Api };
+        FollowUp { after, author, written_at: now() + chrono::TimeDelta::seconds(number) }
+    }
+
+    #[test]
+    fn each_action_is_taken_once_in_any_order_and_copies_share_the_parts() {
+        let mut random = StdRng::seed_from_u64(7);
+        let (mut follow_ups, mut id) = (FollowUps::default(), 0);
+        let mut all = Vec::new();
+        for number in 0..10 * PART as i64 {
+            id += random.random_range(1..5);
+            all.push((MessageId::new(id), follow_up(number)));
+            follow_ups.add(MessageId::new(id), follow_up(number));
+        }
+        let copy = follow_ups.clone();
+        follow_ups.add(MessageId::new(id + 1), follow_up(0));
+        assert!(copy.0.iter().zip(&follow_ups.0).all(|(one, other)| Arc::ptr_eq(one, other)), "ten full parts");
+        assert!(follow_ups.take(MessageId::new(id + 1)).is_some() && follow_ups == copy);
+        // One that is older than others.
+        follow_ups.add(MessageId::new(0), follow_up(0));
+        all.push((MessageId::new(0), follow_up(0)));
+        all.shuffle(&mut random);
+        for (message, expected) in all {
+            let taken = follow_ups.take(message).expect("its action");
+            assert_eq!(taken.after, expected.after);
+            assert!(follow_ups.take(message).is_none());
+        }
+        assert!(follow_ups.is_empty() && !copy.is_empty());
+    }
+}
