@@ -30,8 +30,8 @@ impl From<Micros> for DateTime<Utc> {
     }
 }
 
-/// Maximum matching tickets that are collected and sorted for a query. If more match, the query's order is read from its
-/// start until the page is full: among so many, enough are found soon.
+/// Maximum matching tickets that are collected and sorted for a query. If more match, the query's order is read from
+/// its start until the page is full: among so many, enough are found soon.
 const FEW: usize = 2_000;
 
 /// Maximum groups that are examined for a query, in some tens of microseconds.
