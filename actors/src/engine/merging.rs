@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use hotline_persistence::tables::reports::desk;
 use hotline_persistence::tables::tickets::{self, OpenTicketOf};
 use hotline_persistence::tables::webchat_sessions;
 use hotline_persistence::{CompanyId, ContactId, Presence, SessionId, TicketId};
@@ -96,6 +97,11 @@ impl Merging {
         let db = self.base.reads().tables(*company).await?;
         let open_now = tickets::open_of_contacts(db, *company, contacts).await?;
         self.tickets.replace_open(*company, contacts, open, &open_now);
+        let tickets: Vec<TicketId> = open.iter().chain(&open_now).map(|ticket| ticket.id).collect();
+        if !tickets.is_empty() {
+            let listed = desk::open_of(db, *company, &tickets).await?;
+            self.base.overviews.replace(*company, &tickets, &listed);
+        }
         for (session, contact, ticket) in webchat_sessions::of_contacts(db, *company, contacts).await? {
             let Some((contact_before, ticket_before)) = sessions.get(&session) else { continue };
             let tickets = ticket_before.zip(ticket).filter(|(before, after)| before != after);

@@ -21,6 +21,7 @@ use hotline_persistence::tables::reports::desk::{OpenTicket, OpenTicketCounts};
 use hotline_persistence::tables::tickets::{TicketRow, TicketStatus};
 use hotline_persistence::{Change, CompanyId, TicketId};
 use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(crate) use self::open_ticket_query::OpenTicketQuery;
 
@@ -37,7 +38,11 @@ const SIZE_PAUSE: Duration = Duration::from_secs(300);
 
 /// Maximum open tickets in memory of a company, some 25 MiB. A company with more is counted and listed in the tables at
 /// each query.
-pub(crate) const TICKETS_MAX: usize = 200_000;
+const TICKETS_MAX: usize = 200_000;
+
+/// Maximum combinations of queue, user and channel that a company's open tickets in memory may have: all are counted
+/// for a dashboard, in about a millisecond, while the log waits. Each takes up to 324 bytes.
+const GROUPS_MAX: usize = 20_000;
 
 /// Maximum open tickets in memory of all companies, some 120 MiB. Beyond it, companies with more than [`SHARE`] are
 /// counted and listed in the tables.
@@ -49,12 +54,19 @@ const SHARE: usize = 10_000;
 /// Maximum tickets that a list examines before it lets the log record changes: some tens of microseconds.
 const LISTED_AT_ONCE: usize = 2_000;
 
+/// Maximum loads at once, each of up to 25 MiB.
+const LOADS_MAX: usize = 2;
+
+/// Maximum changes made during a load that are applied at once, while the log waits: about a millisecond.
+const CHANGES_AT_ONCE: usize = 1_000;
+
 /// The companies that are being queried.
-#[derive(Default)]
 pub(crate) struct Overviews {
     companies: IdMap<CompanyId, Arc<Overview>>,
     /// The number of open tickets in memory, of all companies.
     tickets: Arc<AtomicUsize>,
+    /// Permits for the loads of all companies.
+    loads: Arc<Semaphore>,
 }
 
 /// The open tickets of one company.
@@ -91,6 +103,21 @@ enum LoadState {
     Done,
 }
 
+/// The open tickets that the tables had when an overview was loaded.
+pub(crate) enum Loaded {
+    All(Vec<OpenTicket>),
+    /// There is no room for them in memory.
+    TooMany,
+    /// They could not be read.
+    Failed,
+}
+
+impl Default for Overviews {
+    fn default() -> Self {
+        Self { companies: IdMap::default(), tickets: Arc::default(), loads: Arc::new(Semaphore::new(LOADS_MAX)) }
+    }
+}
+
 impl Overviews {
     /// The number of open tickets in memory, of all companies.
     pub(crate) fn ticket_count(&self) -> usize {
@@ -118,9 +145,31 @@ impl Overviews {
         }
     }
 
+    /// A permit for one load; `None` while [`LOADS_MAX`] others are running.
+    pub(crate) fn begin_load(&self) -> Option<OwnedSemaphorePermit> {
+        self.loads.clone().try_acquire_owned().ok()
+    }
+
+    /// Whether so many open tickets of a company that has none in memory yet may be loaded.
+    pub(crate) fn has_room(&self, tickets: usize) -> bool {
+        !is_too_many(tickets, self.ticket_count() + tickets)
+    }
+
+    /// Whether a company still has this overview, so that commits reach it.
+    pub(crate) fn is_current(&self, company: CompanyId, overview: &Arc<Overview>) -> bool {
+        self.of(company).is_some_and(|current| Arc::ptr_eq(&current, overview))
+    }
+
+    /// Updates tickets that a merge has changed in the tables, from those that are open now.
+    pub(crate) fn replace(&self, company: CompanyId, tickets: &[TicketId], open: &[OpenTicket]) {
+        if let Some(overview) = self.of(company) {
+            overview.state.lock().replace(tickets, open);
+        }
+    }
+
     /// Drops a company's overview: tickets were deleted with their contact, or the company is dropped from memory.
     pub(crate) fn forget_company(&self, company: CompanyId) {
-        let Self { companies, tickets: _ } = self;
+        let Self { companies, tickets: _, loads: _ } = self;
         companies.remove(&company);
     }
 
@@ -140,6 +189,11 @@ impl Overviews {
     }
 }
 
+/// Whether a company has more open tickets than may be in memory, while all companies together have `all`.
+const fn is_too_many(own: usize, all: usize) -> bool {
+    own > TICKETS_MAX || own > SHARE && all > ALL_TICKETS_MAX
+}
+
 /// The last message of a ticket, if it is new.
 fn last_message_of<'a>(row: &TicketRow, changes: &'a [Change]) -> Option<&'a MessageRow> {
     let id = row.last_message_id?;
@@ -155,17 +209,36 @@ impl Overview {
         Self { state: Mutex::new(OverviewState { open, load_state, last_query: now, all_tickets }) }
     }
 
-    /// Ends a load with the open tickets in the tables; `None`: they could not be read. More than [`TICKETS_MAX`]
-    /// tickets count as a failure. The tickets are put in order without the lock, because the log would wait for it,
-    /// and on a thread that may block.
-    pub(crate) async fn end_load(&self, open: Option<Vec<OpenTicket>>) {
-        let Some(open) = open else { return self.state.lock().fail(LOAD_PAUSE) };
-        if open.len() > TICKETS_MAX {
-            return self.state.lock().fail(SIZE_PAUSE);
-        }
-        let Ok(loaded) = tokio::task::spawn_blocking(move || OpenTicketOrders::of(open)).await else {
-            return self.state.lock().fail(LOAD_PAUSE);
+    /// Ends a load. The tickets are put in order without the lock, because the log would wait for it, and on a thread
+    /// that may block.
+    pub(crate) async fn end_load(self: &Arc<Self>, loaded: Loaded) {
+        let open = match loaded {
+            Loaded::All(open) => open,
+            Loaded::TooMany => return self.state.lock().fail(SIZE_PAUSE),
+            Loaded::Failed => return self.state.lock().fail(LOAD_PAUSE),
         };
+        let overview = self.clone();
+        if tokio::task::spawn_blocking(move || overview.install(OpenTicketOrders::of(open))).await.is_err() {
+            self.state.lock().fail(LOAD_PAUSE);
+        }
+    }
+
+    /// Leaves a load to a later query.
+    pub(crate) fn postpone_load(&self) {
+        self.state.lock().fail(Duration::ZERO);
+    }
+
+    /// Applies the changes made during the load to the loaded tickets, and takes these over. Many changes are applied
+    /// without the lock: the log may record others meanwhile.
+    fn install(&self, mut loaded: OpenTicketOrders) {
+        loop {
+            let changed = self.state.lock().take_many_changed();
+            let Some(changed) = changed else { break };
+            for ids in changed.chunks(CHANGES_AT_ONCE) {
+                let recorded = self.state.lock().recorded(ids);
+                recorded.into_iter().for_each(|(id, times)| loaded.apply(id, times));
+            }
+        }
         let recorded = self.state.lock().install(loaded);
         drop(recorded);
     }
@@ -273,6 +346,33 @@ impl OverviewState {
         self.all_tickets.fetch_sub(before, Ordering::Relaxed);
     }
 
+    /// Updates tickets that a merge has changed, from those that are open now.
+    fn replace(&mut self, tickets: &[TicketId], open: &[OpenTicket]) {
+        match &mut self.load_state {
+            LoadState::Idle | LoadState::FailedUntil(_) => return,
+            LoadState::Running(changed) => changed.extend(tickets),
+            LoadState::Done => {}
+        }
+        for id in tickets {
+            self.set(*id, open.iter().find(|ticket| ticket.id == *id).map(OpenTicketTimes::from));
+        }
+        if self.is_too_large() {
+            self.fail(SIZE_PAUSE);
+        }
+    }
+
+    /// The tickets that have changed since the load began, if they are too many to be applied at once. Later changes are
+    /// collected from now on.
+    fn take_many_changed(&mut self) -> Option<Vec<TicketId>> {
+        let LoadState::Running(changed) = &mut self.load_state else { return None };
+        (changed.len() > CHANGES_AT_ONCE).then(|| std::mem::take(changed).into_iter().collect())
+    }
+
+    /// The recorded state of tickets; `None`: closed.
+    fn recorded(&self, tickets: &[TicketId]) -> Vec<(TicketId, Option<OpenTicketTimes>)> {
+        tickets.iter().map(|id| (*id, self.open.get(*id))).collect()
+    }
+
     /// Takes over the loaded tickets, except those that have changed since. Returns tickets for the caller to drop
     /// without the lock.
     fn install(&mut self, mut loaded: OpenTicketOrders) -> OpenTicketOrders {
@@ -282,13 +382,7 @@ impl OverviewState {
             return loaded;
         };
         for id in changed {
-            let Some(recorded) = self.open.get(id) else {
-                loaded.remove(id);
-                continue;
-            };
-            // The change may have been recorded without the ticket's last message.
-            let at = loaded.get(id).map_or(recorded.last_activity_at, |loaded| loaded.last_activity_at);
-            loaded.insert(id, OpenTicketTimes { last_activity_at: recorded.last_activity_at.max(at), ..recorded });
+            loaded.apply(id, self.open.get(id));
         }
         self.all_tickets.fetch_add(loaded.len(), Ordering::Relaxed);
         self.all_tickets.fetch_sub(self.open.len(), Ordering::Relaxed);
@@ -300,8 +394,9 @@ impl OverviewState {
     }
 
     fn is_too_large(&self) -> bool {
-        let (own, all) = (self.open.len(), self.all_tickets.load(Ordering::Relaxed));
-        own > TICKETS_MAX || own > SHARE && all > ALL_TICKETS_MAX
+        let changed = if let LoadState::Running(changed) = &self.load_state { changed.len() } else { 0 };
+        let all = self.all_tickets.load(Ordering::Relaxed);
+        is_too_many(self.open.len(), all) || self.open.group_count() > GROUPS_MAX || changed > TICKETS_MAX
     }
 
     /// Drops the open tickets. After this pause they may be loaded from the tables again.
@@ -327,141 +422,4 @@ impl Drop for OverviewState {
 }
 
 #[cfg(test)]
-mod tests {
-    use chrono::{DateTime, Utc};
-    use hotline_persistence::select::PageRequest;
-    use hotline_persistence::tables::source::Source;
-    use hotline_persistence::tables::tickets::{SortedPage, TicketFilter, TicketSort};
-    use hotline_persistence::{ChannelId, ContactId, QueueId};
-
-    use super::*;
-    use crate::clock;
-
-    const COMPANY: CompanyId = CompanyId::new(1);
-
-    fn row(id: i64, queue: Option<i64>, waiting_since: Option<DateTime<Utc>>, status: TicketStatus) -> TicketRow {
-        let at = clock::now();
-        TicketRow {
-            company_id: COMPANY,
-            id: TicketId::new(id),
-            channel_id: ChannelId::new(1),
-            contact_id: ContactId::new(id),
-            queue_id: queue.map(QueueId::new),
-            user_id: None,
-            status,
-            creation_source: Source::Contact,
-            unread_count: 0,
-            last_message_id: None,
-            wrapup_type_id: None,
-            wrapup_note: None,
-            reopen_count: 0,
-            opened_at: at,
-            first_response_at: None,
-            closed_at: None,
-            waiting_since,
-            answer_id: None,
-            handled_by: Default::default(),
-            created_at: at,
-            updated_at: at,
-        }
-    }
-
-    fn listed(id: i64, queue: Option<i64>, waiting_since: Option<DateTime<Utc>>) -> OpenTicket {
-        OpenTicket {
-            id: TicketId::new(id),
-            queue_id: queue.map(QueueId::new),
-            user_id: None,
-            channel_id: ChannelId::new(1),
-            waiting_since,
-            last_activity_at: clock::now(),
-        }
-    }
-
-    /// Queue, number open, number waiting, and the start of the longest wait.
-    type QueueCounts = (Option<i64>, i64, i64, Option<DateTime<Utc>>);
-
-    fn known(overviews: &Overviews, now: Instant) -> Vec<QueueCounts> {
-        let (overview, status) = overviews.query(COMPANY, now);
-        assert_eq!(status, OverviewStatus::Loaded);
-        let groups = overview.counts().expect("it is loaded");
-        let counts_of =
-            |group: OpenTicketCounts| (group.queue_id.map(|id| id.0), group.open, group.waiting, group.waiting_since);
-        let mut counts: Vec<_> = groups.into_iter().map(counts_of).collect();
-        counts.sort_by_key(|counts| counts.0);
-        counts
-    }
-
-    #[actix::test]
-    async fn changes_during_the_load_take_precedence() {
-        let (overviews, now, at) = (Overviews::default(), Instant::now(), clock::now());
-        overviews.on_commit(&[Change::Ticket(row(1, Some(5), None, TicketStatus::Open))]);
-        let (overview, query) = overviews.query(COMPANY, now);
-        assert_eq!(query, OverviewStatus::Load, "what nobody looks at is not kept");
-        overviews.on_commit(&[
-            Change::Ticket(row(2, None, Some(at), TicketStatus::Closed)),
-            Change::Ticket(row(3, Some(6), Some(at), TicketStatus::Open)),
-        ]);
-        assert_eq!(overviews.query(COMPANY, now).1, OverviewStatus::ReadTables, "one reads for all");
-        let earlier = at - chrono::TimeDelta::seconds(60);
-        let tables = vec![listed(1, Some(5), None), listed(2, None, Some(earlier)), listed(3, Some(5), None)];
-        overview.end_load(Some(tables)).await;
-        assert_eq!(known(&overviews, now), [(Some(5), 1, 0, None), (Some(6), 1, 1, Some(at))]);
-        overviews.on_commit(&[
-            Change::Ticket(row(4, Some(6), Some(earlier), TicketStatus::Open)),
-            Change::Ticket(row(1, Some(6), None, TicketStatus::Open)),
-        ]);
-        assert_eq!(known(&overviews, now), [(Some(6), 3, 2, Some(earlier))]);
-        overviews.on_commit(&[
-            Change::Ticket(row(4, Some(6), None, TicketStatus::Open)),
-            Change::Ticket(row(3, Some(6), None, TicketStatus::Closed)),
-        ]);
-        assert_eq!(known(&overviews, now), [(Some(6), 2, 0, None)]);
-        overviews.forget_company(COMPANY);
-        assert_eq!(overviews.query(COMPANY, now).1, OverviewStatus::Load);
-    }
-
-    #[actix::test]
-    async fn a_failed_load_is_repeated_later_and_an_unused_overview_is_dropped() {
-        let (overviews, now) = (Overviews::default(), Instant::now());
-        let (overview, query) = overviews.query(COMPANY, now);
-        assert_eq!(query, OverviewStatus::Load);
-        overview.end_load(None).await;
-        assert_eq!(overviews.query(COMPANY, now).1, OverviewStatus::ReadTables);
-        let later = Instant::now() + LOAD_PAUSE;
-        assert_eq!(overviews.query(COMPANY, later).1, OverviewStatus::Load);
-        let many = (0..=TICKETS_MAX as i64).map(|id| listed(id, None, None)).collect();
-        overview.end_load(Some(many)).await;
-        assert_eq!(overviews.query(COMPANY, Instant::now() + LOAD_PAUSE).1, OverviewStatus::ReadTables);
-        let later = Instant::now() + SIZE_PAUSE;
-        assert_eq!(overviews.query(COMPANY, later).1, OverviewStatus::Load);
-        overview.end_load(Some(vec![listed(1, None, None)])).await;
-        assert_eq!(known(&overviews, later), [(None, 1, 0, None)]);
-        overviews.sweep(later + RETAINED_FOR - Duration::from_secs(1));
-        assert_eq!(known(&overviews, later), [(None, 1, 0, None)]);
-        overviews.sweep(later + RETAINED_FOR);
-        assert!(overview.counts().is_none(), "a query that still has it reads the tables");
-        assert_eq!(overviews.query(COMPANY, later).1, OverviewStatus::Load);
-    }
-
-    #[actix::test]
-    async fn a_ticket_that_changes_during_the_load_keeps_its_last_message() {
-        let (overviews, now, at) = (Overviews::default(), Instant::now(), clock::now());
-        let (overview, _) = overviews.query(COMPANY, now);
-        let hour = chrono::TimeDelta::hours(1);
-        let changed = TicketRow { opened_at: at - hour, ..row(1, Some(5), None, TicketStatus::Open) };
-        overviews.on_commit(&[Change::Ticket(changed)]);
-        let tables = [(1, at), (2, at - hour)]
-            .map(|(id, last_activity_at)| OpenTicket { last_activity_at, ..listed(id, None, None) });
-        overview.end_load(Some(tables.to_vec())).await;
-        let filter = TicketFilter { status: Some(TicketStatus::Open), ..TicketFilter::default() };
-        let page = PageRequest { descending: true, ..PageRequest::first(10) };
-        let request = SortedPage { sort: TicketSort::Activity, page, after: None };
-        let query = OpenTicketQuery::of(&filter, request).expect("memory knows it");
-        let found = overview.list(&query).await.expect("it is loaded");
-        assert_eq!(found.iter().map(|position| position.id).collect::<Vec<_>>(), [1, 2]);
-        assert_eq!(overviews.tickets.load(Ordering::Relaxed), 2);
-        overviews.forget_company(COMPANY);
-        drop(overview);
-        assert_eq!(overviews.tickets.load(Ordering::Relaxed), 0);
-    }
-}
+mod tests;

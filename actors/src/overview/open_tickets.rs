@@ -136,6 +136,11 @@ impl OpenTicketOrders {
         self.by_id.len()
     }
 
+    /// The number of combinations of queue, user and channel that have tickets.
+    pub(super) fn group_count(&self) -> usize {
+        self.indexes.len()
+    }
+
     pub(super) fn get(&self, ticket: TicketId) -> Option<OpenTicketTimes> {
         let entry = self.by_id.get(&ticket)?;
         Some(OpenTicketTimes {
@@ -150,6 +155,14 @@ impl OpenTicketOrders {
         let entry = self.entry_of(times);
         let before = self.by_id.insert(ticket, entry);
         self.replace(ticket, before, Some(entry));
+    }
+
+    /// Applies a change that was made while the tickets were loaded; `None`: it is closed. The change may have been
+    /// recorded without the ticket's last message.
+    pub(super) fn apply(&mut self, ticket: TicketId, recorded: Option<OpenTicketTimes>) {
+        let Some(recorded) = recorded else { return self.remove(ticket) };
+        let at = self.get(ticket).map_or(recorded.last_activity_at, |loaded| loaded.last_activity_at);
+        self.insert(ticket, OpenTicketTimes { last_activity_at: recorded.last_activity_at.max(at), ..recorded });
     }
 
     fn entry_of(&mut self, times: OpenTicketTimes) -> OpenTicketEntry {
@@ -200,7 +213,7 @@ impl OpenTicketOrders {
     /// The number of tickets and of waits in each group.
     pub(super) fn counts(&self) -> Vec<OpenTicketCounts> {
         let count = |tickets: usize| i64::try_from(tickets).unwrap_or(i64::MAX);
-        let groups = self.groups.iter().filter(|group| !group.tickets.is_empty());
+        let groups = self.indexes.values().filter_map(|index| self.group(*index));
         groups
             .map(|group| OpenTicketCounts {
                 queue_id: group.key.queue_id,

@@ -13,7 +13,7 @@ use crate::Refusal;
 use crate::base::Base;
 use crate::directory::Removal;
 use crate::distribution::{Assigner, Assigners, CountStatus, find_distribution};
-use crate::overview::{self, Overview, OverviewStatus};
+use crate::overview::{Loaded, Overview, OverviewStatus};
 use crate::tickets::Open;
 
 /// How long an opening waits until loads are counted. One statement over a company's open tickets takes some
@@ -69,12 +69,18 @@ impl Assignment {
             OverviewStatus::Loaded => return Some(overview),
             OverviewStatus::ReadTables => {}
             OverviewStatus::Load => {
+                let Some(permit) = self.base.overviews.begin_load() else {
+                    overview.postpone_load();
+                    return None;
+                };
                 let base = self.base.clone();
                 self.base.spawn_for(company, async move {
-                    let open = read_open(&base, company).await.inspect_err(|refusal| {
+                    let loaded = load_open(&base, company, &overview).await.unwrap_or_else(|refusal| {
                         tracing::debug!(%refusal, company.id = %company, "could not read the open tickets; they are read at each query");
+                        Loaded::Failed
                     });
-                    overview.end_load(open.ok()).await;
+                    overview.end_load(loaded).await;
+                    drop(permit);
                 });
             }
         }
@@ -148,20 +154,25 @@ impl Assignment {
     }
 }
 
-/// A company's open tickets; the reading ends once they are more than memory lists. They are read in parts, because
-/// each needs a look-up of its last message. Changes meanwhile are recorded, so the parts need not be of one moment.
-async fn read_open(base: &Base, company: CompanyId) -> Result<Vec<OpenTicket>, Refusal> {
+/// Reads a company's open tickets, until there is no room for them in memory or the overview was dropped. They are read
+/// in parts, because each needs a look-up of its last message. Changes meanwhile are recorded, so the parts need not be
+/// of one moment.
+async fn load_open(base: &Base, company: CompanyId, overview: &Arc<Overview>) -> Result<Loaded, Refusal> {
     let mut open: Vec<OpenTicket> = Vec::new();
     let db = base.reads().tables_as_of_now(company).await?;
-    loop {
+    while base.overviews.is_current(company, overview) {
         let after = open.last().map_or(TicketId::new(0), |last| last.id);
         let part = desk::each_open(db, company, after, READ_AT_ONCE).await?;
         let is_last = (part.len() as i64) < READ_AT_ONCE;
         open.extend(part);
-        if is_last || open.len() > overview::TICKETS_MAX {
-            return Ok(open);
+        if !base.overviews.has_room(open.len()) {
+            return Ok(Loaded::TooMany);
+        }
+        if is_last {
+            return Ok(Loaded::All(open));
         }
     }
+    Ok(Loaded::Failed)
 }
 
 /// Marks a record as being removed until dropped, whether the deletion succeeds, is refused or is cancelled.

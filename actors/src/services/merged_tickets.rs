@@ -91,6 +91,5 @@ impl Tickets {
         for open in before.iter().chain(after) {
             self.scope.assigners.record(company, open.id, agent(open.id));
         }
-        self.base.overviews.forget_company(company);
     }
 }

@@ -44,6 +44,11 @@ pub struct OpenTicket {
     pub last_activity_at: DateTime<Utc>,
 }
 
+/// The open ones of these tickets.
+pub async fn open_of(db: impl Database<'_>, company: CompanyId, tickets: &[TicketId]) -> Result<Vec<OpenTicket>> {
+    select_open(db, company, TicketId::new(0), None, Some(tickets)).await
+}
+
 /// The first `limit` open tickets of a company after `after`, by id.
 pub async fn each_open(
     db: impl Database<'_>,
@@ -51,17 +56,31 @@ pub async fn each_open(
     after: TicketId,
     limit: i64,
 ) -> Result<Vec<OpenTicket>> {
+    select_open(db.heavy(), company, after, Some(limit), None).await
+}
+
+/// Open tickets after `after`; with `tickets`, only these.
+async fn select_open(
+    db: impl Database<'_>,
+    company: CompanyId,
+    after: TicketId,
+    limit: Option<i64>,
+    tickets: Option<&[TicketId]>,
+) -> Result<Vec<OpenTicket>> {
     with_timeout(
         sqlx::query_as(
             "select id, queue_id, user_id, channel_id, waiting_since,
                  greatest(opened_at, (select created_at from messages
                      where company_id = t.company_id and id = t.last_message_id)) as last_activity_at
-             from tickets t where company_id = $1 and status = 'open' and id > $2 order by id limit $3",
+             from tickets t
+             where company_id = $1 and status = 'open' and id > $2 and ($4::bigint[] is null or id = any ($4))
+             order by id limit $3",
         )
         .bind(company)
         .bind(after)
         .bind(limit)
-        .fetch_all(db.heavy()),
+        .bind(tickets)
+        .fetch_all(db),
     )
     .await
 }
