@@ -17,6 +17,9 @@ use crate::overview::OpenTicketQuery;
 use crate::registry::ActorStatus;
 use crate::tickets::Ticket;
 
+/// Maximum times that a page by number is listed, because tickets of it have changed meanwhile.
+const LISTINGS_MAX: usize = 3;
+
 impl Tickets {
     /// A page of a company's tickets. Open ones, of all or of one queue, user or channel, are listed from memory.
     ///
@@ -30,9 +33,17 @@ impl Tickets {
     ) -> Result<Page<Arc<Ticket>>, Refusal> {
         if let Some(query) = OpenTicketQuery::of(filter, request)
             && let Some(overview) = self.assignment.overview(company)
-            && let Some(found) = overview.list(&query).await
         {
-            return self.open_page(company, found, &query, request).await;
+            let mut tries = 0;
+            while let Some(found) = overview.list(&query).await {
+                tries += 1;
+                let expected = found.len().min(usize::try_from(request.page.size).unwrap_or(usize::MAX));
+                let page = self.open_page(company, found, &query, request).await?;
+                // By number, a page that is too short would look like the last one.
+                if page.rows.len() == expected || request.page.is_by_cursor() || tries == LISTINGS_MAX {
+                    return Ok(page);
+                }
+            }
         }
         let mut page = self.base.reads().tickets(company, filter, request).await?;
         let loaded = std::mem::take(&mut page.rows);
@@ -95,8 +106,11 @@ impl Tickets {
                     return;
                 }
             }
-            let ids: Vec<TicketId> = cold.into_iter().map(|(_, id)| id).collect();
-            tickets.keep_all_hot(company, &ids).await;
+            // For the same reason, the tables are waited for before.
+            if tickets.base.reads().tables(company).await.is_ok() {
+                let ids: Vec<TicketId> = cold.into_iter().map(|(_, id)| id).collect();
+                tickets.keep_all_hot(company, &ids).await;
+            }
             // Until now, so that no other list starts actors until these are started.
             drop(warming);
         });
