@@ -34,7 +34,7 @@ pub struct DurabilityArgs {
     #[arg(long, alias = "journal-segment-kib", env = "HOTLINE_JOURNAL_SEGMENT_SIZE", default_value = "64MiB",
         value_name = "SIZE", value_parser = units::sizes(KIB, KIB..=SEGMENT_SIZE_MAX))]
     pub journal_segment_size: Size,
-    /// Time after which an idle actor is unloaded from memory
+    /// Time after which an idle actor is unloaded from memory, unless the database is down
     #[arg(long, alias = "idle-after-s", env = "HOTLINE_IDLE_AFTER", default_value = "5m", value_name = "DURATION",
         value_parser = units::durations(SECOND, UNBOUNDED))]
     pub idle_after: Duration,

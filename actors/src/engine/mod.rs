@@ -209,6 +209,11 @@ impl Engine {
         self.base.arbiters.stop();
     }
 
+    /// Asks idle actors to retire, as happens periodically.
+    pub fn retire_idle(&self) {
+        self.sweeper.retire_idle();
+    }
+
     /// The durable store.
     pub fn store(&self) -> &Arc<Store> {
         &self.base.store

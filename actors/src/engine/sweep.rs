@@ -77,11 +77,16 @@ impl Sweeper {
         }
     }
 
-    /// Asks idle actors whose changes are all in the tables to retire. One pass over each registry: there may be a
-    /// million actors, and each part of a registry is locked during the pass.
-    fn retire_idle(&self) {
+    /// Asks idle actors whose changes are all in the tables to retire. While the database is down, all stay, because they
+    /// could not be loaded again; nothing else is loaded either. One pass over each registry: there may be a million
+    /// actors, and each part of a registry is locked during the pass.
+    pub(super) fn retire_idle(&self) {
+        let log = &self.base.store.log;
+        if !log.queue().is_up() {
+            return;
+        }
         let idle_s = self.base.options.idle_after.as_secs();
-        let flushed = self.base.store.log.flushed();
+        let flushed = log.flushed();
         let now = clock::instant();
         let tickets = self
             .tickets
