@@ -18,7 +18,7 @@ pub(super) struct Lanes {
     ready: BTreeSet<(MessageId, ContactId)>,
     /// Lanes that wait, by the end of their wait. A lane is here at most once.
     waiting: BinaryHeap<Reverse<(Instant, ContactId)>>,
-    /// By contact, the lane of another contact that was merged into it, while that lane has messages. New messages to
+    /// By contact, the lane of another contact with which it was merged, while that lane has messages. New messages to
     /// the contact are added to that lane, so that a ticket's messages stay in order.
     joined: HashMap<ContactId, ContactId>,
 }
@@ -40,6 +40,10 @@ impl Lane {
     fn of(owner: ContactId) -> Self {
         Self { messages: VecDeque::new(), failures: 0, owner, is_under_way: false, checked: None }
     }
+
+    fn first_id(&self) -> Option<MessageId> {
+        self.messages.front().map(Outgoing::id)
+    }
 }
 
 impl Lanes {
@@ -56,11 +60,44 @@ impl Lanes {
         self.joined.get(&contact).copied().unwrap_or(contact)
     }
 
-    /// Joins the lanes of a merged contact and of `into`, which has its tickets now. If both have messages, each keeps
-    /// its lane.
+    /// Joins the lanes of a merged contact and of `into`, which has its tickets now. If a message of each is under way,
+    /// each keeps its lane.
     pub(super) fn merge(&mut self, from: ContactId, into: ContactId) {
-        if !self.lanes.contains_key(&self.lane_of(into)) {
-            self.joined.insert(into, self.lane_of(from));
+        let (from_lane, into_lane) = (self.lane_of(from), self.lane_of(into));
+        if from_lane == into_lane {
+            return;
+        }
+        let kept_and_moved = match (self.lanes.get(&from_lane), self.lanes.get(&into_lane)) {
+            (_, None) => {
+                self.joined.insert(into, from_lane);
+                None
+            }
+            (None, Some(_)) => None,
+            (Some(of_from), Some(of_into)) => match (of_from.is_under_way, of_into.is_under_way) {
+                (true, true) => None,
+                (true, false) => Some((from_lane, into_lane)),
+                (false, true) => Some((into_lane, from_lane)),
+                (false, false) if of_from.first_id() < of_into.first_id() => Some((from_lane, into_lane)),
+                (false, false) => Some((into_lane, from_lane)),
+            },
+        };
+        if let Some((kept, moved)) = kept_and_moved {
+            self.move_messages(moved, kept);
+        }
+    }
+
+    /// Moves the messages of a lane, none of which is under way, to another lane. Behind the first one of that lane, all
+    /// are in the order in which they were accepted.
+    fn move_messages(&mut self, from_lane: ContactId, to_lane: ContactId) {
+        let Some(moved) = self.lanes.remove(&from_lane) else { return };
+        self.ready.retain(|(_, of)| *of != from_lane);
+        self.waiting.retain(|Reverse((_, of))| *of != from_lane);
+        self.joined.values_mut().filter(|of| **of == from_lane).for_each(|of| *of = to_lane);
+        self.joined.insert(from_lane, to_lane);
+        let lane = self.lanes.entry(to_lane).or_insert_with(|| Lane::of(to_lane));
+        lane.messages.extend(moved.messages);
+        if let Some(behind_first) = lane.messages.make_contiguous().get_mut(1..) {
+            behind_first.sort_by_key(Outgoing::id);
         }
     }
 
@@ -287,10 +324,55 @@ mod tests {
         lanes.merge(ANA, BEN);
         lanes.end_merge(ANA, BEN);
         assert!(lanes.add(outgoing(3, BEN.0)) && lanes.lanes.contains_key(&BEN) && lanes.joined.is_empty());
-        // If both have messages, each keeps its lane.
-        assert!(lanes.add(outgoing(4, ANA.0)));
+    }
+
+    #[test]
+    fn waiting_messages_of_merged_contacts_leave_in_order_whichever_lane_is_under_way() {
+        let now = Instant::now();
+        // The messages of each contact, which of them are under way, and in which order those that wait leave.
+        for (of_ana, of_ben, under_way, order) in [
+            (vec![1, 3], vec![2, 4], vec![], vec![1, 2, 3, 4, 5]),
+            (vec![2, 4], vec![1, 3], vec![], vec![1, 2, 3, 4, 5]),
+            (vec![2, 4], vec![1, 3], vec![ANA], vec![2, 1, 3, 4, 5]),
+            (vec![1, 3], vec![2, 4], vec![BEN], vec![2, 1, 3, 4, 5]),
+        ] {
+            let mut lanes = Lanes::default();
+            for (message, contact) in of_ana.iter().map(|id| (*id, ANA)).chain(of_ben.iter().map(|id| (*id, BEN))) {
+                if lanes.add(outgoing(message, contact.0)) && under_way.contains(&contact) {
+                    lanes.schedule(contact, now, now);
+                }
+            }
+            let mut sent = lanes.next(now);
+            [ANA, BEN].into_iter().filter(|contact| !under_way.contains(contact)).for_each(|contact| {
+                lanes.schedule(contact, now, now);
+            });
+            lanes.merge(ANA, BEN);
+            lanes.end_merge(ANA, BEN);
+            assert!(!lanes.add(outgoing(5, BEN.0)));
+            let mut left = Vec::new();
+            while let Some(outgoing) = sent.take().or_else(|| lanes.next(now)) {
+                assert_eq!(id(lanes.next(now)), None, "one at a time");
+                left.push(outgoing.id().0);
+                if lanes.remove_first(outgoing.contact()) {
+                    lanes.schedule(outgoing.contact(), now, now);
+                }
+            }
+            assert_eq!(left, order, "{of_ana:?} {of_ben:?} {under_way:?}");
+            assert!(lanes.is_empty() && lanes.joined.is_empty() && !lanes.has_next(now));
+        }
+    }
+
+    #[test]
+    fn if_a_message_of_each_merged_contact_is_under_way_each_keeps_its_lane() {
+        let (mut lanes, now) = (Lanes::default(), Instant::now());
+        for (message, contact) in [(1, ANA), (2, BEN)] {
+            assert!(lanes.add(outgoing(message, contact.0)));
+            lanes.schedule(contact, now, now);
+        }
+        assert_eq!((id(lanes.next(now)), id(lanes.next(now))), (Some(1), Some(2)));
         lanes.merge(ANA, BEN);
-        assert!(!lanes.add(outgoing(5, BEN.0)) && lanes.joined.is_empty());
+        lanes.end_merge(ANA, BEN);
+        assert!(!lanes.remove_first(ANA) && !lanes.remove_first(BEN) && lanes.is_empty());
     }
 
     #[test]
