@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use hotline_persistence::MessageId;
 use hotline_persistence::journal::Seq;
 use hotline_persistence::tables::channels::ChannelType;
 use hotline_persistence::tables::contacts::{self, identities::IdentityKind};
@@ -12,6 +11,7 @@ use hotline_persistence::tables::early_statuses;
 use hotline_persistence::tables::messages::{
     self, AttemptRow, DeliveryStatus, DeliveryStatusRow, MessageError, Revision,
 };
+use hotline_persistence::{CompanyId, ContactId, MessageId};
 
 use super::ChannelKey;
 use super::outgoing::Outgoing;
@@ -329,8 +329,7 @@ async fn number(scope: &SenderScope, outgoing: &Outgoing) -> Result<Option<Strin
 
 /// Waits while the recipient is being merged or deleted. Its rows are locked meanwhile: a batch of the persister that
 /// changes one of them would wait in the database, and with it the changes of other companies in the batch.
-async fn wait_until_unmarked(scope: &SenderScope, outgoing: &Outgoing) {
-    let (company, contact) = (outgoing.message.company_id, outgoing.contact());
+pub(super) async fn wait_until_unmarked(scope: &SenderScope, company: CompanyId, contact: ContactId) {
     while scope.tickets.is_marked(company, contact) {
         scope.tickets.wait_until_unmarked(company, contact).await;
     }
@@ -338,14 +337,14 @@ async fn wait_until_unmarked(scope: &SenderScope, outgoing: &Outgoing) {
 
 /// Records the attempts of a message in the log. Returns a place in the log once they are durable, as [`record`] does.
 pub(super) async fn record_attempt(scope: &SenderScope, outgoing: &Outgoing, row: AttemptRow) -> Option<Seq> {
-    wait_until_unmarked(scope, outgoing).await;
+    wait_until_unmarked(scope, outgoing.message.company_id, outgoing.contact()).await;
     scope.status_recorder.record_attempt(outgoing.message.channel_id, row).await
 }
 
 /// Records the outcome of a message in the log. Returns a place in the log at or after that entry, once the entry is
 /// durable. None: it cannot be recorded, and the message must not be sent again in this run.
 pub(super) async fn record(scope: Arc<SenderScope>, outgoing: Outgoing, decision: Decision) -> Option<Seq> {
-    wait_until_unmarked(&scope, &outgoing).await;
+    wait_until_unmarked(&scope, outgoing.message.company_id, outgoing.contact()).await;
     let message = &outgoing.message;
     let Decision { delivery_status, at, provider_message_id, is_named } = decision;
     let background = scope.base.background.clone();

@@ -3,8 +3,9 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-/// Exponential backoff with full jitter: a random pause up to a bound that grows with each failure, so that what failed
-/// together is not retried together. <https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/>
+/// Exponential backoff with full jitter: a random pause up to a bound that grows with each failure, so that messages
+/// that failed together are not retried together.
+/// <https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/>
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Backoff {
     pub(super) min: Duration,
@@ -18,18 +19,18 @@ impl Backoff {
         self.bound(failures).mul_f64(random())
     }
 
-    /// The same, but at least half of the bound: for a provider that imposes a rate limit.
+    /// As [`Backoff::pause`], but at least half of the bound: for a provider that imposes a rate limit.
     pub(super) fn patient_pause(&self, failures: u32) -> Duration {
         self.bound(failures).mul_f64(random().midpoint(1.0))
     }
 
     fn bound(&self, failures: u32) -> Duration {
-        let grown = self.factor.checked_pow(failures.saturating_sub(1)).and_then(|times| self.min.checked_mul(times));
-        grown.unwrap_or(self.max).min(self.max)
+        let growth = self.factor.checked_pow(failures.saturating_sub(1));
+        growth.and_then(|growth| self.min.checked_mul(growth)).unwrap_or(self.max).min(self.max)
     }
 }
 
-/// A random number from 0 to 1. It needs no secrecy, so the keys of a hash map suffice.
+/// A random number from 0 to 1. It need not be secret, so the random keys of the standard hasher suffice.
 fn random() -> f64 {
     let bits = RandomState::new().hash_one(0_u8) >> 11;
     bits as f64 / (1_u64 << 53) as f64
@@ -55,8 +56,8 @@ mod tests {
         assert!(pauses.iter().all(|pause| (0.0..=8.0).contains(pause)));
         for quarter in 0..4 {
             let from = f64::from(quarter) * 2.0;
-            let within = pauses.iter().filter(|pause| (from..from + 2.0).contains(*pause)).count();
-            assert!((150..350).contains(&within), "{within} of 1000 from {from} s");
+            let in_quarter = pauses.iter().filter(|pause| (from..from + 2.0).contains(*pause)).count();
+            assert!((150..350).contains(&in_quarter), "{in_quarter} of 1000 from {from} s");
         }
         assert!((0..100).all(|_| BACKOFF.patient_pause(4) >= Duration::from_secs(4)));
     }

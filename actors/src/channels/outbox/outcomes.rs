@@ -75,6 +75,7 @@ impl ChannelSender {
             }
             Event::Read { entries, limit } => self.end_read(entries, limit),
             Event::FailureRecorded { id, seq } => {
+                self.state.unrecorded_failures -= 1;
                 if let Some(seq) = seq {
                     self.state.excluded_ids.remove(&id);
                     self.state.recent_outcomes.record(seq, id);
@@ -157,9 +158,11 @@ impl ChannelSender {
     }
 
     /// Fails a message that can never be sent, so that it blocks no other.
-    fn fail(&mut self, UnsendableMessage { company_id, ticket_id, id }: UnsendableMessage, error: MessageError) {
+    fn fail(&mut self, message: UnsendableMessage, error: MessageError) {
+        let UnsendableMessage { company_id, ticket_id, contact_id, id } = message;
         // It must not be read again before the tables have the failure.
         self.state.excluded_ids.insert(id);
+        self.state.unrecorded_failures += 1;
         let row = DeliveryStatusRow {
             company_id,
             ticket_id,
@@ -171,8 +174,11 @@ impl ChannelSender {
         };
         let (scope, channel) = (self.scope.clone(), self.channel.1);
         self.state.pending_events.push(
-            async move { Event::FailureRecorded { id, seq: scope.status_recorder.record(channel, row, None).await } }
-                .boxed(),
+            async move {
+                attempt::wait_until_unmarked(&scope, company_id, contact_id).await;
+                Event::FailureRecorded { id, seq: scope.status_recorder.record(channel, row, None).await }
+            }
+            .boxed(),
         );
     }
 

@@ -89,6 +89,8 @@ pub(super) struct SenderState {
     pub(super) calls: usize,
     /// Pending records of outcomes.
     pub(super) unrecorded: usize,
+    /// Failures of messages that can never be sent, while they are being recorded.
+    pub(super) unrecorded_failures: usize,
     /// Whether a pending event waits for a change of the directory.
     pub(super) watches_directory: bool,
     pub(super) recent_outcomes: RecentOutcomes,
@@ -126,6 +128,7 @@ impl SenderState {
             pending_events: FuturesUnordered::new(),
             calls: 0,
             unrecorded: 0,
+            unrecorded_failures: 0,
             watches_directory: false,
             recent_outcomes: RecentOutcomes::default(),
             excluded_ids: HashSet::new(),
@@ -211,7 +214,7 @@ impl ChannelSender {
     fn poll_work(&mut self, task: &mut Context<'_>) -> Poll<()> {
         loop {
             let is_stopping = self.scope.is_stopping();
-            if self.state.calls + self.state.unrecorded == 0 {
+            if self.state.calls + self.state.unrecorded + self.state.unrecorded_failures == 0 {
                 if is_stopping {
                     return Poll::Ready(());
                 }

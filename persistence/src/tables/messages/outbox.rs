@@ -7,7 +7,7 @@ use super::{MessageError, MessageRow, MessageType, one};
 use crate::cluster::OfSlots;
 use crate::document;
 use crate::error::with_timeout;
-use crate::{ChannelId, CompanyId, Database, MessageId, Result, TicketId};
+use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, TicketId};
 
 /// A message with its recipient's address: the contact's number on a phone channel, otherwise the provider's id of the
 /// contact.
@@ -23,6 +23,7 @@ pub struct AddressedMessage {
 pub struct UnsendableMessage {
     pub company_id: CompanyId,
     pub ticket_id: TicketId,
+    pub contact_id: ContactId,
     pub id: MessageId,
 }
 
@@ -160,7 +161,7 @@ pub async fn withdrawn_of_channel(
     }
     let found: Vec<Withdrawn> = with_timeout(
         sqlx::query_as(
-            "select m.company_id, m.ticket_id, m.id, w.is_canceled
+            "select m.company_id, m.ticket_id, m.contact_id, m.id, w.is_canceled
              from messages m
              cross join lateral (select exists (select from campaign_recipients r
                      join campaigns k on k.company_id = r.company_id and k.id = r.campaign_id
