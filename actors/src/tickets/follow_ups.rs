@@ -47,7 +47,12 @@ impl FollowUps {
         if let Some(part) = self.0.get_mut(index) {
             let part = Arc::make_mut(part);
             let place = part.partition_point(|(id, _)| *id < message);
-            return part.insert(place, (message, follow_up));
+            part.insert(place, (message, follow_up));
+            if part.len() > PART {
+                let rest = part.split_off(PART / 2);
+                self.0.insert(index + 1, Arc::new(rest));
+            }
+            return;
         }
         match self.0.last_mut().filter(|part| part.len() < PART) {
             Some(part) => Arc::make_mut(part).push_back((message, follow_up)),
@@ -121,9 +126,13 @@ mod tests {
         follow_ups.add(MessageId::new(id + 1), follow_up(0));
         assert!(copy.0.iter().zip(&follow_ups.0).all(|(one, other)| Arc::ptr_eq(one, other)), "ten full parts");
         assert!(follow_ups.take(MessageId::new(id + 1)).is_some() && follow_ups == copy);
-        // One that is older than others.
-        follow_ups.add(MessageId::new(0), follow_up(0));
-        all.push((MessageId::new(0), follow_up(0)));
+        // Some that are older than all others, as after a merge.
+        for number in 0..3 * PART as i64 {
+            all.push((MessageId::new(-number), follow_up(number)));
+            follow_ups.add(MessageId::new(-number), follow_up(number));
+        }
+        assert!(follow_ups.0.iter().all(|part| part.len() <= PART));
+        assert!(follow_ups.messages().is_sorted());
         all.shuffle(&mut random);
         for (message, expected) in all {
             let taken = follow_ups.take(message).expect("its action");
