@@ -24,7 +24,10 @@ pub(super) fn start(handles: &Handles, settings: &Settings) {
     let visitors = handles.visitors.clone();
     engine.spawn(async move { visitors.run_cleanup().await });
     let idempotency = handles.web_state.idempotency.clone();
-    engine.spawn(async move { idempotency.keys.run_sweep(idempotency.engine.store().housekeeper()).await });
+    engine.spawn(async move {
+        let store = idempotency.engine.store();
+        idempotency.keys.run_sweep(store.housekeeper(), store.ownership()).await;
+    });
     let downloads = handles.hooks.downloads.clone();
     engine.spawn(async move { downloads.run_search().await });
     let inbound = engine.inbound.clone();

@@ -136,7 +136,8 @@ impl Member {
         self.figures().add_opened_slots(slots.len());
         tracing::info!(slots = slots.len(), "serving slots");
         (self.0.deps.on_opened)();
-        let (keys, db) = (keys.clone(), engine.store().housekeeping.clone());
-        self.spawn(async move { keys.load_missing(&db).await });
+        let store = engine.store();
+        let (keys, db, ownership) = (keys.clone(), store.housekeeping.clone(), store.ownership().clone());
+        self.spawn(async move { keys.load_missing(&db, &ownership).await });
     }
 }

@@ -11,7 +11,7 @@ use hotline_actors::keyed_locks::{KeyedGuard, KeyedLocks};
 use hotline_actors::seen::{Membership, SeenSet};
 use hotline_actors::ttl_cache::{TtlCache, WeightFn};
 use hotline_persistence::tables::idempotency_keys::{self, AnswerRow, Digest, RETENTION, UsedKey};
-use hotline_persistence::{CompanyId, Database};
+use hotline_persistence::{CompanyId, Database, Ownership};
 use parking_lot::Mutex;
 
 /// Maximum number of remembered keys, 32 bytes plus map overhead each. Beyond it, the companies with the most lose their
@@ -34,6 +34,9 @@ const RECENT_EXPECTED: usize = 16 * 1024;
 /// enough that the keys of busy companies, tens of thousands each, are read within a statement's timeout.
 const LOADED_AT_ONCE: usize = 32;
 
+/// Companies loaded alone that may fail before the others of their chunk are left to the next sweep.
+const FAILURES_MAX: usize = 2;
+
 /// How often expired responses are deleted.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
@@ -48,6 +51,10 @@ fn limit() -> i64 {
 }
 
 type RequestKey = (CompanyId, Digest);
+
+/// A company whose keys are to be loaded, and the number of its last drop; none: it was not dropped.
+type CompanyDrop = (CompanyId, Option<u64>);
+
 type AnswerWeight = fn(&RequestKey, &Arc<AnswerRow>) -> u64;
 
 /// The keys of every company. Cheap to clone.
@@ -69,11 +76,18 @@ struct UsedKeys {
     entries: usize,
     /// Their maximum.
     room: usize,
-    /// Companies that were dropped and not loaded since, with the number of the drop: any of their keys may have been
-    /// used.
-    unloaded: HashMap<CompanyId, u64>,
+    /// Companies that were dropped and not loaded since: any of their keys may have been used.
+    unloaded: HashMap<CompanyId, MissingKeys>,
     /// The number of the last drop.
     drops: u64,
+}
+
+/// The state of a company whose keys are not loaded.
+struct MissingKeys {
+    /// The number of the last drop.
+    drop: u64,
+    /// How often its keys could not be loaded alone since then.
+    failures: u32,
 }
 
 impl UsedKeys {
@@ -116,7 +130,34 @@ impl UsedKeys {
         let keys = self.companies.remove(&company);
         self.entries -= keys.map_or(0, |keys| keys.len());
         self.drops += 1;
-        self.unloaded.insert(company, self.drops);
+        self.unloaded.insert(company, MissingKeys { drop: self.drops, failures: 0 });
+    }
+
+    fn last_drop(&self, company: CompanyId) -> Option<u64> {
+        self.unloaded.get(&company).map(|unloaded| unloaded.drop)
+    }
+
+    /// The companies that were dropped and not loaded since. Those with the most failures come last: a company whose
+    /// keys take too long to read must not keep others from being loaded.
+    fn unloaded(&self) -> Vec<CompanyDrop> {
+        let mut unloaded: Vec<_> = self.unloaded.iter().collect();
+        unloaded.sort_unstable_by_key(|(_, unloaded)| unloaded.failures);
+        unloaded.into_iter().map(|(company, unloaded)| (*company, Some(unloaded.drop))).collect()
+    }
+
+    fn mark_loaded(&mut self, companies: &[CompanyDrop]) {
+        for (company, last_drop) in companies {
+            // If the company was dropped again meanwhile, another process may have used keys since.
+            if self.last_drop(*company) == *last_drop {
+                self.unloaded.remove(company);
+            }
+        }
+    }
+
+    fn record_failure(&mut self, company: CompanyId) {
+        if let Some(unloaded) = self.unloaded.get_mut(&company) {
+            unloaded.failures = unloaded.failures.saturating_add(1);
+        }
     }
 
     /// Removes keys used before this second.
@@ -224,28 +265,49 @@ impl Keys {
     /// # Errors
     /// When the database cannot answer; the next sweep retries.
     pub async fn load_company(&self, db: impl Database<'_>, company: CompanyId) -> hotline_persistence::Result<()> {
-        let last_drop = self.0.used.lock().unloaded.get(&company).copied();
+        let last_drop = self.0.used.lock().last_drop(company);
         self.load_companies(db, &[(company, last_drop)]).await
     }
 
-    /// Loads the keys of companies that were dropped and whose loading failed or was not requested.
-    pub async fn load_missing(&self, db: impl Database<'_>) {
-        let unloaded: Vec<(CompanyId, Option<u64>)> = {
-            let used = self.0.used.lock();
-            used.unloaded.iter().map(|(company, last_drop)| (*company, Some(*last_drop))).collect()
-        };
+    /// Loads the keys of companies that are placed here and were dropped, and whose loading failed or was not
+    /// requested.
+    pub async fn load_missing(&self, db: impl Database<'_>, ownership: &Ownership) {
+        let unloaded = self.unloaded_here(ownership);
+        self.load_in_chunks(&unloaded, move |companies| async move { self.load_companies(db, &companies).await }).await;
+    }
+
+    /// The dropped companies that are placed here. The others stay marked as unloaded: their keys would only take room
+    /// from companies that are served here, and would be dropped again before the companies return.
+    fn unloaded_here(&self, ownership: &Ownership) -> Vec<CompanyDrop> {
+        let mut unloaded = self.0.used.lock().unloaded();
+        unloaded.retain(|(company, _)| ownership.is_placed_here(*company));
+        unloaded
+    }
+
+    /// Loads companies with `load`, many at once. If that fails for a chunk, and none of its companies could be loaded
+    /// alone either, the database is probably unavailable: it is then not asked for the other chunks.
+    async fn load_in_chunks<F>(&self, unloaded: &[CompanyDrop], load: impl Fn(Vec<CompanyDrop>) -> F)
+    where
+        F: Future<Output = hotline_persistence::Result<()>>,
+    {
         for chunk in unloaded.chunks(LOADED_AT_ONCE) {
-            let Err(error) = self.load_companies(db, chunk).await else { continue };
+            let Err(error) = load(chunk.to_vec()).await else { continue };
             tracing::debug!(%error, companies = chunk.len(), "loading idempotency keys will be retried");
-            // One company may have so many keys that reading those of all takes too long. A second failure has another
-            // reason.
-            let mut failures = 0;
+            // Not yet a sign of an outage: one company may have so many keys that reading those of all takes too long.
+            let (mut has_loaded, mut failures) = (false, 0);
             for company in chunk.iter().filter(|_| chunk.len() > 1) {
-                let loaded = self.load_companies(db, std::slice::from_ref(company)).await;
-                failures += usize::from(loaded.is_err());
-                if failures > 1 {
-                    return;
+                if load(vec![*company]).await.is_ok() {
+                    has_loaded = true;
+                    continue;
                 }
+                self.0.used.lock().record_failure(company.0);
+                failures += 1;
+                if failures == FAILURES_MAX {
+                    break;
+                }
+            }
+            if !has_loaded {
+                return;
             }
         }
     }
@@ -254,18 +316,12 @@ impl Keys {
     async fn load_companies(
         &self,
         db: impl Database<'_>,
-        companies: &[(CompanyId, Option<u64>)],
+        companies: &[CompanyDrop],
     ) -> hotline_persistence::Result<()> {
         let ids: Vec<CompanyId> = companies.iter().map(|(company, _)| *company).collect();
         let stored = idempotency_keys::recent_of(db, &ids, expiry_cutoff(), limit()).await?;
         self.add_stored(&stored, KEYS_MAX);
-        let mut used = self.0.used.lock();
-        for (company, last_drop) in companies {
-            // If the company was dropped again meanwhile, another process may have used keys since.
-            if used.unloaded.get(company) == last_drop.as_ref() {
-                used.unloaded.remove(company);
-            }
-        }
+        self.0.used.lock().mark_loaded(companies);
         Ok(())
     }
 
@@ -314,13 +370,13 @@ impl Keys {
         self.0.used.lock().insert(company, key, clock::now().timestamp());
     }
 
-    /// Deletes expired entries, in memory and in the table, for as long as the process runs.
-    pub async fn run_sweep(&self, db: impl Database<'_>) {
+    /// Deletes expired entries, in memory and in the table, and loads missing keys, for as long as the process runs.
+    pub async fn run_sweep(&self, db: impl Database<'_>, ownership: &Ownership) {
         let mut ticks = tokio::time::interval(SWEEP_EVERY);
         loop {
             ticks.tick().await;
             self.sweep(db).await;
-            self.load_missing(db).await;
+            self.load_missing(db, ownership).await;
         }
     }
 
@@ -354,6 +410,13 @@ impl Keys {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::future::ready;
+
+    use futures_util::FutureExt;
+    use hotline_persistence::Error;
+    use hotline_persistence::cluster::{Gates, Slot};
+
     use super::*;
 
     const A: CompanyId = CompanyId::new(1);
@@ -420,6 +483,61 @@ mod tests {
         assert!(keys.may_be_used(B, key("b1")) && !keys.may_be_used(B, key("b2")), "those of B were all read");
         keys.0.used.lock().expire(at(2).timestamp());
         assert!(keys.may_be_used(A, key("a3")) && keys.0.used.lock().entries == 3, "the oldest have expired first");
+    }
+
+    #[test]
+    fn only_companies_that_are_placed_here_are_loaded() {
+        let ownership = Ownership::default();
+        ownership.use_gates(Gates::new(Box::new(|company| Some(Slot::of_new(company)))));
+        ownership.open_slots(&[Slot::of_new(A)]);
+        assert!(!ownership.is_placed_here(B), "both have the same slot");
+        let keys = Keys::with_room(10);
+        keys.forget_all(&HashSet::from([A, B]));
+        let here = keys.unloaded_here(&ownership);
+        assert_eq!(here.iter().map(|(company, _)| *company).collect::<Vec<_>>(), [A]);
+        keys.0.used.lock().mark_loaded(&here);
+        assert!(!keys.may_be_used(A, key("a")));
+        assert!(keys.may_be_used(B, key("a")), "it is loaded once it is placed here");
+    }
+
+    /// Loads the missing keys as a sweep does, except those of these companies; returns how often the database was
+    /// asked.
+    fn load_all_but(keys: &Keys, failing: &HashSet<CompanyId>) -> usize {
+        let asked = Cell::new(0);
+        let load = |companies: Vec<CompanyDrop>| {
+            asked.set(asked.get() + 1);
+            if companies.iter().any(|(company, _)| failing.contains(company)) {
+                return ready(Err(Error::Unavailable("no response".to_owned())));
+            }
+            keys.0.used.lock().mark_loaded(&companies);
+            ready(Ok(()))
+        };
+        let unloaded = keys.unloaded_here(&Ownership::default());
+        keys.load_in_chunks(&unloaded, load).now_or_never().expect("nothing is waited for");
+        asked.get()
+    }
+
+    #[test]
+    fn companies_whose_keys_cannot_be_loaded_keep_no_others_from_being_loaded() {
+        let companies: HashSet<CompanyId> = (1..=4 * LOADED_AT_ONCE as i64).map(CompanyId::new).collect();
+        let failing: HashSet<CompanyId> = (1..=5).map(CompanyId::new).collect();
+        let keys = Keys::default();
+        keys.forget_all(&companies);
+        for _ in 0..10 {
+            load_all_but(&keys, &failing);
+        }
+        let left: HashSet<CompanyId> = keys.0.used.lock().unloaded.keys().copied().collect();
+        assert_eq!(left, failing);
+        load_all_but(&keys, &HashSet::new());
+        assert!(keys.0.used.lock().unloaded.is_empty());
+    }
+
+    #[test]
+    fn a_database_that_is_unavailable_is_not_asked_for_every_company() {
+        let companies: HashSet<CompanyId> = (1..=4 * LOADED_AT_ONCE as i64).map(CompanyId::new).collect();
+        let keys = Keys::default();
+        keys.forget_all(&companies);
+        assert_eq!(load_all_but(&keys, &companies), 1 + FAILURES_MAX);
     }
 
     #[test]
