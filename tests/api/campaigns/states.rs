@@ -1,18 +1,23 @@
 //! The states of a campaign, and what each allows.
 
+use std::time::Duration;
+
+use hotline_actors::clock;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{becomes, contacts, counts, does, fast, list, made, recipients, shown, text};
+use crate::plain::deleted;
+use crate::steps::{close, id};
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, Reply, TestApp, eventually};
 
-/// A campaign of this status. Its list is empty if it is completed, else its one contact cannot be written to yet.
-async fn in_state(app: &TestApp, status: &str) -> i64 {
+/// A campaign with this status. A completed one has an empty list; the others are for one contact, on a channel that is
+/// not connected.
+async fn campaign_with_status(app: &TestApp, status: &str) -> i64 {
     let api = &app.api;
     let contacts = if status == "completed" { Vec::new() } else { vec![app.contact("5511900000001").await.0] };
     let list = list(api, &contacts).await;
-    // Its channel is not connected, so nothing is sent.
     let campaign = made(api, text(list, app.company.phone.0, "hello")).await;
     let verbs: &[&str] = match status {
         "scheduled" => &[],
@@ -25,36 +30,36 @@ async fn in_state(app: &TestApp, status: &str) -> i64 {
     }
     becomes(api, campaign, status).await;
     if status == "canceled" {
-        // Without a connection, the message is withdrawn.
+        // The waiting message is withdrawn.
         let is_settled = || async { shown(api, campaign).await["counts"]["pending"] == 0 };
-        eventually("all are settled", is_settled).await;
+        eventually("no recipient is pending", is_settled).await;
     }
     campaign
 }
 
-/// Two campaigns have written to a contact on a channel that is not connected, behind so many other messages: one of
-/// them is canceled, and ends.
+/// Asserts that a canceled campaign ends although its message waits for the channel behind `others` messages and the
+/// message of another campaign.
 async fn cancel_behind_others(app: &TestApp, others: usize) {
     let (api, channel) = (&app.api, app.company.phone.0);
     let contact = app.contact("5511900000001").await.0;
     let to_contact = text(list(api, &[contact]).await, channel, "hello");
     for _ in 0..others {
-        let other = json!({"channelId": channel, "contactId": contact, "type": "text", "body": "other"});
-        api.post("/messages", other).await.data(202);
+        let message = json!({"channelId": channel, "contactId": contact, "type": "text", "body": "other"});
+        api.post("/messages", message).await.data(202);
     }
-    let [stays, ends] = [made(api, to_contact.clone()).await, made(api, to_contact).await];
+    let [other, canceled] = [made(api, to_contact.clone()).await, made(api, to_contact).await];
     let is_queued = async |count: usize| api.all("/messages?status=queued").await.len() == count;
-    for (campaign, count) in [(stays, others + 1), (ends, others + 2)] {
+    for (campaign, count) in [(other, others + 1), (canceled, others + 2)] {
         does(api, campaign, "start").await;
-        eventually("its message waits", || is_queued(count)).await;
+        eventually("its message is queued", || is_queued(count)).await;
     }
-    does(api, ends, "cancel").await;
-    eventually("it is settled", || async { shown(api, ends).await["counts"]["pending"] == 0 }).await;
-    let error = &recipients(api, ends).await[0]["error"];
+    does(api, canceled, "cancel").await;
+    eventually("no recipient is pending", || async { shown(api, canceled).await["counts"]["pending"] == 0 }).await;
+    let error = &recipients(api, canceled).await[0]["error"];
     assert_eq!(error["code"], "ERR_CAMPAIGN_CANCELED");
-    assert!(is_queued(others + 1).await, "the others wait for the channel");
-    assert_eq!(shown(api, stays).await["status"], "processing");
-    assert_eq!(api.delete(&format!("/campaigns/{ends}")).await.status, 204);
+    assert!(is_queued(others + 1).await, "only its own message was withdrawn");
+    assert_eq!(shown(api, other).await["status"], "processing");
+    assert_eq!(api.delete(&format!("/campaigns/{canceled}")).await.status, 204);
 }
 
 #[actix_web::test]
@@ -74,6 +79,36 @@ async fn a_canceled_campaign_ends_although_its_message_is_only_in_the_tables() {
 }
 
 #[actix_web::test]
+async fn a_canceled_campaign_ends_although_the_contact_of_its_message_was_deleted() {
+    let mut options = TestOptions::default();
+    options.engine.sending.memory_messages_max = 4;
+    let app = OwnApp::start_with(options).await;
+    let (api, channel) = (&app.api, app.company.phone.0);
+    let [other, contact] = [app.contact("5511900000001").await.0, app.contact("5511900000002").await.0];
+    for _ in 0..6 {
+        let body = json!({"channelId": channel, "contactId": other, "type": "text", "body": "other"});
+        api.post("/messages", body).await.data(202);
+    }
+    let campaign = made(api, text(list(api, &[contact]).await, channel, "hello")).await;
+    does(api, campaign, "start").await;
+    // Its message is only in the tables, so the sender does not learn that it is deleted.
+    let is_queued = || async { api.all("/messages?status=queued").await.len() == 7 };
+    eventually("its message waits behind the others", is_queued).await;
+    let tickets = api.all("/tickets?status=open").await;
+    let ticket = tickets.iter().find(|ticket| ticket["contact"]["id"] == contact).expect("the contact's ticket");
+    close(api, id(ticket)).await;
+    deleted(api, &format!("/contacts/{contact}")).await;
+    does(api, campaign, "cancel").await;
+    let has_retired = || async {
+        // Messages that have been in transit for a while are looked up in the tables.
+        clock::advance(Duration::from_secs(1));
+        app.service.app.engine.figures().campaigns.hot == 0
+    };
+    eventually("its actor has retired", has_retired).await;
+    app.stop().await;
+}
+
+#[actix_web::test]
 async fn each_state_allows_what_the_contract_says_and_nothing_else() {
     let app = TestApp::shared().await;
     let api = &app.api;
@@ -85,14 +120,14 @@ async fn each_state_allows_what_the_contract_says_and_nothing_else() {
         ("canceled", "the campaign was canceled", &["delete"]),
     ] {
         for verb in ["start", "pause", "resume", "cancel", "change", "delete"] {
-            let campaign = in_state(&app, status).await;
+            let campaign = campaign_with_status(&app, status).await;
             let path = format!("/campaigns/{campaign}");
             let reply = match verb {
                 "change" => api.put(&path, json!({"name": "other"})).await,
                 "delete" => api.delete(&path).await,
                 verb => api.post(&format!("{path}/{verb}"), json!({})).await,
             };
-            let to = match verb {
+            let status_after = match verb {
                 "start" | "resume" => "processing",
                 "pause" => "paused",
                 "cancel" => "canceled",
@@ -108,8 +143,8 @@ async fn each_state_allows_what_the_contract_says_and_nothing_else() {
                 if verb == "delete" {
                     api.get(&path).await.error(404, "ERR_API_NOT_FOUND");
                 } else {
-                    assert_eq!(reply.data(200)["status"], to, "{verb} in {status}");
-                    assert_eq!(shown(api, campaign).await["status"], to, "{verb} in {status}");
+                    assert_eq!(reply.data(200)["status"], status_after, "{verb} in {status}");
+                    assert_eq!(shown(api, campaign).await["status"], status_after, "{verb} in {status}");
                 }
             } else {
                 let conflict = reply.error(409, "ERR_API_CONFLICT");
@@ -124,23 +159,23 @@ async fn each_state_allows_what_the_contract_says_and_nothing_else() {
 }
 
 #[actix_web::test]
-async fn a_retry_of_a_verb_is_answered_as_its_first_was() {
+async fn a_retry_of_a_verb_has_the_first_response() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let contacts = contacts(&app, 2).await;
     let campaign = made(api, text(list(api, &contacts).await, app.company.phone.0, "hello")).await;
     for verb in ["start", "pause", "resume", "cancel"] {
         let path = format!("/campaigns/{campaign}/{verb}");
-        let ask = || Reply::of(api.keyed(Method::POST, &path, verb, "{}"));
-        let (first, twin) = (ask().await, ask().await);
-        assert_eq!((first.data(200), twin.is_replay()), (twin.data(200), true), "{verb}");
+        let send = || Reply::of(api.keyed(Method::POST, &path, verb, "{}"));
+        let (first, retry) = (send().await, send().await);
+        assert_eq!((first.data(200), retry.is_replay()), (retry.data(200), true), "{verb}");
         api.post(&path, json!({})).await.error(409, "ERR_API_CONFLICT");
     }
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn only_one_of_many_starts_it_and_each_contact_is_chosen_once() {
+async fn only_one_of_many_concurrent_starts_succeeds() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let contacts = contacts(&app, 20).await;
@@ -154,7 +189,7 @@ async fn only_one_of_many_starts_it_and_each_contact_is_chosen_once() {
 }
 
 #[actix_web::test]
-async fn a_list_stays_while_a_campaign_that_is_not_over_is_for_it() {
+async fn a_list_cannot_be_deleted_before_its_campaigns_have_ended() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let contacts = contacts(&app, 1).await;
@@ -180,7 +215,7 @@ async fn a_list_stays_while_a_campaign_that_is_not_over_is_for_it() {
 }
 
 #[actix_web::test]
-async fn the_list_is_taken_as_it_stands_at_the_start() {
+async fn recipients_are_the_contacts_of_the_list_at_the_start() {
     let app = OwnApp::start().await;
     let api = &app.api;
     let (_, contact) = app.session("visitor").await;
@@ -190,9 +225,9 @@ async fn the_list_is_taken_as_it_stands_at_the_start() {
     let started = does(api, campaign, "start").await;
     assert_eq!(counts(&started), json!({"pending": 1}));
     api.post(&format!("/contact-lists/{everybody}/contacts"), json!({"contactIds": [late]})).await.data(200);
-    let done = becomes(api, campaign, "completed").await;
-    assert_eq!(counts(&done), json!({"sent": 1}));
-    assert!(done["completedAt"].is_string(), "{done}");
+    let completed = becomes(api, campaign, "completed").await;
+    assert_eq!(counts(&completed), json!({"sent": 1}));
+    assert!(completed["completedAt"].is_string(), "{completed}");
     let all = recipients(api, campaign).await;
     assert_eq!(all.len(), 1);
     let expected = json!({
@@ -202,7 +237,7 @@ async fn the_list_is_taken_as_it_stands_at_the_start() {
     assert_eq!(all[0], expected);
     let message = api.get(&format!("/messages/{}", all[0]["messageId"])).await.data(200).clone();
     assert_eq!((&message["body"], &message["source"]), (&json!("Hello visitor"), &json!("campaign")));
-    // Of a deleted campaign only the messages are left.
+    // The messages of a deleted campaign remain.
     assert_eq!(api.delete(&format!("/campaigns/{campaign}")).await.status, 204);
     api.get(&format!("/campaigns/{campaign}/recipients")).await.error(404, "ERR_API_NOT_FOUND");
     assert_eq!(api.get(&format!("/messages/{}", message["id"])).await.data(200)["body"], "Hello visitor");

@@ -258,7 +258,7 @@ impl CampaignRunner {
                 None if self.is_updating => {}
                 None => self.send(run, instant, cx),
             },
-            CampaignStatus::Canceled => self.handle_cancellation(run, cx),
+            CampaignStatus::Canceled => self.handle_cancellation(run, instant, cx),
             CampaignStatus::Paused | CampaignStatus::Completed if self.pending_sends.is_empty() => {
                 self.retire_if_idle(cx)
             }

@@ -191,11 +191,15 @@ impl CampaignRunner {
     }
 
     /// Handles the cancellation: pending recipients are skipped now, and messages in transit at their turn.
-    pub(super) fn handle_cancellation(&mut self, run: &CampaignRun, cx: &mut Mailbox<Self>) {
+    pub(super) fn handle_cancellation(&mut self, run: &CampaignRun, instant: Instant, cx: &mut Mailbox<Self>) {
         if !self.has_skipped_pending && run.pending > 0 {
             self.update(CampaignUpdate::SkipPending, cx);
         } else if self.in_transit.is_empty() && self.pending_sends.is_empty() {
             self.retire_if_idle(cx);
+        } else {
+            // A message that was deleted with its contact has no turn.
+            self.verify_old(instant, cx);
+            self.schedule_tick(TICK, cx);
         }
     }
 
