@@ -118,6 +118,25 @@ async fn create_person(api: &Api, company: &Company, turn: &str) -> Person {
     Person { contact: contact["id"].clone(), card }
 }
 
+/// Adds recorded responses and refused rows, more than are read at once. One of a hundred mentions the person.
+async fn add_copies(folder: &Path, company: &Company, person: &Person) {
+    let copy = json!({"contactId": person.contact, "body": MARK});
+    with_database(folder, async |db| {
+        for statement in [
+            "insert into idempotency_keys (company_id, key, fingerprint, status, body, created_at)
+             select $1, decode(md5(k::text), 'hex'), decode(md5(k::text), 'hex'), 200,
+                 case when k % 100 = 0 then $2::jsonb::text else '{}' end, now()
+             from generate_series(1, 1200) k",
+            "insert into rejected_changes (company_id, kind, change, reason)
+             select $1, 'message', case when k % 100 = 0 then $2::jsonb else '{}' end, 'a test'
+             from generate_series(1, 1200) k",
+        ] {
+            sqlx::query(statement).bind(company.id).bind(&copy).execute(db).await.expect("copies");
+        }
+    })
+    .await;
+}
+
 /// Fails unless nothing of the person is left in tables, files and events, and all other records are as they were.
 async fn is_erased(folder: &Path, api: &Api, person: &Person) {
     let left = with_database(folder, places).await;
@@ -144,7 +163,8 @@ fn check_report(report: &Value, person: &Person) {
         ("scheduledMessages", 1),
         ("cardLinks", 1),
         ("events", 5),
-        ("responses", 1),
+        ("responses", 13),
+        ("rejectedChanges", 12),
     ] {
         let count = report["removed"][noun].as_i64().unwrap_or_default();
         assert!(count >= least, "{noun}: {report}");
@@ -174,6 +194,7 @@ async fn nothing_of_an_erased_person_is_left_on_a_running_service_and_on_a_stopp
     }
 
     let first = create_person(&api, &company, "first").await;
+    add_copies(path, &company, &first).await;
     eventually("deliveries were made", || async { receiver.count() > 5 }).await;
     eventually("the live rows are in the tables", || async {
         with_database(path, places).await.iter().any(|place| place == "messages.body")
@@ -189,6 +210,7 @@ async fn nothing_of_an_erased_person_is_left_on_a_running_service_and_on_a_stopp
     assert_eq!(open_tickets, json!([]));
 
     let second = create_person(&api, &company, "second").await;
+    add_copies(path, &company, &second).await;
     // A kill leaves entries in the journal, which are written to the tables before the erasure.
     process.kill();
     let report = printed(path, &["contact", "erase", &second.contact.to_string(), "--company", &company_id]);

@@ -1,51 +1,46 @@
-//! The copies of a contact's data that outlive the contact: events, the attempts of their deliveries, recorded
-//! responses, and rows that PostgreSQL refused.
+//! The copies of a contact's data that remain after the contact is deleted: events, the attempts of their deliveries,
+//! recorded responses, and rows that PostgreSQL refused.
 
-use futures_util::TryStreamExt;
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::{Erasure, redaction};
 use crate::error::with_timeout;
 use crate::tables::events;
-use crate::{Database, Error, Result};
+use crate::{Database, Result};
 
-/// Number of event ids that one statement searches: takes some hundred milliseconds.
+/// Number of event ids that one statement searches. It takes some hundred milliseconds.
 const EVENTS_PER_STEP: i64 = 20_000;
 
-/// Maximum ids in a search pattern; with more, every row is examined.
+/// Maximum number of ids in a search pattern; with more, every row is examined.
 const PATTERN_IDS_MAX: usize = 500;
 
-/// Removes the contact's data from the events; returns the number of changed events. To be called when no further event
-/// of the contact can be written.
+/// Number of recorded responses, or of refused rows, that are read at once: usually less than a MiB.
+const ROWS_PER_STEP: i64 = 500;
+
+/// Removes the contact's data from the events; returns the number of changed events. Must be called only when no
+/// further event of the contact can be written.
 ///
 /// # Errors
-/// When the database cannot answer; what was changed until then stays changed.
+/// When the database cannot answer; events that were already changed stay changed.
 pub async fn redact_events(db: impl Database<'_>, erasure: &mut Erasure) -> Result<u64> {
     let company = erasure.company_id;
     let (mut after, last, mut redacted) = (0, events::last_id(db, company).await?.0, 0);
     while after < last {
+        // Built again for each step: redacting events adds tickets to the traces.
         let pattern = search_pattern(erasure);
-        let find = sqlx::query_as(
+        let find = sqlx::query_as::<_, (i64, DateTime<Utc>, String)>(
             "select last_id, created_at, told from events
              where company_id = $1 and last_id > $2 and last_id <= $3 and ($4::text is null or told ~ $4)
              order by last_id",
         );
         let find = find.bind(company).bind(after).bind(after + EVENTS_PER_STEP).bind(pattern);
-        let mut rows = find.fetch(db);
-        let mut changed = Vec::new();
-        while let Some((id, at, text)) =
-            rows.try_next().await.map_err(Error::from)?.map(|row: (i64, chrono::DateTime<chrono::Utc>, String)| row)
-        {
-            if let Some((text, count)) = redaction::of_events(&text, erasure) {
-                changed.push((id, at, text));
-                redacted += count;
-            }
-        }
-        drop(rows);
-        for (id, at, text) in changed {
+        for (id, at, text) in with_timeout(find.fetch_all(db)).await? {
+            let Some((text, count)) = redaction::of_events(&text, erasure) else { continue };
             let update =
                 sqlx::query("update events set told = $4 where company_id = $1 and last_id = $2 and created_at = $3");
             with_timeout(update.bind(company).bind(id).bind(at).bind(text).execute(db)).await?;
+            redacted += count;
         }
         after += EVENTS_PER_STEP;
     }
@@ -59,7 +54,8 @@ fn search_pattern(Erasure { contact_id, traces, .. }: &Erasure) -> Option<String
     if numbers.len() + traces.sessions.len() > PATTERN_IDS_MAX {
         return None;
     }
-    let is_plain = |id: &&String| id.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    // Other characters could have a meaning in the pattern. The events of a session are also found by its contact's id.
+    let is_plain = |id: &&String| id.chars().all(|character| character.is_ascii_alphanumeric() || character == '_');
     let sessions: Vec<&str> = traces.sessions.iter().filter(is_plain).map(String::as_str).collect();
     let numbers = numbers.join("|");
     Some(match sessions.as_slice() {
@@ -78,44 +74,68 @@ pub async fn forget_deliveries(db: impl Database<'_>, erasure: &Erasure) -> Resu
     let schedules = traces.schedules.iter().map(|id| format!("schedule:{id}"));
     let sessions = traces.sessions.iter().map(|id| format!("session:{id}"));
     let cards = traces.cards.iter().map(|id| format!("card:{id}"));
-    let own = std::iter::once(format!("contact:{contact_id}"));
-    let lanes: Vec<String> = own.chain(tickets).chain(schedules).chain(sessions).chain(cards).collect();
-    let forget = sqlx::query(
+    let contact = std::iter::once(format!("contact:{contact_id}"));
+    let lanes: Vec<String> = contact.chain(tickets).chain(schedules).chain(sessions).chain(cards).collect();
+    let update = sqlx::query(
         "update webhook_deliveries set attempts = '[]' where company_id = $1 and lane = any ($2) and attempts <> '[]'",
     );
-    Ok(forget.bind(company_id).bind(lanes).execute(db).await?.rows_affected())
+    Ok(with_timeout(update.bind(company_id).bind(lanes).execute(db)).await?.rows_affected())
 }
 
 /// Removes the recorded responses and refused rows that contain data of the contact; returns how many of each.
 ///
 /// # Errors
-/// When the database cannot answer.
+/// When the database cannot answer; rows that were already removed stay removed.
 pub async fn forget_responses(db: impl Database<'_>, erasure: &Erasure) -> Result<(u64, u64)> {
+    Ok((forget_recorded_responses(db, erasure).await?, forget_rejected_changes(db, erasure).await?))
+}
+
+async fn forget_recorded_responses(db: impl Database<'_>, erasure: &Erasure) -> Result<u64> {
     let company = erasure.company_id;
-    let mut keys: Vec<Vec<u8>> = Vec::new();
-    let all = sqlx::query_as("select key, body from idempotency_keys where company_id = $1");
-    let mut rows = all.bind(company).fetch(db);
-    while let Some((key, body)) = rows.try_next().await.map_err(Error::from)?.map(|row: (Vec<u8>, String)| row) {
-        let body: Option<Value> = serde_json::from_str(&body).ok();
-        if body.is_some_and(|body| redaction::mentions(&body, erasure)) {
-            keys.push(key);
+    let mentions = |body: &str| match serde_json::from_str::<Value>(body) {
+        Ok(body) => redaction::mentions(&body, erasure),
+        // An empty body.
+        Err(_) => false,
+    };
+    let mut after: (Vec<u8>, DateTime<Utc>) = (Vec::new(), DateTime::UNIX_EPOCH);
+    let mut removed = 0;
+    loop {
+        // A key that was used again after its response had expired has several rows.
+        let find = sqlx::query_as::<_, (Vec<u8>, DateTime<Utc>, String)>(
+            "select key, created_at, body from idempotency_keys
+             where company_id = $1 and (key, created_at) > ($2, $3) order by key, created_at limit $4",
+        );
+        let find = find.bind(company).bind(after.0).bind(after.1).bind(ROWS_PER_STEP);
+        let rows = with_timeout(find.fetch_all(db)).await?;
+        let Some((key, at, _)) = rows.last() else { return Ok(removed) };
+        after = (key.clone(), *at);
+        let found: Vec<Vec<u8>> = rows.into_iter().filter(|(.., body)| mentions(body)).map(|(key, ..)| key).collect();
+        if !found.is_empty() {
+            let delete = sqlx::query("delete from idempotency_keys where company_id = $1 and key = any ($2)");
+            removed += with_timeout(delete.bind(company).bind(found).execute(db)).await?.rows_affected();
         }
     }
-    drop(rows);
-    let forget = sqlx::query("delete from idempotency_keys where company_id = $1 and key = any ($2)");
-    let responses = forget.bind(company).bind(keys).execute(db).await?.rows_affected();
-    let mut ids: Vec<i64> = Vec::new();
-    let all = sqlx::query_as("select id, change from rejected_changes where company_id = $1");
-    let mut rows = all.bind(company).fetch(db);
-    while let Some((id, change)) = rows.try_next().await.map_err(Error::from)?.map(|row: (i64, Value)| row) {
+}
+
+async fn forget_rejected_changes(db: impl Database<'_>, erasure: &Erasure) -> Result<u64> {
+    let company = erasure.company_id;
+    let mentions = |change: &Value| {
         // A change that JSON cannot represent is stored as its text.
         let text: Option<Value> = change.as_str().and_then(|text| serde_json::from_str(text).ok());
-        if redaction::mentions(text.as_ref().unwrap_or(&change), erasure) {
-            ids.push(id);
+        redaction::mentions(text.as_ref().unwrap_or(change), erasure)
+    };
+    let (mut after, mut removed) = (0_i64, 0);
+    loop {
+        let find = sqlx::query_as::<_, (i64, Value)>(
+            "select id, change from rejected_changes where company_id = $1 and id > $2 order by id limit $3",
+        );
+        let rows = with_timeout(find.bind(company).bind(after).bind(ROWS_PER_STEP).fetch_all(db)).await?;
+        let Some((last, _)) = rows.last() else { return Ok(removed) };
+        after = *last;
+        let found: Vec<i64> = rows.iter().filter(|(_, change)| mentions(change)).map(|(id, _)| *id).collect();
+        if !found.is_empty() {
+            let delete = sqlx::query("delete from rejected_changes where company_id = $1 and id = any ($2)");
+            removed += with_timeout(delete.bind(company).bind(found).execute(db)).await?.rows_affected();
         }
     }
-    drop(rows);
-    let forget = sqlx::query("delete from rejected_changes where company_id = $1 and id = any ($2)");
-    let rejected = forget.bind(company).bind(ids).execute(db).await?.rows_affected();
-    Ok((responses, rejected))
 }
