@@ -63,7 +63,8 @@ pub enum ClusterError {
     /// The cluster was created by a different major version than the available binaries.
     #[error(
         "the cluster in `{}` was created by PostgreSQL {cluster_version}, but only version {found} was found; \
-         install PostgreSQL {cluster_version}, set its folder with --pg-bin, or upgrade the cluster with pg_upgrade (docs/operate/upgrade.md)",
+         install PostgreSQL {cluster_version}, set its folder with --pg-bin, \
+         or upgrade the cluster with pg_upgrade (docs/operate/upgrade.md)",
         cluster.display()
     )]
     OtherVersion {

@@ -33,7 +33,7 @@ const RECOVERY_TIMEOUT: Duration = Duration::from_secs(600);
 /// Pause before another start while backends of a killed postmaster are still exiting.
 const BACKENDS_INTERVAL: Duration = Duration::from_millis(200);
 
-/// PostgreSQL's log message when it refuses to start because of such backends.
+/// What PostgreSQL logs when it refuses to start because of such backends.
 const BACKENDS_REMAIN: &str = "pre-existing shared memory block";
 
 /// SQLSTATE: starting up, shutting down or in recovery.
@@ -77,7 +77,7 @@ pub(super) async fn launch(
         };
         match outcome {
             WaitOutcome::Ready(connection) => {
-                if stop_unsafe(&mut postmaster, connection, home, options).await? {
+                if stop_if_without_fsync(&mut postmaster, connection, home, options).await? {
                     continue;
                 }
                 tracing::info!(
@@ -108,8 +108,8 @@ pub(super) async fn accepts_connections(home: &Home) -> Result<bool, ClusterErro
             let _ = connection.close().await;
             Ok(true)
         }
-        // Its owner is about to create the database.
-        ConnectOutcome::NoDatabase | ConnectOutcome::Starting | ConnectOutcome::NoResponse => Ok(false),
+        // Without a database, the owner is about to create it.
+        ConnectOutcome::NoDatabase | ConnectOutcome::NotReady | ConnectOutcome::NoResponse => Ok(false),
     }
 }
 
@@ -126,10 +126,13 @@ async fn wait(postmaster: &mut Postmaster, home: &Home) -> Result<WaitOutcome, C
         match outcome {
             ConnectOutcome::Connected(connection) => return Ok(WaitOutcome::Ready(connection)),
             ConnectOutcome::NoDatabase => {
-                create_database(&options).await?;
-                continue;
+                // On a timeout the server may be frozen: the checks below end the start.
+                if let Ok(result) = timeout(RESPONSE_TIMEOUT, create_database(&options)).await {
+                    result?;
+                    continue;
+                }
             }
-            ConnectOutcome::Starting => last_response = Instant::now(),
+            ConnectOutcome::NotReady => last_response = Instant::now(),
             ConnectOutcome::NoResponse => {}
         }
         if postmaster.is_adopted() && last_response.elapsed() > ADOPTED_RESPONSE_TIMEOUT {
@@ -152,7 +155,7 @@ async fn wait(postmaster: &mut Postmaster, home: &Home) -> Result<WaitOutcome, C
 }
 
 /// Stops an adopted postmaster that runs without fsync although fsync is required. Returns whether it was stopped.
-async fn stop_unsafe(
+async fn stop_if_without_fsync(
     postmaster: &mut Postmaster,
     mut connection: PgConnection,
     home: &Home,
@@ -167,7 +170,7 @@ async fn stop_unsafe(
     } else {
         false
     };
-    // The server forgets the connection either way.
+    // If this fails, the server drops the connection anyway.
     let _ = connection.close().await;
     if is_unsafe {
         tracing::warn!(pid = postmaster.pid, "restarting PostgreSQL, which ran without fsync");
@@ -180,8 +183,8 @@ async fn stop_unsafe(
 enum ConnectOutcome {
     Connected(PgConnection),
     NoDatabase,
-    /// The server responds, but does not accept connections yet, or no longer.
-    Starting,
+    /// The server responds, but is starting, is stopping, or has no free connection.
+    NotReady,
     NoResponse,
 }
 
@@ -191,17 +194,18 @@ async fn try_connect(options: &PgConnectOptions) -> Result<ConnectOutcome, Clust
         Ok(Err(error)) => error,
         Err(_) => return Ok(ConnectOutcome::NoResponse),
     };
-    let refusal = match &error {
+    let sql_state = match &error {
         sqlx::Error::Io(error) => match error.kind() {
+            // A retry does not help.
             ErrorKind::PermissionDenied => None,
             _ => return Ok(ConnectOutcome::NoResponse),
         },
-        sqlx::Error::Database(answer) => answer.code(),
+        sqlx::Error::Database(error) => error.code(),
         // The server closed the connection during the handshake.
         _ => return Ok(ConnectOutcome::NoResponse),
     };
-    match refusal.as_deref() {
-        Some(CANNOT_CONNECT_NOW | TOO_MANY_CONNECTIONS) => Ok(ConnectOutcome::Starting),
+    match sql_state.as_deref() {
+        Some(CANNOT_CONNECT_NOW | TOO_MANY_CONNECTIONS) => Ok(ConnectOutcome::NotReady),
         Some(NO_SUCH_DATABASE) => Ok(ConnectOutcome::NoDatabase),
         _ => Err(ClusterError::database("connect")(error)),
     }
@@ -216,7 +220,7 @@ async fn create_database(options: &PgConnectOptions) -> Result<(), ClusterError>
     let _ = connection.close().await;
     match result {
         Ok(_) => Ok(()),
-        Err(sqlx::Error::Database(answer)) if answer.code().as_deref() == Some(DUPLICATE_DATABASE) => Ok(()),
+        Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some(DUPLICATE_DATABASE) => Ok(()),
         Err(error) => Err(ClusterError::database("create the database")(error)),
     }
 }

@@ -42,7 +42,7 @@ pub const BINARIES_VARIABLE: &str = "HOTLINE_PG_BIN";
 /// Oldest major version of PostgreSQL that Hotline supports.
 const OLDEST_SUPPORTED: u32 = 15;
 
-/// The superuser of the cluster, as whom Hotline connects.
+/// The superuser of the cluster. Hotline connects as this role.
 const USER: &str = "hotline";
 
 /// The database of Hotline's tables.
@@ -109,8 +109,9 @@ pub fn shared_folder() -> PathBuf {
     in_memory().unwrap_or_else(std::env::temp_dir).join(format!("hotline-test-{}", nix::unistd::getuid()))
 }
 
-/// Linux's in-memory folder, if it is large enough: the WAL takes up to 1 GiB, and the tests' databases as much again.
-/// The check uses the total size, not the free space, so that all processes get the same answer.
+/// Linux's in-memory folder, if it is large enough: the WAL and the tests' databases take up to 1 GiB each, and data
+/// folders of tests are there too. The check uses the total size, not the free space, so that all processes get the
+/// same answer.
 #[cfg(target_os = "linux")]
 fn in_memory() -> Option<PathBuf> {
     use nix::sys::statfs::{TMPFS_MAGIC, statfs};

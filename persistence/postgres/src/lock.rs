@@ -20,7 +20,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 /// exec, holds it a little longer.
 const SERVICE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Why the owner owns the cluster, for processes that find it locked.
+/// How long the owner keeps the lock. It is written to the file, for processes that find it locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OwnerRole {
     /// Until the service ends: do not wait for it.
@@ -43,14 +43,14 @@ impl OwnerLock {
         if !is_acquired(file.try_lock(), &path)? {
             return Ok(None);
         }
-        let name = match role {
+        let role_name = match role {
             OwnerRole::Service => "service",
             OwnerRole::Temporary => "passing",
         };
-        // Only used in messages, so no sync is needed.
+        // A crash of the machine releases the lock anyway, so no sync is needed.
         file.set_len(0)
             .and_then(|()| file.rewind())
-            .and_then(|()| writeln!(file, "{} {name}", std::process::id()))
+            .and_then(|()| writeln!(file, "{} {role_name}", std::process::id()))
             .map_err(ClusterError::io("write", &path))?;
         Ok(Some(Self { _file: file }))
     }
@@ -62,8 +62,8 @@ impl OwnerLock {
             if let Some(lock) = Self::try_acquire(data_dir, role)? {
                 return Ok(lock);
             }
-            let (pid, holder) = holder(data_dir);
-            let limit = match holder {
+            let (pid, holder_role) = holder(data_dir);
+            let limit = match holder_role {
                 Some(OwnerRole::Service) => SERVICE_TIMEOUT.min(timeout),
                 _ => timeout,
             };

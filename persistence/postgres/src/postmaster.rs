@@ -41,7 +41,7 @@ const WAL_BYTES: u64 = 4 << 30;
 /// The lowest `max_wal_size` that is used, in MiB.
 const WAL_MIB_MIN: u64 = 64;
 
-/// Bytes of the log that are searched for an error message.
+/// Bytes at the end of the log that are read for an error message.
 const LOG_TAIL_BYTES: u64 = 4 << 10;
 
 /// Lines of the log that are quoted in an error message.
@@ -170,10 +170,10 @@ fn settings(home: &Home, options: &ClusterOptions) -> Vec<(String, String)> {
         ("logging_collector", "off".to_owned()),
         ("log_destination", "stderr".to_owned()),
     ];
-    let sized = memory_settings(options).into_iter().chain(wal_settings(options));
+    let size_limits = memory_settings(options).into_iter().chain(wal_settings(options));
     defaults
         .into_iter()
-        .chain(sized)
+        .chain(size_limits)
         .map(|(name, value)| (name.to_owned(), value))
         .chain(options.settings.iter().cloned())
         .collect()
@@ -197,10 +197,10 @@ fn wal_settings(options: &ClusterOptions) -> [(&'static str, String); 2] {
     [("max_wal_size", format!("{max_mib}MB")), ("min_wal_size", format!("{min_mib}MB"))]
 }
 
-/// Opens the log, after rotating it if it is too large. Returns it with its size in bytes.
+/// Opens the log, after rotating it if it is too large. Returns the file and its size in bytes.
 fn open_log(path: &Path) -> Result<(File, u64), ClusterError> {
     let size = path.metadata().map_or(0, |metadata| metadata.len());
-    let start = if size > LOG_MAX_BYTES {
+    let log_start = if size > LOG_MAX_BYTES {
         let rotated = path.with_extension("log.1");
         std::fs::rename(path, &rotated).map_err(ClusterError::io("rename", path))?;
         0
@@ -209,16 +209,16 @@ fn open_log(path: &Path) -> Result<(File, u64), ClusterError> {
     };
     let file = os_user::open_or_create(OpenOptions::new().append(true).mode(0o600), path)
         .map_err(ClusterError::io("open", path))?;
-    Ok((file, start))
+    Ok((file, log_start))
 }
 
-/// Rotates the log of a running server, if it is too large: its content is copied and then cut off. The server appends,
-/// so it continues at the beginning; lines that it writes in between may be lost.
-pub(super) fn bound_log(path: &Path) -> std::io::Result<()> {
-    bound_log_to(path, LOG_MAX_BYTES)
+/// Rotates the log of a running server, if it is too large: copies the file, then truncates it. The server appends, so
+/// it continues at the beginning; lines that it writes between the copy and the truncation are lost.
+pub(super) fn rotate_live_log(path: &Path) -> std::io::Result<()> {
+    rotate_live_log_above(path, LOG_MAX_BYTES)
 }
 
-fn bound_log_to(path: &Path, max_bytes: u64) -> std::io::Result<()> {
+fn rotate_live_log_above(path: &Path, max_bytes: u64) -> std::io::Result<()> {
     let file = match OpenOptions::new().write(true).open(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         file => file?,
@@ -233,7 +233,7 @@ fn bound_log_to(path: &Path, max_bytes: u64) -> std::io::Result<()> {
 fn read_tail(path: &Path, from: u64) -> std::io::Result<String> {
     let mut file = File::open(path)?;
     let size = file.metadata()?.len();
-    // The log was rotated since.
+    // The log was rotated in the meantime.
     let from = if from > size { 0 } else { from };
     file.seek(SeekFrom::Start(from.max(size.saturating_sub(LOG_TAIL_BYTES))))?;
     let mut bytes = Vec::new();
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     fn value<'a>(settings: &'a [(&'static str, String)], name: &str) -> &'a str {
-        &settings.iter().find(|(known, _)| *known == name).unwrap().1
+        &settings.iter().find(|(key, _)| *key == name).unwrap().1
     }
 
     #[test]
@@ -274,21 +274,32 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_is_written_to_is_bounded() {
+    fn the_log_of_a_running_server_is_rotated() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("postgres.log");
-        bound_log(&path).unwrap();
+        rotate_live_log(&path).unwrap();
         let (mut log, start) = open_log(&path).unwrap();
         assert_eq!(start, 0);
         log.write_all(&[b'a'; 100]).unwrap();
-        bound_log_to(&path, 100).unwrap();
-        assert_eq!(std::fs::read(&path).unwrap().len(), 100, "it is not too large yet");
+        rotate_live_log_above(&path, 100).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap().len(), 100, "at the limit it is not rotated");
         log.write_all(b"b").unwrap();
-        bound_log_to(&path, 100).unwrap();
+        rotate_live_log_above(&path, 100).unwrap();
         log.write_all(b"after\n").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"after\n");
         assert_eq!(std::fs::read(folder.path().join("postgres.log.1")).unwrap().len(), 101);
-        // The end is found although the log is now shorter than at the start of this run.
+        // The log was 101 bytes long before the rotation, and is shorter now.
         assert_eq!(read_tail(&path, 101).unwrap(), "after\n");
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_copied_is_not_truncated() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("postgres.log");
+        std::fs::write(&path, "before\n").unwrap();
+        // Also root cannot write a folder as a file.
+        std::fs::create_dir(folder.path().join("postgres.log.1")).unwrap();
+        rotate_live_log_above(&path, 1).unwrap_err();
+        assert_eq!(std::fs::read(&path).unwrap(), b"before\n");
     }
 }

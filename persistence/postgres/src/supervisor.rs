@@ -1,8 +1,8 @@
 //! Keeps the postmaster running while the service runs: Hotline works without its database, but should not for longer
 //! than necessary.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use tokio::sync::{Mutex, watch};
@@ -15,10 +15,10 @@ use super::lock::OwnerLock;
 use super::postmaster::{self, Postmaster};
 use super::{ClusterError, ClusterOptions};
 
-/// Pause before the first restart: short, so that a single crash is hardly noticed.
+/// Pause before the first restart: short, so that users hardly notice a single crash.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 
-/// Longest pause: once a full disk is cleared, that is detected within half a minute.
+/// Longest pause: once a full disk has space again, PostgreSQL runs within half a minute.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
 /// How often the size of the log is checked: a server that logs an error for every statement writes some MiB a minute.
@@ -27,7 +27,7 @@ const LOG_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 /// A postmaster that ran this long was healthy; its exit resets the pauses.
 const HEALTHY_AFTER: Duration = Duration::from_secs(60);
 
-/// Number of doublings; the longest pause is reached by then, and more would overflow.
+/// Maximum number of doublings: the longest pause is reached by then, and a larger shift would overflow.
 const DOUBLINGS_MAX: u32 = 10;
 
 /// The value of `pid` while no postmaster is running.
@@ -43,12 +43,14 @@ pub(super) struct Supervisor {
     task: Mutex<Option<JoinHandle<Result<(), ClusterError>>>>,
 }
 
-/// The task that restarts the postmaster.
+/// The state of that task.
 struct RestartTask {
     home: Home,
     binaries: Binaries,
     options: ClusterOptions,
     pid: Arc<AtomicU32>,
+    /// Done once a failed rotation of the log was reported.
+    rotation_warning: Once,
     /// Held as long as the task may start a postmaster.
     _lock: OwnerLock,
 }
@@ -63,7 +65,8 @@ impl Supervisor {
     ) -> Self {
         let pid = Arc::new(AtomicU32::new(postmaster.pid));
         let (stop, stop_receiver) = watch::channel(false);
-        let restart_task = RestartTask { home, binaries, options, pid: Arc::clone(&pid), _lock: lock };
+        let restart_task =
+            RestartTask { home, binaries, options, pid: Arc::clone(&pid), rotation_warning: Once::new(), _lock: lock };
         let task = tokio::spawn(restart_task.run(postmaster, stop_receiver));
         Self { pid, stop, task: Mutex::new(Some(task)) }
     }
@@ -88,7 +91,7 @@ impl Supervisor {
         if let Ok(result) = joined {
             return result;
         }
-        // The task's runtime has ended; the postmaster may still be running.
+        // The task was cancelled with its runtime, or panicked; the postmaster may still be running.
         match Postmaster::find(home)? {
             Some(mut postmaster) => postmaster.shut_down(home).await,
             None => Ok(()),
@@ -119,7 +122,7 @@ impl RestartTask {
                         return result;
                     }
                     status = postmaster.wait_for_exit(&self.home) => break status,
-                    () = sleep(LOG_CHECK_INTERVAL) => self.bound_log(),
+                    () = sleep(LOG_CHECK_INTERVAL) => self.rotate_live_log().await,
                 }
             };
             self.pid.store(NOT_RUNNING, Ordering::Release);
@@ -150,9 +153,19 @@ impl RestartTask {
         }
     }
 
-    fn bound_log(&self) {
-        if let Err(error) = postmaster::bound_log(&self.home.log_file) {
-            tracing::debug!(%error, "could not rotate the log of PostgreSQL; will retry");
+    /// Rotates the log if it is too large. Only the first failure is reported; every check tries again.
+    async fn rotate_live_log(&self) {
+        let path = self.home.log_file.clone();
+        let rotation = tokio::task::spawn_blocking(move || postmaster::rotate_live_log(&path));
+        if let Err(error) = rotation.await.unwrap_or_else(|error| Err(error.into())) {
+            self.rotation_warning.call_once(|| {
+                tracing::warn!(
+                    %error,
+                    path = %self.home.log_file.display(),
+                    "could not rotate the log of PostgreSQL: its size is not limited until this user can write the \
+                     file and its copy, `postgres.log.1`; change their owner, or delete the copy"
+                );
+            });
         }
     }
 

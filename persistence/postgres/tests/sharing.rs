@@ -21,12 +21,12 @@ const DEADLINE: Duration = Duration::from_secs(30);
 const INTERVAL: Duration = Duration::from_millis(10);
 
 #[tokio::test]
-async fn a_second_service_is_refused_with_the_first_ones_process_id() {
+async fn a_second_service_is_refused_with_the_process_id_of_the_first() {
     let folder = Folder::prepared().await;
     let first = Cluster::start(folder.options()).await.unwrap();
     let error = Cluster::start(folder.options()).await.unwrap_err();
     let ClusterError::InUse { pid, .. } = error else {
-        unreachable!("{error}");
+        panic!("{error}");
     };
     assert_eq!(pid, Some(std::process::id()));
     first.stop().await.unwrap();
@@ -65,7 +65,7 @@ async fn a_command_that_owns_the_cluster_waits_for_its_guests() {
             }
         };
         tokio::select! {
-            _ = &mut stop => panic!("it stopped before its guest"),
+            _ = &mut stop => panic!("the cluster was stopped under its guest"),
             () = queries => {}
         }
         drop(guest);
@@ -73,7 +73,7 @@ async fn a_command_that_owns_the_cluster_waits_for_its_guests() {
     }
     assert!(!command.cluster_dir().join("postmaster.pid").exists());
 
-    // A service waits for a command that is about to end.
+    // A service that starts waits for a command to end.
     let command = Cluster::open(folder.options()).await.unwrap();
     let (service, stopped) = tokio::join!(Cluster::start(folder.options()), command.stop());
     stopped.unwrap();
@@ -84,7 +84,7 @@ async fn a_command_that_owns_the_cluster_waits_for_its_guests() {
 fn two_threads_share_one_cluster() {
     let folder = Folder::new();
     let path = folder.data_dir();
-    let shared = || {
+    let use_cluster = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let cluster = Cluster::shared(&path).await.unwrap();
@@ -94,12 +94,12 @@ fn two_threads_share_one_cluster() {
         })
     };
     let (first, second) = std::thread::scope(|scope| {
-        let first = scope.spawn(shared);
-        let second = scope.spawn(shared);
+        let first = scope.spawn(use_cluster);
+        let second = scope.spawn(use_cluster);
         (first.join().unwrap(), second.join().unwrap())
     });
     assert_eq!(first, second);
-    // It is a child of this process, which must reap it.
+    // The postmaster is a child of this process, which must reap it.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(Cluster::stop_shared(&path)).unwrap();
 }
@@ -112,8 +112,8 @@ async fn processes_share_one_cluster_that_outlives_them() {
         assert!(process.wait().unwrap().success());
     }
     let cluster = Cluster::shared(folder.data_dir()).await.unwrap();
-    let starts = std::fs::read_to_string(cluster.log_file()).unwrap();
-    assert_eq!(starts.matches("ready to accept connections").count(), 1);
+    let log = std::fs::read_to_string(cluster.log_file()).unwrap();
+    assert_eq!(log.matches("ready to accept connections").count(), 1, "starts");
     assert_eq!(scalar(&cluster, "select 1").await.unwrap(), 1);
 
     Cluster::stop_shared(folder.data_dir()).await.unwrap();
@@ -135,10 +135,10 @@ async fn the_postmaster_of_a_killed_service_is_adopted() {
     next.stop().await.unwrap();
 }
 
-/// Starts another process that does this on the folder's cluster: `share` or `serve`.
-fn process(folder: &Folder, what: &str) -> Child {
+/// Starts another process with the action `share` or `serve` (see `sharing/process.rs`) on the folder's cluster.
+fn process(folder: &Folder, action: &str) -> Child {
     Command::new(env!("CARGO_BIN_EXE_cluster_process"))
-        .arg(what)
+        .arg(action)
         .arg(folder.data_dir())
         .stdout(Stdio::null())
         .spawn()
@@ -157,7 +157,7 @@ impl Folder {
         Self { root }
     }
 
-    /// One whose cluster exists already.
+    /// A folder that already contains a cluster.
     async fn prepared() -> Self {
         let folder = Self::new();
         template::copy("empty", "1", &folder.data_dir(), async |_| Ok(())).await.unwrap();
@@ -176,7 +176,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // The first line of the file is the postmaster's id; there is no file after a stop.
+        // The first line of the file is the postmaster's process id; a stop removes the file.
         let pid_file = std::fs::read_to_string(self.data_dir().join("postgres/postmaster.pid")).unwrap_or_default();
         let Some(pid) = pid_file.lines().next().and_then(|line| line.parse().ok()).map(Pid::from_raw) else { return };
         let _ = kill(pid, Signal::SIGQUIT);

@@ -28,22 +28,22 @@ async fn a_cluster_starts_answers_and_stops() {
 async fn a_second_start_finds_the_rows_of_the_first() {
     let folder = Folder::prepared().await;
     let cluster = Cluster::start(folder.options()).await.unwrap();
-    execute(&cluster, "create table kept (n int); insert into kept values (7)").await;
+    execute(&cluster, "create table numbers (n int); insert into numbers values (7)").await;
     cluster.stop().await.unwrap();
 
-    // Stopping, not dropping, has released the lock.
-    let again = Cluster::start(folder.options()).await.unwrap();
-    assert_eq!(scalar(&again, "select n from kept").await.unwrap(), 7);
-    again.stop().await.unwrap();
+    // `cluster` still exists: the stop has released the lock.
+    let restarted = Cluster::start(folder.options()).await.unwrap();
+    assert_eq!(scalar(&restarted, "select n from numbers").await.unwrap(), 7);
+    restarted.stop().await.unwrap();
 }
 
 #[tokio::test]
 async fn commits_are_durable_by_default() {
     let folder = Folder::prepared().await;
     let cluster = Cluster::start(ClusterOptions::new(folder.data_dir())).await.unwrap();
-    let durable = "select count(*)::int from pg_settings where setting = 'on' and \
+    let enabled = "select count(*)::int from pg_settings where setting = 'on' and \
                    name in ('fsync', 'full_page_writes', 'synchronous_commit')";
-    assert_eq!(scalar(&cluster, durable).await.unwrap(), 3);
+    assert_eq!(scalar(&cluster, enabled).await.unwrap(), 3);
     cluster.stop().await.unwrap();
 }
 
@@ -54,27 +54,25 @@ async fn only_the_private_socket_accepts_connections() {
     let socket_dir = cluster.socket_dir().metadata().unwrap();
     assert_eq!(socket_dir.mode() & 0o7777, 0o700);
     assert_eq!(socket_dir.uid(), cluster.cluster_dir().metadata().unwrap().uid());
-    let closed = "select count(*)::int from pg_settings where name = 'listen_addresses' and setting = ''";
-    assert_eq!(scalar(&cluster, closed).await.unwrap(), 1);
+    let without_tcp = "select count(*)::int from pg_settings where name = 'listen_addresses' and setting = ''";
+    assert_eq!(scalar(&cluster, without_tcp).await.unwrap(), 1);
     cluster.stop().await.unwrap();
 }
 
 #[tokio::test]
-#[ignore = "takes root, to give it up"]
-async fn postgres_runs_as_another_user_as_root() {
+#[ignore = "takes root, which PostgreSQL must not run as"]
+async fn postgres_runs_as_another_user_when_started_as_root() {
     let folder = Folder::prepared().await;
     let cluster = Cluster::start(folder.options()).await.unwrap();
-    let status = std::fs::read_to_string(format!("/proc/{}/status", cluster.pid().unwrap()));
-    // Real, effective, saved and file system ids, and no group left over from root.
-    let status = status.unwrap();
-    let line = |name: &str| {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", cluster.pid().unwrap())).unwrap();
+    let ids = |name: &str| {
         let line = status.lines().find(|line| line.starts_with(name)).unwrap();
-        let ids = line.split_whitespace().skip(1);
-        ids.map(|id| id.parse().unwrap()).collect::<Vec<u32>>()
+        line.split_whitespace().skip(1).map(|id| id.parse().unwrap()).collect::<Vec<u32>>()
     };
-    assert!(line("Uid:").iter().all(|id| *id != 0));
-    assert!(line("Gid:").iter().all(|id| *id != 0));
-    assert_eq!(line("Groups:"), Vec::<u32>::new());
+    // Real, effective, saved and file system ids.
+    assert!(ids("Uid:").iter().all(|id| *id != 0));
+    assert!(ids("Gid:").iter().all(|id| *id != 0));
+    assert_eq!(ids("Groups:"), Vec::<u32>::new(), "groups of root");
     cluster.stop().await.unwrap();
 }
 

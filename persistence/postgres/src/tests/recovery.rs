@@ -62,10 +62,10 @@ async fn a_start_right_after_a_kill_waits_for_the_backends_and_recovers() {
     let first = Cluster::start(folder.options()).await.unwrap();
     execute(&first, "create table kept (n int); insert into kept values (7)").await;
     // A backend that is computing does not notice at once that its postmaster has exited.
-    let mut busy = connect(&first).await.unwrap();
-    let busy = tokio::spawn(async move {
-        // Not prepared first: once it is active, it computes.
-        sqlx::raw_sql("select count(*) from generate_series(1, 20000000)").execute(&mut busy).await.is_ok()
+    let mut connection = connect(&first).await.unwrap();
+    let query = tokio::spawn(async move {
+        // Raw SQL is not prepared first: an active backend is computing.
+        sqlx::raw_sql("select count(*) from generate_series(1, 20000000)").execute(&mut connection).await.is_ok()
     });
     eventually("the backend computes", async || {
         let active = "select count(*)::int from pg_stat_activity \
@@ -80,10 +80,10 @@ async fn a_start_right_after_a_kill_waits_for_the_backends_and_recovers() {
     let second = Cluster::start(folder.options()).await.unwrap();
     assert_ne!(second.pid(), Some(killed));
     let log = std::fs::read_to_string(second.log_file()).unwrap();
-    assert!(log.contains("pre-existing shared memory block"), "the backend was too fast for this test");
+    assert!(log.contains("pre-existing shared memory block"), "the backend has exited too early");
     assert_eq!(scalar(&second, "select n from kept").await.unwrap(), 7);
     second.stop().await.unwrap();
-    busy.abort();
+    query.abort();
 }
 
 #[tokio::test]
@@ -96,6 +96,7 @@ async fn a_pid_file_naming_an_unrelated_process_is_removed() {
     let unrelated =
         OsUser::choose(None).unwrap().command(Path::new("/bin/sleep")).arg("600").kill_on_drop(true).spawn().unwrap();
     let pid = unrelated.id().unwrap();
+    // PostgreSQL writes a negative id in single-user mode, and a crash may leave the file empty.
     for text in [format!("{pid}\n"), format!("-{pid}\n"), String::new()] {
         std::fs::write(&pid_file, text).unwrap();
         let again = Cluster::start(folder.options()).await.unwrap();
@@ -109,10 +110,11 @@ async fn a_postmaster_on_another_socket_is_refused_and_not_stopped() {
     let folder = Folder::new();
     let mut options = folder.options();
     options.settings.push(("port".to_owned(), "5433".to_owned()));
-    // Abort it while it waits on the usual socket: this is like a postmaster started by hand.
+    // The port is part of the socket's name, so the start waits for a socket that never appears. Aborting it leaves a
+    // postmaster like one that was started by hand.
     let start = tokio::spawn(Cluster::start(options));
     let ready = folder.data_dir().join("postgres/postmaster.pid");
-    eventually("it runs", async || std::fs::read_to_string(&ready).is_ok_and(|text| text.contains("ready"))).await;
+    eventually("it is ready", async || std::fs::read_to_string(&ready).is_ok_and(|text| text.contains("ready"))).await;
     start.abort();
     assert!(start.await.is_err());
 
@@ -120,6 +122,7 @@ async fn a_postmaster_on_another_socket_is_refused_and_not_stopped() {
     let ClusterError::Foreign { pid, .. } = error else {
         unreachable!("{error}");
     };
+    // Sends no signal, and fails if the process no longer exists.
     kill(raw(pid), None).unwrap();
 }
 
