@@ -1,11 +1,12 @@
-//! Reads a company as of one moment, while the service runs: rows are streamed, and none is in memory for longer than
-//! it takes to write it.
+//! Reads a company as of one moment, also while the service runs. Rows are streamed and ids of files are paged, so
+//! memory does not grow with their number.
 
 use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
-use serde_json::{Map, Value};
+use serde::Deserialize;
+use serde_json::Value;
 use sqlx::postgres::PgPool;
 use sqlx::{AssertSqlSafe, PgConnection, Postgres, Transaction};
 
@@ -18,7 +19,10 @@ use crate::{CompanyId, Error, Result};
 const DELETIONS_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Pause before the deletions are checked again.
-const CHECK_EVERY: Duration = Duration::from_millis(250);
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Maximum number of files in a page of their ids.
+const FILES_PAGE: i64 = 1000;
 
 /// A company as of one moment.
 pub struct CompanySnapshot {
@@ -37,13 +41,13 @@ impl CompanySnapshot {
         loop {
             let mut transaction = db.begin_with("begin transaction isolation level repeatable read, read only").await?;
             sqlx::query("set local time zone 'UTC'").execute(&mut *transaction).await?;
-            let state = sqlx::query_as(
+            let query = sqlx::query_as(
                 "select exists (select from companies where id = $1),
                      exists (select from removals where company_id = $1)
                      or exists (select from cascades where company_id = $1)
                      or exists (select from erasures where company_id = $1 and done_at is null)",
             );
-            let (exists, is_deleting): (bool, bool) = state.bind(company).fetch_one(&mut *transaction).await?;
+            let (exists, is_deleting): (bool, bool) = query.bind(company).fetch_one(&mut *transaction).await?;
             if !exists {
                 return Err(Error::NotFound("company"));
             }
@@ -56,14 +60,14 @@ impl CompanySnapshot {
                     "deletions of the company's records are in progress; start the service, and try again later";
                 return Err(Error::Unavailable(reason.to_owned()));
             }
-            tokio::time::sleep(CHECK_EVERY).await;
+            tokio::time::sleep(CHECK_INTERVAL).await;
         }
     }
 
     /// The rows of a table, each as a line of JSON.
     ///
     /// # Errors
-    /// When the database cannot answer.
+    /// When the database cannot answer; [`Error::Database`] in place of a channel that this release cannot read.
     pub async fn rows(&mut self, table: &ArchivedTable) -> Result<BoxStream<'_, Result<String>>> {
         let columns = columns(&mut self.transaction, table).await?;
         let fields: Vec<String> =
@@ -75,34 +79,37 @@ impl CompanySnapshot {
         );
         let rows = sqlx::query_scalar(AssertSqlSafe(select)).bind(self.company).fetch(&mut *self.transaction);
         let is_channel = *name == "channels";
-        let rows = rows
-            .map_err(Error::from)
-            .map(move |row: Result<String>| row.map(|row| if is_channel { without_secrets(&row) } else { row }));
+        let rows = rows.map_err(Error::from).map(move |row: Result<String>| {
+            row.and_then(|row| if is_channel { visible_channel(&row) } else { Ok(row) })
+        });
         Ok(rows.boxed())
     }
 
-    /// The ids of the company's files.
+    /// The ids of the company's next files after this id, in order; empty after the last one. The first page is after
+    /// the empty id.
     ///
     /// # Errors
     /// When the database cannot answer.
-    pub async fn files(&mut self) -> Result<Vec<String>> {
-        let files = sqlx::query_scalar("select id from media where company_id = $1 and left_at is null order by id");
-        Ok(files.bind(self.company).fetch_all(&mut *self.transaction).await?)
+    pub async fn files(&mut self, after: &str) -> Result<Vec<String>> {
+        let files = sqlx::query_scalar(
+            "select id from media where company_id = $1 and left_at is null and id > $2 order by id limit $3",
+        );
+        Ok(files.bind(self.company).bind(after).bind(FILES_PAGE).fetch_all(&mut *self.transaction).await?)
     }
 }
 
-/// The columns of a table that are archived: all but the company, generated ones and those that are left out.
+/// The archived columns of a table: all but the company's id, generated columns and [`ArchivedTable::left_out`].
 pub(super) async fn columns(db: &mut PgConnection, table: &ArchivedTable) -> Result<Vec<String>> {
-    let columns = sqlx::query_scalar(
+    let query = sqlx::query_scalar(
         "select attname::text from pg_attribute
          where attrelid = to_regclass($1) and attnum > 0 and not attisdropped and attgenerated = '' order by attnum",
     );
-    let columns: Vec<String> = columns.bind(table.table).fetch_all(db).await?;
+    let columns: Vec<String> = query.bind(table.table).fetch_all(db).await?;
     let is_archived = |column: &String| column != table.company && !table.left_out.contains(&column.as_str());
     Ok(columns.into_iter().filter(is_archived).collect())
 }
 
-/// The names of the fields in a table's lines, for tests and documents.
+/// The names of the fields in a table's lines, for tests and documentation.
 ///
 /// # Errors
 /// When the database cannot answer.
@@ -112,16 +119,54 @@ pub async fn column_names(db: &PgPool, table: &ArchivedTable) -> Result<Vec<Stri
 }
 
 /// A channel's line with only those settings that may be shown.
-fn without_secrets(line: &str) -> String {
-    let Ok(Value::Object(mut channel)) = serde_json::from_str::<Value>(line) else { return "{}".to_owned() };
+fn visible_channel(line: &str) -> Result<String> {
+    let unreadable = || unreadable_channel(line);
+    let Ok(Value::Object(mut channel)) = serde_json::from_str::<Value>(line) else { return Err(unreadable()) };
     let settings = channel.get("settings").map(sealed::without_secrets).unwrap_or_default();
-    let visible = ChannelSettings::read(&settings).map(ChannelSettings::into_visible).ok();
-    let visible = visible.and_then(|settings| serde_json::to_value(settings).ok());
-    channel.insert("settings".to_owned(), visible.unwrap_or_else(|| Value::Object(Map::new())));
-    Value::Object(channel).to_string()
+    let visible = ChannelSettings::read(&settings).map_err(|_| unreadable())?.into_visible();
+    channel.insert("settings".to_owned(), serde_json::to_value(visible).map_err(|_| unreadable())?);
+    Ok(Value::Object(channel).to_string())
+}
+
+/// The error of a channel's line. It does not contain the cause, which may quote a credential.
+fn unreadable_channel(line: &str) -> Error {
+    #[derive(Deserialize)]
+    struct ChannelLine {
+        id: i64,
+    }
+    // All other fields are skipped, also a value that is nested too deeply to be parsed.
+    let channel = match serde_json::from_str::<ChannelLine>(line) {
+        Ok(ChannelLine { id }) => format!("channel {id}"),
+        Err(_) => "a channel".to_owned(),
+    };
+    Error::Database(sqlx::Error::Decode(format!("{channel} cannot be read by this release").into()))
 }
 
 /// Every archived table, the company first.
 pub(super) fn every_table() -> impl Iterator<Item = &'static ArchivedTable> {
     std::iter::once(&COMPANY).chain(super::TABLES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_is_archived_without_credentials() {
+        let line = r#"{"id": 3, "settings": {"pageId": "7", "accessToken": "hidden", "laterKey": "hidden"}}"#;
+        let channel = visible_channel(line).expect("a channel");
+        assert!(channel.contains(r#""pageId":"7""#) && !channel.contains("hidden"), "{channel}");
+    }
+
+    #[test]
+    fn a_channel_that_cannot_be_read_is_named() {
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        for settings in [r#"{"pageId": ["hidden"]}"#, r#""hidden""#, "null", deep.as_str()] {
+            let line = format!(r#"{{"id": 3, "settings": {settings}}}"#);
+            let error = visible_channel(&line).expect_err("unreadable").to_string();
+            assert!(error.contains("channel 3 cannot be read") && !error.contains("hidden"), "{error}");
+        }
+        let error = visible_channel("[]").expect_err("no channel").to_string();
+        assert!(error.contains("a channel cannot be read"), "{error}");
+    }
 }

@@ -1,7 +1,7 @@
-//! A company as files: each archived table is a noun with a line of JSON for each row, in the API's spelling of its
-//! columns. Secrets are in none of them.
+//! A company as files: one for each archived table, with a line of JSON for each row. Fields are named as in the API,
+//! and secrets are left out.
 //!
-//! The order of the tables is that in which rows can be inserted. A test fails on a table of a company that is in
+//! The tables are in the order in which their rows can be inserted. A test fails on a table of a company that is in
 //! neither [`TABLES`] nor [`OMITTED`].
 
 mod export;
@@ -14,14 +14,14 @@ pub use import::{Import, ImportError, LINE_BYTES_MAX, RowError};
 /// A table of a company.
 #[derive(Clone, Copy, Debug)]
 pub struct ArchivedTable {
-    /// The name of its file.
+    /// The name of its file, without the ending.
     pub noun: &'static str,
     pub table: &'static str,
     /// The column with the company.
     pub company: &'static str,
-    /// The order of its rows.
+    /// The columns by which its rows are ordered.
     pub order: &'static str,
-    /// Columns that are secret, or belong to the installation.
+    /// Columns that are secret, derived from others, or specific to the installation.
     pub left_out: &'static [&'static str],
 }
 
@@ -33,7 +33,7 @@ const fn without(table: ArchivedTable, left_out: &'static [&'static str]) -> Arc
     ArchivedTable { left_out, ..table }
 }
 
-/// The company's own row, which is the first.
+/// The table with the company's own row. Its file comes first.
 pub const COMPANY: ArchivedTable =
     ArchivedTable { company: "id", ..without(table("company", "companies", "id"), &["slot"]) };
 
@@ -101,14 +101,14 @@ pub const OMITTED: &[(&str, &str)] = &[
     ("person_links", "secrets"),
     ("audit_log", "a record of the installation"),
     ("media", "maintained by triggers of messages"),
-    ("zones", "counted after the import"),
-    ("early_revisions", "what providers report within minutes"),
-    ("early_statuses", "what providers report within minutes"),
-    ("idempotency_keys", "responses of a day, to callers of another address"),
-    ("events", "the log begins again"),
-    ("event_counters", "the log begins again"),
+    ("zones", "computed after the import"),
+    ("early_revisions", "reports of providers that wait for their message"),
+    ("early_statuses", "reports of providers that wait for their message"),
+    ("idempotency_keys", "responses for retries within a day, at the previous address"),
+    ("events", "the event log starts empty"),
+    ("event_counters", "the event log starts empty"),
     ("event_drafts", "empty between transactions"),
-    ("webhook_deliveries", "deliveries of events of another log"),
+    ("webhook_deliveries", "deliveries of events, which are not archived"),
     ("removals", "an export waits until there are none"),
     ("cascades", "an export waits until there are none"),
     ("erasures", "an export waits until there are none in progress"),
@@ -148,8 +148,8 @@ mod tests {
         let count = names.len();
         names.sort_unstable();
         names.dedup();
-        // Some nouns have the spelling of their table.
-        let same = TABLES.iter().filter(|table| table.noun == table.table).count();
-        assert_eq!(names.len() + same, count);
+        // A noun that is spelled like its table was counted twice.
+        let shared_count = TABLES.iter().filter(|table| table.noun == table.table).count();
+        assert_eq!(names.len() + shared_count, count);
     }
 }

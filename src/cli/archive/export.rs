@@ -139,16 +139,20 @@ async fn write_files(
 ) -> Result<(FileSum, u64), Failure> {
     let mut list = SummedFile::create(&args.dir.join(FILE_LIST))?;
     let mut missing = 0;
-    for name in snapshot.files().await? {
-        let Ok(id) = name.parse::<MediaId>() else { continue };
-        match write_file(args.company, &args.dir.join(FILES).join(id.as_str()), files, &id).await? {
-            Some(FileSum { bytes, sha256, .. }) => {
-                list.write(serde_json::to_string(&ListedFile { id: name, bytes, sha256 })?.as_bytes())?;
-                list.write(b"\n")?;
-                list.sum.lines += 1;
+    let mut page = snapshot.files("").await?;
+    while let Some(last) = page.last().cloned() {
+        for name in page {
+            let Ok(id) = name.parse::<MediaId>() else { continue };
+            match write_file(args.company, &args.dir.join(FILES).join(id.as_str()), files, &id).await? {
+                Some(FileSum { bytes, sha256, .. }) => {
+                    list.write(serde_json::to_string(&ListedFile { id: name, bytes, sha256 })?.as_bytes())?;
+                    list.write(b"\n")?;
+                    list.sum.lines += 1;
+                }
+                None => missing += 1,
             }
-            None => missing += 1,
         }
+        page = snapshot.files(&last).await?;
     }
     Ok((list.finish()?, missing))
 }
