@@ -1,6 +1,6 @@
-// A site whose signed-in customers are known in the chat: it signs their identity, and the widget passes it on.
-// The webchat allows the site's origin (`hotline channel create … --allow-origin`), and has an identity secret.
-// HOTLINE_URL, HOTLINE_PUBLIC_KEY, HOTLINE_IDENTITY_SECRET and PORT are in the environment.
+// A site whose signed-in customers are known in the chat: it signs their identity, which the widget sends to Hotline.
+// The webchat must allow the site's origin (`hotline channel create … --allow-origin`) and have an identity secret.
+// The environment has HOTLINE_URL, HOTLINE_PUBLIC_KEY, HOTLINE_IDENTITY_SECRET, and optionally PORT.
 
 import { createHmac } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -8,10 +8,10 @@ import { createServer } from "node:http";
 
 const { HOTLINE_URL, HOTLINE_PUBLIC_KEY, HOTLINE_IDENTITY_SECRET, PORT = "3000" } = process.env;
 const HOUR_SECONDS = 3600;
-// In place of the site's own sessions: a cookie is the id of a customer.
+// A real site has sessions. Here the cookie contains the customer's id, which anyone could change.
 const CUSTOMERS = new Map([["c-1", { id: "c-1", name: "Maria Lima", email: "maria@example.com" }]]);
 
-/** The customer's identity as a JSON Web Token, which only the site's server can make. */
+/** The customer's identity as a JSON Web Token. Only the site's server can sign it. */
 function identityOf(customer) {
   const part = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
   const claims = { sub: customer.id, name: customer.name, email: customer.email, exp: Math.floor(Date.now() / 1000) + HOUR_SECONDS };
@@ -19,7 +19,7 @@ function identityOf(customer) {
   return `${signed}.${createHmac("sha256", HOTLINE_IDENTITY_SECRET).update(signed).digest("base64url")}`;
 }
 
-// What the page does with the widget: opens it, and logs the customer out of it.
+// The page's script: opens the widget, and logs the customer out of it.
 const SCRIPT = await readFile(new URL("page.js", import.meta.url));
 
 function page(customer) {

@@ -222,3 +222,15 @@ def test_every_attempt_is_reported(client: Any) -> None:
     api.run(api.tags.get(7))
     assert [(one.status, one.attempt, one.code) for one in seen] == [(503, 1, "ERR_API_UNAVAILABLE"), (200, 2, None)]
     assert seen[1].rate_limit == hotline.RateLimit(9, 8, 7)
+
+
+def test_an_exception_of_on_response_ends_the_call(client: Any, fake: Fake) -> None:
+    def fail(response: hotline.ResponseInfo) -> None:
+        raise LookupError(response.operation)
+
+    api = client([(200, {}, TAG)], on_response=fail)
+    with pytest.raises(LookupError, match="getTag"):
+        api.run(api.tags.get(7))
+    with pytest.raises(LookupError, match="streamEvents"):
+        api.take(api.events.stream(), 1)
+    assert len(fake.requests) == 2

@@ -51,6 +51,16 @@ def test_events_continue_after_the_last_one_whatever_ends_the_connection(client:
     assert [of(request)["after"] for request in fake.requests] == ["latest", "4", "4", "6", "6", "7", "8", "8"]
 
 
+def test_the_response_of_a_stream_is_reported(client: Any) -> None:
+    seen: list[hotline.ResponseInfo] = []
+    api = client([stream(5), refusal(401, "ERR_API_UNAUTHORIZED")], on_response=seen.append)
+    assert api.take(api.events.stream(after=4), 1)[0]["id"] == 5
+    with pytest.raises(hotline.UnauthorizedError):
+        api.take(api.events.stream(after=5), 1)
+    found = [(one.operation, one.status, one.attempt, one.code) for one in seen]
+    assert found == [("streamEvents", 200, 1, None), ("streamEvents", 401, 1, "ERR_API_UNAUTHORIZED")]
+
+
 def test_a_gap_is_an_error_unless_it_is_handled(client: Any) -> None:
     api = client([page([9], gap=True, oldestId=9)])
     with pytest.raises(hotline.EventGap) as raised:

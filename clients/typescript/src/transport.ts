@@ -1,5 +1,5 @@
-// Makes requests: the token, keys, time-outs, other attempts, and errors as classes. Logs nothing, and never shows the
-// token.
+// Sends requests: authentication, idempotency keys, timeouts, retries, and errors as classes. Logs nothing, and never
+// shows the token.
 
 import { errorOf } from "./error-of.js";
 import { ApiConnectionError, ApiError, ApiTimeoutError, HotlineError, SecretLost } from "./errors.js";
@@ -25,7 +25,7 @@ export interface Request {
   body?: object;
   /** Whether the operation takes an `Idempotency-Key`. */
   keyed?: boolean;
-  /** The field of the record that a replay lacks. */
+  /** The field with a secret, which a replayed response does not repeat. */
   secret?: string;
 }
 
@@ -61,7 +61,10 @@ export class Transport {
     this.#options = options;
   }
 
-  /** The service's clock, from its latest response; never ahead of it by more than this machine's clock drifts. */
+  /**
+   * The time at the service, by the `Date` of its latest response. It lags by the time that the response took and up to
+   * a second, and is ahead only if this machine's clock has run fast since.
+   */
   now(): Date {
     return new Date(Date.now() + this.#clockOffset);
   }
@@ -82,6 +85,7 @@ export class Transport {
     return json(request, await this.#send(request, options)) as T;
   }
 
+  /** For operations without a response body. */
   async nothing(request: Request, options: ConditionalWriteOptions): Promise<void> {
     await this.#send(request, options);
   }
@@ -106,20 +110,49 @@ export class Transport {
     const prepared = await this.#prepare(request, {}, "text/event-stream");
     const deadline = new Deadline(options.timeout ?? this.#options.timeout ?? TIMEOUT_MS, options.signal);
     try {
-      const response = await this.#fetched(prepared, deadline);
-      if (!response.ok || response.body === null) {
-        throw this.#errorOf(prepared, { status: response.status, headers: response.headers, text: await response.text() });
-      }
-      const parser = new SseParser();
-      deadline.restart(STREAM_SILENCE_MAX_MS);
-      for await (const bytes of iterate(response.body)) {
+      const body = await this.#openStream(prepared, deadline);
+      yield* this.#readStream<T>(request, body, deadline);
+    } finally {
+      deadline.clear();
+    }
+  }
+
+  async #openStream(prepared: Prepared, deadline: Deadline): Promise<ReadableStream<Uint8Array>> {
+    const explain = (error: unknown): never => {
+      throw deadline.explain(error, prepared.request.id);
+    };
+    const response = await this.#fetchResponse(prepared, deadline).catch(explain);
+    const { status, headers, body } = response;
+    if (!response.ok || body === null) {
+      const answer = { status, headers, text: await response.text().catch(explain) };
+      const error = this.#errorOf(prepared, answer);
+      this.#report(prepared, answer, 1, error);
+      throw error;
+    }
+    try {
+      this.#report(prepared, { status, headers, text: "" }, 1, undefined);
+    } catch (error) {
+      // Ends the connection.
+      await body.cancel().catch(() => undefined);
+      throw error;
+    }
+    return body;
+  }
+
+  async *#readStream<T>(
+    request: Request,
+    body: ReadableStream<Uint8Array>,
+    deadline: Deadline,
+  ): AsyncGenerator<T, void, undefined> {
+    const parser = new SseParser();
+    deadline.restart(STREAM_SILENCE_MAX_MS);
+    try {
+      for await (const bytes of iterate(body)) {
         deadline.restart(STREAM_SILENCE_MAX_MS);
         for (const data of parser.feed(bytes)) yield JSON.parse(data) as T;
       }
     } catch (error) {
       throw deadline.explain(error, request.id);
-    } finally {
-      deadline.clear();
     }
   }
 
@@ -142,22 +175,34 @@ export class Transport {
   }
 
   #mayRetry(prepared: Prepared, error: HotlineError, retryAfter: number | undefined): boolean {
-    const isSafe = prepared.request.method === "GET" || prepared.request.method === "DELETE" || prepared.request.keyed === true;
+    const { method, keyed } = prepared.request;
+    const isSafe = method === "GET" || method === "DELETE" || keyed === true;
     if (error instanceof ApiConnectionError) return isSafe;
     if (!(error instanceof ApiError) || !isRetried(error.status)) return false;
-    const longest = this.#options.maxRetryAfter ?? RETRY_AFTER_MAX_MS;
-    return (isSafe || error.status === 429) && (retryAfter ?? 0) * 1000 <= longest;
+    const retryAfterMaxMs = this.#options.maxRetryAfter ?? RETRY_AFTER_MAX_MS;
+    return (isSafe || error.status === 429) && (retryAfter ?? 0) * 1000 <= retryAfterMaxMs;
   }
 
-  /** One attempt: its answer, or why there is another. What no attempt can change is thrown. */
+  /** One attempt: its answer, or an error of the service or the connection, which may be retried. Throws all others. */
   async #attempt(prepared: Prepared, options: CallOptions, attempt: number): Promise<Answer | HotlineError> {
+    const answer = await this.#exchange(prepared, options);
+    if (answer instanceof HotlineError) return answer;
+    const error = answer.status >= 400 ? this.#errorOf(prepared, answer) : undefined;
+    this.#report(prepared, answer, attempt, error);
+    return error ?? answer;
+  }
+
+  /** Calls the caller's `onResponse`, whose exception ends the call: it is not a failure of the connection. */
+  #report(prepared: Prepared, answer: Answer, attempt: number, error: ApiError | undefined): void {
+    this.#options.onResponse?.(infoOf(prepared.request.id, answer, attempt, error?.code));
+  }
+
+  /** Sends the request once: its answer of any status, or the error of the connection. */
+  async #exchange(prepared: Prepared, options: CallOptions): Promise<Answer | ApiConnectionError> {
     const deadline = new Deadline(options.timeout ?? this.#options.timeout ?? TIMEOUT_MS, options.signal);
     try {
-      const response = await this.#fetched(prepared, deadline);
-      const answer = { status: response.status, headers: response.headers, text: await response.text() };
-      const error = answer.status >= 400 ? this.#errorOf(prepared, answer) : undefined;
-      this.#report(prepared, answer, attempt, error);
-      return error ?? answer;
+      const response = await this.#fetchResponse(prepared, deadline);
+      return { status: response.status, headers: response.headers, text: await response.text() };
     } catch (error) {
       const explained = deadline.explain(error, prepared.request.id);
       if (explained instanceof ApiConnectionError) return explained;
@@ -167,7 +212,7 @@ export class Transport {
     }
   }
 
-  async #fetched(prepared: Prepared, deadline: Deadline): Promise<Response> {
+  async #fetchResponse(prepared: Prepared, deadline: Deadline): Promise<Response> {
     const { request, url, headers, content } = prepared;
     const body = content === undefined ? {} : { body: content };
     const response = await this.#fetch(url, {
@@ -191,7 +236,7 @@ export class Transport {
     try {
       error = (JSON.parse(answer.text) as { error?: typeof error }).error ?? {};
     } catch {
-      // A proxy's page: the status says what there is to say.
+      // Not the service's JSON, such as the error page of a proxy: only the status is known.
     }
     return errorOf({
       status: answer.status,
@@ -202,10 +247,6 @@ export class Transport {
       retryAfter: retryAfterOf(answer.headers, Date.now() + this.#clockOffset),
       operation: prepared.request.id,
     });
-  }
-
-  #report(prepared: Prepared, answer: Answer, attempt: number, error: ApiError | undefined): void {
-    this.#options.onResponse?.(infoOf(prepared.request.id, answer, attempt, error?.code));
   }
 
   async #prepare(request: Request, options: ConditionalWriteOptions, accept = "application/json"): Promise<Prepared> {
@@ -220,18 +261,18 @@ export class Transport {
   }
 }
 
-/** The time that an attempt has, and the caller's own wish to end it. */
+/** Aborts an attempt when its time is over, or when the caller's signal is aborted. */
 class Deadline {
   readonly #controller = new AbortController();
   readonly #caller: AbortSignal | undefined;
-  readonly #end = (): void => this.#controller.abort(this.#caller?.reason);
+  readonly #abort = (): void => this.#controller.abort(this.#caller?.reason);
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #isOver = false;
+  #isTimedOut = false;
 
   constructor(ms: number, caller: AbortSignal | undefined) {
     this.#caller = caller;
-    if (caller?.aborted) this.#end();
-    caller?.addEventListener("abort", this.#end, { once: true });
+    if (caller?.aborted) this.#abort();
+    caller?.addEventListener("abort", this.#abort, { once: true });
     this.restart(ms);
   }
 
@@ -242,27 +283,27 @@ class Deadline {
   restart(ms: number): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      this.#isOver = true;
+      this.#isTimedOut = true;
       this.#controller.abort();
     }, ms);
   }
 
   clear(): void {
     clearTimeout(this.#timer);
-    this.#caller?.removeEventListener("abort", this.#end);
+    this.#caller?.removeEventListener("abort", this.#abort);
   }
 
-  /** What the error of a request means. */
+  /** The error to throw in place of one that a request has thrown. */
   explain(error: unknown, operation: string): unknown {
     if (error instanceof HotlineError) return error;
-    if (this.#isOver) return new ApiTimeoutError(`${operation}: no response in time`, { cause: error });
+    if (this.#isTimedOut) return new ApiTimeoutError(`${operation}: no response in time`, { cause: error });
     if (this.#caller?.aborted) return this.#caller.reason;
     if (error instanceof SyntaxError) return new HotlineError(`${operation}: the response is not valid`, { cause: error });
     return new ApiConnectionError(`${operation}: no response from the service: ${causeOf(error)}`, { cause: error });
   }
 }
 
-/** `fetch` hides what happened in the cause of its error. */
+/** Why the connection failed: `fetch` puts it into the `cause` of its error. */
 function causeOf(error: unknown): string {
   const cause = (error as { cause?: { code?: string; message?: string } })?.cause;
   return cause?.code ?? cause?.message ?? (error as Error)?.message ?? String(error);

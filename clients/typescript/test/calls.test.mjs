@@ -230,3 +230,16 @@ test("every attempt is reported", async (t) => {
   assert.deepEqual(seen[1].rateLimit, { limit: 9, remaining: 8, reset: 7 });
   assert.equal(seen[1].operation, "getTag");
 });
+
+test("an exception of onResponse ends the call", async (t) => {
+  const thrown = new Error("of the caller");
+  const onResponse = () => {
+    throw thrown;
+  };
+  const { hotline, requests } = await fake(t, [{ body: TAG }, refusal(503, "ERR_API_UNAVAILABLE"), { body: ":\n\n" }], { onResponse });
+  const isThrown = (error) => error === thrown;
+  await assert.rejects(hotline.tags.get(7), isThrown);
+  await assert.rejects(hotline.tags.get(7), isThrown);
+  await assert.rejects(hotline.events.stream().next(), isThrown);
+  assert.equal(requests.length, 3, "none is tried again");
+});

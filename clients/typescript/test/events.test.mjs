@@ -32,6 +32,18 @@ test("events continue after the last one, whatever ends the connection", async (
   assert.deepEqual(afters, ["latest", "4", "4", "6", "6", "7", "8", "8"]);
 });
 
+test("the response of a stream is reported", async (t) => {
+  const seen = [];
+  const onResponse = ({ operation, status, attempt, code }) => seen.push([operation, status, attempt, code]);
+  const { hotline } = await fake(t, [stream(5), refusal(401, "ERR_API_UNAUTHORIZED")], { onResponse });
+  for await (const one of hotline.events.stream({ after: 4 })) {
+    assert.equal(one.id, 5);
+    break;
+  }
+  await assert.rejects(hotline.events.stream({ after: 5 }).next(), UnauthorizedError);
+  assert.deepEqual(seen, [["streamEvents", 200, 1, undefined], ["streamEvents", 401, 1, "ERR_API_UNAUTHORIZED"]]);
+});
+
 test("a gap is an error, unless it is handled", async (t) => {
   const gap = page([event(9)], { gap: true, oldestId: 9 });
   const { hotline } = await fake(t, [gap]);

@@ -108,6 +108,11 @@ class Settings:
         if (date := date_of(response.headers)) is not None:
             self._clock_offset = date - datetime.now(timezone.utc)
 
+    def report(self, prepared: Prepared, answer: Answer, attempt: int, error: ApiError | None) -> None:
+        """Calls the caller's `on_response`."""
+        if self.on_response:
+            self.on_response(_info(prepared.request.id, answer, attempt, error.code if error else None))
+
 
 class Call:
     """A call, attempt by attempt."""
@@ -127,8 +132,7 @@ class Call:
         self._settings.received(self.prepared, response)
         answer = Answer(response.status_code, response.headers, response.text)
         error = error_of(self.prepared, answer, self._settings.now()) if answer.status >= 400 else None
-        if self._settings.on_response:
-            self._settings.on_response(_info(self.prepared.request.id, answer, self._attempt, error.code if error else None))
+        self._settings.report(self.prepared, answer, self._attempt, error)
         if error is None:
             return answer
         # An earlier attempt may have deleted the record before its response was lost.

@@ -1,4 +1,4 @@
-"""The errors of the client. Those of the service are classes by status and code, in `generated.errors`."""
+"""The errors of the client. `generated.errors` has a class for each status and each code of the service."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
 
 
 class HotlineError(Exception):
-    """Every error of this client is one."""
+    """The base class of all errors of this client."""
 
 
 class ApiError(HotlineError):
-    """The service answered with an error. Its subclasses are one for each status and each code."""
+    """The service answered with an error. Each status and each code has a subclass."""
 
     def __init__(
         self,
@@ -33,9 +33,9 @@ class ApiError(HotlineError):
         self.status = status
         """The HTTP status."""
         self.code = code
-        """A stable identifier for programs; empty if something between answered."""
+        """A stable identifier for programs; empty if a proxy answered instead of the service."""
         self.details = details
-        """Details for programs, such as the record that is in the way."""
+        """Details for programs, such as the conflicting record."""
         self.request_id = request_id
         """The id of the request in the logs of the service."""
         self.retry_after = retry_after
@@ -43,10 +43,10 @@ class ApiError(HotlineError):
 
     @property
     def fields(self) -> list[FieldError]:
-        """Every invalid field, if there are any."""
+        """The invalid fields; empty if the error concerns none."""
         if not isinstance(self.details, list):
             return []
-        fields = [one for one in self.details if isinstance(one, dict) and "field" in one and "code" in one]
+        fields = [item for item in self.details if isinstance(item, dict) and "field" in item and "code" in item]
         return cast("list[FieldError]", fields)
 
 
@@ -59,7 +59,7 @@ class ApiTimeoutError(ApiConnectionError):
 
 
 class SecretLost(HotlineError):
-    """The record was made, but its secret was in a response that never arrived, and is not repeated.
+    """The record was created, but its secret was in a response that never arrived, and is not sent again.
 
     The record exists: rotate its secret, or delete it.
     """
@@ -75,14 +75,14 @@ class SecretLost(HotlineError):
 
 
 class EventGap(HotlineError):
-    """Events have expired that were not read: read the records again."""
+    """Events have expired before they were read: read the records again."""
 
     def __init__(self, after: int, oldest_id: int | None) -> None:
         super().__init__(f"events after {after} have expired; the oldest is {oldest_id or 'none'}: read the records again")
         self.after = after
         """The last event that was read."""
         self.oldest_id = oldest_id
-        """The oldest event that is kept; `None` if there is none."""
+        """The oldest event that is retained; `None` if there is none."""
 
 
 class WebhookVerificationError(HotlineError):

@@ -30,8 +30,11 @@ def _with_cursor(request: Request, cursor: str) -> Request:
 
 def _check_stream(settings: Settings, prepared: Prepared, response: httpx.Response, text: str) -> None:
     settings.received(prepared, response)
-    if response.status_code >= 400:
-        raise error_of(prepared, Answer(response.status_code, response.headers, text), settings.now())
+    answer = Answer(response.status_code, response.headers, text)
+    error = error_of(prepared, answer, settings.now()) if answer.status >= 400 else None
+    settings.report(prepared, answer, 1, error)
+    if error is not None:
+        raise error
 
 
 def _event(operation: str, data: str) -> Any:
