@@ -27,7 +27,7 @@ pub enum Change {
     Message(Box<MessageRow>),
     /// A message has reached a status.
     Progress(Box<DeliveryStatusRow>),
-    /// A message is about to be handed to its provider, or it is unknown whether it has left.
+    /// An attempt to send a message is about to start, or its outcome is unknown.
     Attempt(Box<AttemptRow>),
     /// The file of a message was stored or is lost.
     Media(Box<MediaRow>),
@@ -81,13 +81,13 @@ impl Change {
 /// Encodes one entry: the changes of one decision, which become durable together or not at all.
 ///
 /// # Errors
-/// [`Error::Entry`] when a value cannot be encoded; no value of these types is known to cause that.
+/// [`Error::InvalidEntry`] when a value cannot be encoded; no value of these types is known to cause that.
 pub fn encode(changes: &[Change]) -> Result<Vec<u8>> {
     // Most entries are a few hundred bytes, so one allocation is enough.
     let mut bytes = Vec::with_capacity(512);
     changes
         .serialize(&mut rmp_serde::Serializer::new(&mut bytes).with_struct_map())
-        .map_err(|error| Error::Entry { seq: 0, reason: error.to_string() })?;
+        .map_err(|error| Error::InvalidEntry(error.to_string()))?;
     Ok(bytes)
 }
 

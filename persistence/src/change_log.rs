@@ -219,8 +219,8 @@ impl ChangeLog {
         changes: Vec<Change>,
     ) -> Result<(Seq, Durable)> {
         if let Some(other) = changes.iter().map(Change::company).find(|other| *other != company) {
-            let reason = format!("it is of company {company} and holds a change of company {other}");
-            return Err(Error::Entry { seq: 0, reason });
+            let reason = format!("the entry is of company {company} and contains a change of company {other}");
+            return Err(Error::InvalidEntry(reason));
         }
         let is_empty = changes.is_empty();
         let appended = match reservation {
@@ -268,8 +268,8 @@ impl Reservation {
     /// not at all.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] when the entry is larger than the journal accepts, [`Error::Entry`] when a change belongs
-    /// to another company; in both cases nothing was appended.
+    /// [`Error::Unavailable`] when the entry is larger than the journal accepts, [`Error::InvalidEntry`] when a change
+    /// belongs to another company; in both cases nothing was appended.
     pub fn append(self, changes: Vec<Change>) -> Result<(Seq, Durable)> {
         self.log.append(self.company, self.reservation, changes)
     }
@@ -316,7 +316,7 @@ mod tests {
         let last = log.last_of(CompanyId::new(1));
         assert!(last > 0);
         for mixed in [vec![change(1), change(2)], vec![change(2)]] {
-            assert!(matches!(append(mixed), Err(Error::Entry { .. })));
+            assert!(matches!(append(mixed), Err(Error::InvalidEntry(_))));
         }
         assert_eq!((log.last_of(CompanyId::new(1)), log.last_of(CompanyId::new(2)), log.appended()), (last, 0, last));
     }

@@ -50,7 +50,8 @@ pub enum Error {
     Unsuitable(#[from] crate::unsuitable::Unsuitable),
     /// A connection pooler answers instead of PostgreSQL.
     #[error(
-        "a connection pooler such as PgBouncer answers at {place}. Hotline has its own pool and depends on sessions of its own, so --database-url must name PostgreSQL itself"
+        "a connection pooler such as PgBouncer answers at {place}. Hotline has its own pool and depends on sessions of \
+         its own, so --database-url must name PostgreSQL itself"
     )]
     Pooler {
         /// The address and user.
@@ -62,7 +63,7 @@ pub enum Error {
     /// The migrations could not be applied.
     #[error("could not migrate the database: {}", of_migration(.0))]
     Migrate(sqlx::migrate::MigrateError),
-    /// The schema is not used or not migrated.
+    /// The schema cannot be used, or cannot be migrated.
     #[error(transparent)]
     Schema(#[from] crate::migration::SchemaError),
     /// The journal failed.
@@ -76,6 +77,9 @@ pub enum Error {
         /// The decoder's error.
         reason: String,
     },
+    /// The changes of a decision are no valid entry of the log, which is a bug; nothing was appended.
+    #[error("the changes cannot be recorded: {0}")]
+    InvalidEntry(String),
     /// A secret cannot be sealed or opened.
     #[error(transparent)]
     Key(#[from] crate::sealed::KeyError),
@@ -87,13 +91,15 @@ pub enum Error {
     NotOwner,
     /// Another session has been the writer of this database for longer than the session of a dead process would be.
     #[error(
-        "another Hotline process serves this database: {}. Stop that process. If its machine no longer exists, end its session with `select pg_terminate_backend({})`", .0, .0.pid
+        "another Hotline process serves this database: {}. Stop that process. If its machine no longer exists, end \
+         its session with `select pg_terminate_backend({})`", .0, .0.pid
     )]
     Held(crate::lock_holder::LockHolder),
     /// The database has lost changes that it had committed for this life of a cluster member, most likely in a failover
     /// to a standby that did not have them yet. Memory is ahead of the tables, and must no longer be shown.
     #[error(
-        "the database has lost committed changes: it contains the changes of this process up to {watermark}, but has committed them up to {committed}. Most likely it failed over to a standby that lagged"
+        "the database has lost committed changes: it contains the changes of this process up to \
+         {watermark}, but has committed them up to {committed}. Most likely it failed over to a standby that lagged"
     )]
     LostCommits {
         /// The last entry in the database.
@@ -104,7 +110,8 @@ pub enum Error {
     /// The journal has acknowledged changes, but another process has written to the database since: their ids may have
     /// been reused, so they must be examined before they are written.
     #[error(
-        "the journal {journal} contains changes that are missing from the database, and another Hotline process has written to the database since. Keep the journal folder, and examine it before you continue"
+        "the journal {journal} contains changes that are missing from the database, and another Hotline \
+         process has written to the database since. Keep the journal folder, and examine it before you continue"
     )]
     Superseded {
         /// The journal's id.
@@ -113,7 +120,11 @@ pub enum Error {
     /// The database is older than the journal has confirmed, most likely restored from a backup. A replay would
     /// write live rows whose plain rows are missing, and ids would be assigned twice.
     #[error(
-        "the database is older than the journal in `{}`: it contains the entries of journal {journal} up to {watermark}, but entries up to {confirmed} were confirmed. Nothing was changed. If the database was restored from a backup, also restore the journal folder of the same backup, or restore a newer backup. To continue with the older database and lose later changes, move the journal folder away; the next start creates a new one", dir.display()
+        "the database is older than the journal in `{}`: it contains the entries of journal {journal} up to \
+         {watermark}, but entries up to {confirmed} were confirmed. Nothing was changed. If the database was \
+         restored from a backup, also restore the journal folder of the same backup, or restore a newer backup. To \
+         continue with the older database and lose later changes, move the journal folder away; the next start creates \
+         a new one", dir.display()
     )]
     Older {
         /// Directory of the journal.
@@ -127,7 +138,8 @@ pub enum Error {
     },
     /// The journal of an earlier run contains changes that a process without a journal would never write.
     #[error(
-        "the journal in `{}` contains changes that are missing from the database, and a process of a cluster has no journal. To write them, start Hotline once without --cluster-listen, and stop it", dir.display()
+        "the journal in `{}` contains changes that are missing from the database, and a process of a \
+         cluster has no journal. To write them, start Hotline once without --cluster-listen, and stop it", dir.display()
     )]
     UnreplayedJournal {
         /// Directory of the journal.
@@ -135,7 +147,8 @@ pub enum Error {
     },
     /// The clocks of this machine and of the database differ too much.
     #[error(
-        "the clock of this machine differs from the database's by {} ms; a process of a cluster may differ by at most {} ms. Set the clock, or run a time service", difference.as_millis(), maximum.as_millis()
+        "the clock of this machine differs from the database's by {} ms; a process of a cluster may \
+         differ by at most {} ms. Set the clock, or run a time service", difference.as_millis(), maximum.as_millis()
     )]
     ClockDifference {
         /// The difference.
@@ -143,10 +156,11 @@ pub enum Error {
         /// The maximum difference.
         maximum: Duration,
     },
-    /// A member of the cluster and this release do not understand each other's version of the protocol between
-    /// processes.
+    /// A member of the cluster uses a version of the cluster protocol that this release does not support.
     #[error(
-        "the process {node} of this cluster uses version {version} of the cluster protocol, and this release uses version {own_version}; they may differ by one. Upgrade through the releases in between, or stop all processes first"
+        "the process {node} of this cluster uses version {version} of the cluster protocol, and this release \
+         uses version {own_version}; they may differ by one. Upgrade through the releases in \
+         between, or stop all processes first"
     )]
     IncompatibleMember {
         /// The member's machine.
@@ -181,6 +195,7 @@ impl Reach {
         let code = error.as_database_error().and_then(|error| error.code());
         let is_of = |class: &str| code.as_ref().is_some_and(|code| code.starts_with(class));
         match error {
+            // Classes 28 (invalid authorization) and 3D (no such database); 42501: insufficient privilege.
             _ if is_of("28") || is_of("42501") => Self::Denied,
             _ if is_of("3D") => Self::Misconfigured,
             sqlx::Error::Configuration(_) | sqlx::Error::Tls(_) => Self::Misconfigured,
@@ -192,8 +207,8 @@ impl Reach {
 /// The database was migrated by a newer release.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "this database was migrated by Hotline {release} and needs a release with schema {least} or newer; this is Hotline {} \
-     with schema {known}. Run Hotline {release} or newer, or restore a backup from before the migration",
+    "this database was migrated by Hotline {release} and needs a release with schema {least} or newer; this is \
+     Hotline {} with schema {known}. Run Hotline {release} or newer, or restore a backup from before the migration",
     env!("CARGO_PKG_VERSION")
 )]
 pub struct NewerSchema {
@@ -280,7 +295,7 @@ impl From<sqlx::Error> for Error {
 }
 
 impl Error {
-    /// Maps a violated constraint, by its name, to an error; other errors are passed on.
+    /// Maps a violated constraint, by its name, to an error; other errors are converted as usual.
     pub(crate) fn of_constraint(error: sqlx::Error, known: impl IntoIterator<Item = (&'static str, Self)>) -> Self {
         let violated = error.as_database_error().and_then(|error| error.constraint());
         match known.into_iter().find(|(name, _)| Some(*name) == violated) {
@@ -313,17 +328,17 @@ pub(crate) fn unconfirmed_commit(reason: String) -> sqlx::Error {
 ///
 /// IMPORTANT: only these codes count as outages; every other code is a refusal. So an unforeseen code sets one row
 /// aside, which a person can fix, instead of blocking every company.
-const OUTAGES: [&str; 11] = ["08", "25", "28", "3D", "40", "53", "55", "57", "58", "72", "F0"];
+const OUTAGE_CLASSES: [&str; 11] = ["08", "25", "28", "3D", "40", "53", "55", "57", "58", "72", "F0"];
 
 /// SQLSTATE classes that concern only the given values: 22 data, 23 constraint, 54 program limit (an index entry or
 /// document that is too large, JSON that is too deep).
-const OF_VALUES: [&str; 3] = ["22", "23", "54"];
+const VALUE_CLASSES: [&str; 3] = ["22", "23", "54"];
 
 /// Whether the database was unavailable rather than refusing: a retry may succeed.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         _ if is_outdated(error) => true,
-        sqlx::Error::Database(error) => is_of_class(error.as_ref(), &OUTAGES),
+        sqlx::Error::Database(error) => is_of_class(error.as_ref(), &OUTAGE_CLASSES),
         // After these errors the connection is closed, or there was none.
         sqlx::Error::Io(_)
         | sqlx::Error::Tls(_)
@@ -360,7 +375,7 @@ pub(crate) fn is_fenced(error: &sqlx::Error) -> bool {
 /// not. For any other error the statement itself may be at fault.
 pub(crate) fn is_of_values(error: &sqlx::Error) -> bool {
     match error {
-        sqlx::Error::Database(error) => is_of_class(error.as_ref(), &OF_VALUES),
+        sqlx::Error::Database(error) => is_of_class(error.as_ref(), &VALUE_CLASSES),
         // Refused on our side before anything was sent.
         sqlx::Error::Encode(_) | sqlx::Error::InvalidArgument(_) => true,
         _ => false,
@@ -388,19 +403,19 @@ pub(crate) fn described(error: &sqlx::Error) -> String {
     }
 }
 
-/// Why there is no connection, and what corrects it if that is known.
+/// Why there is no connection, and the remedy if it is known.
 pub(crate) fn reason(error: &sqlx::Error) -> String {
     let reason = match error {
         sqlx::Error::Io(error) => error.to_string(),
         sqlx::Error::Database(error) => error.message().to_owned(),
         error => error.to_string(),
     };
-    let remedy = [
+    let remedies = [
         ("UnknownIssuer", "its authority is unknown here; name the file of its certificate with sslrootcert"),
         ("not valid for name", "name the host in --database-url as the certificate does"),
         ("CertificateRequired", "the server asks for a client certificate; name its files with sslcert and sslkey"),
     ];
-    match remedy.iter().find(|(name, _)| reason.contains(name)) {
+    match remedies.iter().find(|(name, _)| reason.contains(name)) {
         Some((_, remedy)) => format!("{reason}: {remedy}"),
         None => reason,
     }
@@ -451,6 +466,6 @@ pub(crate) fn with_timeout_of<T>(
 
 /// Sets the server's time limit for statements of this transaction.
 pub(crate) async fn set_statement_timeout(db: &mut sqlx::PgConnection, time_max: Duration) -> Result<()> {
-    let set = format!("set local statement_timeout = {}", time_max.as_millis());
-    with_timeout(sqlx::query(sqlx::AssertSqlSafe(set)).execute(db)).await.map(drop)
+    let statement = format!("set local statement_timeout = {}", time_max.as_millis());
+    with_timeout(sqlx::query(sqlx::AssertSqlSafe(statement)).execute(db)).await.map(drop)
 }

@@ -1,26 +1,28 @@
-//! What an examination reads of the database server.
+//! What `hotline doctor` reads of the database server.
 
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, PgConnection};
 
 use crate::Result;
 
-/// The server and the role, as a session of the service has them.
+/// The server, the role and the session, as they are for the service.
 #[derive(Clone, Debug, FromRow)]
 pub struct DatabaseServer {
-    /// As `server_version_num`.
+    /// The setting `server_version_num`, such as 150004 for 15.4.
     pub version: i32,
     /// The encoding of the database.
     pub encoding: String,
-    /// Whether a commit waits for the disk.
+    /// The setting `synchronous_commit`: whether a commit waits for the disk.
     pub synchronous_commit: String,
-    /// Whether the server syncs at all.
+    /// The setting `fsync`: whether the server syncs at all.
     pub fsync: String,
     /// Whether it is a standby.
     pub is_standby: bool,
-    /// Maximum number of connections of the server, without those of superusers.
+    /// Maximum number of connections of the server, without those reserved for superusers and, since PostgreSQL 16, for
+    /// `pg_use_reserved_connections`.
     pub connections_max: i64,
-    /// Connections at the moment, of all databases.
+    /// Open connections to all databases. Without `pg_read_all_stats`, background workers of other roles are counted as
+    /// well: their type is hidden.
     pub connections: i64,
     /// Maximum number of connections of the role; -1: no limit.
     pub role_connections_max: i32,
@@ -45,8 +47,10 @@ pub async fn server(db: &mut PgConnection) -> Result<DatabaseServer> {
              current_setting('fsync') as fsync,
              pg_is_in_recovery() as is_standby,
              current_setting('max_connections')::bigint
-                 - current_setting('superuser_reserved_connections')::bigint as connections_max,
-             (select count(*) from pg_stat_activity where backend_type = 'client backend') as connections,
+                 - current_setting('superuser_reserved_connections')::bigint
+                 - coalesce(current_setting('reserved_connections', true)::bigint, 0) as connections_max,
+             (select count(*) from pg_stat_activity where datid is not null
+                 and coalesce(backend_type, 'client backend') = 'client backend') as connections,
              (select rolconnlimit from pg_roles where rolname = current_user) as role_connections_max,
              coalesce((select ssl from pg_stat_ssl where pid = pg_backend_pid()), false) as is_encrypted,
              inet_server_addr() is not null as is_remote,
