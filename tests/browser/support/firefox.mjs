@@ -1,4 +1,4 @@
-// Firefox as Debian has it, over WebDriver BiDi, and somebody in it.
+// Debian's Firefox, driven over WebDriver BiDi, and a user of one page in it.
 
 import assert from "node:assert/strict";
 import puppeteer from "puppeteer-core";
@@ -7,11 +7,11 @@ import { STEP_TIME_MAX_MS } from "./browser.mjs";
 import { START_TIME_MAX_MS } from "./extent.mjs";
 import { eventually } from "./wait.mjs";
 
-/** Looking at each frame would take most of a slow machine. */
-const LOOK_EVERY_MS = 50;
+/** Pause between checks in the page. A check at each frame would keep a slow machine busy. */
+const CHECK_INTERVAL_MS = 50;
 
-/** What is said of an element that is not on the page any more, before anything is pressed. */
-const IS_REPLACED = /Node is|no such node|detached/i;
+/** Matches the errors of a click on an element that the page has replaced; nothing was clicked then. */
+const REPLACED_ELEMENT = /Node is|no such node|detached/i;
 
 export const launchFirefox = () =>
   puppeteer.launch({
@@ -19,11 +19,11 @@ export const launchFirefox = () =>
     executablePath: process.env.FIREFOX || "/usr/bin/firefox-esr",
     headless: true,
     timeout: START_TIME_MAX_MS,
-    // An answer of the browser is waited for at least as long as what a step waits for in the page.
+    // A wait in the page is a single call of the protocol, so calls may take longer than steps.
     protocolTimeout: 2 * STEP_TIME_MAX_MS,
   });
 
-/** A page with nothing kept from others. */
+/** A page in a browser context of its own: it shares no cookies or storage with others. */
 export class Fox {
   static async open(browser, url) {
     const context = await browser.createBrowserContext();
@@ -37,7 +37,7 @@ export class Fox {
 
   constructor(page, context) {
     Object.assign(this, { page, context });
-    /** What went wrong in the page: no case expects any. */
+    /** Errors of the page: no test expects any. */
     this.errors = [];
     page.on("pageerror", (error) => this.errors.push(String(error)));
     page.on("console", (message) => {
@@ -45,24 +45,27 @@ export class Fox {
     });
   }
 
-  /** An element that says this, once it is there. */
+  /** The visible element with exactly this text, once it exists. */
   said = (text, selector = "body *") =>
     this.until(
-      (wanted, among) => [...document.querySelectorAll(among)].find((it) => it.textContent.trim() === wanted && it.checkVisibility()),
+      (wanted, among) =>
+        [...document.querySelectorAll(among)].find(
+          (element) => element.textContent.trim() === wanted && element.checkVisibility(),
+        ),
       text,
       selector,
     );
 
   click = (text, selector = "button, a") => this.press(() => this.said(text, selector));
 
-  /** Presses what is found; what the page has replaced meanwhile is looked for again. */
+  /** Clicks the element that `find` returns. If the page replaces it before the click, it is found again. */
   press = (find) =>
-    eventually("it is pressed", async () => {
+    eventually("the element is clicked", async () => {
       const found = await find();
       return found.asElement().click().then(
         () => true,
         (error) => {
-          if (!IS_REPLACED.test(error.message)) throw error;
+          if (!REPLACED_ELEMENT.test(error.message)) throw error;
           return false;
         },
       );
@@ -70,14 +73,17 @@ export class Fox {
 
   /** The field that a label names. */
   field = async (label) => {
-    const found = await this.until((wanted) => [...document.querySelectorAll("label")].find((it) => it.textContent.trim().startsWith(wanted))?.control, label);
+    const found = await this.until((wanted) => {
+      const labels = [...document.querySelectorAll("label")];
+      return labels.find((element) => element.textContent.trim().startsWith(wanted))?.control;
+    }, label);
     return found.asElement();
   };
 
   fill = async (values) => {
     for (const [label, value] of Object.entries(values)) {
       const field = await this.field(label);
-      // As one input: each key would be a call of its own.
+      // As one input event: typing would take a call of the protocol for each key.
       await field.evaluate((element, text) => {
         element.focus();
         element.select();
@@ -88,17 +94,20 @@ export class Fox {
 
   see = (selector) => this.page.waitForSelector(selector);
 
-  /** An element of the widget. */
+  /** The element of the widget that matches, once it exists. */
   within = async (selector) => {
-    const found = await this.until((wanted) => document.querySelector("hotline-webchat")?.shadowRoot?.querySelector(wanted), selector);
+    const found = await this.until(
+      (wanted) => document.querySelector("hotline-webchat")?.shadowRoot?.querySelector(wanted),
+      selector,
+    );
     return found.asElement();
   };
 
-  /** What this answers of the page, once it is something. */
-  until = (what, ...given) => this.page.waitForFunction(what, { polling: LOOK_EVERY_MS }, ...given);
+  /** The result of a function that runs in the page, once it is truthy. */
+  until = (find, ...parameters) => this.page.waitForFunction(find, { polling: CHECK_INTERVAL_MS }, ...parameters);
 
   async leave() {
     await this.context.close();
-    assert.deepEqual(this.errors, [], "the page went wrong");
+    assert.deepEqual(this.errors, [], "the page reported errors");
   }
 }

@@ -1,12 +1,12 @@
-// Reads a table as spreadsheets write it: commas, semicolons or tabs, quotes, any line end, a mark at its beginning.
+// Parses CSV as spreadsheets export it: commas, semicolons or tabs, quotes, any line ending, and a byte order mark.
 
-/** A row that is not blank, and its number as a spreadsheet counts, blank ones included: from 1. */
+/** A row that is not blank, and its number in the spreadsheet: from 1, blank rows included. */
 export interface CsvRow {
   number: number;
   cells: string[];
 }
 
-/** Rows of cells. The separator is the one that the first line has most of. */
+/** The rows that are not blank. The separator is the one that occurs most often in the first line. */
 export function readCsv(text: string): CsvRow[] {
   const source = text.replace(/^\uFEFF/, "");
   const separator = separatorOf(source);
@@ -14,27 +14,28 @@ export function readCsv(text: string): CsvRow[] {
   let row: string[] = [];
   let cell = "";
   let isQuoted = false;
-  for (let at = 0; at < source.length; at++) {
-    const letter = source[at]!;
+  for (let index = 0; index < source.length; index++) {
+    const letter = source[index]!;
     if (isQuoted) {
       if (letter !== '"') cell += letter;
-      else if (source[at + 1] === '"') {
+      else if (source[index + 1] === '"') {
         cell += '"';
-        at += 1;
+        index += 1;
       } else isQuoted = false;
     } else if (letter === '"' && !cell) isQuoted = true;
     else if (letter === separator) {
       row.push(cell);
       cell = "";
     } else if (letter === "\n" || letter === "\r") {
-      if (letter === "\r" && source[at + 1] === "\n") at += 1;
+      if (letter === "\r" && source[index + 1] === "\n") index += 1;
       row.push(cell);
       rows.push(row);
       [row, cell] = [[], ""];
     } else cell += letter;
   }
   if (cell || row.length) rows.push([...row, cell]);
-  return rows.map((cells, at) => ({ number: at + 1, cells })).filter(({ cells }) => cells.some((it) => it.trim()));
+  const numbered = rows.map((cells, index) => ({ number: index + 1, cells }));
+  return numbered.filter(({ cells }) => cells.some((cell) => cell.trim()));
 }
 
 function separatorOf(source: string): string {

@@ -1,8 +1,8 @@
-// What the audit log keeps of the command line, as people call it.
+// Titles of the audit log's entries for the command line.
 
 import type { Text } from "../core/text";
 
-/** What is done on the command line alone, which the API has no operation for. */
+/** Actions of the command line for which the API has no operation. */
 export const COMMANDS: Record<string, Text> = {
   createAdmin: ["Administrator created", "Administrador criado", "Administrador creado"],
   resetAdmin: ["Administrator access reset", "Acesso de administrador redefinido", "Acceso de administrador restablecido"],

@@ -1,5 +1,5 @@
-// A form: keeps what is typed until it is saved, says at each field what the service refuses of it, and sends what has
-// changed.
+// A form. Input is kept as a draft until it is saved, only changed fields are sent, and the errors of a refused request
+// are shown at their fields.
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -15,27 +15,27 @@ import { FieldRow, initialOf, toBody, toValue, type Field } from "./fields";
 import { Button, Note, Trouble } from "./parts";
 
 export interface FormProps {
-  /** Names the draft: two forms of one name are one. */
+  /** The name of the draft; forms with the same name share it. */
   name: string;
   fields: readonly Field[];
-  /** The record that is changed; none makes a new one. */
+  /** The record to change; without one, the form creates a record. */
   record?: Values | undefined;
   submit: (body: Values, values: Values) => Promise<unknown>;
   label: string;
   cancel?: (() => void) | undefined;
-  /** What stands beside the fields, of their values as they are typed. */
+  /** Content beside the fields, rendered from their current values. */
   beside?: (values: Values) => ComponentChildren;
   danger?: ComponentChildren;
-  /** Whether it is not to be changed. */
+  /** Whether the fields are disabled, and there is no submit button. */
   isReadOnly?: boolean;
-  /** Whether everything is sent, not only what has changed. */
+  /** Whether all fields are sent, not only changed ones. */
   isWhole?: boolean;
-  /** Whether somebody has come to fill it in, and types next. */
+  /** Whether the first field gets the focus: for pages that were opened to fill in the form. */
   takesFocus?: boolean;
 }
 
-/** Kinds of fields that no draft holds: who comes next would find them filled in. */
-const NEVER_KEPT: readonly Field["kind"][] = ["password", "new-password", "code"];
+/** Fields of these kinds are not in drafts: the next person at this browser would find them filled in. */
+const NOT_IN_DRAFTS: readonly Field["kind"][] = ["password", "new-password", "code"];
 
 export function Form(props: FormProps) {
   const { name, fields, record } = props;
@@ -45,18 +45,18 @@ export function Form(props: FormProps) {
     () => Object.fromEntries(fields.map((field) => [field.name, record ? toValue(field, record) : initialOf(field)])),
     [record],
   );
-  const newest = useRef(initial);
-  newest.current = initial;
-  const kept = useMemo(() => draft(name), [name]);
-  const values = useSignal<Values>({ ...initial, ...kept });
-  /** Fields that somebody has typed in and not saved; all others follow the record. */
-  const typed = useRef(new Set(Object.keys(kept ?? {})));
-  const isRestored = useSignal(Boolean(kept));
+  const newestInitial = useRef(initial);
+  newestInitial.current = initial;
+  const restored = useMemo(() => draft(name), [name]);
+  const values = useSignal<Values>({ ...initial, ...restored });
+  /** Names of the fields with unsaved input; all others follow the record. */
+  const typed = useRef(new Set(Object.keys(restored ?? {})));
+  const isRestored = useSignal(Boolean(restored));
   const errors = useSignal<Record<string, string>>({});
   const failure = useSignal("");
   const isBusy = useSignal(false);
 
-  const asked = fields.filter((field) => {
+  const shownFields = fields.filter((field) => {
     if (field.only && field.only !== (isNew ? "new" : "old")) return false;
     return !field.when || field.when(values.value);
   });
@@ -65,14 +65,14 @@ export function Form(props: FormProps) {
     if (errors.value[field.name]) errors.value = { ...errors.value, [field.name]: "" };
     if (JSON.stringify(value) === JSON.stringify(initial[field.name])) typed.current.delete(field.name);
     else typed.current.add(field.name);
-    keep();
+    saveDraft();
   };
-  const ofTyped = () => Object.fromEntries(Object.entries(values.value).filter(([at]) => typed.current.has(at)));
-  /** Of what is not typed over, a draft would undo what others change meanwhile. */
-  const keep = () => {
-    const secret = fields.filter(({ kind }) => NEVER_KEPT.includes(kind)).map((it) => it.name);
-    const kept = Object.entries(ofTyped()).filter(([at]) => !secret.includes(at));
-    if (kept.length) keepDraft(name, Object.fromEntries(kept));
+  const typedValues = () => Object.fromEntries(Object.entries(values.value).filter(([field]) => typed.current.has(field)));
+  /** Keeps only unsaved input: other values in a draft would undo changes that others make meanwhile. */
+  const saveDraft = () => {
+    const secrets = fields.filter(({ kind }) => NOT_IN_DRAFTS.includes(kind)).map((field) => field.name);
+    const entries = Object.entries(typedValues()).filter(([field]) => !secrets.includes(field));
+    if (entries.length) keepDraft(name, Object.fromEntries(entries));
     else dropDraft(name);
   };
   const discard = () => {
@@ -83,26 +83,27 @@ export function Form(props: FormProps) {
     errors.value = {};
     failure.value = "";
   };
-  const place = (at: string) => document.getElementById(`${id}-${at}`);
+  const findInput = (field: string) => document.getElementById(`${id}-${field}`);
 
   useEffect(() => {
-    // On a phone the keyboard would cover the form before it is read.
-    if (props.takesFocus && !matchMedia("(pointer: coarse)").matches) place(asked[0]?.name ?? "")?.focus();
+    // Not on a phone: its keyboard would cover the form before it is read.
+    if (props.takesFocus && !matchMedia("(pointer: coarse)").matches) findInput(shownFields[0]?.name ?? "")?.focus();
   }, []);
 
-  const refused = (failed: unknown) => {
-    const found: Record<string, string> = {};
-    const elsewhere: string[] = [];
-    for (const { field, reason: phrase } of failed instanceof Refused ? failed.fields : []) {
-      const owner = asked.find((it) => field === it.name || field.startsWith(`${it.name}.`) || field.startsWith(`${it.name}[`));
-      if (!owner) elsewhere.push(`${field} ${phrase}`);
-      else found[owner.name] ??= reason(phrase);
+  const showErrors = (error: unknown) => {
+    const fieldErrors: Record<string, string> = {};
+    const otherErrors: string[] = [];
+    for (const { field, reason: phrase } of error instanceof Refused ? error.fields : []) {
+      // The error may name a part of a field, such as `address.city` or `tags[1]`.
+      const owner = shownFields.find((shown) => field === shown.name || field.startsWith(`${shown.name}.`) || field.startsWith(`${shown.name}[`));
+      if (!owner) otherErrors.push(`${field} ${phrase}`);
+      else fieldErrors[owner.name] ??= reason(phrase);
     }
-    errors.value = found;
-    failure.value = [explain(failed), ...elsewhere].join(" ");
-    const first = asked.find((field) => found[field.name]);
-    // Once the errors are on the page, and are read out with it.
-    if (first) requestAnimationFrame(() => place(first.name)?.focus());
+    errors.value = fieldErrors;
+    failure.value = [explain(error), ...otherErrors].join(" ");
+    const first = shownFields.find((field) => fieldErrors[field.name]);
+    // In the next frame the error is on the page, so a screen reader reads it with its field.
+    if (first) requestAnimationFrame(() => findInput(first.name)?.focus());
   };
   const submit = async (event: Event) => {
     event.preventDefault();
@@ -111,12 +112,12 @@ export function Form(props: FormProps) {
     failure.value = "";
     errors.value = {};
     const body: Values = {};
-    for (const field of asked) {
+    for (const field of shownFields) {
       const [next, before] = [toBody(field, values.value[field.name]), toBody(field, initial[field.name])];
       const isSame = JSON.stringify(next) === JSON.stringify(before);
-      const isNothing = isNew && (next === null || (Array.isArray(next) && !next.length));
+      const isEmpty = next === null || (Array.isArray(next) && !next.length);
       if (field.isFixed && !isNew) continue;
-      if (props.isWhole ? true : isNew ? !isNothing : !isSame) body[field.name] = next;
+      if (props.isWhole || (isNew ? !isEmpty : !isSame)) body[field.name] = next;
     }
     if (!isNew && !props.isWhole && !Object.keys(body).length) {
       discard();
@@ -127,22 +128,22 @@ export function Form(props: FormProps) {
     try {
       await props.submit(body, sent);
       isRestored.value = false;
-      // What was typed since it was sent is not saved yet, and stays.
-      const later = isNew ? [] : Object.keys(sent).filter((at) => values.value[at] !== sent[at]);
-      typed.current = new Set(later);
-      keep();
-      // Where the record was read anew on the way, its own spelling of what was saved.
-      if (newest.current !== initial) values.value = { ...newest.current, ...ofTyped() };
-    } catch (failed) {
-      refused(failed);
+      // Input during the request is not saved yet.
+      const unsaved = isNew ? [] : Object.keys(sent).filter((field) => values.value[field] !== sent[field]);
+      typed.current = new Set(unsaved);
+      saveDraft();
+      // If the record was reloaded meanwhile, show the saved values as the service has normalized them.
+      if (newestInitial.current !== initial) values.value = { ...newestInitial.current, ...typedValues() };
+    } catch (error) {
+      showErrors(error);
     } finally {
       isBusy.value = false;
     }
   };
 
-  // The record was read anew: what was not typed over follows.
+  // The record was reloaded: fields without unsaved input follow.
   useEffect(() => {
-    values.value = { ...initial, ...ofTyped() };
+    values.value = { ...initial, ...typedValues() };
   }, [initial]);
 
   return (
@@ -154,7 +155,7 @@ export function Form(props: FormProps) {
           </Note>
         )}
         <fieldset class="bare" disabled={Boolean(props.isReadOnly)}>
-          {asked.map((field) => (
+          {shownFields.map((field) => (
             <FieldRow
               key={field.name}
               id={`${id}-${field.name}`}

@@ -1,4 +1,4 @@
-// What may be done with what: a table of modules and methods.
+// The checkboxes of permissions: a row for each module, a column for each method.
 
 import type { Method } from "../core/client";
 import { METHODS, METHOD_NAMES, MODULES, type Module } from "../core/modules";
@@ -14,7 +14,7 @@ interface MatrixProps {
 
 export function Matrix({ id, value, change }: MatrixProps) {
   const has = (module: Module, method: Method) => value[module.name]?.includes(method) ?? false;
-  /** Sets the cells that `is` names, and leaves the others. */
+  /** Sets the cells for which `is` holds, and leaves the others. */
   const set = (is: (module: Module, method: Method) => boolean, isOn: boolean) => {
     const next: Permissions = {};
     for (const module of MODULES) {

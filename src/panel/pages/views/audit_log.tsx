@@ -1,4 +1,4 @@
-// Who has done what to the setup: nothing of it can be changed here.
+// The audit log of a company or of the installation. It is read-only.
 
 import type { AuditEntry } from "../core/shapes";
 import { isAdmin, opened } from "../core/session";
@@ -24,14 +24,14 @@ const said = {
   empty: ["No activity yet.", "Nenhuma atividade ainda.", "Todavía no hay actividad."],
 } as const satisfies Record<string, Text>;
 
-/** As people call it; what a newer service keeps has the name it has there. */
-function what(action: string) {
-  const known = ACTIONS[action] ?? COMMANDS[action];
-  return known ? <span class="action">{say(known)}</span> : <code>{action}</code>;
+/** The title of an action; one without a title, as of another release, is shown by its id. */
+function actionTitle(action: string) {
+  const title = ACTIONS[action] ?? COMMANDS[action];
+  return title ? <span class="action">{say(title)}</span> : <code>{action}</code>;
 }
 
-/** A name of any length. */
-function called(name: string | null) {
+/** A name, which may be of any length and in any language. */
+function freeName(name: string | null) {
   return name && <span class="called" data-free>{name}</span>;
 }
 
@@ -51,9 +51,9 @@ export function AuditLogPage() {
         isSearched
         columns={[
           { label: say(said.when), show: (entry) => <Moment at={entry.at} /> },
-          { label: say(said.who), show: (entry) => called(entry.actor.name) },
-          { label: say(said.what), show: (entry) => what(entry.action) },
-          { label: say(said.target), show: (entry) => entry.target && called(entry.target.name ? `${entry.target.name} (${entry.target.id})` : String(entry.target.id)) },
+          { label: say(said.who), show: (entry) => freeName(entry.actor.name) },
+          { label: say(said.what), show: (entry) => actionTitle(entry.action) },
+          { label: say(said.target), show: (entry) => entry.target && freeName(entry.target.name ? `${entry.target.name} (${entry.target.id})` : String(entry.target.id)) },
           { label: say(said.address), show: (entry) => <span class="address">{entry.address}</span> },
           { label: say(said.result), show: (entry) => entry.status !== null && <Badge kind={entry.status < 400 ? "good" : "bad"}>{entry.status}</Badge> },
         ]}

@@ -1,4 +1,4 @@
-// Webhooks through their pages: a server is told what happens, and what it did not take is sent again.
+// Webhooks in the panel: a server receives events, and failed deliveries are resent.
 
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
@@ -9,7 +9,7 @@ import { after, before, describe, it } from "node:test";
 import { panel } from "../../support/panel.mjs";
 import { eventually } from "../../support/wait.mjs";
 
-/** A server that is told of events, and answers with this status. */
+/** A server that receives webhook calls, and responds to each with `status`. */
 class Receiver {
   static async start() {
     const receiver = new Receiver();
@@ -29,7 +29,7 @@ class Receiver {
   status = 200;
   calls = [];
 
-  /** The calls that tell of this. */
+  /** The received calls with events of this type. */
   of = (type) => this.calls.filter(({ event }) => event.type === type);
 
   async stop() {
@@ -39,11 +39,11 @@ class Receiver {
   }
 }
 
-/** Whether the call is signed with this secret, as Standard Webhooks say. */
+/** Whether the call is signed with this secret, as Standard Webhooks specify. */
 function isSigned({ headers, body }, secret) {
   const key = Buffer.from(secret.replace("whsec_", ""), "base64");
-  const signed = `${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${body}`;
-  return headers["webhook-signature"].split(" ").includes(`v1,${createHmac("sha256", key).update(signed).digest("base64")}`);
+  const content = `${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${body}`;
+  return headers["webhook-signature"].split(" ").includes(`v1,${createHmac("sha256", key).update(content).digest("base64")}`);
 }
 
 describe("webhooks", () => {
@@ -52,7 +52,7 @@ describe("webhooks", () => {
   before(async () => (receiver = await Receiver.start()));
   after(() => receiver.stop());
 
-  it("are made with a secret that is shown once, tried, told of events, and told again", async () => {
+  it("are created with a secret that is shown once, tested, sent events, and resent failed ones", async () => {
     const desk = await at.open("/webhooks");
     await desk.link("New webhook").first().click();
     await desk.fill({ URL: "nowhere", Description: "Shop" });
@@ -61,19 +61,19 @@ describe("webhooks", () => {
     await desk.fill({ URL: receiver.url });
     for (const type of ["contact.created", "contact.deleted"]) await desk.page.getByRole("checkbox", { name: type, exact: true }).check();
     await desk.button("Create").click();
-    const shown = async () => {
+    const readSecret = async () => {
       await desk.dialog().getByRole("heading", { name: "Save this secret" }).waitFor();
       const secret = await desk.dialog().locator("code").textContent();
       await desk.button("Done").click();
       return secret;
     };
-    const secret = await shown();
+    const secret = await readSecret();
     assert.match(secret, /^whsec_/);
     await desk.heading("Shop").waitFor();
     await desk.page.reload();
     await desk.heading("Shop").waitFor();
     await desk.settled();
-    assert.ok(!(await desk.page.content()).includes(secret), "the secret is nowhere any more");
+    assert.ok(!(await desk.page.content()).includes(secret), "the secret is not shown again");
 
     await desk.button("Send test event").click();
     await desk.text(/^Your server responded with 200 in/).waitFor();
@@ -82,13 +82,13 @@ describe("webhooks", () => {
     receiver.status = 500;
     await desk.button("Send test event").click();
     await desk.text(/^Delivery failed:/).waitFor();
-    assert.equal(await desk.page.evaluate(() => document.querySelectorAll("#app b").length), 0, "what it answers is text");
+    assert.equal(await desk.page.evaluate(() => document.querySelectorAll("#app b").length), 0, "the response is shown as text, not as HTML");
 
-    // What is not taken waits, and is sent again when somebody asks for it.
+    // A failed delivery is pending until its next attempt, and can be resent at once.
     const contact = await at.company.data("POST", "/contacts", { name: "NewEvent", number: "5511944443333" });
-    await eventually("it is told", () => receiver.of("contact.created").length > 0);
+    await eventually("the event is sent", () => receiver.of("contact.created").length > 0);
     await desk.link("Deliveries").click();
-    await eventually("what became of it", async () => {
+    await eventually("the delivery is pending", async () => {
       await desk.page.reload();
       await desk.settled();
       return (await desk.row(/contact\.created .*Pending.*next attempt/s).count()) === 1;
@@ -96,13 +96,13 @@ describe("webhooks", () => {
     receiver.status = 200;
     await desk.page.getByRole("button", { name: /^Resend: contact\.created/ }).click();
     await desk.text("will be resent.").waitFor();
-    await eventually("it is taken", async () => {
+    await eventually("the delivery succeeds", async () => {
       await desk.page.reload();
       await desk.settled();
       return (await desk.row(/contact\.created .*Delivered/s).count()) > 0;
     });
     const ids = new Set(receiver.of("contact.created").map(({ headers }) => headers["webhook-id"]));
-    assert.equal(ids.size, 1, "the id tells repeats");
+    assert.equal(ids.size, 1, "every attempt has the same id");
     await desk.field("Status").selectOption("failed");
     await desk.text("No results.").waitFor();
     await desk.field("Status").selectOption("delivered");
@@ -111,15 +111,15 @@ describe("webhooks", () => {
     await desk.dialog().getByRole("button", { name: "Resend" }).click();
     await desk.text("0 deliveries will be resent.").waitFor();
 
-    // Another secret signs beside the one before.
+    // After a rotation, calls are signed with both secrets.
     await desk.link("Shop").click();
     await desk.button("Rotate secret").click();
     await desk.dialog().getByRole("button", { name: "Rotate secret" }).click();
-    const next = await shown();
-    assert.notEqual(next, secret);
+    const newSecret = await readSecret();
+    assert.notEqual(newSecret, secret);
     await at.company.data("DELETE", `/contacts/${contact.id}`);
-    const deleted = await eventually("the deletion is told", () => receiver.of("contact.deleted")[0]);
-    assert.ok(isSigned(deleted, secret) && isSigned(deleted, next));
+    const deleted = await eventually("the event of the deletion is sent", () => receiver.of("contact.deleted")[0]);
+    assert.ok(isSigned(deleted, secret) && isSigned(deleted, newSecret));
 
     await desk.button("Delete").click();
     assert.match(await desk.dialog().textContent(), /Pending deliveries are canceled/);

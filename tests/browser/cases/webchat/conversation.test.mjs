@@ -9,7 +9,7 @@ import { eventually } from "../../support/wait.mjs";
 describe("a conversation", () => {
   const at = scene("--title", "Talk to Acme", "--greeting", "Welcome! See https://acme.example/help", "--color", "#0f766e");
 
-  it("is opened, greets, and passes on what is said, both ways", async () => {
+  it("begins with a greeting, and delivers messages both ways", async () => {
     const visitor = await at.visit();
     await visitor.open();
     await visitor.widget.getByRole("heading", { name: "Talk to Acme" }).waitFor();
@@ -30,18 +30,18 @@ describe("a conversation", () => {
     await visitor.leave();
   });
 
-  it("keeps the order of what is said quickly", async () => {
+  it("keeps the order of messages sent in quick succession", async () => {
     const { visitor, ticket, hello } = await at.meet();
-    const words = Array.from({ length: 12 }, (_, n) => `line ${n}`);
-    for (const text of words) await visitor.say(text);
+    const lines = Array.from({ length: 12 }, (_, n) => `line ${n}`);
+    for (const text of lines) await visitor.say(text);
     await visitor.own("line 11").and(visitor.widget.locator("[data-state=sent]")).waitFor();
-    assert.deepEqual(await visitor.texts(), [hello, ...words]);
+    assert.deepEqual(await visitor.texts(), [hello, ...lines]);
     const stored = await at.company.messages(ticket);
-    assert.deepEqual(stored.map(({ body }) => body), [hello, ...words]);
+    assert.deepEqual(stored.map(({ body }) => body), [hello, ...lines]);
     await visitor.leave();
   });
 
-  it("shows when the desk has read it", async () => {
+  it("shows when the desk has read a message", async () => {
     const { visitor, ticket, hello } = await at.meet();
     const message = visitor.own(hello);
     assert.equal(await message.locator(".tick").getAttribute("aria-label"), "Sent");
@@ -65,7 +65,7 @@ describe("a conversation", () => {
 
   it("shows typing to both sides", async () => {
     const { visitor, ticket } = await at.meet();
-    // Typing fades: each types on until the other side has seen it.
+    // The typing indicator expires: each side types again until the other shows it.
     await eventually("the desk sees the visitor type", async () => {
       await visitor.field.press("a");
       const doing = await at.company.doing(ticket);
@@ -80,7 +80,7 @@ describe("a conversation", () => {
     await visitor.leave();
   });
 
-  it("counts what comes while the panel is closed", async () => {
+  it("counts the messages received while the panel is closed", async () => {
     const { visitor, ticket } = await at.meet();
     await visitor.field.press("Escape");
     await visitor.panel.waitFor({ state: "hidden" });
@@ -89,8 +89,8 @@ describe("a conversation", () => {
     await visitor.widget.locator(".badge", { hasText: "2" }).waitFor();
     assert.equal(await visitor.launcher.getAttribute("aria-label"), "Open the chat, 2 unread");
     await visitor.widget.locator(".teaser", { hasText: "Second answer" }).waitFor();
-    const spoken = visitor.widget.locator(".root > [role=status]", { hasText: "New message from Support: Second answer" });
-    await spoken.waitFor({ state: "attached" });
+    const announcement = visitor.widget.locator(".root > [role=status]", { hasText: "New message from Support: Second answer" });
+    await announcement.waitFor({ state: "attached" });
 
     await visitor.open();
     await visitor.widget.locator(".badge").waitFor({ state: "hidden" });
@@ -127,7 +127,7 @@ describe("a conversation", () => {
     await visitor.leave();
   });
 
-  it("shows all that is said after a map's address", async () => {
+  it("shows the text after the address of a map", async () => {
     const { visitor, ticket } = await at.meet();
     const text = "https://www.openstreetmap.org/?mlat=-23.55052&mlon=-46.63331#map=17/-23.55052/-46.63331 third floor, please";
     await at.company.say(ticket, text);
@@ -135,7 +135,7 @@ describe("a conversation", () => {
     await visitor.leave();
   });
 
-  it("is ended by the visitor, and another one is begun", async () => {
+  it("can be ended by the visitor, who can start another", async () => {
     const { visitor, ticket, hello } = await at.meet();
     await visitor.widget.getByRole("button", { name: "End the conversation" }).click();
     await visitor.widget.getByRole("button", { name: "End conversation" }).click();
@@ -153,37 +153,37 @@ describe("a conversation", () => {
     await visitor.leave();
   });
 
-  it("that cannot be ended says so, and is ended by another try", async () => {
+  it("shows an error when it could not be ended, and ends at the next attempt", async () => {
     const { visitor } = await at.meet();
-    const end = `${at.company.door}/end`;
-    await visitor.page.route(end, (route) => route.abort());
-    const press = async () => {
+    const endpoint = `${at.company.door}/end`;
+    await visitor.page.route(endpoint, (route) => route.abort());
+    const endConversation = async () => {
       await visitor.widget.getByRole("button", { name: "End the conversation" }).click();
       await visitor.widget.getByRole("button", { name: "End conversation" }).click();
     };
-    await press();
+    await endConversation();
     const failed = visitor.widget.getByText("Couldn't end the conversation. Try again.");
     await failed.waitFor();
-    await visitor.page.unroute(end);
-    await press();
+    await visitor.page.unroute(endpoint);
+    await endConversation();
     await visitor.widget.getByText("This conversation has ended.").waitFor();
     await failed.waitFor({ state: "hidden" });
     await visitor.leave();
   });
 
-  it("goes on in a new session when the old one ended unseen", async () => {
+  it("continues in a new session when the old one ended while the visitor was offline", async () => {
     const { visitor, hello } = await at.meet();
     const session = await visitor.page.evaluate(
       (name) => JSON.parse(localStorage.getItem(name)),
       `hotline:${at.company.channel.publicKey}:session`,
     );
     await visitor.context.setOffline(true);
-    await visitor.say("Said while it ended");
+    await visitor.say("Sent while it ended");
     await at.company.data("POST", `/webchat/sessions/${session.id}/end`);
     await visitor.context.setOffline(false);
-    await visitor.own("Said while it ended").and(visitor.widget.locator("[data-state=sent]")).waitFor();
-    await at.company.ticketOf("Said while it ended");
-    assert.deepEqual(await visitor.texts(), [hello, "Said while it ended"]);
+    await visitor.own("Sent while it ended").and(visitor.widget.locator("[data-state=sent]")).waitFor();
+    await at.company.ticketOf("Sent while it ended");
+    assert.deepEqual(await visitor.texts(), [hello, "Sent while it ended"]);
     await visitor.leave();
   });
 });
@@ -191,7 +191,7 @@ describe("a conversation", () => {
 describe("the form before a conversation", () => {
   const at = scene("--pre-chat-field", "name", "--pre-chat-field", "email", "--pre-chat-field", "number");
 
-  it("asks, checks, and tells the desk who is there", async () => {
+  it("validates its fields, and shows the desk what the visitor entered", async () => {
     const visitor = await at.visit();
     await visitor.open();
     const { widget } = visitor;
@@ -215,7 +215,7 @@ describe("the form before a conversation", () => {
     const { data: opened } = await (await opening).json();
     const ticket = await at.company.ticketOf("Hello, it is me");
     const contact = await at.company.data("GET", `/contacts/${ticket.contact.id}`);
-    // What a browser says of itself is a claim: the desk sees it, and no contact is found by it.
+    // Data from a browser is a claim: the desk sees it, but the contact gets no e-mail or number from it.
     assert.equal(contact.name, "Maria Lima");
     assert.deepEqual([contact.email, contact.number, contact.verified], [null, null, false]);
     const { claimed } = await at.company.data("GET", `/webchat/sessions/${opened.id}`);
@@ -224,7 +224,7 @@ describe("the form before a conversation", () => {
     await visitor.leave();
   });
 
-  it("says that the chat could not be started", async () => {
+  it("shows an error when the chat could not be started", async () => {
     const visitor = await at.visit();
     await visitor.open();
     const { widget } = visitor;
@@ -237,17 +237,17 @@ describe("the form before a conversation", () => {
     await visitor.leave();
   });
 
-  it("shows what only the service finds wrong", async () => {
+  it("shows errors that only the service finds", async () => {
     const visitor = await at.visit();
     await visitor.open();
     const { widget } = visitor;
     await widget.getByLabel("Name").fill("Maria");
-    // An address for the browser, and none for the service.
+    // The browser accepts this address; the service refuses it.
     await widget.getByLabel("E-mail").fill("maria..@-example-.c");
     await widget.getByLabel("Phone number").fill("5511988887777");
-    const door = `${at.company.door}/sessions`;
+    const endpoint = `${at.company.door}/sessions`;
     const refusal = { error: { code: "ERR_API_VALIDATION", message: "no", details: [{ field: "visitor.email", reason: "no" }] } };
-    await visitor.page.route(door, (route) =>
+    await visitor.page.route(endpoint, (route) =>
       route.fulfill({ status: 422, headers: { "Access-Control-Allow-Origin": at.shop.origin }, json: refusal }),
     );
     await widget.getByRole("button", { name: "Start the chat" }).click();
@@ -266,7 +266,7 @@ describe("the widget's language", () => {
     ["es-AR", "Hola, ¿en qué podemos ayudarte?", "Escribe un mensaje"],
     ["de-DE", "Hi, how can we help?", "Write a message"],
   ]) {
-    it(`is right for ${locale}`, async () => {
+    it(`follows the browser: ${locale}`, async () => {
       const visitor = await at.visit({ locale });
       await visitor.open();
       await visitor.widget.getByText(greeting).waitFor();
