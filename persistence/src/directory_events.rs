@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::{CompanyId, LoggedEventId, Result, unanswered};
 
-/// The channel the tables' triggers `directory_changed` notify on.
+/// The channel on which changes of a directory are notified, by the tables' triggers `directory_changed`.
 const CHANNEL: &str = "hotline_directory";
 
 /// The channel on which events of plain changes are notified, by `hotline_number_events`.
@@ -36,12 +36,13 @@ impl News {
         if channel == WEBHOOKS_CHANNEL {
             return payload.parse().ok().map(|id| Self::Webhooks(CompanyId::new(id)));
         }
+        // An event: the ids of the company and of its last event.
         let (company, last) = payload.split_once(' ')?;
         Some(Self::Events(CompanyId::new(company.parse().ok()?), LoggedEventId::new(last.parse().ok()?)))
     }
 }
 
-/// After this time without data the server is asked to reply: on a connection that the network has dropped, the
+/// After this time without data the server is asked for a reply: on a connection that the network has dropped, the
 /// listener would wait without end.
 const SILENCE_MAX: Duration = Duration::from_secs(15);
 
@@ -89,8 +90,8 @@ impl DirectoryEvents {
             self.received_at = Instant::now();
             match received? {
                 None => return Ok(None),
-                Some(news) => {
-                    if let Some(news) = News::read(news.channel(), news.payload()) {
+                Some(notification) => {
+                    if let Some(news) = News::read(notification.channel(), notification.payload()) {
                         return Ok(Some(news));
                     }
                 }

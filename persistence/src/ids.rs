@@ -1,4 +1,4 @@
-//! Typed ids: the id of one noun cannot be passed for another's.
+//! Typed ids: the compiler refuses the id of one noun in place of another's.
 
 use std::any::type_name;
 use std::borrow::Cow;
@@ -50,7 +50,7 @@ pub type TicketId = Id<noun::Ticket>;
 pub type MessageId = Id<noun::Message>;
 /// An event of a ticket.
 pub type EventId = Id<noun::Event>;
-/// An event of the log: dense within its company.
+/// An event of a company's event log. The ids of a company have no gaps.
 pub type LoggedEventId = Id<noun::LoggedEvent>;
 /// A board.
 pub type BoardId = Id<noun::Board>;
@@ -71,15 +71,16 @@ impl<N> Id<N> {
         Self(id, PhantomData)
     }
 
-    /// Its name in the API document and in `Debug`: the noun's type, and `Id`.
+    /// The type's name in the API document and in `Debug`: the noun followed by `Id`.
     fn type_name() -> String {
         let noun = type_name::<N>();
         format!("{}Id", noun.rsplit("::").next().unwrap_or(noun))
     }
 
-    /// Its description in the API document: the noun in words.
+    /// The type's description in the API document, such as `The id of a wrapup type.`
     fn description() -> String {
         let name = Self::type_name();
+        // `U` is not among them: it is "a user".
         let article = if name.starts_with(['A', 'E', 'I', 'O']) { "an" } else { "a" };
         let mut description = format!("The id of {article}");
         for character in name.trim_end_matches("Id").chars() {
@@ -225,7 +226,7 @@ impl SessionId {
 impl FromStr for SessionId {
     type Err = ();
 
-    /// Accepts every text that has the form of a session id; for others no query is needed.
+    /// Accepts every text in the form of a session id. For other texts no query is needed: no session has such an id.
     fn from_str(text: &str) -> Result<Self, ()> {
         let random = text.strip_prefix(Self::PREFIX).ok_or(())?;
         let is_valid = random.len() == KEY_CHARACTERS && random.bytes().all(|byte| byte.is_ascii_alphanumeric());

@@ -12,16 +12,17 @@ pub fn normalize(text: &str) -> String {
     if trimmed.len() == visible.len() { visible } else { trimmed.to_owned() }
 }
 
-/// The appearance by which unique names are compared: without invisible characters, and with one blank for each run of
-/// blanks. `hotline_looks` does the same in the database.
+/// The appearance by which unique names are compared: without invisible characters, and with one space for each run of
+/// blanks. The database's function `hotline_looks` does the same.
 pub fn appearance(name: &str) -> String {
     let mut visible: Vec<char> = Vec::with_capacity(name.len());
+    // Tags are visible only directly after a flag, or after its other tags.
     let mut follows_flag = false;
     for character in name.chars() {
         let is_visible =
             if is_tag(character) { follows_flag } else { is_blank_or_joiner(character) || !is_invisible(character) };
         follows_flag = character == FLAG || follows_flag && is_tag(character);
-        // Of several joiners in succession, the first applies.
+        // Of several joiners in a row, only the first has an effect.
         if is_visible && !(is_joiner(character) && visible.last().copied().is_some_and(is_joiner)) {
             visible.push(character);
         }
@@ -49,7 +50,7 @@ pub fn has_line_break(text: &str) -> bool {
     text.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'])
 }
 
-/// The emoji that becomes the flag of a region by the tags after it.
+/// A black flag: with tags after it, the flag of a region.
 const FLAG: char = '\u{1f3f4}';
 
 const NON_JOINER: char = '\u{200c}';
@@ -71,11 +72,14 @@ fn is_blank_or_joiner(character: char) -> bool {
     renders_blank(character) || is_joiner(character)
 }
 
-/// Whether a character is rendered differently beside this joiner: letters of scripts that connect them, and emoji.
+/// Whether a character is rendered differently beside this joiner.
 fn is_shaped_by(joiner: char, character: char) -> bool {
     match character {
+        // Scripts of South and Southeast Asia, and Mongolian.
         '\u{900}'..='\u{dff}' | '\u{f00}'..='\u{109f}' | '\u{1780}'..='\u{18af}' => true,
+        // Arabic, Syriac and related scripts.
         '\u{620}'..='\u{8ff}' | '\u{fb50}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}' => joiner == NON_JOINER,
+        // Symbols and emoji.
         '\u{2190}'..='\u{27ff}' | '\u{2900}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}' => joiner == JOINER,
         _ => false,
     }
@@ -121,8 +125,8 @@ fn is_always_invisible(character: char) -> bool {
     matches!(character, '\u{ad}' | '\u{34f}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
 }
 
-/// Whether a character is superfluous at the beginning or the end of a name. A variation selector or a tag belongs to
-/// the emoji before it, and the end of a text direction to its beginning.
+/// Whether a character has no effect at the beginning or the end of a name. Some invisible characters have one: a
+/// variation selector or a tag changes the character before it, and the end of a text direction ends an earlier one.
 fn is_invisible_at_end(character: char) -> bool {
     let changes_others = matches!(
         character,

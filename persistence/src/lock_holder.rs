@@ -12,9 +12,9 @@ pub struct LockHolder {
     pub pid: i32,
     /// The session's name.
     pub name: Option<String>,
-    /// Where it connected from; `None` for a unix socket, and for a role that may not see it.
+    /// Where it connected from; `None` for a unix socket, or if our role may not see it.
     pub address: Option<String>,
-    /// When it connected.
+    /// When it connected; `None` if our role may not see it.
     pub since: Option<DateTime<Utc>>,
 }
 
@@ -24,7 +24,11 @@ impl fmt::Display for LockHolder {
         if let Some(name) = &self.name {
             write!(f, " ({name})")?;
         }
-        write!(f, " from {}", self.address.as_deref().unwrap_or("a unix socket"))?;
+        if let Some(address) = &self.address {
+            write!(f, " from {address}")?;
+        } else if self.since.is_some() {
+            write!(f, " from a unix socket")?;
+        }
         if let Some(since) = self.since {
             write!(f, ", connected since {}", since.to_rfc3339_opts(SecondsFormat::Secs, true))?;
         }

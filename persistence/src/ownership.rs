@@ -277,15 +277,18 @@ mod tests {
         let (first, second) = (ownership.enter(COMPANY).await, ownership.enter(COMPANY).await);
         assert!(first.is_ok() && second.is_ok(), "work does not wait for other work");
         let mut closing = Box::pin(ownership.close(COMPANY));
-        assert!(poll_immediate(&mut closing).await.is_none(), "two are at work");
+        assert!(poll_immediate(&mut closing).await.is_none(), "two pieces of work are in progress");
         assert!(!ownership.owns(COMPANY) && ownership.owns(OTHER));
         let mut third = Box::pin(ownership.enter(COMPANY));
-        assert!(poll_immediate(&mut third).await.is_none(), "none begins meanwhile");
-        assert!(ownership.enter(OTHER).now_or_never().is_some_and(|entered| entered.is_ok()), "another company's does");
+        assert!(poll_immediate(&mut third).await.is_none(), "none begins while the company is closing");
+        assert!(
+            ownership.enter(OTHER).now_or_never().is_some_and(|entered| entered.is_ok()),
+            "another company is open"
+        );
         assert!(ownership.try_enter(COMPANY).is_none() && ownership.try_enter(OTHER).is_some());
-        assert!(ownership.close(COMPANY).await.is_err(), "one at a time");
+        assert!(ownership.close(COMPANY).await.is_err(), "it is already being closed");
         let followed = ownership.follow(COMPANY);
-        assert!(followed.is_some(), "what follows from work under way is work under way");
+        assert!(followed.is_some(), "work in progress may be followed by more");
         drop((first, second));
         assert!(poll_immediate(&mut closing).await.is_none());
         drop(followed);
@@ -305,16 +308,16 @@ mod tests {
         ownership.use_gates(Gates::new(Box::new(|company| (company == COMPANY).then(|| Slot::of_new(company)))));
         assert!(!ownership.owns(COMPANY) && ownership.try_enter(COMPANY).is_none() && ownership.is_shut(COMPANY));
         assert!(matches!(ownership.enter(COMPANY).await, Err(Error::Elsewhere)));
-        assert!(ownership.follow(COMPANY).is_none(), "nothing is under way that it could follow");
+        assert!(ownership.follow(COMPANY).is_none(), "no work is in progress that it could follow");
         let mut waiting = Box::pin(ownership.enter_without_limit(COMPANY));
         assert!(poll_immediate(&mut waiting).await.is_none());
         ownership.open_slots(&[slot]);
         let work = waiting.await;
         assert!(ownership.owns(COMPANY) && !ownership.is_shut(COMPANY));
-        assert!(!ownership.owns(OTHER) && ownership.try_enter(OTHER).is_none(), "nobody knows of this one");
+        assert!(!ownership.owns(OTHER) && ownership.try_enter(OTHER).is_none(), "this company has no slot");
         ownership.close_slot(slot);
         assert!(!ownership.owns(COMPANY) && ownership.try_enter(COMPANY).is_none());
-        assert!(!ownership.is_shut(COMPANY), "what is under way is recorded");
+        assert!(!ownership.is_shut(COMPANY), "work in progress may still write entries");
         let followed = ownership.follow(COMPANY);
         assert!(followed.is_some());
         let mut closing = Box::pin(ownership.close(COMPANY));
@@ -352,9 +355,9 @@ mod tests {
             ownership.close_slot(slot);
             drop(ownership.close(COMPANY).await.expect("work ends"));
             ownership.shut_slot(slot);
-            assert_eq!(working.load(Ordering::SeqCst), 0, "somebody was at work in round {round}");
+            assert_eq!(working.load(Ordering::SeqCst), 0, "work was in progress in round {round}");
             tokio::task::yield_now().await;
-            assert_eq!(working.load(Ordering::SeqCst), 0, "somebody came in in round {round}");
+            assert_eq!(working.load(Ordering::SeqCst), 0, "work began in round {round}");
         }
         is_over.store(true, Ordering::SeqCst);
         for worker in workers {
@@ -367,13 +370,13 @@ mod tests {
         let ownership = Ownership::default();
         let work = ownership.enter(COMPANY).await;
         assert!(matches!(ownership.close(COMPANY).await, Err(Error::Unavailable(_))));
-        assert!(ownership.owns(COMPANY), "it is open as before");
+        assert!(ownership.owns(COMPANY), "a failed close reopens the company");
         assert!(ownership.enter(COMPANY).now_or_never().is_some_and(|entered| entered.is_ok()));
         drop(work);
         let closed = ownership.close(COMPANY).await;
         assert!(closed.is_ok());
         assert!(matches!(ownership.enter(COMPANY).await, Err(Error::Unavailable(_))));
-        assert!(!ownership.is_shut(COMPANY), "what has begun may still be recorded");
+        assert!(!ownership.is_shut(COMPANY), "the log accepts entries until `shut`");
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -398,9 +401,9 @@ mod tests {
         let mut closed = 0;
         while !workers.iter().all(tokio::task::JoinHandle::is_finished) {
             let _closed = ownership.close(COMPANY).await.expect("work ends");
-            assert_eq!(working.load(Ordering::SeqCst), 0, "somebody was at work");
+            assert_eq!(working.load(Ordering::SeqCst), 0, "work was in progress");
             tokio::task::yield_now().await;
-            assert_eq!(working.load(Ordering::SeqCst), 0, "somebody came in");
+            assert_eq!(working.load(Ordering::SeqCst), 0, "work began");
             closed += 1;
         }
         assert!(closed > 1, "it was closed {closed} times");

@@ -31,18 +31,19 @@ static COMMON_PASSWORDS: LazyLock<HashSet<&str>> =
 /// Minimum characters of a part of an e-mail or a name: shorter parts occur in any word.
 const PART_CHARACTERS_MIN: usize = 3;
 
-/// Letters and digits that a password must have besides its owner's e-mail and name: an attacker tries a year and a
-/// mark first.
+/// Minimum letters and digits of a password besides its owner's e-mail and name: an attacker first tries those with a
+/// year and a punctuation mark.
 const OWN_CHARACTERS_MIN: usize = 6;
 
-/// Well-known sequences; the last character of each is followed by its first.
+/// Sequences of the alphabet and the keyboard; after the last character of each comes its first.
 const SEQUENCES: [&str; 5] =
     ["0123456789", "abcdefghijklmnopqrstuvwxyz", "qwertyuiop", "asdfghjkl", "qwertyuiopasdfghjklzxcvbnm"];
 
-/// Average length of its sequences at which a password is refused: `abcd1234dcba` reaches it, words do not.
-const SEQUENCE_CHARACTERS: usize = 4;
+/// Average length of a password's runs ([`is_in_sequence`]) from which it is refused: `abcd1234dcba` reaches it, words
+/// do not.
+const REFUSED_RUN_CHARACTERS: usize = 4;
 
-/// Whether a text is a shorter text repeated, the last time perhaps in part.
+/// Whether a text repeats a shorter one. The last repetition may be incomplete.
 fn repeats(text: &str) -> bool {
     let characters: Vec<char> = text.chars().collect();
     (1..=characters.len() / 2).any(|period| {
@@ -50,35 +51,35 @@ fn repeats(text: &str) -> bool {
     })
 }
 
-/// The ways in which one character follows another: the index of a sequence, and whether forwards; for the same
-/// character again, the number of sequences as the index.
+/// The steps from one character to the next: the index of a sequence, and whether the step goes forwards. A repeated
+/// character has the index after the last sequence.
 fn steps(from: char, to: char) -> impl Iterator<Item = (usize, bool)> {
-    let same = (from == to).then_some((SEQUENCES.len(), true));
-    let in_orders = SEQUENCES.iter().enumerate().flat_map(move |(index, order)| {
-        let (from, to) = (order.find(from), order.find(to));
-        let (from, to) = from.zip(to).unwrap_or((0, 0));
-        let is_next = |before: usize, after: usize| before != after && (before + 1) % order.len() == after;
-        [is_next(from, to).then_some((index, true)), is_next(to, from).then_some((index, false))].into_iter().flatten()
+    let repetition = (from == to).then_some((SEQUENCES.len(), true));
+    let in_sequences = SEQUENCES.iter().enumerate().filter_map(move |(index, sequence)| {
+        let (from, to) = (sequence.find(from)?, sequence.find(to)?);
+        let is_next = |before: usize, after: usize| (before + 1) % sequence.len() == after;
+        if is_next(from, to) { Some((index, true)) } else { is_next(to, from).then_some((index, false)) }
     });
-    same.into_iter().chain(in_orders)
+    repetition.into_iter().chain(in_sequences)
 }
 
-/// Whether a text consists of few sequences, each of characters that follow each other in one way.
+/// Whether a text consists of long runs: in a run, each character follows the previous one by the same step.
 fn is_in_sequence(text: &str) -> bool {
     let characters: Vec<char> = text.chars().collect();
-    let (mut sequences, mut directions) = (1, Vec::new());
+    // The steps that fit the whole run so far; none while it has a single character.
+    let (mut runs, mut run_steps) = (1, Vec::new());
     for pair in characters.windows(2) {
-        let next: Vec<_> = steps(pair[0], pair[1]).collect();
-        if directions.is_empty() && !next.is_empty() {
-            directions = next;
+        let pair_steps: Vec<_> = steps(pair[0], pair[1]).collect();
+        if run_steps.is_empty() && !pair_steps.is_empty() {
+            run_steps = pair_steps;
             continue;
         }
-        directions.retain(|direction| next.contains(direction));
-        if directions.is_empty() {
-            sequences += 1;
+        run_steps.retain(|step| pair_steps.contains(step));
+        if run_steps.is_empty() {
+            runs += 1;
         }
     }
-    sequences * SEQUENCE_CHARACTERS <= characters.len()
+    runs * REFUSED_RUN_CHARACTERS <= characters.len()
 }
 
 /// A hash that no password matches, for accounts that do not exist: checking it takes as long as for a real account.
@@ -122,7 +123,7 @@ impl Password {
         Ok(Self(text))
     }
 
-    /// Checks that it is not made of its owner's e-mail and name.
+    /// Checks that it is not based on its owner's e-mail or name.
     ///
     /// # Errors
     /// The violated rule, as a phrase that follows the field's name.
@@ -251,9 +252,11 @@ mod tests {
         for bad in ["correct\u{1}horse battery", "\u{1b}correct horse battery", "correct horse battery\u{1f}"] {
             assert_eq!(Password::parse(bad.to_owned()).expect_err(bad), controls::REFUSED);
         }
-        // Counts characters, not bytes.
-        assert!(Password::parse("éééééééé".to_owned()).is_err());
-        assert!(Password::parse("a".repeat(BYTES_MAX + 1)).is_err());
+        // Eleven characters in twelve bytes.
+        let short = Password::parse("élevenchars".to_owned()).expect_err("short");
+        assert_eq!(short, format!("must have at least {CHARACTERS_MIN} characters"));
+        let long = Password::parse("a".repeat(BYTES_MAX + 1)).expect_err("long");
+        assert_eq!(long, format!("must have at most {BYTES_MAX} bytes"));
         let generated = Password::random();
         assert!(generated.as_str().len() >= CHARACTERS_MIN);
         assert!(!format!("{generated:?}").contains(generated.as_str()));

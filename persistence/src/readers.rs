@@ -1,10 +1,11 @@
-//! Connections for frequent reads, each owned by the thread that serves.
+//! Connections for frequent reads, each owned by one of the threads that serve.
 //!
-//! The statements of these reads have a single good plan for all values. PostgreSQL plans them once per connection,
-//! whereas a list planned for its values spends most of its time on planning. They only read, so they can be retried.
-//! Therefore connections are not tested before use or on return, which saves two of a pool's three round trips. If a
-//! connection has died, the statement notices and is retried on a new one. After a statement without a reply,
-//! connections are tested for some time.
+//! Each statement of these reads has a single plan that suits all values, so PostgreSQL plans it once per
+//! connection. If it planned a list for its values each time, it would spend most of its time on planning.
+//!
+//! These statements only read, so they can be retried. Connections are therefore not tested before use or on return,
+//! which saves two of a pool's three round trips. If a connection has died, the statement fails and is retried on
+//! another one. After a statement without a reply, connections are tested for some time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -46,19 +47,19 @@ struct ReaderPool {
 }
 
 impl Readers {
-    /// Readers of this database.
+    /// Creates the readers of a database; they connect on demand.
     pub fn new(options: PgConnectOptions, life: Option<LifeId>) -> Self {
         let threads = available_parallelism().map_or(1, usize::from);
         let pools = if threads > READERS_MAX as usize { 1 } else { threads };
-        let all = READERS_MAX as usize / pools;
-        // One company may use all of them; the next company only waits for running statements.
-        let shares = Shares { all, company: all, ..request_shares() };
+        let pool_size = READERS_MAX as usize / pools;
+        // One company may use all of a pool; the next company only waits for running statements.
+        let shares = Shares { all: pool_size, company: pool_size, ..request_shares() };
         let pool = |_| ReaderPool { scheduler: Scheduler::new(shares), idle: Mutex::default() };
         let options = for_life(with_defaults(options).options([PLAN_ONCE, STATEMENT_TIMEOUT]), life);
         Self { options, pools: (0..pools).map(pool).collect() }
     }
 
-    /// Runs a company's statement, and retries it on another connection if the first had died.
+    /// Runs a company's statement, and retries it on another connection if the first one has died.
     ///
     /// # Errors
     /// [`crate::Error::Unavailable`] when the database is down or slow, otherwise the statement's error.
@@ -67,7 +68,7 @@ impl Readers {
     }
 
     async fn attempt<T>(&self, company: CompanyId, statement: impl Statement<T>) -> sqlx::Result<T> {
-        // A connection is driven by the thread that opened it: used from another thread, each answer would wake both.
+        // A connection is driven by the thread that opened it: if another one used it, each reply would wake both.
         let pool = &self.pools[number_of_this_thread() % self.pools.len()];
         let _permit = pool.scheduler.permit(company, Weight::Light).await?;
         // A connection on which a statement failed or was cancelled is closed by being dropped.

@@ -1,8 +1,8 @@
 //! The schema: the migrations of this release, and what a database has of them.
 //!
-//! Migrations are compatible with the previous release, so that a node of it may restart while the first newer one
-//! runs. A migration that is not raises `schema_needs.least` to its own number, and releases that do not know it refuse
-//! the database with an explanation
+//! Migrations are compatible with the previous release, whose nodes may still restart while the first node of this
+//! release runs. An incompatible migration raises `schema_needs.least` to its own number, and releases that do not know
+//! it refuse the database with an explanation
 //! ([decision 24](../../docs/decisions/0024-the-schema-says-which-releases-may-serve-it.md)).
 
 #[cfg(feature = "failpoints")]
@@ -20,6 +20,9 @@ use crate::{Error, Result};
 /// The table of applied migrations.
 pub(crate) const APPLIED: &str = "_sqlx_migrations";
 
+/// The version of this release.
+pub(crate) const RELEASE: &str = env!("CARGO_PKG_VERSION");
+
 /// The number of the migration that assumes the schema `public`.
 const BASELINE: i64 = 1;
 
@@ -36,30 +39,28 @@ pub(crate) async fn place<'a>(connection: &mut PgConnection, migration: &'a Migr
     let schemas = "select current_schema()::text,
         (select n.nspname::text from pg_extension x join pg_namespace n on n.oid = x.extnamespace
             where x.extname = 'unaccent')";
-    let (own, unaccent): (Option<String>, Option<String>) =
+    let (tables_schema, unaccent_schema): (Option<String>, Option<String>) =
         with_timeout(sqlx::query_as(schemas).fetch_one(connection)).await?;
-    let own = own.unwrap_or_else(|| PUBLIC.to_owned());
-    // If the extension is not installed, the baseline creates it in the first schema.
-    let unaccent = unaccent.unwrap_or_else(|| own.clone());
-    if own == PUBLIC && unaccent == PUBLIC {
+    let tables_schema = tables_schema.unwrap_or_else(|| PUBLIC.to_owned());
+    // If the extension is not installed, the baseline creates it in the schema of the tables.
+    let unaccent_schema = unaccent_schema.unwrap_or_else(|| tables_schema.clone());
+    if tables_schema == PUBLIC && unaccent_schema == PUBLIC {
         return Ok(Cow::Borrowed(migration));
     }
-    let sql = AssertSqlSafe(placed(migration.sql.as_str(), &own, &unaccent)).into_sql_str();
+    let sql = with_schemas(migration.sql.as_str(), &tables_schema, &unaccent_schema);
+    let sql = AssertSqlSafe(sql).into_sql_str();
     Ok(Cow::Owned(Migration { sql, ..migration.clone() }))
 }
 
-/// The baseline with other schemas.
-fn placed(baseline: &str, own: &str, unaccent: &str) -> String {
-    let (own, unaccent) = (quoted(own), quoted(unaccent));
+/// The baseline with these schemas in place of `public`.
+fn with_schemas(baseline: &str, tables_schema: &str, unaccent_schema: &str) -> String {
+    let (tables_schema, unaccent_schema) = (quoted(tables_schema), quoted(unaccent_schema));
     let literal = |name: &str| format!("'{}'", name.replace('\'', "''"));
     baseline
-        .replace("'public.unaccent'", &literal(&format!("{unaccent}.unaccent")))
-        .replace("public.unaccent(", &format!("{unaccent}.unaccent("))
-        .replace("'public'::regnamespace", &format!("{}::regnamespace", literal(&own)))
+        .replace("'public.unaccent'", &literal(&format!("{unaccent_schema}.unaccent")))
+        .replace("public.unaccent(", &format!("{unaccent_schema}.unaccent("))
+        .replace("'public'::regnamespace", &format!("{}::regnamespace", literal(&tables_schema)))
 }
-
-/// The version of this release.
-pub(crate) const RELEASE: &str = env!("CARGO_PKG_VERSION");
 
 fn embedded() -> Migrator {
     sqlx::migrate!("./migrations")
@@ -80,7 +81,7 @@ pub fn all() -> Vec<Migration> {
     embedded().iter().cloned().collect()
 }
 
-/// The migrations that this process applies: those of the release, and in tests also those of a folder.
+/// The migrations that this process applies: those of this release, and those of a folder that a test may name.
 ///
 /// # Errors
 /// When the folder cannot be read.
@@ -111,7 +112,7 @@ pub(crate) fn newest(migrations: &[Migration]) -> i64 {
 /// What a database has of a release's migrations.
 #[derive(Debug, Default)]
 pub(crate) struct SchemaState {
-    /// Whether it has no tables yet.
+    /// Whether no migration has been applied to it.
     pub(crate) is_empty: bool,
     /// The migrations that it lacks, oldest first.
     pub(crate) pending: Vec<Migration>,
@@ -128,17 +129,16 @@ impl SchemaState {
     /// [`Error::Newer`] when a newer release made changes this one cannot serve, [`Error::Migrate`] when an applied
     /// migration is incomplete or differs from this release's; other errors when the database cannot answer.
     pub(crate) async fn read(connection: &mut PgConnection, migrations: &[Migration]) -> Result<Self> {
-        let exists: (bool, bool) = with_timeout(
+        let (is_migrated, has_needs): (bool, bool) = with_timeout(
             sqlx::query_as(
-                // Only the first schema of the path: further ones have extensions, and perhaps the tables of another
-                // Hotline.
+                // Only the first schema of the search path: others contain extensions, and perhaps another Hotline's
+                // tables.
                 "select to_regclass(own || '._sqlx_migrations') is not null, to_regclass(own || '.schema_needs') is not null
                  from quote_ident(current_schema()) own",
             )
             .fetch_one(&mut *connection),
         )
         .await?;
-        let (is_migrated, has_needs) = exists;
         if !is_migrated {
             return Ok(Self { is_empty: true, pending: migrations.to_vec(), ..Self::default() });
         }
@@ -176,10 +176,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_baseline_names_public_only_where_it_is_placed_elsewhere() {
+    fn the_baseline_names_public_only_where_it_is_replaced() {
         let migrations = all();
         let baseline = migrations.iter().find(|migration| migration.version == BASELINE).expect("the baseline");
-        let sql = placed(baseline.sql.as_str(), "my app", "ext");
+        let sql = with_schemas(baseline.sql.as_str(), "my app", "ext");
         assert!(sql.contains("\"ext\".unaccent('\"ext\".unaccent', value)"));
         assert!(sql.contains("'\"my app\"'::regnamespace"));
         assert!(!sql.contains("public.") && !sql.contains("'public'"));

@@ -5,7 +5,7 @@
 //! row locks alone decide who may write: every writing transaction holds a lock on the row of its life, and deleting
 //! that row ends the life. The [`Lease`] decides who may answer from memory.
 //!
-//! A process alone uses none of this: [`crate::Store::membership`] is `None`.
+//! A process that runs alone uses none of this: [`crate::Store::membership`] is `None`.
 
 mod gates;
 mod lease;
@@ -81,7 +81,8 @@ impl Membership {
         Self { life, node, placement, lease, db: None, peer_key: Arc::new(peer_key), is_retiring, startup_heartbeats }
     }
 
-    /// Sends heartbeats while the rest of the process starts: that may take longer than other members wait.
+    /// Sends heartbeats while the rest of the process starts: that may take longer than other members wait before they
+    /// end this life.
     pub(crate) fn start_heartbeats(&self, db: PgPool) {
         let (life, lease) = (self.life, self.lease.clone());
         let heartbeats = tokio::spawn(async move {

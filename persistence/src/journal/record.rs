@@ -9,7 +9,7 @@
 //!           ; crc = crc32c of id, the header's first-seq, length, count, first-seq and body, in this order
 //! body    = record{count}
 //! record  = length:u32 bytes
-//! rest    = what earlier uses of the file left, up to stale-end, and 0x00* from there
+//! rest    = stale bytes of earlier uses of the file, up to stale-end, and 0x00* from there
 //! ```
 //!
 //! A file is named `<first-seq as 20 digits>.journal`. Sequences have no gaps, neither within a segment nor between
@@ -27,7 +27,7 @@
 //! follow the new ones. Two things tell stale groups from later groups of this use, which would prove damage: their
 //! checksums start from another first-seq, and all their sequences precede this segment's first one. A torn group
 //! followed by stale groups is handled like one followed by zeros: everything after the last valid group is truncated.
-//! Only whether something was torn cannot always be reported: a group whose frame never reached the disk left no trace.
+//! Such a torn write cannot always be reported: a group whose frame never reached the disk left no trace.
 //!
 //! **Why the id is in the checksum.** A record may contain arbitrary bytes, including ones that look like a group. The
 //! id is secret, so no external sender can craft a message that passes for a group when the tail is scanned.
@@ -106,13 +106,13 @@ impl Header {
     }
 }
 
-/// The longest group a writer with this option produces: a group is either a single record or stays within the option.
+/// The longest group of a writer with this limit: a group is within the limit, or a single record.
 pub(super) fn frame_bytes_max(group_bytes_max: usize) -> u32 {
     let body = group_bytes_max.max(RECORD_PREFIX_BYTES + RECORD_BYTES_MAX);
     u32::try_from(FRAME_BYTES + body).unwrap_or(u32::MAX)
 }
 
-/// Fills in the frame of a group: `group` is room for a frame, followed by this many records with their prefixes.
+/// Fills in the frame of a group: `group` is space for a frame, followed by this many records with their prefixes.
 pub(super) fn seal_group(group: &mut [u8], first: Seq, records: u32, seed: u32) {
     let length = (group.len() - FRAME_BYTES) as u32;
     group[..4].copy_from_slice(&GROUP_MAGIC);
@@ -150,11 +150,12 @@ impl Frame {
         FRAME_BYTES + self.length
     }
 
-    /// Whether this can be a group of the segment that expects record `next`, `distance` bytes after the offset
-    /// expected for that record: every record in between needs space. A stale group cannot satisfy this.
+    /// Whether this can be the frame of a later group in a segment that lacks the group of record `next`. The frame is
+    /// `distance` bytes after the offset where that group was expected, and every record in between takes some bytes. A
+    /// stale group is never later: all its sequences precede the segment's.
     pub fn may_follow(&self, next: Seq, distance: usize) -> bool {
-        let between = self.first.saturating_sub(next);
-        between > 0 && between <= (distance / RECORD_PREFIX_BYTES) as u64
+        let records_between = self.first.saturating_sub(next);
+        records_between > 0 && records_between <= (distance / RECORD_PREFIX_BYTES) as u64
     }
 }
 

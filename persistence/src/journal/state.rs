@@ -26,7 +26,7 @@ pub(super) struct SealedSegment {
     pub first: Seq,
     pub last: Seq,
     pub bytes: u64,
-    /// Only zeros follow this offset: the [`Header::stale_end`] of the file's next use.
+    /// Only zeros follow this offset. It becomes the [`Header::stale_end`] of the file's next use.
     pub stale_end: u64,
 }
 
@@ -67,8 +67,8 @@ impl Segments {
 
 pub(super) struct WriteQueue<T> {
     pub records: RecordQueue<T>,
-    /// Items whose records were not released when the writer stopped. They live as long as the journal: dropping an
-    /// item could look like an answer to its waiter.
+    /// Items whose records were not released when the writer stopped. They are kept until the journal is dropped: a
+    /// caller that waits for an item could mistake its drop for a response.
     pub abandoned_items: Vec<T>,
     /// The sequence of the next record appended.
     pub next: Seq,
@@ -137,10 +137,11 @@ pub(super) struct OpenJournal {
     pub confirmed_file: ConfirmedFile,
 }
 
-/// What the threads receive when they start.
+/// What the writer and the helper thread receive when they start.
 pub(super) struct ThreadContext {
+    /// The first segment.
     pub file: File,
-    /// Seed of the first segment.
+    /// Checksum seed of the first segment's groups.
     pub seed: u32,
     pub chores: mpsc::Receiver<Chore>,
 }
@@ -270,7 +271,7 @@ impl<T> JournalState<T> {
         }
     }
 
-    /// Persists the confirmed watermark, which the next start compares.
+    /// Persists the confirmed watermark. The next start compares it with the database's.
     pub fn write_confirmed(&self) {
         let watermark = self.segments.lock().watermark;
         if let Err(error) = self.confirmed_file.lock().record(watermark) {

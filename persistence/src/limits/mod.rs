@@ -1,6 +1,6 @@
-//! Limits by key: of a company, a channel, an address. [`KeyedPermits`] counts what runs or is open at a time,
-//! [`KeyedBudget`] the bytes that are in use. Both have a total and a share for each key, are released by guards, and
-//! remember only keys that use something, so neither grows. What happens at a limit is its caller's decision.
+//! Limits by key, such as a company, a channel or an address. [`KeyedPermits`] limits how many things run or are open
+//! at a time, and [`KeyedBudget`] the bytes in use. Both have a total and a share for each key, are released by guards,
+//! and store only keys in use, so their memory is bounded. The caller decides what happens at a limit.
 
 mod budget;
 mod permits;

@@ -17,15 +17,17 @@ use crate::{Change, CompanyId, Error, Result, rejected};
 /// Writes the messages of a replay.
 pub(crate) struct MessagesAhead {
     db: PgPool,
+    /// The writer's claim, with the watermark of the messages.
     token: FencingToken,
+    /// The newest entry whose messages are in the tables.
     reached: Seq,
     /// Refused messages, including those of an earlier, interrupted replay.
     refusals: Refusals,
 }
 
 impl MessagesAhead {
-    /// Starts, or resumes, after `watermark`. `token` is the writer's; `fed_epoch` is the epoch in which its journal
-    /// fed the database.
+    /// Starts after `watermark`, or where an interrupted replay stopped. `token` is the writer's. `fed_epoch` is the
+    /// epoch of its watermark: with a later one, an interrupted replay would look like a write by another process.
     pub(crate) async fn begin(db: PgPool, token: &FencingToken, watermark: Seq, fed_epoch: i64) -> Result<Self> {
         let token =
             FencingToken { claim: token.claim, journal: format!("{}{MESSAGES_WATERMARK_SUFFIX}", token.journal) };
@@ -52,8 +54,8 @@ impl MessagesAhead {
     /// # Errors
     /// As [`Writer::write`](super::Writer::write).
     pub(crate) async fn write(&mut self, entries: &[(Seq, Vec<Change>)], last: Seq) -> Result<Refusals> {
-        let new = entries.iter().filter(|(seq, _)| *seq > self.reached);
-        let rows: Vec<&MessageRow> = new
+        let unwritten = entries.iter().filter(|(seq, _)| *seq > self.reached);
+        let rows: Vec<&MessageRow> = unwritten
             .flat_map(|(_, changes)| changes)
             .filter_map(|change| match change {
                 Change::Message(row) => Some(&**row),
@@ -74,6 +76,7 @@ impl MessagesAhead {
     async fn attempt(&mut self, rows: &[&MessageRow], last: Seq, in_parts: bool) -> Result<()> {
         let mut transaction = self.db.begin().await?;
         if move_watermark(&mut transaction, &self.token, last).await?.is_none() {
+            // An earlier attempt was committed, but its reply was lost.
             return Ok(());
         }
         let mut writer = Rows::new(&mut transaction, in_parts);

@@ -57,7 +57,7 @@ impl Facts {
                 }
                 Change::Message(message) => {
                     self.add_message(message);
-                    // A webchat message is delivered with its entry.
+                    // A webchat message is sent by its own entry, so it may answer the ticket there.
                     if let Some(ticket) = ticket_of(entry, |row| row.answer_id == Some(message.id)) {
                         self.add_answer(SourceRow::of_message(message), ticket, first_transfer(entry, ticket.id));
                     }
@@ -65,7 +65,7 @@ impl Facts {
                 Change::Progress(row) if matches!(row.delivery_status, DeliveryStatus::Failed(_)) => {
                     self.failing.push((row.company_id, row.message_id));
                 }
-                // Only the entry with the message's first such status contains the ticket.
+                // A ticket is answered by the first status of the message; entries of later ones do not contain it.
                 Change::Progress(row) => {
                     if let Some(ticket) = ticket_of(entry, |ticket| ticket.answer_id == Some(row.message_id)) {
                         let source_row =
@@ -109,7 +109,7 @@ impl Facts {
         counts
     }
 
-    /// `next` is the event that transferred the ticket further in the same entry.
+    /// Counts an event. `next` is the event that transferred the ticket later in the same entry.
     fn add_event(&mut self, event: &EventRow, ticket: &TicketRow, next: Option<&EventRow>) {
         let source_row = SourceRow { kind: EventRow::NAME, company: event.company_id, id: event.id.0 };
         let counts = match event.kind {
@@ -171,6 +171,7 @@ impl Facts {
     }
 }
 
+/// The last version of a matching ticket in the entry.
 fn ticket_of(entry: &[Change], predicate: impl Fn(&TicketRow) -> bool) -> Option<&TicketRow> {
     entry.iter().rev().find_map(|change| match change {
         Change::Ticket(row) if predicate(row) => Some(row),
@@ -188,7 +189,7 @@ fn cell_of(ticket: &TicketRow, at: DateTime<Utc>) -> TicketCell {
     }
 }
 
-/// The cell of a ticket before its transfer, if it was transferred.
+/// The cell of the ticket before this transfer; `cell` itself without a transfer.
 fn cell_before(cell: TicketCell, transfer: Option<&EventRow>) -> TicketCell {
     let Some(transfer) = transfer else { return cell };
     TicketCell {

@@ -1,4 +1,4 @@
-//! Products: what is sold, and for how much. Plain.
+//! Products with their prices. Plain.
 
 use serde::Serialize;
 use sqlx::FromRow;

@@ -37,7 +37,7 @@ impl Table for ProfileRow {
     type Id = ProfileId;
 }
 
-/// The permissions of a new profile.
+/// A profile to create.
 #[derive(Clone, Debug, Default)]
 pub struct NewProfile<'a> {
     pub name: &'a str,
@@ -72,7 +72,8 @@ pub async fn insert(db: impl Database<'_>, company: CompanyId, new: NewProfile<'
 
 /// Creates the default profiles of a company: `Administrator`, `Supervisor` and `Agent`.
 pub async fn insert_defaults(db: &mut PgConnection, company: CompanyId) -> Result<()> {
-    sqlx::query("select hotline_default_profiles($1)").bind(company).execute(db).await?;
+    let insert = sqlx::query("select hotline_default_profiles($1)");
+    with_timeout(insert.bind(company).execute(db)).await?;
     Ok(())
 }
 
@@ -90,20 +91,20 @@ pub async fn count_administering(db: &mut PgConnection, company: CompanyId) -> R
     with_timeout(count.bind(company).fetch_one(db)).await
 }
 
-/// Whether an active user administers a company, ignoring the user `except`. After [`lock`], the answer stays true
-/// until the transaction ends.
+/// Whether an active user other than `except` administers a company. After [`lock`], the answer stays true until the
+/// transaction ends.
 pub async fn has_administrator(db: impl PgExecutor<'_>, company: CompanyId, except: Option<UserId>) -> Result<bool> {
-    let exists = sqlx::query_scalar(
+    let select = sqlx::query_scalar(
         "select exists (select from users u join profiles p on p.company_id = u.company_id and p.id = u.profile_id
              where u.company_id = $1 and u.active and p.administers and ($2::bigint is null or u.id <> $2))",
     );
-    with_timeout(exists.bind(company).bind(except).fetch_one(db)).await
+    with_timeout(select.bind(company).bind(except).fetch_one(db)).await
 }
 
 /// The default profile of users, `Agent`; `None` if the company no longer has one of this name.
 pub async fn agent(db: impl PgExecutor<'_>, company: CompanyId) -> Result<Option<ProfileId>> {
-    let agent = sqlx::query_scalar("select id from profiles where company_id = $1 and name = 'Agent'");
-    with_timeout(agent.bind(company).fetch_optional(db)).await
+    let select = sqlx::query_scalar("select id from profiles where company_id = $1 and name = 'Agent'");
+    with_timeout(select.bind(company).fetch_optional(db)).await
 }
 
 /// One profile, for the command line, where no company is given.

@@ -90,7 +90,7 @@ impl ScheduleRow {
         Self {
             status: ScheduleStatus::Sent,
             message_id: Some(message.id),
-            // The contact may have been merged into another since the message was taken from the agenda.
+            // The contact may have been merged into another since this row was loaded.
             contact_id: message.contact_id,
             updated_at: message.created_at.max(self.updated_at),
             by: Some(self.scheduled_by(message.user_name.as_deref())),
@@ -177,11 +177,11 @@ pub(crate) async fn find_all(
 
 /// One scheduled message, or `None`.
 pub async fn find(db: impl Database<'_>, company: CompanyId, id: ScheduleId) -> Result<Option<ScheduleRow>> {
-    let found = sqlx::query("select * from schedules where company_id = $1 and id = $2").bind(company).bind(id);
-    Ok(with_timeout(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
+    let select = sqlx::query("select * from schedules where company_id = $1 and id = $2").bind(company).bind(id);
+    Ok(with_timeout(select.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
 }
 
-/// The companies with pending scheduled messages.
+/// The companies in these slots that have pending scheduled messages.
 pub async fn companies(db: impl PgExecutor<'_>, slots: &OfSlots) -> Result<Vec<CompanyId>> {
     with_timeout(
         sqlx::query_scalar(
@@ -202,7 +202,7 @@ pub async fn due(
     until: DateTime<Utc>,
     limit: i64,
 ) -> Result<Vec<ScheduleRow>> {
-    let found = with_timeout(
+    let rows = with_timeout(
         sqlx::query(
             "select * from schedules
              where company_id = $1 and status = 'pending' and (send_at, id) > ($2, $3) and send_at <= $4
@@ -216,7 +216,7 @@ pub async fn due(
         .fetch_all(db),
     )
     .await?;
-    Ok(document::read_all(&found))
+    Ok(document::read_all(&rows))
 }
 
 /// Up to `limit` pending messages to a contact.
@@ -227,12 +227,13 @@ pub async fn pending_of(
     limit: i64,
 ) -> Result<Vec<ScheduleId>> {
     let pending = sqlx::query_scalar(
-        "select id from schedules where company_id = $1 and contact_id = $2 and status = 'pending' order by id limit $3",
+        "select id from schedules where company_id = $1 and contact_id = $2 and status = 'pending'
+         order by id limit $3",
     );
     with_timeout(pending.bind(company).bind(contact).bind(limit).fetch_all(db)).await
 }
 
-/// The due time of the first pending message after a time, if any.
+/// The due time of the first pending message that is due after a time, if any.
 pub async fn next(db: impl Database<'_>, company: CompanyId, after: DateTime<Utc>) -> Result<Option<DateTime<Utc>>> {
     with_timeout(
         sqlx::query_scalar(
@@ -246,7 +247,7 @@ pub async fn next(db: impl Database<'_>, company: CompanyId, after: DateTime<Utc
     .await
 }
 
-/// A scheduled message with its contact's name and number, which are empty if the contact was deleted.
+/// A scheduled message with its contact's name and number, which are `None` if the contact was deleted.
 #[derive(Clone, Debug, FromRow)]
 pub struct ListedSchedule {
     #[sqlx(flatten)]
@@ -266,16 +267,16 @@ pub struct ScheduleFilter {
     pub updated: (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
 }
 
-/// The contact is looked up per row, so the plan suits any number of rows.
 const COLUMNS: &str = "select s.*, c.name as contact_name, c.number as contact_number";
+/// `offset 0` makes PostgreSQL look up the contact of each row, a plan that suits any number of rows.
 const JOINS: &str = "left join lateral (select name, number from contacts
         where company_id = s.company_id and id = s.contact_id offset 0) c on true";
 
 /// One scheduled message with its contact, or `None`.
 pub async fn find_listed(db: impl Database<'_>, company: CompanyId, id: ScheduleId) -> Result<Option<ListedSchedule>> {
     let sql = format!("{COLUMNS} from schedules s {JOINS} where s.company_id = $1 and s.id = $2");
-    let found = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(company).bind(id);
-    Ok(with_timeout(found.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
+    let select = sqlx::query(sqlx::AssertSqlSafe(sql)).bind(company).bind(id);
+    Ok(with_timeout(select.fetch_optional(db)).await?.as_ref().map(document::read).transpose()?)
 }
 
 /// A page of a company's scheduled messages.
@@ -297,8 +298,8 @@ pub async fn list(
     with_timeout(list.page_of_subquery(db, "s.id", page, &format!(") {COLUMNS} from page s {JOINS}"))).await
 }
 
-/// Deletes the finished scheduled messages of a deleted contact, like their messages. Pending ones stay and fail when
-/// they are due.
+/// Deletes the scheduled messages of a deleted contact that are not pending. Pending ones stay, and fail when they are
+/// due.
 pub(crate) async fn remove_of_contact(db: &mut PgConnection, company: CompanyId, contact: ContactId) -> Result<()> {
     let delete = sqlx::query("delete from schedules where company_id = $1 and contact_id = $2 and status <> 'pending'");
     with_timeout(delete.bind(company).bind(contact).execute(db)).await?;

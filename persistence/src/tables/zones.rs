@@ -1,5 +1,6 @@
-//! Zone maps: the minimum and maximum values in a zone of ids, and the words it contains. A list in id order skips
-//! zones that cannot contain what it is filtered by.
+//! Zone maps: for each zone of 1,024 consecutive ids, the earliest and latest times in its rows, and the words (types,
+//! statuses, …), channels and queues that occur in them. A list in id order skips the zones that cannot contain a match
+//! for its filter.
 //!
 //! PostgreSQL's own zone maps (BRIN) are per table page, and do not return rows in an order in which a list could stop
 //! early. Before version 16 they also prevent HOT updates.
@@ -76,7 +77,7 @@ impl TimeColumn {
     }
 }
 
-/// The words with a bit, in the order of `hotline_mark`.
+/// The words that have a bit in `marks`, in the order of `hotline_mark`.
 const WORDS: [&str; 19] = [
     "text",
     "media",
@@ -99,7 +100,7 @@ const WORDS: [&str; 19] = [
     "system",
 ];
 
-/// Whether a ticket has an assigned user.
+/// The words of a ticket without an assigned user, and of one with it.
 pub(crate) const UNASSIGNED: &str = "unassigned";
 pub(crate) const ASSIGNED: &str = "assigned";
 
@@ -125,7 +126,7 @@ pub(crate) struct ZoneFilter<'a> {
 }
 
 impl ZoneFilter<'_> {
-    /// Whether it can exclude any zone.
+    /// Whether any condition is set: without one, no zone is excluded.
     pub(crate) fn is_any(&self) -> bool {
         self.spans.iter().any(|(_, (from, to))| from.is_some() || to.is_some())
             || self.words.iter().any(Option::is_some)
@@ -176,11 +177,13 @@ pub(crate) fn list(
 /// that also updates the zone map and returns the row count. `$1` is the company.
 pub(crate) fn with_updated(update: &str) -> String {
     format!(
-        "with again as ({update}),
-         noted as (update zones z set updated_until = greatest(z.updated_until, date_trunc('hour', now(), 'UTC') + interval '1 hour')
-             from (select distinct event_id >> {BITS} as zone from again) x
+        "with changed as ({update}),
+         zones_updated as (
+             update zones z
+             set updated_until = greatest(z.updated_until, date_trunc('hour', now(), 'UTC') + interval '1 hour')
+             from (select distinct event_id >> {BITS} as zone from changed) x
              where z.company_id = $1 and z.noun = 'delivery' and z.zone = x.zone)
-         select count(*) from again"
+         select count(*) from changed"
     )
 }
 
@@ -251,33 +254,34 @@ fn ceil(at: DateTime<Utc>) -> DateTime<Utc> {
 /// the advanced messages with their status before, the expression `previous_status`.
 pub(crate) fn with_statuses(update: &str, previous_status: &str) -> String {
     format!(
-        "with moved as ({update} returning m.company_id, m.id, m.ticket_id, m.status, {previous_status} as was, m.updated_at),
-         noted as ({UPDATE_CHANGED_ZONES})
-         select company_id, id, ticket_id, was, status, updated_at from moved where status <> was"
+        "with changed as (
+             {update} returning m.company_id, m.id, m.ticket_id, m.status, {previous_status} as was, m.updated_at),
+         zones_updated as ({UPDATE_CHANGED_ZONES})
+         select company_id, id, ticket_id, was, status, updated_at from changed where status <> was"
     )
 }
 
 /// As [`with_statuses`], for an update of messages `m` that changes no status; it returns all of the messages.
 pub(crate) fn with_changes(update: &str) -> String {
     format!(
-        "with moved as ({update} returning m.company_id, m.id, m.ticket_id, m.status, m.status as was, m.updated_at),
-         noted as ({UPDATE_CHANGED_ZONES})
-         select company_id, id, ticket_id, was, status, updated_at from moved"
+        "with changed as ({update} returning m.company_id, m.id, m.ticket_id, m.status, m.status as was, m.updated_at),
+         zones_updated as ({UPDATE_CHANGED_ZONES})
+         select company_id, id, ticket_id, was, status, updated_at from changed"
     )
 }
 
-/// Updates the zone map for the messages `moved`.
+/// Updates the zone map for the messages in `changed`.
 const UPDATE_CHANGED_ZONES: &str =
     "update zones z set marks = z.marks | x.marks, updated_until = greatest(z.updated_until, x.until)
     from (
         select company_id, id >> 10 as zone, bit_or(hotline_mark(status)) as marks,
             date_trunc('hour', max(updated_at), 'UTC') + interval '1 hour' as until
-        from moved group by 1, 2
+        from changed group by 1, 2
     ) x
     where z.company_id = x.company_id and z.noun = 'message' and z.zone = x.zone
         and (z.marks & x.marks <> x.marks or z.updated_until is null or z.updated_until < x.until)";
 
-// That statement contains `BITS` as a number.
+// The statement above contains `BITS` as a number.
 const _: () = assert!(BITS == 10);
 
 /// Updates the zone map for rows written in the same transaction.
@@ -294,7 +298,7 @@ pub(crate) async fn update(
     if zones.is_empty() {
         return Ok(());
     }
-    let bits = |bits: fn(&Zone) -> i64| zones.values().map(bits).collect::<Vec<_>>();
+    let bits = |field: fn(&Zone) -> i64| zones.values().map(field).collect::<Vec<_>>();
     sqlx::query(
         "insert into zones as z (company_id, noun, zone, created_from, created_until, opened_until, closed_until,
              updated_until, marks, channels, queues)

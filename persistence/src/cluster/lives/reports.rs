@@ -1,4 +1,4 @@
-//! What each process reports of the others, for the command line and the other processes.
+//! Which other processes each process can reach, as it reports for the command line and the other processes.
 
 use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
@@ -47,7 +47,7 @@ impl ReportedLife {
         if self.has_report && report.is_none() {
             tracing::warn!(
                 life = %self.life.life, node = self.life.node,
-                "what a process reports of the others is unreadable and is left out: the process replaces it at its next \
+                "a process's report on the others is unreadable and is ignored: the process replaces it at its next \
                  check; if this is logged again, a newer release or a person writes to `beats.report`"
             );
         }

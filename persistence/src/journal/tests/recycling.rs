@@ -13,7 +13,7 @@ const SEGMENT: usize = 512;
 const SECTOR: usize = 64;
 const GROUP_BYTES_MAX: u32 = 1 << 20;
 
-/// Stale contents of a file: groups of records before `first`, starting anywhere in the file.
+/// Contents of a file that an earlier segment used: groups of records before `first`, up to its last byte.
 fn stale(id: &record::JournalId, first: Seq) -> Vec<u8> {
     let earlier = first.saturating_sub(30);
     let header = Header::new(GROUP_BYTES_MAX, earlier, *id);
@@ -31,11 +31,11 @@ fn stale(id: &record::JournalId, first: Seq) -> Vec<u8> {
 /// End offset of a segment's last group.
 fn end_of_groups(bytes: &[u8]) -> usize {
     let header = Header::decode(bytes).unwrap();
-    let mut at = HEADER_BYTES;
-    while let Some(group) = whole_group(&bytes[at..], header.seed()) {
-        at += group.bytes();
+    let mut offset = HEADER_BYTES;
+    while let Some(group) = whole_group(&bytes[offset..], header.seed()) {
+        offset += group.bytes();
     }
-    at
+    offset
 }
 
 /// Like [`written_journal`], but in recycled files.
@@ -57,8 +57,9 @@ fn last_group_bytes(count: Seq) -> usize {
     FRAME_BYTES + RECORD_PREFIX_BYTES + record(count).len()
 }
 
-/// The last segment of [`recycled_journal`], the range of its last group, and the stale bytes that were there before.
-fn last_of(dir: &Path, count: Seq) -> (PathBuf, Vec<u8>, std::ops::Range<usize>, Vec<u8>) {
+/// The last segment of [`recycled_journal`]: its path, its bytes, the range of its last group, and the file's contents
+/// before this use.
+fn last_segment(dir: &Path, count: Seq) -> (PathBuf, Vec<u8>, std::ops::Range<usize>, Vec<u8>) {
     let (first, path) = segment::list(dir).unwrap().segments.pop().unwrap();
     let bytes = fs::read(&path).unwrap();
     let end = end_of_groups(&bytes);
@@ -145,11 +146,11 @@ fn spares_count_against_the_limit() {
         while released.recv().unwrap().0 < last {}
         journal.release(last);
         wait_until_accepted(&journal);
-        wait_until("what is released is given back", || on_disk() <= options.max_bytes);
+        wait_until("the files of released segments are deleted", || on_disk() <= options.max_bytes);
         if round == 5 {
             // Uses the disk space of the spares.
             let large = append_synced(&journal, &released, &[7; 1100]);
-            wait_until("the spares make room", || spares_in(dir.path()) == 0);
+            wait_until("the spares are deleted", || spares_in(dir.path()) == 0);
             journal.release(large);
             wait_until_accepted(&journal);
         }
@@ -159,7 +160,7 @@ fn spares_count_against_the_limit() {
 }
 
 #[test]
-fn a_segment_that_is_read_is_not_used_again() {
+fn a_file_that_is_being_read_is_not_recycled() {
     let dir = tempfile::tempdir().unwrap();
     let (journal, released) = start(dir.path(), &SMALL, 0);
     for seq in 1..=60 {
@@ -172,16 +173,16 @@ fn a_segment_that_is_read_is_not_used_again() {
     let open_file = fs::File::open(&read_first).unwrap();
     let second = segments(dir.path())[1].clone();
     journal.release(60);
-    wait_until("the first ones are gone", || !read_first.exists() && !second.exists());
+    wait_until("the first two segments are released", || !read_first.exists() && !second.exists());
     for seq in 61..=200 {
         append_synced(&journal, &released, &record(seq));
         journal.release(seq);
     }
     journal.close().unwrap();
-    let mut now = Vec::new();
-    std::io::Read::read_to_end(&mut &open_file, &mut now).unwrap();
-    assert!(now == before, "a file that was being read was written into");
-    // An open file is read to its end; the next one was renamed.
+    let mut after = Vec::new();
+    std::io::Read::read_to_end(&mut &open_file, &mut after).unwrap();
+    assert!(after == before, "a file that was being read was written into");
+    // The open file is read to its end. The next segment can no longer be opened: its file was renamed.
     let mut next = 2;
     let end = loop {
         match reader.next().unwrap() {
@@ -202,20 +203,20 @@ fn stale_bytes_of_a_recycled_segment_are_neither_records_nor_damage() {
     assert_eq!(contents(&recovered, 1), expected(1, 20));
     let last = segments(dir.path()).pop().unwrap();
     let bytes = fs::read(&last).unwrap();
-    assert_eq!(bytes.len(), end_of_groups(&bytes), "what is stale is cut with the tail");
+    assert_eq!(bytes.len(), end_of_groups(&bytes), "stale bytes are truncated with the tail");
 }
 
 #[test]
 fn a_group_cut_at_any_byte_recovers_the_prefix() {
     let dir = recycled_journal(20);
     let files = snapshot(dir.path());
-    let (last, bytes, group, stale) = last_of(dir.path(), 20);
+    let (last, bytes, group, stale) = last_segment(dir.path(), 20);
     for cut in group.clone() {
         restore(dir.path(), &files);
         fs::write(&last, [&bytes[..cut], &stale[cut..]].concat()).unwrap();
         let recovered = open(dir.path(), SMALL).unwrap();
         assert_eq!(contents(&recovered, 1), expected(1, 19), "cut at {cut}");
-        // Only the frame shows that something was torn.
+        // Without its whole frame, a torn group leaves no trace.
         match recovered.torn_tail() {
             Some(torn) => assert_eq!((&torn.file, torn.offset), (&last, group.start as u64)),
             None => assert!(cut < group.start + FRAME_BYTES, "cut at {cut}"),
@@ -231,7 +232,7 @@ fn a_group_cut_at_any_byte_recovers_the_prefix() {
 
 /// Before a sync returns, the disk may write the sectors of a group in any order.
 #[test]
-fn any_sectors_of_a_group_without_the_others_are_a_torn_tail() {
+fn a_group_with_any_of_its_sectors_missing_is_a_torn_tail() {
     let dir = tempfile::tempdir().unwrap();
     let (journal, released) = start(dir.path(), &SMALL, 0);
     append_synced(&journal, &released, &record(1));
@@ -244,7 +245,7 @@ fn any_sectors_of_a_group_without_the_others_are_a_torn_tail() {
     let torn = group(&header, 2, &(2..=9).map(record).collect::<Vec<_>>());
     let end = head.len() + torn.len();
     assert!(end < SEGMENT);
-    // Records of the same length at the same offsets: the likeliest to be confused.
+    // Stale records of the same length at the same offsets are the likeliest to be mistaken for the new ones.
     let earlier = Header::new(GROUP_BYTES_MAX, 0, id);
     let alike = group(&earlier, 0, &(2..=9).map(record).collect::<Vec<_>>());
     for stale in [stale(&id, first), [&head[..], &alike, &stale(&id, first)[end..]].concat()] {
@@ -253,12 +254,11 @@ fn any_sectors_of_a_group_without_the_others_are_a_torn_tail() {
         let sectors: Vec<usize> = (head.len() / SECTOR..end.div_ceil(SECTOR)).collect();
         for written in 0..1u32 << sectors.len() {
             let mut bytes = before.clone();
-            for (number, sector) in sectors.iter().enumerate().filter(|(number, _)| written >> number & 1 == 1) {
+            for (_, sector) in sectors.iter().enumerate().filter(|(number, _)| written >> number & 1 == 1) {
                 let range = sector * SECTOR..(sector + 1) * SECTOR;
                 bytes[range.clone()].copy_from_slice(&after[range]);
-                assert!(number < 32);
             }
-            // A group may be complete although some sectors are missing: they held the same bytes.
+            // The group is complete if the missing sectors already had the same bytes.
             let last = if bytes[..end] == after[..end] { 9 } else { 1 };
             fs::write(&path, bytes).unwrap();
             let recovered = open(dir.path(), SMALL).unwrap();
@@ -268,12 +268,12 @@ fn any_sectors_of_a_group_without_the_others_are_a_torn_tail() {
 }
 
 #[test]
-fn a_flipped_byte_of_a_record_is_refused_and_one_of_an_earlier_use_is_nothing() {
+fn a_flipped_byte_is_damage_in_a_group_and_ignored_among_stale_bytes() {
     let dir = recycled_journal(20);
     let files = snapshot(dir.path());
     let all = segments(dir.path());
     assert!(all.len() > 2);
-    let (last, _, last_group, _) = last_of(dir.path(), 20);
+    let (last, _, last_group, _) = last_segment(dir.path(), 20);
     for file in &all {
         let whole = &files[file];
         let end = end_of_groups(whole);
@@ -295,7 +295,7 @@ fn a_flipped_byte_of_a_record_is_refused_and_one_of_an_earlier_use_is_nothing() 
 }
 
 #[test]
-fn bytes_behind_the_earlier_use_are_damage_where_no_group_reaches() {
+fn a_byte_beyond_the_stale_ones_and_any_group_is_damage() {
     let dir = recycled_journal(20);
     let files = snapshot(dir.path());
     let all = segments(dir.path());
@@ -303,7 +303,7 @@ fn bytes_behind_the_earlier_use_are_damage_where_no_group_reaches() {
         let mut bytes = files[file].clone();
         let header = Header::decode(&bytes).unwrap();
         let end = end_of_groups(&bytes);
-        // The earlier use ended slightly after this one's groups.
+        // The earlier use ended 3 bytes after the last group of this one.
         let stale_end = end + 3;
         let header = Header { stale_end: stale_end as u64, frame_bytes_max: 40, ..header };
         bytes[..HEADER_BYTES].copy_from_slice(&header.encode());
@@ -318,11 +318,11 @@ fn bytes_behind_the_earlier_use_are_damage_where_no_group_reaches() {
     }
 }
 
-/// The following group proves that the lost one was synced, whatever stale bytes surround it.
+/// The later group proves that the lost one was synced, whatever stale bytes are in its place.
 #[test]
 fn a_lost_group_before_a_later_one_is_damage() {
     let dir = recycled_journal(20);
-    let (last, whole, group, stale) = last_of(dir.path(), 20);
+    let (last, whole, group, stale) = last_segment(dir.path(), 20);
     let before = group.start - last_group_bytes(19);
     for lost in [&stale[before..group.start], &vec![0; group.start - before]] {
         let mut bytes = whole.clone();

@@ -16,20 +16,21 @@ impl EventCollector<'_> {
         &self,
         db: &mut PgConnection,
         previous_rows: &PreviousRows,
-        changed: &[ChangedMessage],
+        changed_messages: &[ChangedMessage],
         events: &mut Vec<(CompanyId, BatchIndex, NewEvent)>,
     ) -> sqlx::Result<()> {
         if self.revisions.is_empty() {
             return Ok(());
         }
-        let of_revisions = changed.iter().filter(|changed| changed.by == ChangeCause::Revision);
-        let changed: HashMap<_, _> = of_revisions.map(|changed| ((changed.company, changed.id), changed)).collect();
-        let senders = self.revisions.iter().map(|(_, row)| (row.company_id, row.contact_id));
-        let contacts = embedded_contacts(db, senders).await?;
-        let mut revisables = self.before_revisions(previous_rows);
+        let revised = changed_messages.iter().filter(|changed| changed.by == ChangeCause::Revision);
+        let revised: HashMap<_, _> = revised.map(|changed| ((changed.company, changed.id), changed)).collect();
+        let contact_keys = self.revisions.iter().map(|(_, row)| (row.company_id, row.contact_id));
+        let contacts = embedded_contacts(db, contact_keys).await?;
+        let mut revisables = self.revisables_before(previous_rows);
         for (index, row) in &self.revisions {
             let key = (row.company_id, row.message_id);
-            let (Some(changed), Some(revisable)) = (changed.get(&key), revisables.get_mut(&key)) else { continue };
+            let (Some(changed), Some(revisable)) = (revised.get(&key), revisables.get_mut(&key)) else { continue };
+            // A revision that changes no shown field has no event.
             let Some(previous) = revisable.apply(row) else { continue };
             let kind = match &row.revision {
                 Revision::Edited { .. } => EventKind::MessageUpdated,
@@ -38,17 +39,17 @@ impl EventCollector<'_> {
                     EventKind::MessageReaction
                 }
             };
-            let contact = contacts.get(&(row.company_id, row.contact_id)).map(|contact| &*contact.name);
+            let contact_name = contacts.get(&(row.company_id, row.contact_id)).map(|contact| &*contact.name);
             let user = (row.user_id, row.user_name.as_deref());
-            let by = By::author(user, row.integration_id, row.source, (row.contact_id, contact));
+            let by = By::author(user, row.integration_id, row.source, (row.contact_id, contact_name));
             let (id, ticket_id, status, updated_at) =
                 (row.message_id, row.ticket_id, changed.status, changed.updated_at);
-            let reacting = match &row.revision {
+            let reaction_key = match &row.revision {
                 Revision::Reacted(reaction) | Revision::Reacts { reaction, .. } => Some(&*reaction.key),
                 Revision::ReactionSent { .. } => Some(Reaction::OF_COMPANY),
                 Revision::Edited { .. } | Revision::Deleted { .. } => None,
             };
-            let reaction = revisable.revisions.reactions.iter().find(|reaction| Some(&*reaction.key) == reacting);
+            let reaction = revisable.revisions.reactions.iter().find(|reaction| Some(&*reaction.key) == reaction_key);
             let reaction =
                 reaction.map(|Reaction { key, emoji, .. }| ReactionSnapshot { key: key.clone(), emoji: emoji.clone() });
             let record =
@@ -60,7 +61,7 @@ impl EventCollector<'_> {
     }
 
     /// The messages before the revisions of this batch: those of the table, and those that are new in the batch.
-    fn before_revisions(&self, previous_rows: &PreviousRows) -> Revisables {
+    fn revisables_before(&self, previous_rows: &PreviousRows) -> Revisables {
         let mut revisables = previous_rows.revisables.clone();
         for event in &self.row_events {
             if let EventSource::Message(row, _) = event.source {

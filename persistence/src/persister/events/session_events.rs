@@ -13,6 +13,7 @@ use crate::tables::webchat_sessions::{self, SessionRow, SessionStatus};
 use crate::{CompanyId, SessionId};
 
 impl EventCollector<'_> {
+    /// Adds one event for each session that began or ended.
     pub(super) async fn add_session_events(
         &self,
         db: &mut PgConnection,
@@ -21,17 +22,18 @@ impl EventCollector<'_> {
         events: &mut Vec<(CompanyId, BatchIndex, NewEvent)>,
     ) -> sqlx::Result<()> {
         let mut sessions = self.sessions.clone();
+        // A session that was refused as a new row has no events.
         if in_parts && !sessions.is_empty() {
             let ids = sessions.iter().map(|(_, row)| (row.company_id, row.id.clone()));
             let written = webchat_sessions::statuses(&mut *db, ids).await?;
             sessions.retain(|(_, row)| written.contains_key(&(row.company_id, row.id.clone())));
         }
-        let mut latest: HashMap<(CompanyId, SessionId), SessionStatus> = HashMap::new();
+        let mut latest_statuses: HashMap<(CompanyId, SessionId), SessionStatus> = HashMap::new();
         let mut transitions = Vec::new();
         for (index, row) in &sessions {
             let key = (row.company_id, row.id.clone());
-            let previous_status = latest.get(&key).or_else(|| previous_rows.sessions.get(&key)).copied();
-            latest.insert(key, row.status);
+            let previous_status = latest_statuses.get(&key).or_else(|| previous_rows.sessions.get(&key)).copied();
+            latest_statuses.insert(key, row.status);
             let kind = match (previous_status, row.status) {
                 (None, SessionStatus::Active) => EventKind::SessionStarted,
                 (None | Some(SessionStatus::Active), SessionStatus::Ended) => EventKind::SessionEnded,
@@ -51,6 +53,7 @@ impl EventCollector<'_> {
             let contact =
                 contacts.get(&(row.company_id, row.contact_id)).and_then(|contact| serde_json::to_value(contact).ok());
             let by = author_of(row, contact.as_ref());
+            // The event contains no token hashes, and its author as `by`.
             let row = SessionRow { token_hash: Vec::new(), token_hashes: Vec::new(), by: None, ..row.clone() };
             let (company, at) = (row.company_id, row.ended_at.unwrap_or(row.created_at));
             let previous = previous_status.map(|status| json!({"status": status, "endedAt": null}));
@@ -61,7 +64,7 @@ impl EventCollector<'_> {
     }
 }
 
-/// Who started or ended a session; the visitor with the contact's name.
+/// Who started or ended a session. A visitor has the name of the contact.
 fn author_of(row: &SessionRow, contact: Option<&Value>) -> By {
     match row.by.clone() {
         Some(By { kind: ByKind::Contact, .. }) => {

@@ -29,13 +29,13 @@ fn previous_fields(from: MessageStatus, to: MessageStatus) -> Value {
 }
 
 impl EventCollector<'_> {
-    /// Adds one event for each status that was new to its message.
+    /// Adds an event for each status that a message has newly reached, and for each file that was stored or is lost.
     pub(super) fn add_status_events(
         &self,
         changed: &[ChangedMessage],
         events: &mut Vec<(CompanyId, BatchIndex, NewEvent)>,
     ) {
-        let of = |by| changed.iter().filter(move |changed| changed.by == by);
+        let caused_by = |by| changed.iter().filter(move |changed| changed.by == by);
         let mut add = |index, at, previous: MessageStatus, status: MessageStatus, changed: &ChangedMessage| {
             let kind = match status {
                 MessageStatus::Sent => EventKind::MessageSent,
@@ -50,34 +50,36 @@ impl EventCollector<'_> {
             let previous = Some(previous_fields(previous, status));
             events.push((changed.company, index, NewEvent { kind, at, record, previous, by: Some(By::SYSTEM) }));
         };
-        // The status each message reached by progress changes: first the one before this batch, then each step.
-        let mut reached: HashMap<(CompanyId, MessageId), (MessageStatus, &ChangedMessage)> = of(ChangeCause::Progress)
-            .map(|changed| ((changed.company, changed.id), (changed.previous, changed)))
-            .collect();
+        // The status of each message while its reports are replayed: at first the one before this batch.
+        let mut replayed: HashMap<(CompanyId, MessageId), (MessageStatus, &ChangedMessage)> =
+            caused_by(ChangeCause::Progress)
+                .map(|changed| ((changed.company, changed.id), (changed.previous, changed)))
+                .collect();
         for StatusReport { index, company, message, status, at } in &self.status_reports {
-            let Some((previous, changed)) = reached.get_mut(&(*company, *message)) else { continue };
+            let Some((previous, changed)) = replayed.get_mut(&(*company, *message)) else { continue };
             // A failed message was at most sent; any other has passed every status before its current one.
             let is_passed = match changed.status {
                 MessageStatus::Failed => matches!(status, MessageStatus::Sent | MessageStatus::Failed),
-                reached => status.rank() <= reached.rank(),
+                current => status.rank() <= current.rank(),
             };
             if is_passed && status.rank() > previous.rank() {
                 add(*index, *at, *previous, *status, changed);
                 *previous = *status;
             }
         }
-        let mut receipts: Vec<&ChangedMessage> = of(ChangeCause::Receipt).collect();
+        let mut receipts: Vec<&ChangedMessage> = caused_by(ChangeCause::Receipt).collect();
         receipts.sort_by_key(|changed| (changed.company, changed.ticket, changed.id, changed.status.rank()));
         for changed in receipts {
             let Some((index, at)) = self.receipts.get(&(changed.company, changed.ticket)) else { continue };
             add(*index, *at, changed.previous, changed.status, changed);
         }
-        for ChangedMessage { company, id, ticket: ticket_id, status, updated_at, .. } in of(ChangeCause::File).copied()
+        for ChangedMessage { company, id, ticket: ticket_id, status, updated_at, .. } in
+            caused_by(ChangeCause::File).copied()
         {
             let Some((index, has_failed)) = self.files.get(&(company, id)).copied() else { continue };
             let (received, reaction) = (None, None);
             let record = Record::Message(MessageSnapshot { id, ticket_id, status, received, updated_at, reaction });
-            // Before, there was neither the file nor the reason why there is none.
+            // Before, the message had neither a file nor an error.
             let previous = Some(if has_failed { json!({"error": null}) } else { json!({"media": null}) });
             let event =
                 NewEvent { kind: EventKind::MessageUpdated, at: clock::now(), record, previous, by: Some(By::SYSTEM) };

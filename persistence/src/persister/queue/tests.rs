@@ -58,13 +58,14 @@ fn the_lag_is_the_age_of_the_oldest_unflushed_entry() {
     assert_eq!(queue.lag(), Duration::ZERO);
     queue.push((1..=4).map(entry));
     std::thread::sleep(PAUSE);
+    // An urgent entry ends its batch, so the second one is still in memory.
     queue.barrier.store(1, Ordering::Release);
     assert_eq!(take_seqs(&queue), [1]);
     queue.record_flush(1, 1, PAUSE);
-    assert!(queue.lag() >= PAUSE, "2 has waited as long: {:?}", queue.lag());
+    assert!(queue.lag() >= PAUSE, "entry 2 is as old: {:?}", queue.lag());
     assert_eq!(take_seqs(&queue), [2]);
     queue.record_flush(2, 1, PAUSE);
-    assert!(queue.lag() >= PAUSE, "3 and 4 have, on disk: {:?}", queue.lag());
+    assert!(queue.lag() >= PAUSE, "entries 3 and 4, on disk only, are as old: {:?}", queue.lag());
     queue.read_back(4);
     queue.record_flush(4, 2, PAUSE);
     assert_eq!(queue.lag(), Duration::ZERO);
@@ -72,21 +73,21 @@ fn the_lag_is_the_age_of_the_oldest_unflushed_entry() {
 }
 
 #[test]
-fn a_requested_entry_is_batched_without_later_ones() {
+fn an_urgent_entry_is_taken_without_later_ones() {
     let queue = FlushQueue::new(0, true);
     queue.push((1..=6).map(entry));
     queue.barrier.store(4, Ordering::Release);
     assert_eq!(take_seqs(&queue), [1, 2, 3, 4]);
     assert_eq!(take_seqs(&queue), [5, 6]);
-    let (short, long) = (super::SHORT_BATCH_CHANGES_MAX as Seq, super::BATCH_CHANGES_MAX as Seq);
+    let (short, long) = (SHORT_BATCH_CHANGES_MAX as Seq, BATCH_CHANGES_MAX as Seq);
     queue.push((7..7 + long + short).map(entry));
-    assert_eq!(take_seqs(&queue).len() as Seq, long, "much has piled up");
+    assert_eq!(take_seqs(&queue).len() as Seq, long, "a backlog is taken in long batches");
     queue.push((7 + long + short..7 + long + 2 * short).map(entry));
-    assert_eq!(take_seqs(&queue).len() as Seq, short, "the persister keeps up");
+    assert_eq!(take_seqs(&queue).len() as Seq, short, "without a backlog, batches are short");
 }
 
 #[test]
-fn a_log_without_a_journal_refuses_what_does_not_fit() {
+fn a_log_without_a_journal_refuses_entries_that_do_not_fit() {
     let queue = FlushQueue::with_capacity(0, false, 1);
     assert!(queue.has_room().is_ok());
     queue.push_numbered(&AtomicU64::new(0), entry(1).changes, Durable::pending().0);
@@ -101,17 +102,17 @@ async fn the_persister_is_woken_for_the_first_entry_and_for_urgent_ones() {
     let is_woken = || queue.arrivals.notified().now_or_never().is_some();
     let push = |seq| queue.push([entry(seq)].into_iter());
     push(1);
-    assert!(is_woken(), "there is something to gather");
+    assert!(is_woken(), "for the first entry");
     push(2);
-    assert!(!is_woken(), "it gathers already");
+    assert!(!is_woken(), "it is gathering already");
     queue.barrier.store(3, Ordering::Release);
     push(3);
-    assert!(is_woken(), "somebody waits for it");
+    assert!(is_woken(), "for an urgent entry");
     assert_eq!(take_seqs(&queue), [1, 2, 3]);
     queue.record_flush(3, 3, Duration::ZERO);
     let short = SHORT_BATCH_CHANGES_MAX as Seq;
     queue.push((4..3 + short).map(entry));
-    assert!(is_woken(), "it is the first again");
+    assert!(is_woken(), "for the first entry after a flush");
     push(3 + short);
-    assert!(is_woken(), "a batch is full");
+    assert!(is_woken(), "for a full batch");
 }

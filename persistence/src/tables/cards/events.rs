@@ -1,4 +1,4 @@
-//! Events of cards that change with another record.
+//! Events of cards that change because another record is changed or deleted.
 
 use serde::Serialize;
 use sqlx::{AssertSqlSafe, PgConnection};
@@ -11,7 +11,7 @@ use crate::tables::businesses::BusinessId;
 use crate::tables::card_origins::CardOriginId;
 use crate::tables::contacts::{ContactRow, CustomFieldValue};
 use crate::tables::events::{self, EventKind, NewEvent, Record, RecordSnapshot};
-use crate::{Amount, BoardId, BoardListId, CompanyId, Result, TicketId, Timestamp, UserId};
+use crate::{Amount, BoardId, BoardListId, CompanyId, Error, Result, TicketId, Timestamp, UserId};
 
 /// A card as the API shows it.
 #[derive(Serialize)]
@@ -72,13 +72,13 @@ impl<'a> CardView<'a> {
     }
 }
 
-/// Cards before a change, to derive its events afterwards.
+/// Cards as they were before a change: the difference afterwards is their events.
 pub(crate) struct CardTracker {
     company: CompanyId,
     before: Vec<LoadedCard>,
 }
 
-/// Locks cards and reads them.
+/// Locks cards, and reads them before they change.
 pub(crate) async fn track(db: &mut PgConnection, company: CompanyId, ids: &[CardId]) -> Result<CardTracker> {
     let lock = sqlx::query("select from cards where company_id = $1 and id = any ($2) order by id for no key update");
     with_timeout(lock.bind(company).bind(ids).execute(&mut *db)).await?;
@@ -92,7 +92,7 @@ async fn find_all(db: &mut PgConnection, company: CompanyId, ids: &[CardId]) -> 
 }
 
 /// Sets the `updated_at` of locked cards from which a deleted record was removed, and writes their events. `restore`
-/// adds the record to a card again.
+/// turns a card into what it was before: it adds the deleted record again.
 pub(crate) async fn write_removal_events(
     db: &mut PgConnection,
     company: CompanyId,
@@ -115,10 +115,12 @@ async fn touch(db: &mut PgConnection, company: CompanyId, ids: &[CardId]) -> Res
     Ok(())
 }
 
-/// The event of a card; `None` if nothing visible has changed.
+/// The event of a card; `None` if nothing that the API shows has changed.
 fn update_event(before: &LoadedCard, after: &LoadedCard) -> Result<Option<NewEvent>> {
-    let json = |card: &LoadedCard| serde_json::to_value(CardView::of(card)).unwrap_or_default();
-    let Some(previous) = events::previous(&json(before), &json(after)) else { return Ok(None) };
+    let json = |card: &LoadedCard| {
+        serde_json::to_value(CardView::of(card)).map_err(|error| Error::Unavailable(error.to_string()))
+    };
+    let Some(previous) = events::previous(&json(before)?, &json(after)?) else { return Ok(None) };
     let record = Record::Card(RecordSnapshot::of(after.card.id, &CardView::of(after))?);
     Ok(Some(NewEvent::plain(EventKind::CardUpdated, after.card.updated_at, record, Some(previous))))
 }

@@ -21,22 +21,23 @@ pub struct TicketMerge<'a> {
     pub into: TicketId,
     /// The ticket that is merged into it, and deleted.
     pub from: TicketId,
-    /// The contact that the caller holds.
+    /// The contact of both tickets. The caller holds it: none of its live rows is in flight.
     pub contact: ContactId,
     pub author: MergeAuthor,
     pub at: DateTime<Utc>,
-    /// Gives the event of the history its id.
+    /// Assigns the id of the event in the ticket's history.
     pub ids: &'a IdBlocks,
 }
 
-/// Merges a ticket into another: moves its messages and its history, and fills the other's empty fields. Returns the
-/// ticket that stays.
+/// Merges a ticket into another: moves its messages and its history there, and fills the empty fields of the ticket
+/// that stays. Returns that ticket.
 ///
 /// # Errors
-/// [`Error::NotFound`] when one of the tickets does not exist; [`Error::Unavailable`] when their contact is no longer
-/// the held one.
+/// [`Error::NotFound`] when one of the tickets does not exist; [`Error::Unavailable`] when they no longer belong to
+/// [`TicketMerge::contact`].
 pub async fn merge_tickets(db: &mut PgConnection, merge: &TicketMerge<'_>) -> Result<MergeOutcome<LoadedTicket>> {
-    // With this lock, a reload of what is in memory waits for the end of this transaction, as for a merge of contacts.
+    // With this lock, a reload of the contact into memory waits for the end of this transaction, as in a merge of
+    // contacts.
     let contact = sqlx::query("select from contacts where company_id = $1 and id = $2 for no key update");
     with_timeout(contact.bind(merge.company).bind(merge.contact).execute(&mut *db)).await?;
     let (into, from) = hold(&mut *db, merge).await?;
@@ -44,7 +45,7 @@ pub async fn merge_tickets(db: &mut PgConnection, merge: &TicketMerge<'_>) -> Re
         return Ok(Err(MergeConflict::OtherConversation));
     }
     if into.contact_id != merge.contact {
-        return Err(Error::Unavailable("the tickets have another contact meanwhile".to_owned()));
+        return Err(Error::Unavailable("the contact of the tickets has changed".to_owned()));
     }
     if from.status == TicketStatus::Open && into.status == TicketStatus::Closed {
         return Ok(Err(MergeConflict::OpenTicket));
@@ -58,13 +59,13 @@ pub async fn merge_tickets(db: &mut PgConnection, merge: &TicketMerge<'_>) -> Re
     Ok(Ok(loaded))
 }
 
-/// A ticket that has taken over another one. Its event is not written yet.
+/// A ticket that has taken over another one. The company's event about it is not written yet.
 pub(super) struct Absorbed {
     company: CompanyId,
     into: TicketId,
     from: TicketId,
     before: LoadedTicket,
-    event: EventRow,
+    at: DateTime<Utc>,
 }
 
 /// Locks both tickets and returns them: the one that stays, then the one that is merged.
@@ -82,7 +83,8 @@ pub(super) async fn cards_of(db: &mut PgConnection, company: CompanyId, ticket: 
     with_timeout(find.bind(company).bind(ticket).fetch_all(db)).await
 }
 
-/// Fills the empty fields of a ticket from another one, and deletes that one. Its rows must have been moved before.
+/// Fills the empty fields of a ticket from another one, and deletes the other one, whose rows must have been moved
+/// before.
 pub(super) async fn absorb(
     db: &mut PgConnection,
     merge: &TicketMerge<'_>,
@@ -108,10 +110,10 @@ pub(super) async fn absorb(
     let delete = sqlx::query("delete from tickets where company_id = $1 and id = $2");
     with_timeout(delete.bind(company).bind(from.id).execute(&mut *db)).await?;
     let (into_id, from_id) = (into.id, from.id);
-    with_timeout(tickets::update(&mut *db, &[&united(into, from, at)])).await?;
+    with_timeout(tickets::update(&mut *db, &[&merged_row(into, from, at)])).await?;
     with_timeout(ticket_events::insert(&mut *db, &[&event])).await?;
     record(db, company, MergedNoun::Ticket, (from_id.0, into_id.0), at).await?;
-    Ok(Absorbed { company, into: into_id, from: from_id, before, event })
+    Ok(Absorbed { company, into: into_id, from: from_id, before, at })
 }
 
 /// Makes the rows that refer to a ticket refer to another.
@@ -129,6 +131,7 @@ pub(super) async fn move_rows(db: &mut PgConnection, company: CompanyId, from: T
             }
         }
     }
+    // Sessions are found by their conversation, because no index has their ticket.
     for statement in [
         "update webchat_sessions s set ticket_id = $3 from tickets t
          where t.company_id = $1 and t.id = $2 and s.company_id = t.company_id and s.contact_id = t.contact_id
@@ -140,15 +143,15 @@ pub(super) async fn move_rows(db: &mut PgConnection, company: CompanyId, from: T
     Ok(())
 }
 
-/// A ticket after it has taken over another one: its own values stay.
-fn united(into: TicketRow, from: TicketRow, at: DateTime<Utc>) -> TicketRow {
-    // A user belongs to the queue, so both are taken, or neither.
-    let is_unplaced = into.queue_id.is_none() && into.user_id.is_none();
-    let (queue_id, user_id) = if is_unplaced { (from.queue_id, from.user_id) } else { (into.queue_id, into.user_id) };
+/// The row of a ticket after it has taken over another one: its own values stay.
+fn merged_row(into: TicketRow, from: TicketRow, at: DateTime<Utc>) -> TicketRow {
+    // The user belongs to the queue, so both are taken over, or neither.
+    let has_neither = into.queue_id.is_none() && into.user_id.is_none();
+    let (queue_id, user_id) = if has_neither { (from.queue_id, from.user_id) } else { (into.queue_id, into.user_id) };
     let is_open = into.status == TicketStatus::Open;
     let both_open = is_open && from.status == TicketStatus::Open;
-    // What belongs to an opening is only taken from a ticket of the same status.
-    let of_opening = into.status == from.status;
+    // The first response and the answer belong to an opening: they are only taken from a ticket of the same status.
+    let has_same_status = into.status == from.status;
     let waiting_since = into.waiting_since.into_iter().chain(from.waiting_since.filter(|_| both_open)).min();
     TicketRow {
         queue_id,
@@ -157,8 +160,8 @@ fn united(into: TicketRow, from: TicketRow, at: DateTime<Utc>) -> TicketRow {
         last_message_id: into.last_message_id.max(from.last_message_id),
         wrapup_type_id: into.wrapup_type_id.or(from.wrapup_type_id.filter(|_| !is_open)),
         wrapup_note: into.wrapup_note.or(from.wrapup_note.filter(|_| !is_open && into.wrapup_type_id.is_none())),
-        first_response_at: into.first_response_at.or(from.first_response_at.filter(|_| of_opening)),
-        answer_id: into.answer_id.or(from.answer_id.filter(|_| of_opening)),
+        first_response_at: into.first_response_at.or(from.first_response_at.filter(|_| has_same_status)),
+        answer_id: into.answer_id.or(from.answer_id.filter(|_| has_same_status)),
         waiting_since,
         handled_by: if both_open && into.handled_by.is_none() { from.handled_by } else { into.handled_by },
         updated_at: at.max(into.updated_at),
@@ -167,13 +170,13 @@ fn united(into: TicketRow, from: TicketRow, at: DateTime<Utc>) -> TicketRow {
 }
 
 impl Absorbed {
-    /// Writes the event of the ticket that stays, as it is now, and returns it.
+    /// Writes the company's event about the merge, and returns the ticket that stays as it is now.
     pub(super) async fn write_event(self, db: &mut PgConnection) -> Result<LoadedTicket> {
-        let Self { company, into, from, before, event } = self;
+        let Self { company, into, from, before, at } = self;
         let after = tickets::find(&mut *db, company, into).await?.ok_or(Error::NotFound("ticket"))?;
         let previous = events::previous(&shown(&before), &shown(&after));
         let record = Record::Ticket(Box::new(snapshot(&after, from)));
-        let event = NewEvent::plain(EventKind::TicketMerged, event.created_at, record, previous);
+        let event = NewEvent::plain(EventKind::TicketMerged, at, record, previous);
         events::draft(db, company, &[event]).await?;
         Ok(after)
     }
@@ -181,14 +184,13 @@ impl Absorbed {
 
 /// The fields that a merge changes. A queue and a user are only filled, never replaced, so their names are not needed.
 fn shown(LoadedTicket { ticket, .. }: &LoadedTicket) -> Value {
-    let optional = |at: Option<DateTime<Utc>>| at.map(Timestamp);
     let mut fields = Map::new();
     fields.insert("queue".to_owned(), json!(ticket.queue_id));
     fields.insert("assignedTo".to_owned(), json!(ticket.user_id));
     fields.insert("unreadCount".to_owned(), json!(ticket.unread_count));
     fields.insert("wrapupType".to_owned(), json!(ticket.wrapup_type_id));
     fields.insert("wrapupNote".to_owned(), json!(ticket.wrapup_note));
-    fields.insert("firstResponseAt".to_owned(), json!(optional(ticket.first_response_at)));
+    fields.insert("firstResponseAt".to_owned(), json!(ticket.first_response_at.map(Timestamp)));
     Value::Object(fields)
 }
 

@@ -1,4 +1,4 @@
-//! What receiving messages and statuses needs to know of stored messages.
+//! Statements on stored messages for the processing of received messages, files and statuses.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -12,8 +12,8 @@ use crate::error::with_timeout;
 use crate::tables::zones;
 use crate::{ChannelId, CompanyId, ContactId, Database, MessageId, Result, TicketId};
 
-/// The file of a message was fetched, or never will be: then `media` is `null` and `error` contains the reason. Or,
-/// with `is_of_text`, the text that follows the file of an outbound message has failed.
+/// The file of an inbound message was fetched (`media`), or cannot be fetched (`error` contains the reason). With
+/// `is_of_text`, instead: the text that was sent after the file of an outbound message has failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MediaRow {
     pub company_id: CompanyId,
@@ -23,18 +23,19 @@ pub struct MediaRow {
     pub media: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
-    /// Whether `error` is that of the text: the file and the status stay. An earlier release then changes nothing.
+    /// Whether `error` is that of the text: the file and the status stay. A release that does not know this field
+    /// changes nothing, since it only changes messages whose file is still to be fetched.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_of_text: bool,
 }
 
-/// Stores files, or what has failed, in their messages and returns those messages; a message that already has its file,
-/// or an error, is skipped.
+/// Stores files or errors in their messages, and returns the changed messages. A message that already has its file, or
+/// an error, is skipped.
 pub(crate) async fn set_media(
     db: &mut PgConnection,
     rows: &[&MediaRow],
 ) -> std::result::Result<Vec<ChangedMessage>, sqlx::Error> {
-    let set = sqlx::query_as(AssertSqlSafe(zones::with_changes(
+    let changed = sqlx::query_as(AssertSqlSafe(zones::with_changes(
         "update messages m set media = case when x.is_of_text then m.media else x.media end,
              error = coalesce(x.error, m.error)
          from unnest($1::bigint[], $2::bigint[], $3::jsonb[], $4::jsonb[], $5::boolean[])
@@ -49,7 +50,7 @@ pub(crate) async fn set_media(
     .bind(rows.iter().map(|row| row.is_of_text).collect::<Vec<_>>())
     .fetch_all(db)
     .await?;
-    Ok(ChangedMessage::all(set, ChangeCause::File))
+    Ok(ChangedMessage::all(changed, ChangeCause::File))
 }
 
 /// The first `limit` messages after `after` whose files are still to be fetched. Only for background work.
@@ -59,8 +60,9 @@ pub async fn media_wanted(
     after: MessageId,
     limit: i64,
 ) -> Result<Vec<MessageRow>> {
-    let holds = OfSlots::holds("company_id", 3);
-    let select = format!("select * from messages where media ? 'wanted' and id > $1 and {holds} order by id limit $2");
+    let in_slots = OfSlots::holds("company_id", 3);
+    let select =
+        format!("select * from messages where media ? 'wanted' and id > $1 and {in_slots} order by id limit $2");
     let select = sqlx::query(AssertSqlSafe(select)).bind(after).bind(limit).bind(slots.numbers());
     Ok(document::read_all(&with_timeout(select.fetch_all(db)).await?))
 }
@@ -123,8 +125,8 @@ impl From<&MessageRow> for MessageRef {
     }
 }
 
-/// Whether Hotline may have sent a contact a message with this text at this time: one that is still queued, or was
-/// written in the ten minutes before. Without a text, any message with a file or options counts. Ids are not compared,
+/// Whether Hotline may have sent a contact a message with this text at this time: it is still queued, or was created in
+/// the ten minutes before. Without a text, any message with a file or options counts. Provider ids are not compared,
 /// because the recorded one may be that of an earlier attempt. `text` has single spaces, and at most 256 characters.
 pub async fn was_sent(
     db: impl Database<'_>,
@@ -138,7 +140,9 @@ pub async fn was_sent(
             "select exists (select from messages
              where company_id = $1 and contact_id = $2 and channel_id = $3 and direction = 'outbound'
                -- The provider's clock may be behind.
-               and created_at < $5::timestamptz + interval '1 minute' and (status = 'queued' or created_at > $5::timestamptz - interval '10 minutes')
+               and created_at < $5::timestamptz + interval '1 minute'
+               and (status = 'queued' or created_at > $5::timestamptz - interval '10 minutes')
+               -- Not written in another app.
                and content -> 'via' is null
                and case when $4::text is null then media is not null or type = 'interactive' else
                    left(btrim(regexp_replace(coalesce(body, interactive #>> '{body,text}', ''), '\\s+', ' ', 'g')), 256)
@@ -154,9 +158,9 @@ pub async fn was_sent(
     .await
 }
 
-/// The messages to a contact, up to a provider's time, that have not reached `status` yet, newest first. The provider
-/// has a message shortly before our `sent_at`, the time of its answer; messages sent much later did not exist at that
-/// time.
+/// The messages to a contact that were sent up to a time of the provider's clock and have not reached `status` yet,
+/// newest first. `sent_at` is when the provider's answer arrived, so the provider may have had the message up to 30
+/// seconds before.
 pub async fn sent_until(
     db: impl Database<'_>,
     company: CompanyId,

@@ -43,32 +43,33 @@ pub async fn list(
         channel: filter.channel_id,
         ..ZoneFilter::default()
     };
-    // Queued messages and those of a ticket or contact have an index. Messages of rare types and failed ones have one
-    // too, since every zone contains a few of them, so that zones would exclude nothing.
+    // Zones are used unless an index is better: it is for queued messages, for those of a ticket or contact, and for
+    // rare ones (failed, or not texts). Nearly every zone contains a few rare messages, so zones exclude enough only
+    // within a time span or a channel.
     let is_internal = filter.direction == Some(Direction::Internal) && filter.kind.is_none();
     let is_rare = is_internal
         || filter.kind.is_some_and(|kind| kind != MessageType::Text)
         || filter.status == Some(MessageStatus::Failed);
     let has_span = filter.created != Span::default() || filter.updated != Span::default();
     let is_narrowed = has_span || filter.channel_id.is_some();
-    let is_of_one = filter.ticket_id.is_some() || filter.contact_id.is_some();
-    let has_index = is_of_one || filter.status == Some(MessageStatus::Queued) || is_rare && !is_narrowed;
-    let is_by_type = is_internal && !is_of_one && !is_narrowed && filter.status != Some(MessageStatus::Queued);
+    let is_of_record = filter.ticket_id.is_some() || filter.contact_id.is_some();
+    let has_index = is_of_record || filter.status == Some(MessageStatus::Queued) || is_rare && !is_narrowed;
+    let is_by_type = is_internal && !is_of_record && !is_narrowed && filter.status != Some(MessageStatus::Queued);
     let list = if is_by_type {
-        first_of_types(company, filter, page)
+        list_by_type(company, filter, page)
     } else if zone_filter.is_any() && !has_index {
-        conditions(zones::list("", ZonedTable::Message, company, &zone_filter, &[], page), filter)
+        add_conditions(zones::list("", ZonedTable::Message, company, &zone_filter, &[], page), filter)
     } else {
-        conditions(Select::new("select t.* from messages t", "t.company_id", company), filter)
+        add_conditions(Select::new("select t.* from messages t", "t.company_id", company), filter)
     };
     list.heavy_if(filter.direction.is_some() || filter.kind.is_some() || filter.status.is_some())
-        .heavy_if(filter.channel_id.is_some() && !is_of_one)
+        .heavy_if(filter.channel_id.is_some() && !is_of_record)
         .page(db, "t.id", page)
         .await
 }
 
-/// Adds all conditions.
-fn conditions(list: Select, filter: &MessageFilter) -> Select {
+/// Adds all conditions of the filter.
+fn add_conditions(list: Select, filter: &MessageFilter) -> Select {
     list.equals("t.ticket_id", filter.ticket_id)
         .equals("t.contact_id", filter.contact_id)
         .equals("t.channel_id", filter.channel_id)
@@ -81,16 +82,17 @@ fn conditions(list: Select, filter: &MessageFilter) -> Select {
         .between("coalesce(t.updated_at, t.created_at)", filter.updated)
 }
 
-/// Finds the messages of a type; the second condition is that of the index, which the first does not imply for PostgreSQL.
+/// Finds the messages of a type. The second condition repeats that of the index: PostgreSQL does not see that the first
+/// implies it, and would not use the index.
 const BY_TYPE: &str = "t.type = k.type and t.type <> 'text'";
 
-/// Starts a list of internal messages, which are notes and notices: for each of these types the first messages up to the
-/// end of the page. The index has the messages of one type in list order; for several types at once PostgreSQL would
-/// read and sort all of them.
-fn first_of_types(company: CompanyId, filter: &MessageFilter, page: PageRequest) -> Select {
+/// Starts a list of all internal messages, which are notes and system messages: it reads the first messages of each
+/// type, up to the end of the page. The index has the messages of one type in list order; for both types at once
+/// PostgreSQL would read and sort all of them.
+fn list_by_type(company: CompanyId, filter: &MessageFilter, page: PageRequest) -> Select {
     let each = "select t.* from (values ('note'), ('system')) k (type)
         cross join lateral (select t.* from messages t";
-    let mut list = conditions(Select::new(each, "t.company_id", company), filter).only(Some(BY_TYPE));
+    let mut list = add_conditions(Select::new(each, "t.company_id", company), filter).only(Some(BY_TYPE));
     if let Some(after) = page.after() {
         list = list.after_id("t.id", after, page.descending);
     }

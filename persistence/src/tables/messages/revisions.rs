@@ -1,4 +1,4 @@
-//! What happens to a message after it was written: edits, its deletion, reactions.
+//! Revisions of a message after it was written: edits, its deletion, reactions.
 //!
 //! Each report has the time at which it happened. Applying one twice, or after a later one, changes nothing: providers
 //! repeat their reports, in any order.
@@ -29,7 +29,7 @@ pub const EMOJI_CHARACTERS_MAX: usize = 32;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Revisions {
-    /// When an edit gave it its current text.
+    /// The time of its last edit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edited_at: Option<DateTime<Utc>>,
     /// Its earlier texts, the oldest first.
@@ -38,10 +38,10 @@ pub struct Revisions {
     /// When its author deleted it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deleted_at: Option<DateTime<Utc>>,
-    /// Reactions in the order of the people, also withdrawn ones.
+    /// One reaction for each person, in the order of their first reactions; also withdrawn ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reactions: Vec<Reaction>,
-    /// The company's reaction that its provider does not have yet.
+    /// The company's reaction that is still to be sent to the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sending: Option<ReactionSend>,
 }
@@ -120,9 +120,9 @@ impl Reaction {
 /// One thing that happens to a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Revision {
-    /// Its author has changed the text. `id` identifies the edit.
+    /// Its author has changed the text. `of` is the direction of the author's messages; `id` identifies the edit.
     Edited { of: Direction, body: Option<String>, id: String },
-    /// Its author has deleted it.
+    /// Its author has deleted it. `of` is the direction of the author's messages.
     Deleted { of: Direction },
     /// Somebody has reacted, or withdrawn the reaction.
     Reacted(Reaction),
@@ -164,8 +164,8 @@ pub struct Revisable {
 }
 
 impl Revisable {
-    /// Applies a revision and returns the previous values of what it has changed; `None` if it changes nothing. An edit
-    /// is named by its id instead of the previous text, which may be deleted later.
+    /// Applies a revision and returns the previous values of the changed fields; `None` if no shown field changes. For
+    /// an edit they have its id instead of the previous text, because that text may be deleted later.
     pub fn apply(&mut self, row: &RevisionRow) -> Option<Value> {
         if self.revisions.deleted_at.is_some() {
             return None;
@@ -190,8 +190,8 @@ impl Revisable {
         }
     }
 
-    /// Ends the sending of the company's reaction with this id. Only a failure is shown, also one after the acceptance,
-    /// and only if no later reaction has replaced this one.
+    /// Ends the sending of the company's reaction with this id. A failure is recorded unless a later reaction has
+    /// replaced this one; it may also arrive after the provider accepted the reaction.
     fn end_sending(&mut self, id: MessageId, error: Option<&MessageError>) -> Option<Value> {
         let is_sending = self.revisions.sending.take_if(|sending| sending.id == id).is_some();
         let failure = error?;
@@ -234,9 +234,9 @@ impl Revisable {
         match reactions.iter_mut().find(|known| known.key == reaction.key) {
             Some(known) if known.at > reaction.at => None,
             Some(known) => {
-                let changes = (&known.emoji, &known.error) != (&reaction.emoji, &reaction.error);
+                let is_changed = (&known.emoji, &known.error) != (&reaction.emoji, &reaction.error);
                 *known = reaction.clone();
-                changes.then_some(previous)
+                is_changed.then_some(previous)
             }
             None => {
                 if reactions.len() >= REACTIONS_MAX {
@@ -277,17 +277,17 @@ struct StoredMessage {
 /// Messages by company and id.
 pub(crate) type Revisables = HashMap<(CompanyId, MessageId), Revisable>;
 
-/// The messages that rows revise, as the table has them.
+/// Reads the revisable parts of these messages from the table.
 pub(crate) async fn revisables(
     db: &mut PgConnection,
     keys: impl Iterator<Item = (CompanyId, MessageId)>,
 ) -> sqlx::Result<Revisables> {
     let (companies, ids): (Vec<_>, Vec<_>) = keys.unzip();
-    let found = sqlx::query(
+    let select = sqlx::query(
         "select m.company_id, m.id, m.direction, m.body, m.revisions from messages m
          join (select distinct * from unnest($1::bigint[], $2::bigint[])) as x (company_id, id) using (company_id, id)",
     );
-    let found = found.bind(companies).bind(ids).fetch_all(db).await?;
+    let found = select.bind(companies).bind(ids).fetch_all(db).await?;
     let stored: Vec<StoredMessage> = document::read_all(&found);
     let revisable = |row: StoredMessage| {
         let revisions = row.revisions.and_then(|value| Revisions::deserialize(value).ok()).unwrap_or_default();
@@ -314,7 +314,7 @@ pub(crate) async fn revise(db: &mut PgConnection, rows: &[&RevisionRow]) -> sqlx
              media = case when x.is_deleted then null else m.media end,
              template = case when x.is_deleted then null else m.template end,
              interactive = case when x.is_deleted then null else m.interactive end,
-             -- Where it was written says nothing of what it was.
+             -- `via`, the app in which it was written, is not content and stays.
              content = case when not x.is_deleted then m.content
                  when m.content ? 'via' then jsonb_build_object('via', m.content -> 'via') end,
              updated_at = greatest(now(), coalesce(m.updated_at, m.created_at) + interval '1 millisecond')
@@ -362,13 +362,19 @@ mod tests {
     }
 
     fn reaction(second: i64, key: &str, emoji: Option<&str>) -> RevisionRow {
-        let (key, emoji) = (key.to_owned(), emoji.map(str::to_owned));
-        let (name, user_id, user_name, integration_id) = (None, None, None, None);
-        let by = Reactor::Contact;
-        let error = None;
-        let (sent_as, before, at) = (None, None, at(second));
-        let reaction =
-            Reaction { key, by, emoji, name, user_id, user_name, integration_id, error, sent_as, before, at };
+        let reaction = Reaction {
+            key: key.to_owned(),
+            by: Reactor::Contact,
+            emoji: emoji.map(str::to_owned),
+            name: None,
+            user_id: None,
+            user_name: None,
+            integration_id: None,
+            error: None,
+            sent_as: None,
+            before: None,
+            at: at(second),
+        };
         row(second, Revision::Reacted(reaction))
     }
 
@@ -388,7 +394,7 @@ mod tests {
         let texts: Vec<_> = message.revisions.edits.iter().map(|edit| edit.body.as_deref()).collect();
         assert_eq!(texts, [Some("first"), Some("text a")]);
         let own = row(4, Revision::Edited { of: Direction::Outbound, body: None, id: "d".to_owned() });
-        assert_eq!(message.apply(&own), None, "nobody edits what the other side has written");
+        assert_eq!(message.apply(&own), None, "the company cannot edit a contact's message");
     }
 
     #[test]
@@ -454,15 +460,15 @@ mod tests {
         let mut message = message();
         assert!(message.apply(&send(1, "a")).is_some());
         assert!(message.apply(&send(2, "b")).is_some());
-        assert_eq!(message.apply(&sent(1, Some(failure.clone()))), None, "it was replaced");
+        assert_eq!(message.apply(&sent(1, Some(failure.clone()))), None, "a later reaction has replaced it");
         assert_eq!(message.apply(&sent(2, None)), None);
         assert_eq!(message.revisions.sending, None);
-        assert!(message.apply(&sent(2, Some(failure.clone()))).is_some(), "refused after it was accepted");
+        assert!(message.apply(&sent(2, Some(failure.clone()))).is_some(), "a failure after the acceptance");
         assert!(message.apply(&send(3, "c")).is_some());
         assert!(message.apply(&sent(3, Some(failure.clone()))).is_some());
         assert_eq!(message.apply(&sent(3, Some(failure.clone()))), None);
         assert_eq!(message.revisions.reactions[0].error.as_ref(), Some(&failure));
-        assert!(message.apply(&send(4, "c")).is_some(), "tried again");
+        assert!(message.apply(&send(4, "c")).is_some(), "sent again");
         assert_eq!(message.revisions.reactions[0].error, None);
         let mut withdrawal = send(5, "c");
         if let Revision::Reacts { reaction, send } = &mut withdrawal.revision {

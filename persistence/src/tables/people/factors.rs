@@ -1,7 +1,6 @@
 //! The second factor: an authenticator app, and recovery codes for people who have lost it.
 
 use chrono::{DateTime, Utc};
-use rand::distr::{Distribution, Uniform};
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool};
 
 use super::PersonId;
@@ -34,10 +33,10 @@ struct FactorRow {
 }
 
 async fn find(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<FactorRow>> {
-    let found = sqlx::query_as(
+    let select = sqlx::query_as(
         "select secret, confirmed_at, last_step from second_factors where company_id = $1 and person_id = $2",
     );
-    with_timeout(found.bind(person.company()).bind(person.id()).fetch_optional(db)).await
+    with_timeout(select.bind(person.company()).bind(person.id()).fetch_optional(db)).await
 }
 
 /// Number of unused recovery codes; `None` without an active factor.
@@ -66,13 +65,15 @@ pub async fn begin(db: impl PgExecutor<'_>, keys: &Keyring, person: PersonId) ->
     if result.rows_affected() == 0 { Err(Error::InUse) } else { Ok(secret.to_vec()) }
 }
 
-/// Checks a current code of the app, for an active or an unconfirmed factor. Each code works once.
+/// Checks a current code of the app and uses it up: each code works once. Returns whether it is right, and the factor
+/// is confirmed or unconfirmed as `is_confirmed` requires.
 async fn use_code(
     db: &mut PgConnection,
     keys: &Keyring,
     person: PersonId,
     code: &str,
-    (now, is_confirmed): (DateTime<Utc>, bool),
+    now: DateTime<Utc>,
+    is_confirmed: bool,
 ) -> Result<bool> {
     let Some(stored) = find(&mut *db, person).await? else { return Ok(false) };
     if stored.confirmed_at.is_some() != is_confirmed {
@@ -88,7 +89,7 @@ async fn use_code(
     Ok(updated.rows_affected() > 0)
 }
 
-/// Checks and uses up a code of the person's app: each works once. True if it is right.
+/// Checks a code of the person's app and uses it up: each code works once. Returns whether it is right.
 ///
 /// # Errors
 /// [`Error::Key`] when the secret cannot be opened; other errors when the database cannot answer.
@@ -99,7 +100,7 @@ pub async fn use_app_code(
     code: &str,
     now: DateTime<Utc>,
 ) -> Result<bool> {
-    use_code(db, keys, person, code, (now, true)).await
+    use_code(db, keys, person, code, now, true).await
 }
 
 /// Activates the new factor with one of its codes; returns recovery codes, or `None` if the code is wrong.
@@ -113,9 +114,10 @@ pub async fn confirm(
     code: &str,
     now: DateTime<Utc>,
 ) -> Result<Option<Vec<String>>> {
-    // With this lock, a session that begins at the same moment without the second factor is seen, and ended.
+    // Without this lock, the caller could miss a session that begins at the same moment without the second factor, and
+    // would not end it.
     super::lock(&mut *db, person).await?;
-    if !use_code(&mut *db, keys, person, code, (now, false)).await? {
+    if !use_code(&mut *db, keys, person, code, now, false).await? {
         return Ok(None);
     }
     let confirm =
@@ -138,22 +140,23 @@ pub async fn renew_codes(db: impl PgExecutor<'_>, person: PersonId) -> Result<Op
 
 fn new_code() -> String {
     let mut code = String::with_capacity(CODE_CHARACTERS + CODE_CHARACTERS / CODE_GROUP);
-    let Ok(digits) = Uniform::new(0, ALPHABET.len()) else { return code };
-    for (index, digit) in digits.sample_iter(&mut rand::rng()).take(CODE_CHARACTERS).enumerate() {
+    let bytes: [u8; CODE_CHARACTERS] = rand::random();
+    for (index, byte) in bytes.into_iter().enumerate() {
         if index > 0 && index % CODE_GROUP == 0 {
             code.push('-');
         }
-        code.push(char::from(ALPHABET[digit]));
+        // 256 is a multiple of 32, so every character is equally likely.
+        code.push(char::from(ALPHABET[usize::from(byte) % ALPHABET.len()]));
     }
     code
 }
 
-/// Normalizes a typed recovery code.
+/// A recovery code without what people may type differently: letter case and separators.
 fn normalize(code: &str) -> String {
     code.chars().filter(char::is_ascii_alphanumeric).map(|character| character.to_ascii_lowercase()).collect()
 }
 
-/// Checks a recovery code and uses it up: each code works once.
+/// Checks a recovery code and uses it up: each code works once. Returns whether it is right.
 pub async fn recover(db: impl PgExecutor<'_>, person: PersonId, code: &str) -> Result<bool> {
     let update = sqlx::query(
         "update second_factors set recovery_codes = array_remove(recovery_codes, $3)
@@ -170,7 +173,7 @@ pub async fn remove(db: impl PgExecutor<'_>, person: PersonId) -> Result<bool> {
     Ok(removed.rows_affected() > 0)
 }
 
-/// Reseals the secrets with the current key; returns how many.
+/// Reseals the secrets with the current key; returns their number.
 ///
 /// # Errors
 /// When the database cannot answer; [`Error::Key`] when a secret cannot be opened.
@@ -182,7 +185,7 @@ pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
     for (company, id, sealed) in rows {
         let (person, row) = (PersonId::of(company, id), id.to_string());
         let new_sealed = keys.seal(&location_of(person, &row), &keys.open(&location_of(person, &row), &sealed)?)?;
-        // A concurrent setup has already sealed its secret with the new key.
+        // `secret = $3`: a setup meanwhile has replaced the secret, and sealed it with the current key.
         let update = sqlx::query(
             "update second_factors set secret = $4 where company_id = $1 and person_id = $2 and secret = $3",
         );
@@ -192,8 +195,8 @@ pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
     Ok(resealed)
 }
 
-/// Removes the second factors whose secret is sealed with this key; returns how many. Their owners sign in with their
-/// password, and set up a new one.
+/// Removes the second factors whose secret is sealed with this key; returns their number. Their owners then sign in
+/// with only the password, and can set up a new factor.
 ///
 /// # Errors
 /// When the database cannot answer.

@@ -1,5 +1,5 @@
-//! Which app of the provider handles a conversation. A ticket has only a pointer to it, because few tickets have such
-//! an app.
+//! The app that handles a conversation in place of Hotline. A ticket has only a pointer to it, because few tickets have
+//! such an app.
 
 use serde::{Deserialize, Serialize};
 use sqlx::postgres::{PgTypeInfo, PgValueRef};
@@ -10,20 +10,20 @@ use sqlx::{Decode, Postgres, Type, ValueRef};
 #[serde(transparent)]
 pub struct HandledBy(Option<Box<OtherApp>>);
 
-/// Another app of the provider.
+/// Another app that is connected to the company's account at the provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct OtherApp {
-    /// Empty: it is unknown.
+    /// The provider's id of it; empty if unknown.
     id: Box<str>,
 }
 
 impl HandledBy {
-    /// Another app, by the provider's id of it.
+    /// Another app, by the provider's id of it; `None` if the id is unknown.
     pub fn app(id: Option<&str>) -> Self {
         Self(Some(Box::new(OtherApp { id: id.unwrap_or_default().into() })))
     }
 
-    /// Whether no other app handles it.
+    /// Whether no other app handles the conversation.
     pub fn is_none(&self) -> bool {
         self.0.is_none()
     }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_app_may_be_known_unknown_or_none_in_one_pointer() {
+    fn no_app_an_unknown_app_and_a_known_app_fit_in_one_pointer() {
         assert_eq!(size_of::<HandledBy>(), size_of::<usize>());
         assert_eq!(HandledBy::default().as_app(), None);
         assert_eq!(HandledBy::app(None).as_app(), Some(None));

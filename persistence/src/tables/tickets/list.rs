@@ -35,14 +35,14 @@ fn is_heavy(filter: &TicketFilter, page: PageRequest) -> bool {
     *filter != indexed || page.is_deep()
 }
 
-/// Whether [`list`] has one plan that suits every value: an index then returns the tickets in list order, and for
-/// any status only those of the page are read.
+/// Whether one query plan suits every value of the filter: an index returns the tickets in list order, and only those
+/// of the page are read, whatever the status.
 pub fn is_steady(filter: &TicketFilter, page: PageRequest) -> bool {
     let by_status = TicketFilter { status: filter.status, ..TicketFilter::default() };
     *filter == by_status && page.offset() <= STEADY_OFFSET_MAX
 }
 
-/// A page of a company's tickets with this status, or with any, through a plan that is made once ([`is_steady`]).
+/// A page of a company's tickets with this status, or with any, by a statement that is planned once ([`is_steady`]).
 pub async fn list_steady(
     readers: &Readers,
     company: CompanyId,
@@ -53,9 +53,10 @@ pub async fn list_steady(
     readers
         .read(company, move |db| {
             let filter = filter.clone();
-            let then = format!(") {SELECT} from page t {JOINS}");
+            let closing = format!(") {SELECT} from page t {JOINS}");
             async move {
-                without_search("with page as (", company, &filter, page).page_of_subquery(db, "t.id", page, &then).await
+                let list = without_search("with page as (", company, &filter, page);
+                list.page_of_subquery(db, "t.id", page, &closing).await
             }
             .boxed()
         })
@@ -67,11 +68,11 @@ pub async fn list_steady(
 /// index, which takes longer the more contacts match. Scanning a thousand rows takes a millisecond and a half.
 const SCAN_ROWS: i64 = 12_000;
 
-/// As [`SCAN_ROWS`], for a deep page, which is preceded by many matches.
+/// Maximum number of rows that are scanned for a deep page, which many matches precede.
 const DEEP_SCAN_ROWS_MAX: i64 = 200_000;
 
 /// Rows that are scanned in the time in which the index finds the tickets of one contact. A word that many contacts
-/// have, but none of those with the first tickets, is looked for in list order as long as the index would take.
+/// have, but none of those with the first tickets, is searched in list order for as long as the index would take.
 const ROWS_PER_CONTACT: i64 = 4;
 
 /// Contacts with the searched word are counted up to this number.
@@ -92,11 +93,12 @@ pub async fn list(
     page: PageRequest,
 ) -> sqlx::Result<Page<LoadedTicket>> {
     let db = if is_heavy(filter, page) { db.heavy() } else { db };
-    let then = &format!(") {SELECT} from page t {JOINS}");
+    let closing = &format!(") {SELECT} from page t {JOINS}");
     if filter.search.is_none() {
-        return without_search("with page as (", company, filter, page).page_of_subquery(db, "t.id", page, then).await;
+        let list = without_search("with page as (", company, filter, page);
+        return list.page_of_subquery(db, "t.id", page, closing).await;
     }
-    // A contact has few tickets, and its own index finds them.
+    // A single contact needs no scan: an index finds its few tickets.
     if filter.contact_id.is_none() {
         let rows = rows_to_scan(db, company, filter, page).await?;
         if let Some(found) = scan(db, company, filter, page, rows).await? {
@@ -109,10 +111,11 @@ pub async fn list(
             return Ok(found);
         }
     }
-    let all = "with page as (select t.* from tickets t join contacts c on c.company_id = t.company_id and c.id = t.contact_id";
-    let list = conditions(Select::new(all, "t.company_id", company), filter);
+    let from = "with page as (select t.* from tickets t
+        join contacts c on c.company_id = t.company_id and c.id = t.contact_id";
+    let list = conditions(Select::new(from, "t.company_id", company), filter);
     // The contacts are found by an index on all of their searched fields.
-    with_search(list, filter).page_of_subquery(db, "t.id", page, then).await
+    with_search(list, filter).page_of_subquery(db, "t.id", page, closing).await
 }
 
 /// The page of a search, if the first `rows` tickets of the list fill it or are all there are.
@@ -123,15 +126,15 @@ async fn scan(
     page: PageRequest,
     rows: i64,
 ) -> sqlx::Result<Option<Page<LoadedTicket>>> {
-    let then = &format!(") {SELECT} from page t {JOINS}");
+    let closing = &format!(") {SELECT} from page t {JOINS}");
     let list = without_search("with page as (select t.* from (", company, filter, page).first(
         rows,
         "t.id",
         page,
         EACH_CONTACT,
     );
-    let found = with_search(list, filter).page_of_subquery(db, "t.id", page, then).await?;
-    let is_complete = found.has_more || are_all(db, company, filter, page, rows).await?;
+    let found = with_search(list, filter).page_of_subquery(db, "t.id", page, closing).await?;
+    let is_complete = found.has_more || reaches_end(db, company, filter, page, rows).await?;
     Ok(is_complete.then_some(found))
 }
 
@@ -154,16 +157,16 @@ async fn rows_to_scan(
     if !page.is_deep() {
         return Ok(SCAN_ROWS);
     }
-    let probe =
+    let sample =
         without_search("select count(*) from (", company, filter, page).first(SAMPLE_ROWS, "t.id", page, EACH_CONTACT);
-    let found = with_search(probe, filter).count(db).await?;
-    // Twice the expected number, if the following rows match as often as the sample.
-    let expected = page.offset().saturating_add(page.size).saturating_mul(2 * SAMPLE_ROWS) / found.max(1);
-    Ok(if expected > DEEP_SCAN_ROWS_MAX { SAMPLE_ROWS } else { expected.max(SAMPLE_ROWS) })
+    let matches = with_search(sample, filter).count(db).await?;
+    // Twice the number of rows that the page needs if the following rows match as often as the sample.
+    let rows = page.offset().saturating_add(page.size).saturating_mul(2 * SAMPLE_ROWS) / matches.max(1);
+    Ok(if rows > DEEP_SCAN_ROWS_MAX { SAMPLE_ROWS } else { rows.max(SAMPLE_ROWS) })
 }
 
 /// Whether a scan of `scanned` tickets has reached the end of the list, ignoring the search.
-async fn are_all(
+async fn reaches_end(
     db: impl Database<'_>,
     company: CompanyId,
     filter: &TicketFilter,
@@ -174,7 +177,7 @@ async fn are_all(
     Ok(list.count(db).await? < scanned)
 }
 
-/// Starts a list of tickets in list order with all conditions except for the search; `before` is prepended.
+/// Starts a list of tickets with all conditions except for the search; `before` is prepended to its `select`.
 fn without_search(before: &str, company: CompanyId, filter: &TicketFilter, page: PageRequest) -> Select {
     let zone_filter = ZoneFilter {
         spans: &[
@@ -187,9 +190,10 @@ fn without_search(before: &str, company: CompanyId, filter: &TicketFilter, page:
         channel: filter.channel_id,
         queue: filter.queue_id,
     };
-    // An index returns such tickets in list order, and so few of them that nothing else is needed.
+    // An index returns these tickets in list order, and there are few of them, so no zones are needed.
     let has_index = filter.contact_id.is_some() || filter.status == Some(TicketStatus::Open);
-    // A search scans the rows. Only with zones do they come in list order, whatever PostgreSQL estimates for a company.
+    // A search scans the rows in list order. Only with zones does PostgreSQL read them in this order, whatever it
+    // estimates for a company.
     let list = if !has_index && (zone_filter.is_any() || filter.search.is_some()) {
         let indexed_columns =
             [("user_id", filter.user_id.map(|id| id.0)), ("wrapup_type_id", filter.wrapup_type_id.map(|id| id.0))];
