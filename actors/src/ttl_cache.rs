@@ -47,8 +47,8 @@ impl<K: Eq + Hash + Clone, V: Clone> TtlCache<K, V> {
 }
 
 impl<K: Eq + Hash + Clone, V: Clone, F: Fn(&K, &V) -> u64 + Clone> TtlCache<K, V, WeightFn<F>> {
-    /// A cache of entries up to a total weight by `weigh`, each for at most this time. An entry may be as heavy as 32
-    /// usual ones; a heavier one may not be stored.
+    /// A cache of entries up to a total weight by `weigh`, each for at most this time. An entry may weigh about 32
+    /// times the average, `weight_max / entries_expected`; a heavier one may not be stored.
     pub fn weighted(entries_expected: usize, weight_max: u64, ttl: Duration, weigh: F) -> Self {
         Self::with(entries_expected, weight_max, WeightFn(weigh), ttl)
     }
@@ -68,7 +68,7 @@ impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, TimedValue<V>> + Clone> TtlC
     }
 
     /// The value, if it has not expired, or a new one. A read does not extend the time to live.
-    pub fn get_or_insert_with(&self, key: &K, new: impl FnOnce() -> V) -> V {
+    pub fn get_or_insert_with(&self, key: &K, create: impl FnOnce() -> V) -> V {
         let now_s = self.now_s();
         let result = self.entries.entry(key, None, |_, entry| {
             if self.is_fresh(entry, now_s) {
@@ -83,7 +83,7 @@ impl<K: Eq + Hash + Clone, V: Clone, W: Weighter<K, TimedValue<V>> + Clone> TtlC
             // The closure above never returns these.
             EntryResult::Removed(..) | EntryResult::Timeout => None,
         };
-        let value = new();
+        let value = create();
         if let Some(guard) = guard {
             // Fails if another value was inserted meanwhile, which is as new.
             let _ = guard.insert(TimedValue { value: value.clone(), at_s: now_s });
@@ -179,7 +179,7 @@ mod tests {
         age(&mut cache);
         assert_eq!(cache.get(&1), Some(5));
         age(&mut cache);
-        assert_eq!(merge(&mut cache, 3), Some(3), "the five has expired");
+        assert_eq!(merge(&mut cache, 3), Some(3), "the earlier value has expired");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Variables in texts: `{{name}}` becomes the contact's name.
 //!
-//! A variable is `{{`, a name, `}}`. The name contains no braces and no line break, and blanks around it are ignored.
-//! Everything else is text and stays as it is. An unknown or empty variable is replaced by nothing. A value is inserted
-//! as text: variables in it are not replaced.
+//! A variable is `{{`, a name, `}}`. The name contains no braces and no line break, and spaces around it are ignored.
+//! Everything else is text and stays as it is. A variable that is unknown or has no value is removed. A value is
+//! inserted as text: variables in it are not replaced.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -58,7 +58,7 @@ pub fn names(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The text with every variable replaced by its value; none when it would exceed `bytes_max` bytes.
+/// The text with every variable replaced by its value; `None` if it would exceed `bytes_max` bytes.
 pub fn render<'v>(text: &str, bytes_max: usize, mut value: impl FnMut(&str) -> Option<Cow<'v, str>>) -> Option<String> {
     let mut rendered = String::with_capacity(text.len().min(bytes_max));
     for piece in Pieces(text) {
@@ -75,7 +75,7 @@ pub fn render<'v>(text: &str, bytes_max: usize, mut value: impl FnMut(&str) -> O
     Some(rendered)
 }
 
-/// The contact's values of variables besides name and number. The sender loads them before, if the text refers to them.
+/// The contact's values that a ticket does not include. The sender loads them first if the text refers to them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ContactValues {
     /// The e-mail address.
@@ -85,13 +85,13 @@ pub struct ContactValues {
 }
 
 impl ContactValues {
-    /// Whether a variable of this name needs these values.
+    /// Whether the value of this variable may be one of these.
     pub fn need_contact(name: &str) -> bool {
         !TICKET_VARIABLES.contains(&name)
     }
 }
 
-/// Variables whose values are in a ticket and its company's directory.
+/// Variables whose values are in a ticket, the reference to its contact, or its company's directory.
 const TICKET_VARIABLES: &[&str] =
     &["name", "firstName", "number", "ticketId", "queue", "agent", "channel", "company", "date", "time", "greeting"];
 
@@ -103,7 +103,7 @@ pub struct Values<'a> {
     pub contact: &'a ContactRef,
     /// Its company's directory.
     pub organization: &'a Organization,
-    /// The moment.
+    /// The time at which the text is rendered.
     pub now: DateTime<Utc>,
     /// The contact's further values.
     pub contact_values: &'a ContactValues,
@@ -168,7 +168,7 @@ mod tests {
 
     use super::*;
 
-    fn known(name: &str) -> Option<Cow<'static, str>> {
+    fn value_of(name: &str) -> Option<Cow<'static, str>> {
         match name {
             "name" => Some(Cow::Borrowed("Zoe")),
             "sly" => Some(Cow::Borrowed("{{name}}")),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     fn rendered(text: &str) -> String {
-        render(text, usize::MAX, known).expect("no limit")
+        render(text, usize::MAX, value_of).expect("no limit")
     }
 
     #[test]
@@ -231,9 +231,9 @@ mod tests {
 
     #[test]
     fn a_text_beyond_the_limit_is_none() {
-        assert_eq!(render("{{name}}{{name}}", 6, known).as_deref(), Some("ZoeZoe"));
-        assert_eq!(render("{{name}}{{name}}", 5, known), None);
-        // It stops before the text takes gigabytes.
+        assert_eq!(render("{{name}}{{name}}", 6, value_of).as_deref(), Some("ZoeZoe"));
+        assert_eq!(render("{{name}}{{name}}", 5, value_of), None);
+        // Rendering stops at the limit, long before the text takes gigabytes.
         let large = "x".repeat(1 << 20);
         let calls = std::cell::Cell::new(0);
         let value = |_: &str| {
@@ -253,8 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn ticket_variables_are_built_in_and_only_email_is_missing() {
-        // `email` is the one that a ticket does not hold.
+    fn all_built_in_variables_except_email_need_only_a_ticket() {
         assert!(TICKET_VARIABLES.iter().all(|name| BUILT_IN.contains(name)));
         let with_contact: Vec<_> = BUILT_IN.iter().filter(|name| ContactValues::need_contact(name)).collect();
         assert_eq!(with_contact, [&"email"]);
@@ -311,17 +310,17 @@ mod tests {
 
         #[test]
         fn variables_with_their_own_text_as_value_restore_the_text(text in texts()) {
-            // Only the blanks around names are lost, so the texts are compared without blanks.
+            // Only the spaces around names are lost, so the texts are compared without spaces.
             let own = |name: &str| Some(Cow::Owned(format!("{{{{{name}}}}}")));
-            let trimmed = render(&text, usize::MAX, own).expect("no limit");
-            prop_assert_eq!(trimmed.replace([' '], ""), text.replace([' '], ""));
+            let restored = render(&text, usize::MAX, own).expect("no limit");
+            prop_assert_eq!(restored.replace([' '], ""), text.replace([' '], ""));
         }
 
         #[test]
         fn a_limit_only_decides_whether_there_is_a_text(text in texts(), bytes_max in 0_usize..80) {
             let whole = rendered(&text);
             let expected = (whole.len() <= bytes_max).then_some(whole);
-            prop_assert_eq!(render(&text, bytes_max, known), expected);
+            prop_assert_eq!(render(&text, bytes_max, value_of), expected);
         }
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! Such an actor does what is due in a *run*: after every message to it, and when its timer fires. A run ends by
 //! setting the time of the next one ([`DueWork::schedule_tick`]); if it sets none, the next message starts the next
-//! run. The timer fires at least every [`TICK`] while something waits for the clock, so that a clock change or a
-//! suspended machine is noticed within that time.
+//! run. While something waits for a point in time, the actor sets the timer to a few seconds at most, so that a clock
+//! change or a suspended machine is noticed soon.
 //!
-//! A panic is a defect of the actor's state in memory alone: the state is dropped, and read again from the tables.
+//! A panic is taken for a defect of the actor's state in memory: the state is dropped, and read again from the tables.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use actix::{Actor, AsyncContext, Context, SpawnHandle};
 
 use crate::registry::Dismiss;
 
-/// Maximum time between two runs while something is due soon, and the pause after a defect.
+/// Maximum time between two runs while something is due soon, and the pause after a panic.
 pub(crate) const TICK: Duration = Duration::from_secs(1);
 
 /// Whether an actor may work now.
@@ -53,10 +53,10 @@ pub(crate) trait DueWork: Actor<Context = Context<Self>> {
     /// Does what is due, and sets the time of the next run.
     fn run_due_work(&mut self, cx: &mut Context<Self>);
 
-    /// Publishes its figures; called after every message.
+    /// Publishes its figures; called after every message and after the timer has fired.
     fn publish_figures(&mut self) {}
 
-    /// Drops its state in memory after a defect.
+    /// Drops its state in memory after a panic.
     fn recover(&mut self);
 
     /// Leaves its registry, and refuses what waits for it.
@@ -124,7 +124,7 @@ mod tests {
 
     use super::*;
 
-    /// The timer of a test that must not fire.
+    /// A pause that does not end within a test.
     const NEVER: Duration = Duration::from_secs(3600);
 
     /// An actor that counts what happens to it.

@@ -12,8 +12,8 @@ use hotline_persistence::{ChannelId, CompanyId};
 
 /// Sends messages to providers.
 pub trait Provider: Send + Sync + 'static {
-    /// Hands one message over. The future has a time limit of its own. If a caller drops the future, it is unknown
-    /// whether the provider has the message.
+    /// Sends one message. The future has its own timeout. If a caller drops the future, it is unknown whether the
+    /// provider has the message.
     fn send(&self, delivery: Delivery) -> BoxFuture<'static, Result<Accepted, SendFailure>>;
 
     /// Drops cached data of a company for which nothing is being sent.
@@ -25,14 +25,14 @@ pub trait Provider: Send + Sync + 'static {
 pub struct Delivery {
     /// The sending account.
     pub account: Arc<Account>,
-    /// The recipient, as the provider addresses them: a number, or an id of the provider.
+    /// The recipient: a phone number, or the provider's id of a person or group.
     pub to: String,
-    /// Whether `to` is a number or an id.
+    /// Which of them `to` is.
     pub to_kind: IdentityKind,
     /// The message.
     pub message: Arc<MessageRow>,
-    /// The provider's acceptance of the message's file in an earlier attempt or in this one, if the text is sent
-    /// separately. The file is then not sent again.
+    /// Set once the provider has accepted the message's file, in an earlier attempt or in this one, if its text is sent
+    /// separately. A later attempt sends only the text.
     pub file_accepted: Arc<OnceLock<Accepted>>,
 }
 
@@ -51,12 +51,12 @@ pub struct Account {
     pub access_token: Secret,
     /// The provider's base URL, if it differs from the installation's default.
     pub provider_url: Option<String>,
-    /// Whether `provider_url` is the operator's own address, which may lead into any network.
+    /// Whether the operator has set `provider_url` on the command line: it may then be in a private network.
     pub is_url_operators: bool,
 }
 
 impl Account {
-    /// The account of a channel; none when it has no provider, or its settings are incomplete.
+    /// The account of a channel; `None` if the channel has no provider or its settings are incomplete.
     pub fn of(channel: &ChannelRow) -> Option<Self> {
         let settings = channel.settings().ok()?;
         let id = match channel.kind {
@@ -77,25 +77,24 @@ impl Account {
 }
 
 /// Maximum bytes of an id that a provider assigns to a message, a file or a person: real ones have up to two hundred.
-/// Two longer ids would not fit into one index entry.
+/// Two ids must fit into one entry of an index, some 2,700 bytes.
 pub const PROVIDER_ID_BYTES_MAX: usize = 512;
 
 /// Maximum characters that are stored of a provider's text.
-const PROVIDER_WORDS_CHARACTERS_MAX: usize = 2000;
+const PROVIDER_TEXT_CHARACTERS_MAX: usize = 2000;
 
 /// The provider has the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accepted {
-    /// The provider's id of the message. None when the answer could not be read: the message is accepted all the same,
-    /// and sending it again would duplicate it.
+    /// The provider's id of the message. `None` if the answer could not be read: the message is accepted even so, and
+    /// sending it again would duplicate it.
     pub provider_message_id: Option<String>,
     /// The provider's id of the text that was sent after the file as a message of its own.
     pub text_message_id: Option<String>,
 }
 
 impl Accepted {
-    /// Keeps only ids that can be stored. The message is accepted all the same: to fail it or to send it again would be
-    /// wrong.
+    /// Drops ids that cannot be stored. The message is accepted even so: it must neither fail nor be sent again.
     pub(crate) fn storable(self) -> Self {
         let is_id = |id: &String| !id.is_empty() && id.len() <= PROVIDER_ID_BYTES_MAX && !controls::has_refused(id);
         let id = self.provider_message_id;
@@ -109,27 +108,6 @@ impl Accepted {
     }
 }
 
-impl SendFailure {
-    /// The failure with texts that can be stored.
-    pub(crate) fn storable(self) -> Self {
-        match self {
-            Self::Retry { reason, after } => Self::Retry { reason: storable_text(&reason), after },
-            Self::Unknown { reason, is_part, may_be_named } => {
-                Self::Unknown { reason: storable_text(&reason), is_part, may_be_named }
-            }
-            Self::Failed(MessageError { code, message }) => {
-                Self::Failed(MessageError { code: storable_text(&code), message: storable_text(&message) })
-            }
-            Self::TokenRefused { reason } => Self::TokenRefused { reason: storable_text(&reason) },
-            paced @ (Self::ChannelPaced { .. } | Self::RecipientPaced { .. }) => paced,
-        }
-    }
-}
-
-fn storable_text(text: &str) -> String {
-    text.chars().filter(|character| !controls::is_refused(*character)).take(PROVIDER_WORDS_CHARACTERS_MAX).collect()
-}
-
 /// Why a message was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SendFailure {
@@ -140,26 +118,26 @@ pub enum SendFailure {
         /// Retry no earlier than after this time.
         after: Option<Duration>,
     },
-    /// It is unknown whether the message has left: the request was sent, and no answer came.
+    /// It is unknown whether the provider has the message: the request was sent, but no answer was received.
     Unknown {
         /// What happened.
         reason: String,
         /// Whether this was the message's file, and its text is sent separately.
         is_part: bool,
-        /// Whether a status of the provider may name the message.
+        /// Whether a later status of the provider may carry our id of the message, and so end the doubt.
         may_be_named: bool,
     },
-    /// The whole channel sends too fast: it is rate limited for a while.
+    /// The whole channel sends too fast, and is rate limited for a while.
     ChannelPaced {
         /// Retry no earlier than after this time.
         after: Option<Duration>,
     },
-    /// This recipient receives too fast; others are not affected.
+    /// This recipient receives too many messages; other recipients are not affected.
     RecipientPaced {
         /// Retry no earlier than after this time.
         after: Option<Duration>,
     },
-    /// The provider rejects this message for good.
+    /// The provider rejects this message permanently.
     Failed(MessageError),
     /// The channel's token is rejected: nothing can be sent before it is renewed.
     TokenRefused {
@@ -168,23 +146,44 @@ pub enum SendFailure {
     },
 }
 
+impl SendFailure {
+    /// Truncates the texts, and removes characters that cannot be stored.
+    pub(crate) fn storable(self) -> Self {
+        match self {
+            Self::Retry { reason, after } => Self::Retry { reason: storable_text(&reason), after },
+            Self::Unknown { reason, is_part, may_be_named } => {
+                Self::Unknown { reason: storable_text(&reason), is_part, may_be_named }
+            }
+            Self::Failed(MessageError { code, message }) => {
+                Self::Failed(MessageError { code: storable_text(&code), message: storable_text(&message) })
+            }
+            Self::TokenRefused { reason } => Self::TokenRefused { reason: storable_text(&reason) },
+            without_text @ (Self::ChannelPaced { .. } | Self::RecipientPaced { .. }) => without_text,
+        }
+    }
+}
+
+fn storable_text(text: &str) -> String {
+    text.chars().filter(|character| !controls::is_refused(*character)).take(PROVIDER_TEXT_CHARACTERS_MAX).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_providers_texts_are_truncated_and_cleaned() {
+    fn ids_and_texts_of_a_provider_are_made_storable() {
         let stored_id = |id: &str| {
             let accepted = Accepted { provider_message_id: Some(id.to_owned()), text_message_id: None };
             accepted.storable().provider_message_id
         };
         let longest = "x".repeat(PROVIDER_ID_BYTES_MAX);
         assert_eq!(stored_id(&longest), Some(longest.clone()));
-        for no_id in ["", "a\0b", &format!("{longest}x"), &"é".repeat(PROVIDER_ID_BYTES_MAX / 2 + 1)] {
-            assert_eq!(stored_id(no_id), None, "{no_id:?}");
+        for invalid_id in ["", "a\0b", &format!("{longest}x"), &"é".repeat(PROVIDER_ID_BYTES_MAX / 2 + 1)] {
+            assert_eq!(stored_id(invalid_id), None, "{invalid_id:?}");
         }
         let long = format!("a\0{}", "é".repeat(3000));
-        let stored = format!("a{}", "é".repeat(PROVIDER_WORDS_CHARACTERS_MAX - 1));
+        let stored = format!("a{}", "é".repeat(PROVIDER_TEXT_CHARACTERS_MAX - 1));
         let failed = SendFailure::Failed(MessageError { code: "1\0".to_owned(), message: long.clone() });
         let error = MessageError { code: "1".to_owned(), message: stored.clone() };
         assert_eq!(failed.storable(), SendFailure::Failed(error));

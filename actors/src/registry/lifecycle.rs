@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::{Registered, Registry};
 use crate::Refusal;
 
-/// How long actors may take to end. They have no work left, but a socket's task may have to be woken first.
+/// How long actors may take to end. They have no work left, but the task of a socket may have to wake up first.
 const DISMISS_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Asks the actor to retire if it is still idle.
@@ -46,6 +46,6 @@ where
         })
         .collect();
     let all_ends = futures_util::future::join_all(ends);
-    let in_time = tokio::time::timeout(DISMISS_TIME_MAX, all_ends).await;
-    in_time.map(drop).map_err(|_| Refusal::Unavailable("an actor did not stop in time".to_owned()))
+    let ended = tokio::time::timeout(DISMISS_TIME_MAX, all_ends).await;
+    ended.map(drop).map_err(|_| Refusal::Unavailable("an actor did not stop in time".to_owned()))
 }

@@ -1,5 +1,5 @@
-//! The services that the engine and the API build on. Each covers one area of conversations, over the actors of their
-//! tickets.
+//! The services that the engine and the API build on. Each covers one area of conversations, and sends commands to the
+//! actors of their tickets.
 
 mod assignment;
 mod contacts;

@@ -3,13 +3,12 @@
 use hotline_persistence::{QueueId, WrapupTypeId};
 use serde::{Deserialize, Serialize};
 
-/// Executed once the channel has accepted the message: the answer is recorded, then the ticket is transferred, then
-/// closed. The sender asks for the transfer and the close; whether it may count as an answer is decided with the
-/// message.
+/// Executed once the channel has accepted the message, in this order: the answer is recorded, the ticket is transferred
+/// and closed. The sender requests the transfer and the close; `answers` is determined when the message is created.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AfterSend {
-    /// Whether the message counts as an answer: the ticket awaited one when the message was written.
+    /// Whether the message counts as an answer to the contact: the ticket awaited one when the message was created.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub answers: bool,
     /// Moves the ticket to this queue.

@@ -1,8 +1,8 @@
 //! Watchers of conversations: pushes durable changes to visitors.
 //!
-//! The log calls [`Watchers::on_commit`] with every decision, in order, on the thread that made it durable. Without
-//! watchers this costs one atomic read, otherwise one map look-up for each message. So visitors receive only durable
-//! changes, in the order of the log, from all actors.
+//! The log calls [`Watchers::on_commit`] with every decision, in order, on the thread that made it durable. So
+//! visitors receive only durable changes, in the order of the log, from all actors. The call costs one atomic read
+//! without watchers, otherwise one map look-up for each message.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -41,7 +41,7 @@ pub enum Push {
     Ended(DateTime<Utc>),
 }
 
-/// An advanced status of all messages up to one.
+/// A new status of all messages up to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatusUpdate {
     /// The new status.
@@ -52,7 +52,7 @@ pub struct StatusUpdate {
     pub at: DateTime<Utc>,
 }
 
-/// What a receipt reports of messages.
+/// The status that a receipt reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiptKind {
     /// Of the company's messages: delivered.
@@ -63,11 +63,11 @@ pub enum ReceiptKind {
     Read,
 }
 
-/// A push to the sockets of a session.
+/// A push to the sockets of a conversation's sessions. Each session gets it, and ignores one for another session.
 #[derive(Clone, Message)]
 #[rtype(result = "()")]
 pub(crate) struct PushToSession {
-    /// Only this session; none: all sessions of the conversation.
+    /// The session it is for; `None`: all sessions of the conversation.
     pub(crate) session: Option<SessionId>,
     pub(crate) push: Push,
 }
@@ -116,8 +116,8 @@ pub(crate) struct Watch {
 }
 
 impl Watchers {
-    /// Subscribes a session. Earlier entries of the log may not be pushed; the tables have them once they have
-    /// everything that was appended by now.
+    /// Subscribes a session. Entries that the log already has may not be pushed; they must be read from the tables,
+    /// once these have them.
     pub(crate) fn watch(self: &Arc<Self>, conversation: Conversation, addr: Recipient<PushToSession>) -> Watch {
         let typing = Arc::<TypingUntil>::default();
         self.watched.entry(conversation).or_default().push(Watcher { addr, typing: typing.clone() });
@@ -187,9 +187,9 @@ impl Watchers {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        let mine = |watcher: &Watcher| Arc::ptr_eq(&watcher.typing, &self.typing);
         if let Some(mut watchers) = self.watchers.watched.get_mut(&self.conversation) {
-            watchers.retain(|watcher| !mine(watcher));
+            // The typing state belongs to this subscription alone.
+            watchers.retain(|watcher| !Arc::ptr_eq(&watcher.typing, &self.typing));
         }
         self.watchers.watched.remove_if(&self.conversation, |_, watchers| watchers.is_empty());
         self.watchers.count.fetch_sub(1, Ordering::SeqCst);

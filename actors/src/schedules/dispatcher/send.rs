@@ -20,11 +20,12 @@ use crate::tickets::{AfterSend, AttachedChanges, Author, Execute, Send};
 pub(super) struct DispatchReport {
     pub(super) row: Arc<ScheduleRow>,
     pub(super) outcome: Result<MessageRow, Refusal>,
-    /// Whether the log may have recorded that it was sent, even if the outcome is a refusal.
+    /// Whether the log may have recorded that the message was sent, even if the outcome is a refusal.
     pub(super) is_recorded: bool,
 }
 
-/// Sends a message that is due. Its new status is in the sent message's own entry of the log.
+/// Sends a scheduled message that is due. Its new status is recorded in the same log entry as the message that it
+/// creates.
 pub(super) async fn dispatch(scope: Arc<ScheduleScope>, row: Arc<ScheduleRow>) -> DispatchReport {
     let is_recorded = Arc::new(AtomicBool::new(false));
     let attached: AttachedChanges<MessageRow> = {
@@ -43,7 +44,7 @@ pub(super) async fn dispatch(scope: Arc<ScheduleScope>, row: Arc<ScheduleRow>) -
     DispatchReport { row, outcome, is_recorded: is_recorded.load(Ordering::Acquire) }
 }
 
-/// Loads the data that a message will need when it is due, so that an outage does not delay it.
+/// Loads the data that a message will need when it is due, so that a database outage does not delay it.
 pub(super) async fn prefetch(scope: &ScheduleScope, row: &ScheduleRow) -> Result<(), Refusal> {
     let (target, command) = prepare(scope, row).await?;
     scope.sending.prefetch(&target, &command).await
@@ -59,7 +60,7 @@ async fn prepare(scope: &ScheduleScope, row: &ScheduleRow) -> Result<(Target, Se
     Ok((target, Send { after, ..Send::text(row.body.clone(), author) }))
 }
 
-/// The error of a failed message.
+/// The error of a message that failed. Its queue or its channel may have been deleted since it was scheduled.
 pub(super) fn failure(refusal: &Refusal, row: &ScheduleRow, organization: Option<&Organization>) -> MessageError {
     let has_channel = organization.is_some_and(|organization| organization.channels.contains_key(&row.channel_id));
     refusal.to_message_error(if has_channel { "the queue was deleted" } else { "the channel was deleted" })

@@ -26,11 +26,11 @@ use crate::ticket_actor::TicketScope;
 use crate::tickets::{Author, LastInbound, Open, Send, default_queue};
 use crate::variables::{ContactValues, names};
 
-/// How long an opening waits for the contact's values of variables: a database outage must not delay a contact.
+/// How long the opening of a ticket waits for the contact's values of variables: a database outage must not delay it.
 const VALUES_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// Maximum senders whose news wait for the database, some KiB each. What is new of others is saved with their next
-/// message.
+/// Maximum contacts whose new numbers or addresses wait for the database, some KiB each. Those of others are saved with
+/// their next message.
 const LATE_NEWS_MAX: usize = 10_000;
 
 /// Access to all contacts.
@@ -41,7 +41,7 @@ pub struct Contacts {
     tickets: Arc<TicketScope>,
     /// The campaign messages in transit to them.
     in_transit: Arc<InTransit>,
-    /// The permits of news of senders that wait for the database.
+    /// Permits for [`LATE_NEWS_MAX`].
     late_news: Arc<Semaphore>,
 }
 
@@ -55,7 +55,7 @@ impl Contacts {
         Self { base, cache, tickets, in_transit, late_news: Arc::new(Semaphore::new(LATE_NEWS_MAX)) }
     }
 
-    /// The cached contacts, which need no read of the tables.
+    /// The contacts in memory.
     pub(crate) fn cache(&self) -> &ContactCache {
         &self.cache
     }
@@ -66,7 +66,7 @@ impl Contacts {
         cache.forget_company(company);
     }
 
-    /// A contact, or none.
+    /// The contact with this id, if it exists.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`] when it is not cached and the database is unavailable.
@@ -85,12 +85,12 @@ impl Contacts {
 
     /// Caches contacts that will soon be written to. Returns those that were not cached before.
     pub(crate) async fn prefetch(&self, company: CompanyId, ids: &[ContactId]) -> Result<Vec<ContactId>, Refusal> {
-        let unknown: Vec<ContactId> = ids.iter().copied().filter(|id| self.cache.get(company, *id).is_none()).collect();
+        let missing: Vec<ContactId> = ids.iter().copied().filter(|id| self.cache.get(company, *id).is_none()).collect();
         let _lock = self.cache.read_lock(company).await;
-        for contact in contacts::find_refs(self.base.db(company), company, &unknown, false).await? {
+        for contact in contacts::find_refs(self.base.db(company), company, &missing, false).await? {
             self.remember(company, contact);
         }
-        Ok(unknown)
+        Ok(missing)
     }
 
     /// Drops a contact that was cached by [`Contacts::prefetch`].
@@ -168,7 +168,7 @@ impl Contacts {
         Ok(())
     }
 
-    /// When contacts last wrote on a channel, in their order, with one query; the results are cached.
+    /// When contacts last wrote on a channel, in the order of `contacts`. Makes one query, and caches the results.
     pub(crate) async fn look_up_last_inbound(
         &self,
         company: CompanyId,
@@ -176,14 +176,14 @@ impl Contacts {
         contacts: &[ContactId],
     ) -> Result<Vec<LastInbound>, Refusal> {
         let db = self.base.reads().tables(company).await?;
-        let mut found: HashMap<_, _> =
+        let found: HashMap<_, _> =
             messages::last_inbound_at(db, company, channel, contacts).await?.into_iter().collect();
-        let cache = |contact: &ContactId| {
-            let last_inbound = found.remove(contact).flatten().into();
+        let remember = |contact: &ContactId| {
+            let last_inbound = found.get(contact).copied().flatten().into();
             self.cache.remember_last_inbound(company, channel, *contact, last_inbound);
             last_inbound
         };
-        Ok(contacts.iter().map(cache).collect())
+        Ok(contacts.iter().map(remember).collect())
     }
 
     /// Whether a channel reaches a contact without a number: on a webchat if they have had a session, on a phone
@@ -210,7 +210,7 @@ impl Contacts {
     }
 }
 
-/// The options of a multiselect field, joined for a text.
+/// The chosen options of a multiselect field, as a variable shows them in a text.
 fn join_options(list: String) -> String {
     serde_json::from_str::<Vec<String>>(&list).map_or(list, |options| options.join(", "))
 }

@@ -8,13 +8,13 @@ use serde_json::json;
 use crate::Refusal;
 use crate::tickets::{Author, Command, Context, Ticket};
 
-/// The company reacts to a message of the ticket, or withdraws its reaction; also in a closed ticket. The provider
-/// shows one reaction of the company. A reaction is not an answer.
+/// The company reacts to a message of the ticket, which may be closed, or withdraws its reaction. A message has one
+/// reaction of the company, which its users share. A reaction does not count as an answer to the contact.
 #[derive(Clone, Debug)]
 pub struct React {
     /// The message as it is now.
     pub message: MessageRow,
-    /// The reaction; `None`: it is withdrawn.
+    /// `None`: the reaction is withdrawn.
     pub emoji: Option<String>,
     /// Who reacts.
     pub author: Author,
@@ -26,25 +26,27 @@ impl Command for React {
 
     fn decide(self, ticket: &mut Ticket, cx: &mut Context<'_>) -> Result<MessageRow, Refusal> {
         let Revisions { reactions, deleted_at, .. } = self.message.revisions();
-        let known = reactions.into_iter().find(|known| known.key == Reaction::OF_COMPANY);
-        let is_same =
-            known.as_ref().map_or(self.emoji.is_none(), |known| known.emoji == self.emoji && known.error.is_none());
-        if is_same {
+        let current = reactions.into_iter().find(|reaction| reaction.key == Reaction::OF_COMPANY);
+        let is_unchanged = current
+            .as_ref()
+            .map_or(self.emoji.is_none(), |current| current.emoji == self.emoji && current.error.is_none());
+        if is_unchanged {
             return Ok(self.message);
         }
-        let is_seen = deleted_at.is_none() && self.message.direction != Direction::Internal;
-        let to = self.message.provider_message_id.as_deref().filter(|_| is_seen);
+        let is_visible = deleted_at.is_none() && self.message.direction != Direction::Internal;
+        let to = self.message.provider_message_id.as_deref().filter(|_| is_visible);
         let to = to.ok_or_else(|| Refusal::invalid("messageId", "must be a message that the contact can see"))?;
-        // One message of the provider with several files is several messages here.
-        let to = to.split_once('#').map_or(to, |(whole, _)| whole).to_owned();
-        let seen = known.and_then(|known| if known.error.is_some() { known.before } else { known.emoji });
+        // A provider's message with several files is several messages here, with `#` and a number after its id.
+        let to = to.split_once('#').map_or(to, |(provider_id, _)| provider_id).to_owned();
+        let seen_emoji =
+            current.and_then(|current| if current.error.is_some() { current.before } else { current.emoji });
         let send = ReactionSend { id: cx.message_id()?, emoji: self.emoji.clone(), to, at: cx.now };
         let row = RevisionRow {
             company_id: ticket.row.company_id,
             ticket_id: ticket.row.id,
             contact_id: ticket.row.contact_id,
             message_id: self.message.id,
-            revision: Revision::Reacts { reaction: self.reaction(send.id, seen, cx.now), send },
+            revision: Revision::Reacts { reaction: self.reaction(send.id, seen_emoji, cx.now), send },
             at: cx.now,
             noted_at: cx.now,
             source: self.author.source,
@@ -54,11 +56,11 @@ impl Command for React {
         };
         // A merge may have moved the message since it was read.
         let mut message = MessageRow { ticket_id: ticket.row.id, contact_id: ticket.row.contact_id, ..self.message };
-        let mut revised = message.revisable();
-        if revised.apply(&row).is_some() {
+        let mut revisable = message.revisable();
+        if revisable.apply(&row).is_some() {
             message.updated_at = Some(cx.now);
         }
-        message.revisions = Some(json!(revised.revisions));
+        message.revisions = Some(json!(revisable.revisions));
         cx.record(Change::Revision(Box::new(row)));
         Ok(message)
     }

@@ -7,14 +7,14 @@ use super::{Close, Transfer};
 use crate::Refusal;
 use crate::tickets::{Command, Context, FollowUp, Ticket};
 
-/// The status of an outbound message has advanced: the outbox has handed it over, or the provider reported a status.
+/// Records a new status of an outbound message: the outcome of its sending, or a status that the provider reports.
 ///
-/// Statuses only move forward, so this may arrive twice and in any order. The first status that says the provider has
-/// the message executes its follow-up action. A failure because the recipient has stopped marketing messages at
+/// Statuses only move forward, so they may arrive twice and in any order. The first status executes the message's
+/// follow-up action, unless the message has failed. A failure because the recipient has stopped marketing messages at
 /// the provider also records the contact's opt-out, in the same entry, so that neither is durable without the other.
 #[derive(Clone, Debug)]
 pub struct UpdateDeliveryStatus {
-    /// Which message of this ticket.
+    /// The message, one of this ticket.
     pub message: MessageId,
     /// The new status.
     pub delivery_status: DeliveryStatus,

@@ -43,13 +43,13 @@ impl Send {
         Self { content, reopen: false, facts, after, keep_closed: false, author }
     }
 
-    /// Writes a text.
+    /// A text message in the open ticket, without follow-up action.
     pub fn text(body: impl Into<String>, author: Author) -> Self {
         Self::new(Content::Text { body: body.into() }, author)
     }
 
-    /// What the send must know of its contact that the ticket may lack. The service loads it before it sends the
-    /// command.
+    /// The facts of the contact that this send requires. The ticket may lack them, so the service loads them before it
+    /// sends the command.
     pub fn required_facts(&self, channel: ChannelType) -> RequiredFacts {
         RequiredFacts {
             reachable: !channel.has_phone(),
@@ -76,7 +76,7 @@ impl Command for Send {
         self.check(ticket, channel, cx)?;
         let Self { content, facts, after, keep_closed, author, .. } = self;
         // Only a new ticket is closed again: an earlier one already has a conversation, or waits for an agent.
-        let keeps_closed = keep_closed && ticket.row.created_at == cx.now && ticket.row.last_message_id.is_none();
+        let closes_again = keep_closed && ticket.row.created_at == cx.now && ticket.row.last_message_id.is_none();
         if ticket.is_closed() {
             Reopen { author: author.clone() }.decide(ticket, cx)?;
         }
@@ -93,17 +93,19 @@ impl Command for Send {
         let answers = author.source.answers() && ticket.awaits_answer();
         if channel == ChannelType::Webchat {
             mark_sent(&mut messages, cx);
+            // Nothing is left to wait for, so the follow-up action is executed in the same entry.
             if let Some(first) = messages.first().filter(|_| answers) {
                 ticket.record_answer(first.id, first.created_at);
             }
             after.execute(ticket, cx, &author)?;
         } else {
+            // Executed once the provider has accepted the message; checked now, so that the sender learns of a refusal.
             if after != AfterSend::default() {
                 after.check(ticket, cx, &author)?;
             }
             store_follow_ups(&mut messages, ticket, &AfterSend { answers, ..after }, &author);
         }
-        if keeps_closed {
+        if closes_again {
             Close::without_wrapup(author, ticket, cx)?;
         }
         for message in &messages {
@@ -153,8 +155,7 @@ fn create_messages(
     Ok(messages)
 }
 
-/// A webchat has no provider: a durable message counts as handed over, and visitors fetch it. So the follow-up action
-/// is executed in the same entry.
+/// A webchat has no provider: a message counts as sent once it is durable.
 fn mark_sent(messages: &mut [MessageRow], cx: &Context<'_>) {
     for message in messages {
         message.status = MessageStatus::Sent;
@@ -162,8 +163,8 @@ fn mark_sent(messages: &mut [MessageRow], cx: &Context<'_>) {
     }
 }
 
-/// Stores the follow-up action with each message until the provider has it. Each message may be the first to arrive and
-/// so the answer; the sender's action follows the last one.
+/// Stores the follow-up action with each message until the provider has accepted the message. Each message may be the
+/// first one accepted, and so the answer; the transfer and the close follow the last message.
 fn store_follow_ups(messages: &mut [MessageRow], ticket: &mut Ticket, after: &AfterSend, author: &Author) {
     let last = messages.last().map(|message| message.id);
     for message in messages {
@@ -180,8 +181,8 @@ fn store_follow_ups(messages: &mut [MessageRow], ticket: &mut Ticket, after: &Af
     }
 }
 
-/// Checks that the conversation window is open for anything but a template. If the contact never wrote, the provider
-/// decides. `Unknown` counts as closed, because the caller looks it up before it sends.
+/// Checks that the conversation window is open, which only templates do not need. If the contact never wrote, the
+/// provider decides. `Unknown` counts as closed: the service has looked up the time before it sends the command.
 fn check_window(ticket: &Ticket, cx: &Context<'_>) -> Result<(), Refusal> {
     match (cx.window, ticket.last_inbound) {
         (None, _) | (_, LastInbound::Never) => Ok(()),

@@ -8,7 +8,9 @@ use serde_json::json;
 
 use super::fixture::*;
 use crate::Refusal;
-use crate::tickets::{AddNote, Author, Close, MarkRead, Open, Receive, Release, Reopen, Send, Show, Transfer};
+use crate::tickets::{
+    AddNote, Author, Close, MarkRead, Open, Receive, Release, Reopen, Send, Show, Transfer, default_queue,
+};
 
 fn to_queue(queue: QueueId) -> Transfer {
     Transfer { queue: Some(queue), user: None, author: ana() }
@@ -64,7 +66,7 @@ fn a_new_ticket_goes_to_its_channels_queue_unless_it_names_another() {
 #[test]
 fn opening_records_the_row_the_event_and_the_contacts_channel() {
     let (desk, opening) = Desk::opened(Open { user: Some(BEN), ..open(PHONE) }).expect("the ticket opens");
-    let [Change::Ticket(row), Change::Event(event), Change::ContactChannel(talked)] = &opening.changes[..] else {
+    let [Change::Ticket(row), Change::Event(event), Change::ContactChannel(channel)] = &opening.changes[..] else {
         panic!("not the three changes of an opening: {:?}", opening.changes);
     };
     assert_eq!(*row, desk.ticket.row);
@@ -76,7 +78,7 @@ fn opening_records_the_row_the_event_and_the_contacts_channel() {
     });
     assert_eq!(event.to, Some(to));
     assert_eq!((event.user_id, event.user_name.as_deref(), event.source), (Some(ANA), Some("Ana"), Source::User));
-    assert_eq!((talked.contact_id, talked.channel_id, talked.at), (row.contact_id, PHONE, row.opened_at));
+    assert_eq!((channel.contact_id, channel.channel_id, channel.at), (row.contact_id, PHONE, row.opened_at));
 }
 
 #[test]
@@ -93,14 +95,23 @@ fn a_ticket_is_not_opened_for_a_queue_or_user_that_may_not_have_it() {
     let inactive_user = Open { user: Some(EVA), ..open(PHONE) };
     assert_eq!(refused(inactive_user), invalid("userId", "must be an active user"));
     // The channel's tickets go to `SUPPORT`, where Carl is no agent.
-    let stranger = Open { user: Some(CARL), ..open(PHONE) };
-    assert_eq!(refused(stranger), invalid("userId", "must belong to the queue"));
+    let user_of_another_queue = Open { user: Some(CARL), ..open(PHONE) };
+    assert_eq!(refused(user_of_another_queue), invalid("userId", "must belong to the queue"));
 }
 
 #[test]
 fn without_a_queue_any_active_user_may_have_a_new_ticket() {
     let (desk, _) = Desk::opened(Open { user: Some(CARL), ..open(WEBCHAT) }).expect("the ticket opens");
     assert_eq!((desk.ticket.row.queue_id, desk.ticket.row.user_id), (None, Some(CARL)));
+}
+
+#[test]
+fn a_new_ticket_does_not_wait_in_an_inactive_queue() {
+    let mut organization = organization();
+    organization.queues.get_mut(&SUPPORT).expect("the queue").row.active = false;
+    assert_eq!(default_queue(&organization, &organization.channels[&PHONE]), None);
+    organization.queues.get_mut(&SUPPORT).expect("the queue").row.active = true;
+    assert_eq!(default_queue(&organization, &organization.channels[&PHONE]), Some(SUPPORT));
 }
 
 // Transfer.
@@ -126,16 +137,15 @@ fn a_transfer_to_where_the_ticket_is_already_changes_nothing() {
     let mut desk = Desk::on(PHONE);
     desk.run(to_user(BEN));
     let before = desk.ticket.clone();
-    for again in
-        [to_user(BEN), to_queue(SUPPORT), Transfer { queue: Some(SUPPORT), user: Some(Some(BEN)), author: ana() }]
-    {
-        let result = desk.run(again);
+    let to_both = Transfer { queue: Some(SUPPORT), user: Some(Some(BEN)), author: ana() };
+    for transfer in [to_user(BEN), to_queue(SUPPORT), to_both] {
+        let result = desk.run(transfer);
         assert_eq!((result.changes, result.reply), (vec![], before.clone()));
     }
     // An invalid queue is still refused.
     assert_eq!(desk.expect_refusal(to_queue(OLD_QUEUE)), invalid("queueId", "must be an active queue"));
     desk.run(unassign());
-    assert_eq!(desk.run(unassign()).changes, [], "nobody's already");
+    assert_eq!(desk.run(unassign()).changes, [], "already unassigned");
 }
 
 #[test]
@@ -146,40 +156,19 @@ fn a_ticket_may_stay_in_a_queue_and_with_a_user_that_are_no_longer_active() {
     let to_both = |user| Transfer { queue: Some(SUPPORT), user: Some(Some(user)), author: ana() };
     desk.organization.queues.get_mut(&SUPPORT).expect("the queue").row.active = false;
     desk.organization.users.get_mut(&BEN).expect("the user").active = false;
-    for again in [to_user(BEN), to_queue(SUPPORT), to_both(BEN)] {
-        let result = desk.run(again);
+    for transfer in [to_user(BEN), to_queue(SUPPORT), to_both(BEN)] {
+        let result = desk.run(transfer);
         assert_eq!((result.changes, result.reply), (vec![], before.clone()));
     }
     desk.organization.queues.get_mut(&SUPPORT).expect("the queue").users.retain(|user| *user != BEN);
-    for again in [to_user(BEN), to_queue(SUPPORT), to_both(BEN)] {
-        assert_eq!(desk.run(again).changes, [], "also if they have left the queue");
+    for transfer in [to_user(BEN), to_queue(SUPPORT), to_both(BEN)] {
+        assert_eq!(desk.run(transfer).changes, [], "the user has also left the queue");
     }
     desk.run(to_both(ANA));
     assert_eq!(desk.ticket.row.user_id, Some(ANA));
     assert_eq!(desk.expect_refusal(to_user(BEN)), invalid("userId", "must be an active user"));
     desk.run(to_queue(SALES));
     assert_eq!(desk.expect_refusal(to_queue(SUPPORT)), invalid("queueId", "must be an active queue"));
-}
-
-#[test]
-fn an_agent_who_leaves_a_queue_loses_its_tickets_and_no_others() {
-    let leaves = |queue| Release { user: ANA, queue: Some(queue), author: Author::API };
-    let mut desk = Desk::on(PHONE);
-    desk.run(to_user(ANA));
-    assert_eq!(desk.run(leaves(SALES)).changes, [], "the ticket is in another queue");
-    let result = desk.run(leaves(SUPPORT));
-    assert_eq!((desk.ticket.row.queue_id, desk.ticket.row.user_id), (Some(SUPPORT), None));
-    assert_eq!(result.event().kind, EventType::Transferred);
-}
-
-#[test]
-fn a_new_ticket_does_not_wait_in_an_inactive_queue() {
-    let mut organization = organization();
-    organization.queues.get_mut(&SUPPORT).expect("the queue").row.active = false;
-    let channel = &organization.channels[&PHONE];
-    assert_eq!(crate::tickets::default_queue(&organization, channel), None);
-    organization.queues.get_mut(&SUPPORT).expect("the queue").row.active = true;
-    assert_eq!(crate::tickets::default_queue(&organization, &organization.channels[&PHONE]), Some(SUPPORT));
 }
 
 #[test]
@@ -218,11 +207,12 @@ fn a_user_who_belongs_to_the_new_queue_stays() {
 
 #[test]
 fn a_user_must_belong_to_the_queue_the_ticket_is_in_or_goes_to() {
-    let stranger = invalid("userId", "must belong to the queue");
+    let not_in_queue = invalid("userId", "must belong to the queue");
     let mut desk = Desk::on(PHONE);
-    assert_eq!(desk.expect_refusal(to_user(CARL)), stranger);
+    assert_eq!(desk.expect_refusal(to_user(CARL)), not_in_queue);
     // In the old queue, but not in the new one.
-    assert_eq!(desk.expect_refusal(Transfer { queue: Some(SALES), user: Some(Some(BEN)), author: ana() }), stranger);
+    let transfer = Transfer { queue: Some(SALES), user: Some(Some(BEN)), author: ana() };
+    assert_eq!(desk.expect_refusal(transfer), not_in_queue);
 }
 
 #[test]
@@ -296,7 +286,7 @@ fn a_closed_ticket_accepts_no_note() {
 }
 
 #[test]
-fn a_closed_ticket_is_shown_and_read() {
+fn a_closed_ticket_can_be_shown_and_marked_as_read() {
     let mut desk = Desk::on(PHONE);
     desk.run(Receive::text("hi"));
     desk.run(close(None));
@@ -311,8 +301,7 @@ fn a_closed_ticket_is_shown_and_read() {
 fn reopening_clears_the_fields_of_the_last_opening() {
     let mut desk = Desk::on(WEBCHAT);
     let author = Author::API;
-    let after = Default::default();
-    desk.run(Send { after, ..Send::text("hi", author.clone()) });
+    desk.run(Send::text("hi", author.clone()));
     desk.run(Close { wrapup_type: Some(SOLVED), wrapup_note: Some("done".to_owned()), author: author.clone() });
     let closed = desk.ticket.row.clone();
     assert!(closed.first_response_at.is_some());
@@ -363,7 +352,7 @@ fn a_reopened_ticket_is_not_assigned_to_an_inactive_user() {
         let mut desk = in_queue(SUPPORT);
         desk.run(to_user(BEN));
         desk.run(close(None));
-        assert_eq!(desk.run(reopen()).reply.row.user_id, Some(BEN), "who works keeps it");
+        assert_eq!(desk.run(reopen()).reply.row.user_id, Some(BEN), "an active user keeps the ticket");
         desk.run(close(None));
         leave(&mut desk);
         let result = desk.run(reopen());
@@ -374,15 +363,21 @@ fn a_reopened_ticket_is_not_assigned_to_an_inactive_user() {
     }
 }
 
+#[test]
+fn an_open_ticket_cannot_be_reopened() {
+    let refusal = Desk::on(PHONE).expect_refusal(reopen());
+    assert!(matches!(&refusal, Refusal::Conflict(conflict) if conflict.reason == "open"), "{refusal:?}");
+}
+
 // Release.
 
 #[test]
 fn a_leaving_user_is_unassigned_from_their_open_tickets() {
     let release = |user| Release { user, queue: None, author: Author::API };
     let mut desk = in_queue(SUPPORT);
-    assert_eq!(desk.run(release(BEN)).changes, [], "nobody's");
+    assert_eq!(desk.run(release(BEN)).changes, [], "unassigned");
     desk.run(to_user(BEN));
-    assert_eq!(desk.run(release(ANA)).changes, [], "somebody else's");
+    assert_eq!(desk.run(release(ANA)).changes, [], "assigned to another user");
     let result = desk.run(release(BEN));
     assert_eq!((desk.ticket.row.user_id, desk.ticket.row.queue_id), (None, Some(SUPPORT)));
     assert_eq!(result.changes.len(), 2);
@@ -393,11 +388,16 @@ fn a_leaving_user_is_unassigned_from_their_open_tickets() {
     assert_eq!(event.to, Some(json!({"queue": queue, "assignedTo": null})));
     desk.run(to_user(BEN));
     desk.run(close(None));
-    assert_eq!(desk.run(release(BEN)).changes, [], "closed");
+    assert_eq!(desk.run(release(BEN)).changes, [], "the ticket is closed");
 }
 
 #[test]
-fn an_open_ticket_cannot_be_reopened() {
-    let refusal = Desk::on(PHONE).expect_refusal(reopen());
-    assert!(matches!(&refusal, Refusal::Conflict(conflict) if conflict.reason == "open"), "{refusal:?}");
+fn an_agent_who_leaves_a_queue_loses_its_tickets_and_no_others() {
+    let leave = |queue| Release { user: ANA, queue: Some(queue), author: Author::API };
+    let mut desk = Desk::on(PHONE);
+    desk.run(to_user(ANA));
+    assert_eq!(desk.run(leave(SALES)).changes, [], "the ticket is in another queue");
+    let result = desk.run(leave(SUPPORT));
+    assert_eq!((desk.ticket.row.queue_id, desk.ticket.row.user_id), (Some(SUPPORT), None));
+    assert_eq!(result.event().kind, EventType::Transferred);
 }
