@@ -54,10 +54,11 @@ impl App {
         self.engine.store().db(company)
     }
 
-    /// Drops everything known of a company, except what the engine drops itself.
+    /// Drops what is in memory about a company, except what the engine drops itself.
     pub fn forget(&self, company: CompanyId) {
-        // Files are found by their names. Metrics are not counted by company, except some that the dispatcher of
-        // webhooks subtracts itself. A test of a webhook ends with its request.
+        // Names every field, so that a new one must be considered here. The ignored ones hold nothing per company:
+        // files are found by their names, a webhook's test ends with its request, and the dispatcher of webhooks
+        // subtracts its metrics of a company itself.
         let Self {
             engine: _,
             trusted_proxies: _,
@@ -82,7 +83,7 @@ impl App {
         store.may_act() && !self.is_stopping() && !self.health.is_stopping() && store.log.has_room()
     }
 
-    /// Signals the start of the shutdown: streams and sockets must end then.
+    /// Becomes true when the shutdown starts: streams and sockets must end then.
     pub fn stopping(&self) -> watch::Receiver<bool> {
         self.stopping.subscribe()
     }

@@ -7,8 +7,8 @@ use nix::unistd::{Uid, User, geteuid};
 
 use super::Failure;
 
-/// Refuses to serve as root on a data folder of another user, whose service could not open the files that root creates, and
-/// warns of serving as root at all.
+/// Refuses to serve as root on the data folder of another user, whose service could not open the files that root
+/// creates. On other folders, warns that the service runs as root.
 ///
 /// # Errors
 /// When the folder is another user's.
@@ -33,7 +33,7 @@ fn refusal(data_dir: &Path, user: &str) -> String {
     )
 }
 
-/// The user, as sudo names it.
+/// The user's name, or its id as `sudo -u` takes it if there is none.
 fn sudo_user(uid: u32) -> String {
     let user = User::from_uid(Uid::from_raw(uid)).ok().flatten();
     user.map_or_else(|| format!("'#{uid}'"), |user| user.name)

@@ -15,8 +15,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
-/// Timeout for connecting. Processes of one cluster are near each other, and a request waits for its owner 5 s in
-/// total.
+/// Timeout for connecting. Processes of one cluster are near each other, and a request waits at most 5 s for the
+/// process that serves its company.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// How long to treat a process as unreachable after a failure, so that not every request has to detect it.
@@ -34,10 +34,10 @@ const UNACKNOWLEDGED_TIME_MAX: Duration = Duration::from_secs(5);
 /// Size of the read buffer.
 const READ_BYTES: usize = 16 * 1024;
 
-/// A connection.
+/// A connection to another process.
 pub(super) struct PeerLink {
     pub(super) stream: TcpStream,
-    /// Received, and not parsed yet.
+    /// Received bytes that are not parsed yet.
     pub(super) read: BytesMut,
 }
 
@@ -59,11 +59,11 @@ struct PeerConnections {
 pub(super) struct Unreachable;
 
 impl PeerLinks {
-    /// An idle connection, reused or new. Connections to lives that are over are dropped.
+    /// An idle connection of this thread, or a new one. Also drops the connections to lives that have ended.
     ///
     /// # Errors
     /// When the other side cannot be reached.
-    pub(super) async fn get(&self, peer: &Peer, lives: impl Fn(LifeId) -> bool) -> Result<PeerLink, Unreachable> {
+    pub(super) async fn get(&self, peer: &Peer, is_current: impl Fn(LifeId) -> bool) -> Result<PeerLink, Unreachable> {
         let now = Instant::now();
         {
             let mut peers = self.peers.borrow_mut();
@@ -76,7 +76,7 @@ impl PeerLinks {
             if connections.unreachable_since.is_some_and(|since| now.duration_since(since) < UNREACHABLE_TIME) {
                 return Err(Unreachable);
             }
-            peers.retain(|life, _| lives(*life));
+            peers.retain(|life, _| is_current(*life));
         }
         let attempt = timeout(CONNECT_TIME_MAX, PeerLink::connect(&peer.address)).await;
         let error = match attempt {
@@ -89,7 +89,7 @@ impl PeerLinks {
         Err(Unreachable)
     }
 
-    /// Returns a connection for the next request.
+    /// Retains a connection for the next request, unless it has unread data or enough others are idle.
     pub(super) fn release(&self, life: LifeId, link: PeerLink) {
         let mut peers = self.peers.borrow_mut();
         let connections = peers.entry(life).or_default();

@@ -1,4 +1,4 @@
-//! Files beside a service: read while it runs, and stored while it does not.
+//! The stored files for `hotline export` and `hotline import`, which run in a process of their own.
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;

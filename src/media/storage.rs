@@ -26,15 +26,15 @@ use super::response_limit::LimitedConnector;
 /// Size of a part in an upload to a bucket: the minimum that S3 allows.
 const PART_BYTES: usize = 5 * 1024 * 1024;
 
-/// Concurrent uploads to a bucket, each with a part in memory: 40 MiB at most. Others wait on disk.
+/// Concurrent uploads to a bucket, each with a part in memory: 40 MiB at most. Further files wait on disk.
 const UPLOADS_MAX: usize = 8;
 
-/// How often, and how long, a request to a bucket is retried. The upload waits for it.
+/// Maximum retries of a request to a bucket, and how long after the request the last one may begin.
 const RETRIES_MAX: usize = 4;
 const RETRY_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// How often renaming a file is tried: its target folder disappears if the last other file in it is removed at that
-/// moment.
+/// Maximum attempts to rename a file. One fails if the target folder disappears at that moment, because the last other
+/// file in it was removed.
 const RENAMES_MAX: usize = 8;
 
 /// A bucket: `s3://bucket`, or `s3://bucket/folder`.
@@ -61,7 +61,8 @@ impl FromStr for StoreUrl {
 
 /// Where files are stored.
 pub(super) enum Storage {
-    /// In the folder of incoming files: storing a file means syncing and renaming it, one at a time per company.
+    /// In the folder that also has the incoming files. To store a file is to sync and rename it, one at a time per
+    /// company.
     Folder { store: LocalFileSystem, disk: Disk },
     /// In a bucket.
     Bucket { store: Arc<dyn ObjectStore>, folder: String, uploads: Semaphore },
@@ -154,7 +155,7 @@ impl Storage {
         files.map_err(|error| error.to_string()).boxed()
     }
 
-    /// Removes files, at most some hundred; missing ones are not an error.
+    /// Removes up to a few hundred files; missing ones are not an error.
     pub(super) async fn remove(&self, files: &[FileKey]) -> Result<(), String> {
         let paths: Vec<_> = files.iter().map(|(company, id)| Ok(self.path_of(*company, id))).collect();
         let mut results = self.store().delete_stream(futures_util::stream::iter(paths).boxed());
@@ -178,7 +179,7 @@ async fn rename(store: &LocalFileSystem, from: &Path, to: &Path) -> Result<(), E
     store.rename(from, to).await
 }
 
-/// The key of the file at a path; `None` if the path is not one of a file.
+/// The key of the file at a path; `None` if the service has not written an object there.
 fn file_key(path: &Path) -> Option<FileKey> {
     let mut parts = path.as_ref().rsplit('/');
     let id = parts.next()?.parse().ok()?;
@@ -186,7 +187,7 @@ fn file_key(path: &Path) -> Option<FileKey> {
     Some((company, id))
 }
 
-/// Uploads a content, with at most one part of it in memory; each part is passed to `on_part`.
+/// Uploads content, with at most one part of it in memory; each part is passed to `on_part`.
 async fn upload(
     store: &dyn ObjectStore,
     to: &Path,
@@ -222,7 +223,7 @@ async fn upload_parts(
     upload.complete().await.map(drop).map_err(|error| error.to_string())
 }
 
-/// Reads the next part of a content; empty at its end.
+/// Reads the next part of the content; empty at its end.
 async fn read_part(content: &mut (impl AsyncRead + Unpin)) -> Result<Bytes, String> {
     let mut part = BytesMut::with_capacity(PART_BYTES);
     while part.len() < PART_BYTES {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The counters.
+/// The counters of event streams.
 #[derive(Debug, Default)]
 pub struct EventFigures {
     opened: AtomicU64,

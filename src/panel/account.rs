@@ -253,7 +253,7 @@ impl HasSecrets for NewSecondFactor {
     const SECRETS: &'static [&'static str] = &["secret", "uri"];
 }
 
-/// `POST /account/second-factor`.
+/// `POST /account/second-factor`: the factor is enabled once its first code is confirmed.
 pub async fn begin_factor(
     session: PanelSession,
     app: Data<App>,
@@ -267,7 +267,7 @@ pub async fn begin_factor(
         Err(Error::InUse) => {
             return Err(ApiError::conflict("a second factor is already set up", json!({"reason": "in_force"})));
         }
-        secret => secret?,
+        outcome => outcome?,
     };
     let uri = totp::uri(&secret, ISSUER, &signed.email);
     Ok(Confidential(Json::of(NewSecondFactor { secret: totp::base32(&secret), uri })))
@@ -323,7 +323,7 @@ pub async fn confirm_factor(
     Ok(Confidential(Json::of(RecoveryCodes { recovery_codes })))
 }
 
-/// `POST /account/second-factor/recovery-codes`.
+/// `POST /account/second-factor/recovery-codes`: replaces all earlier codes.
 pub async fn renew_codes(
     session: PanelSession,
     app: Data<App>,

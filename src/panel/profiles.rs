@@ -19,7 +19,7 @@ use crate::web::admission::permissions::Permitted;
 use crate::web::request::values::Name;
 use crate::web::{ApiError, ApiResult, Body, Created, Fields, Idempotency, Input, Json, NoContent, PathId};
 
-/// The records that use a profile.
+/// The users that have a profile prevent its deletion.
 const USERS: DeletionBlocker =
     DeletionBlocker { state: "the profile is assigned to users", noun: "user", column: ("users", "profile_id") };
 
@@ -144,7 +144,7 @@ impl Input for ProfileChange {
     }
 }
 
-/// Refuses a change that would leave the company without an administrator.
+/// Refuses the changes of this transaction if they leave the company without a profile that administers it.
 async fn check_administered(db: &mut PgConnection, company: CompanyId) -> ApiResult<()> {
     if profiles::count_administering(db, company).await? > 0 {
         return Ok(());
@@ -153,8 +153,8 @@ async fn check_administered(db: &mut PgConnection, company: CompanyId) -> ApiRes
     Err(ApiError::conflict("the company must keep at least one profile that administers it", details))
 }
 
-/// `PUT /profiles/{profileId}`: takes effect with its users' next requests. A person of the company cannot remove the rights of
-/// its last administrator.
+/// `PUT /profiles/{profileId}`: takes effect with its users' next requests. An administrator of the company cannot
+/// leave it without an active administrator; one of the installation can.
 pub async fn update(
     administrator: Administrator,
     app: Data<App>,
@@ -184,6 +184,7 @@ pub async fn remove(administrator: Administrator, app: Data<App>, id: PathId<Pro
     profiles::lock(&mut *db, company).await?;
     let removed = table::remove::<ProfileRow>(&mut *db, company, id.0).await;
     if removed.is_err() {
+        // The failed statement has aborted the transaction: the users are counted in another one.
         drop(transaction);
         return USERS.respond(removed, app.db(company), company, id.0).await;
     }

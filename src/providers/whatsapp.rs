@@ -14,7 +14,7 @@ use super::{FileKind, unsupported};
 
 const PRODUCT: &str = "whatsapp";
 
-/// Follows the message's id in the callback data of a text that is sent after its audio file.
+/// Appended to the message's id in the callback data of a text that is sent after its audio file.
 pub const TEXT_SUFFIX: &str = " text";
 
 pub(super) async fn send(
@@ -43,8 +43,8 @@ async fn send_file(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery
         None => {
             let uploaded = upload(graph, uploads, delivery).await?;
             let is_whole = message.body.is_none() || has_caption(kind_of(&uploaded.mime_type));
-            let sent = post(graph, delivery, message.id.to_string(), Content::of(message, Some(&uploaded))?).await;
-            let accepted = sent.map_err(|failure| match failure {
+            let outcome = post(graph, delivery, message.id.to_string(), Content::of(message, Some(&uploaded))?).await;
+            let accepted = outcome.map_err(|failure| match failure {
                 SendFailure::Unknown { reason, may_be_named, .. } => {
                     SendFailure::Unknown { reason, is_part: !is_whole, may_be_named }
                 }
@@ -58,7 +58,7 @@ async fn send_file(graph: &Graph, uploads: &ProviderUploads, delivery: &Delivery
         }
     };
     let body = message.body.as_deref().unwrap_or_default();
-    // Not the id alone: statuses with the id are those of the file, and the text has statuses of its own.
+    // The suffix distinguishes statuses of the text from those of the file.
     post(graph, delivery, format!("{}{TEXT_SUFFIX}", message.id), Content::Text { text: Text { body } }).await?;
     Ok(accepted)
 }
@@ -71,8 +71,8 @@ async fn post(
     content: Content<'_>,
 ) -> Result<Accepted, SendFailure> {
     let envelope = Envelope::of(delivery, callback_data, content);
-    let sent = graph.post(&delivery.account, "messages", &envelope).await;
-    let response: Option<SendResponse> = sent.map_err(|error| match error {
+    let outcome = graph.post(&delivery.account, "messages", &envelope).await;
+    let response: Option<SendResponse> = outcome.map_err(|error| match error {
         error if error.leaves_doubt() => {
             SendFailure::Unknown { reason: error.to_string(), is_part: false, may_be_named: true }
         }
@@ -82,8 +82,8 @@ async fn post(
     Ok(Accepted { provider_message_id: sent_message.map(|message| message.id), text_message_id: None })
 }
 
-/// The parts that every message has. The API has no idempotency keys. It returns `biz_opaque_callback_data` with each
-/// of the message's statuses, which identifies the message if the answer with its id was lost.
+/// The body of a request. The API has no idempotency keys, but returns `biz_opaque_callback_data` with each of the
+/// message's statuses: it identifies the message if the answer with the provider's id was lost.
 #[derive(Serialize)]
 struct Envelope<'a> {
     messaging_product: &'static str,
@@ -91,7 +91,7 @@ struct Envelope<'a> {
     /// A number, or a group's id.
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<&'a str>,
-    /// The business-scoped user id of somebody who hides their number. The provider would accept the id in `to`, but
+    /// The business-scoped user id of a person who hides their number. The provider would accept the id in `to`, but
     /// not deliver the message.
     /// <https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -153,7 +153,7 @@ struct Text<'a> {
 #[derive(Serialize)]
 struct ReactionContent<'a> {
     message_id: String,
-    /// Empty to withdraw the reaction.
+    /// Empty: the reaction is withdrawn.
     emoji: &'a str,
 }
 
@@ -164,7 +164,7 @@ struct MediaContent<'a> {
     caption: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     filename: Option<&'a str>,
-    /// Shown as a voice message, not as an audio file.
+    /// Whether it is shown as a voice message instead of an audio file.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     voice: bool,
 }

@@ -1,6 +1,6 @@
-//! Drops all in-memory state of a company, and serves the company again from the tables: both sides do this when a company
-//! moves between processes. Meanwhile its requests wait, or get a 503 with `Retry-After`; other companies are not
-//! affected.
+//! Drops all in-memory state of a company. If this process still serves the company's slot, it then serves the company
+//! again from the tables. Both processes do this when a company moves between them. Meanwhile its requests wait, or get
+//! a 503 with `Retry-After`; other companies are not affected.
 
 use hotline_actors::Refusal;
 use hotline_persistence::CompanyId;
@@ -33,7 +33,7 @@ impl CompanyEviction {
         Self { handles, deliveries }
     }
 
-    /// Pauses the deliveries of companies that are dropped next.
+    /// Pauses the deliveries of companies that are about to be dropped.
     pub(super) async fn pause_all(&self, companies: Vec<CompanyId>) {
         if let Some(deliveries) = &self.deliveries {
             deliveries.pause_all(companies).await;
@@ -49,12 +49,16 @@ impl CompanyEviction {
         let closed = engine.store().ownership().close(company).await?;
         engine.forget(company, &closed).await?;
         self.handles.forget(company);
-        let idempotency = &self.handles.web_state.idempotency;
         if !engine.store().ownership().is_placed_here(company) {
             return Ok(());
         }
-        if let Err(error) = idempotency.keys.load_company(&engine.store().housekeeping, company).await {
-            tracing::debug!(%error, company.id = %company, "could not load a company's idempotency keys; looking them up in the database");
+        let keys = &self.handles.web_state.idempotency.keys;
+        if let Err(error) = keys.load_company(&engine.store().housekeeping, company).await {
+            tracing::debug!(
+                %error,
+                company.id = %company,
+                "could not load a company's idempotency keys; looking them up in the database"
+            );
         }
         drop(closed);
         self.handles.hooks.downloads.search_soon();
@@ -62,7 +66,7 @@ impl CompanyEviction {
     }
 }
 
-/// Pauses the deliveries to a company's webhooks until it is dropped, in every case.
+/// Pauses the deliveries to a company's webhooks. Dropping it resumes them, also after an error.
 struct PausedDeliveries<'a> {
     deliveries: Option<&'a DeliveryControl>,
     company: CompanyId,
@@ -70,10 +74,12 @@ struct PausedDeliveries<'a> {
 
 impl<'a> PausedDeliveries<'a> {
     async fn of(deliveries: Option<&'a DeliveryControl>, company: CompanyId) -> Self {
+        // Created before the wait, so that the deliveries are also resumed if the wait is canceled.
+        let paused = Self { deliveries, company };
         if let Some(deliveries) = deliveries {
             deliveries.pause(company).await;
         }
-        Self { deliveries, company }
+        paused
     }
 }
 

@@ -1,5 +1,6 @@
-//! Typing, for the company's programs: they report that an agent is typing, and read whether the visitor is. The state
-//! is sent to and read from the visitor's sockets, and never stored. Requires a company's token.
+//! Typing indicators for a company's programs: they report that an agent is typing, and read whether the visitor is.
+//! Nothing is stored: an agent's state is pushed to the visitor's sockets, which also report the visitor's. Requires a
+//! company's token.
 
 use std::borrow::Cow;
 

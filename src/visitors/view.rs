@@ -49,7 +49,7 @@ impl From<&SessionRow> for SessionView {
 #[schema(as = VisitorMessage)]
 pub struct MessageView {
     pub id: MessageId,
-    /// What this session's browser called it; none for what others said.
+    /// The id that this session's browser chose for its message; `null` for all other messages.
     pub client_id: Option<String>,
     pub direction: Direction,
     #[serde(rename = "type")]

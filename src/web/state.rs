@@ -1,4 +1,4 @@
-//! The shared state of the middleware and extractors of this folder.
+//! The state that the middleware and extractors of this folder share.
 
 use actix_web::web::{Data, ServiceConfig};
 use hotline_persistence::CompanyId;
@@ -14,22 +14,22 @@ use super::response::cursor::Cursors;
 use crate::media::Media;
 use crate::metrics::Metrics;
 
-/// The shared state of this folder's modules, found in every request. Cheap to clone.
+/// Every request has it as application data. Cheap to clone.
 #[derive(Clone)]
 pub struct WebState {
     /// Identifies callers.
     pub admission: Data<Admission>,
-    /// How requests over https are recognized.
+    /// Recognizes requests over https.
     pub https: Data<Https>,
     /// Rate limits of the companies.
     pub rates: Data<RateLimits>,
     /// The maximum page size.
     pub per_page_max: Data<PerPageMax>,
-    /// Signs where the next pages begin.
+    /// Signs the cursors of pages.
     pub cursors: Data<Cursors>,
-    /// The scheduler of large bodies.
+    /// Limits the large request bodies in memory.
     pub body_scheduler: Data<BodyScheduler>,
-    /// Limits the responses in memory.
+    /// Limits the large responses in memory.
     pub response_memory: Data<ResponseMemory>,
     /// Stores uploaded files.
     pub media: Data<Media>,
@@ -42,8 +42,8 @@ pub struct WebState {
 impl WebState {
     /// Drops all state of a company.
     pub fn forget(&self, company: CompanyId) {
-        // No other state of a company lasts: wrong tokens are counted per address; large bodies and responses, only
-        // while they are in memory.
+        // Nothing else keeps state of a company: invalid tokens are counted by address, and large bodies and responses
+        // only while they are in memory.
         let Self {
             admission: _,
             https: _,

@@ -43,7 +43,8 @@ impl TrackedCard {
         self.publish_as(db, None).await
     }
 
-    /// Like `publish`, for a card that may have changed only its position in its stage.
+    /// Like `publish`, for a move. A move within the stage changes nothing that the API shows, so an event is published
+    /// even without a visible change, and `CardMoved` takes the place of `CardUpdated`.
     pub async fn publish_moved(self, db: &mut PgConnection) -> ApiResult<Card> {
         self.publish_as(db, Some(EventKind::CardMoved)).await
     }
@@ -54,19 +55,19 @@ impl TrackedCard {
         let json_of = |card: &LoadedCard| serde_json::to_value(Card::from(card.clone())).unwrap_or_default();
         let previous = events::previous(&json_of(&before), &json_of(&after));
         if previous.is_some() && after.card.updated_at == before.card.updated_at {
-            // Only linked rows have changed, so the card's own row must still get the time of the change.
+            // Only rows that belong to the card have changed: its own row does not have the time of the change yet.
             table::touch::<CardRef>(&mut *db, company, before.card.id).await?;
             after = find_card(&mut *db, company, before.card.id).await?;
         }
         let (previous_card, card) = (&before.card, &after.card);
-        let list = |card: &cards::Card| card.list.as_ref().map(|list| list.id);
+        let stage = |card: &cards::Card| card.list.as_ref().map(|list| list.id);
         let kind = if card.won && !previous_card.won {
             EventKind::CardWon
         } else if card.lost && !previous_card.lost {
             EventKind::CardLost
         } else if (previous_card.won && !card.won) || (previous_card.lost && !card.lost) {
             EventKind::CardReopened
-        } else if list(previous_card) != list(card) {
+        } else if stage(previous_card) != stage(card) {
             EventKind::CardMoved
         } else {
             fallback.unwrap_or(EventKind::CardUpdated)

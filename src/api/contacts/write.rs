@@ -97,7 +97,7 @@ impl ContactInput {
         true
     }
 
-    /// Reads a new contact or a row of an import: also in fields that cannot be cleared, `null` counts as absent.
+    /// Reads a new contact or a row of an import. There, `null` counts as absent even in fields that cannot be cleared.
     pub(super) fn read_row(fields: &mut Fields<'_>) -> Self {
         let unclearable = UnclearableFields {
             name: fields.optional("name"),
@@ -147,7 +147,7 @@ pub async fn create(
         }
         let values = custom_values::validate(db, company, Application::Contact, &new.values, true).await?;
         let id = table::insert::<ContactRef>(&mut *db, company, &new.columns).await?.id;
-        set_links(db, company, id, new.tags.as_deref(), values).await?;
+        set_tags_and_values(db, company, id, new.tags.as_deref(), values).await?;
         contacts::record_created(db, company, &[id]).await?;
         Ok(Created::of(find(db, company, id).await?))
     })
@@ -205,24 +205,23 @@ pub async fn update(
             let watched = contacts::watch(db, company, &[id]).await?;
             table::update::<ContactRef>(&mut *db, company, id, &change.columns).await?;
             let values = custom_values::validate(db, company, Application::Contact, &change.values, false).await?;
-            set_links(db, company, id, change.tags.as_deref(), values).await?;
+            set_tags_and_values(db, company, id, change.tags.as_deref(), values).await?;
             watched.record(db, &[id]).await?;
             Ok(Json::of(find(db, company, id).await?))
         })
         .await;
+    // After an error, dropping `changes` reads the contact again: the change may have been committed.
     let response = merges::named(&caller, &app, Mergeable::Contact(id), response).await?;
     changes.settle().await;
     Ok(response)
 }
 
-type Values = Vec<(CustomFieldId, Option<String>)>;
-
-async fn set_links(
+async fn set_tags_and_values(
     db: &mut PgConnection,
     company: CompanyId,
     id: ContactId,
     tags: Option<&[TagId]>,
-    values: Values,
+    values: Vec<(CustomFieldId, Option<String>)>,
 ) -> ApiResult<()> {
     if let Some(tags) = tags {
         let tagged: Vec<(ContactId, TagId)> = tags.iter().map(|tag| (id, *tag)).collect();

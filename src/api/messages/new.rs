@@ -21,7 +21,7 @@ pub struct NewMessage {
     pub(super) after: AfterSend,
     /// The user in whose name the message is sent.
     pub(super) user_id: Option<UserId>,
-    /// Set even if the ticket is not closed, because an id that does not exist must be refused in any case.
+    /// Set even if the ticket is not closed, because an id that does not exist is refused in any case.
     pub(super) wrapup_type_id: Option<WrapupTypeId>,
 }
 
@@ -121,13 +121,13 @@ impl Input for NewMessage {
         let template = fields.object("template", TemplateRequest::read);
         let interactive = fields.optional::<Interactive>("interactive");
         let required_field = match kind {
-            Some(Kind::Text) => "body",
-            Some(Kind::Template) => "template",
-            Some(Kind::Interactive) => "interactive",
-            Some(Kind::Media) | None => "type",
+            Some(Kind::Text) => Some("body"),
+            Some(Kind::Template) => Some("template"),
+            Some(Kind::Interactive) => Some("interactive"),
+            Some(Kind::Media) | None => None,
         };
-        if kind.is_some() && !fields.has_text(required_field) {
-            fields.refuse(required_field, "is required");
+        if let Some(field) = required_field.filter(|field| !fields.has_text(field)) {
+            fields.refuse(field, "is required");
         }
         let reopen_ticket = fields.optional("reopenTicket").unwrap_or(false);
         let queue_id: Option<QueueId> = fields.optional("queueId");

@@ -1,7 +1,8 @@
-//! Prevents privilege escalation. A person who does not administer the company can neither give a user more rights than
-//! they have themselves, nor change a user who has more: otherwise the permission to change users would grant every
-//! right. An integration has exactly the permissions of its token, and no token administers the company: it can neither
-//! change an administrator, nor make a user one.
+//! Prevents privilege escalation: without these checks, the permission to change users would grant every right.
+//!
+//! A person who does not administer the company can neither give a user more rights than their own, nor change a user
+//! who has more. No token administers the company, so an integration can neither change a protected field of an
+//! administrator, nor make a user one.
 
 use hotline_persistence::table::{self, Columns};
 use hotline_persistence::tables::profiles::{self, ProfileRow};
@@ -18,7 +19,7 @@ use crate::web::{ApiError, ApiResult, Caller};
 /// `403 ERR_API_FORBIDDEN_SCOPE` when the user has more rights than the caller. A missing user is not an error here;
 /// other code reports it.
 pub(super) async fn check(caller: &Caller, app: &App, id: UserId) -> ApiResult<()> {
-    if is_unrestricted(caller) {
+    if caller.signed().is_none_or(|person| person.administers) {
         return Ok(());
     }
     let user: Option<User> = table::find(app.db(caller.company), caller.company, id).await?;
@@ -39,7 +40,11 @@ pub(super) async fn check_assigned_profile(
     columns: &Columns,
     is_new: bool,
 ) -> ApiResult<()> {
-    if caller.signed().is_some_and(|signed| signed.administers) || caller.signed().is_none() && !is_new {
+    let needs_check = match caller.signed() {
+        Some(person) => !person.administers,
+        None => is_new,
+    };
+    if !needs_check {
         return Ok(());
     }
     let new_profile = match columns.id("profileId") {
@@ -53,19 +58,16 @@ pub(super) async fn check_assigned_profile(
     }
 }
 
-fn is_unrestricted(caller: &Caller) -> bool {
-    caller.signed().is_none_or(|signed| signed.administers)
-}
-
+/// Checks that the caller may assign this profile, or change a user who has it.
 async fn check_profile(caller: &Caller, app: &App, id: ProfileId) -> ApiResult<()> {
     let row: Option<ProfileRow> = table::find(app.db(caller.company), caller.company, id).await?;
     let Some(row) = row else { return Ok(()) };
-    let Some(signed) = caller.signed() else {
+    let Some(person) = caller.signed() else {
         return if row.administers { Err(ApiError::administrators_protected()) } else { Ok(()) };
     };
-    let own_permissions = &signed.permissions.0;
+    let own_permissions = &person.permissions.0;
     let has_more_rights = row.administers
-        || row.sees_all_cards && !signed.sees_all_cards
+        || row.sees_all_cards && !person.sees_all_cards
         || !row.permissions.0.iter().all(|(module, methods)| {
             methods.is_empty() || own_permissions.get(module).is_some_and(|permitted| permitted.is_superset(methods))
         });
@@ -80,9 +82,9 @@ pub(super) enum UserChange<'a> {
     Update(&'a Columns),
 }
 
-/// Checks that an integration neither changes an administrator nor makes a user one. Of an administrator it may change
-/// only what affects neither their sign-in nor their permissions: password, e-mail, profile and `active` are protected.
-/// The administrators stay the same until the end of the transaction.
+/// Checks that an integration neither removes an administrator nor makes a user one. It may change an administrator,
+/// except the fields that affect sign-in or permissions: password, e-mail, profile and `active`. The company's
+/// administrators stay the same until the end of the transaction.
 ///
 /// # Errors
 /// `403 ERR_API_FORBIDDEN_SCOPE`. A missing user is not an error here; other code reports it.
@@ -109,7 +111,8 @@ pub(super) async fn check_integration(
         UserChange::Update(columns) => {
             let changes_email =
                 columns.text("email").is_some_and(|email| email.to_lowercase() != user.email.to_lowercase());
-            let changes_active = columns.has("active") && columns.is_false("active") == user.active;
+            let is_active = !columns.is_false("active");
+            let changes_active = columns.has("active") && is_active != user.active;
             columns.has("passwordHash") || changes_email || changes_active || new_profile != current_profile
         }
     };

@@ -65,7 +65,7 @@ async fn refuse() -> HttpResponse {
     HttpResponse::PayloadTooLarge().body("too large")
 }
 
-/// Sends an event, and another one when notified.
+/// Sends an event at once, and another one after each notification.
 async fn events(world: Data<World>) -> HttpResponse {
     let events = stream::unfold((0, None), move |(number, notified)| {
         let world = world.clone();

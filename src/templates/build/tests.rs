@@ -1,4 +1,4 @@
-//! Template sends of every kind, against templates of every kind.
+//! Every form of a send's template, built for templates of every kind.
 
 use super::*;
 
@@ -26,11 +26,11 @@ fn templates() -> Vec<Template> {
         template("plain", "en_US", "APPROVED", json!([{"type": "BODY", "text": "Hello"}])),
         template("plain", "pt_BR", "APPROVED", json!([{"type": "BODY", "text": "Olá"}])),
         template("plain", "fr", "REJECTED", json!([{"type": "BODY", "text": "Salut"}])),
-        template("waiting", "en_US", "PENDING", json!([])),
+        template("pending", "en_US", "PENDING", json!([])),
         template("picture", "en_US", "APPROVED", picture),
         template("named", "en_US", "APPROVED", named),
         template("cards", "en_US", "APPROVED", json!([{"type": "BODY", "text": "x"}, {"type": "CAROUSEL"}])),
-        template("place", "en_US", "APPROVED", json!([{"type": "HEADER", "format": "LOCATION"}])),
+        template("location", "en_US", "APPROVED", json!([{"type": "HEADER", "format": "LOCATION"}])),
     ]
 }
 
@@ -39,7 +39,7 @@ struct TemplateInput(TemplateRequest);
 
 impl crate::web::Input for TemplateInput {
     fn name() -> std::borrow::Cow<'static, str> {
-        "Sent".into()
+        "TemplateInput".into()
     }
 
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
@@ -49,16 +49,17 @@ impl crate::web::Input for TemplateInput {
 
 fn build(template_json: Value) -> Result<BuiltTemplate, Vec<FieldError>> {
     let body = json!({"template": template_json});
-    let TemplateInput(template_json) = Fields::parse(&body, body.to_string().as_bytes()).expect("it is read");
-    template_json.build(&templates())
+    let TemplateInput(request) = Fields::parse(&body, body.to_string().as_bytes()).expect("a valid body");
+    request.build(&templates())
 }
 
-fn fields(template_json: Value) -> Vec<String> {
+/// The fields that are refused.
+fn invalid_fields(template_json: Value) -> Vec<String> {
     build(template_json).expect_err("refused").into_iter().map(|error| error.field).collect()
 }
 
 #[test]
-fn texts_and_buttons_are_put_into_their_places() {
+fn texts_and_buttons_fill_the_placeholders() {
     let built = build(json!({"name": "shipped", "parameters": {
         "header": ["4711"], "body": ["Zoe", "4711"], "buttons": ["track/4711", "CODE"],
     }}));
@@ -78,7 +79,7 @@ fn texts_and_buttons_are_put_into_their_places() {
 }
 
 #[test]
-fn a_template_without_places_needs_no_parameters() {
+fn a_template_without_placeholders_needs_no_parameters() {
     for template_json in [
         json!({"name": "plain", "language": "pt_BR"}),
         json!({"name": "plain", "language": {"code": "pt_BR"}, "parameters": {}}),
@@ -92,18 +93,18 @@ fn a_template_without_places_needs_no_parameters() {
 }
 
 #[test]
-fn a_picture_is_sent_by_its_address() {
+fn a_picture_is_sent_by_its_url() {
     let built = build(json!({"name": "picture", "parameters": {"header": ["https://acme.example/a.png"]}}));
     let image = json!({"type": "image", "image": {"link": "https://acme.example/a.png"}});
     assert_eq!(built.expect("built").template["components"], json!([{"type": "header", "parameters": [image]}]));
     for bad in ["a.png", "ftp://acme.example/a.png", "javascript:alert(1)", "https://"] {
         let template_json = json!({"name": "picture", "parameters": {"header": [bad]}});
-        assert_eq!(fields(template_json), ["template.parameters.header[0]"], "{bad}");
+        assert_eq!(invalid_fields(template_json), ["template.parameters.header[0]"], "{bad}");
     }
 }
 
 #[test]
-fn named_places_are_filled_in_their_order() {
+fn named_placeholders_are_filled_in_their_order() {
     let built = build(json!({"name": "named", "parameters": {"body": ["Zoe", "Doe"]}})).expect("built");
     assert_eq!(
         built.template["components"][0]["parameters"],
@@ -115,11 +116,11 @@ fn named_places_are_filled_in_their_order() {
 }
 
 #[test]
-fn what_does_not_fit_is_named() {
+fn an_error_names_each_field_that_does_not_match_the_template() {
     for (template_json, expected) in [
-        (json!({"name": "nobody's"}), vec!["template.name"]),
-        (json!({"name": "waiting"}), vec!["template.name"]),
-        (json!({"name": "waiting", "language": "en_US"}), vec!["template.name"]),
+        (json!({"name": "unknown"}), vec!["template.name"]),
+        (json!({"name": "pending"}), vec!["template.name"]),
+        (json!({"name": "pending", "language": "en_US"}), vec!["template.name"]),
         (json!({"name": "plain", "language": "fr"}), vec!["template.name"]),
         (json!({"name": "plain"}), vec!["template.language"]),
         (json!({"name": "plain", "language": "de"}), vec!["template.language"]),
@@ -137,7 +138,7 @@ fn what_does_not_fit_is_named() {
         ),
         (json!({"name": "picture"}), vec!["template.parameters.header"]),
         (json!({"name": "cards"}), vec!["template.parameters"]),
-        (json!({"name": "place"}), vec!["template.parameters"]),
+        (json!({"name": "location"}), vec!["template.parameters"]),
         (json!({"name": "named", "components": []}), vec!["template.components"]),
         (
             json!({"name": "named", "components": [{"type": "body", "parameters": [{"type": "text", "text": "x"}]}]}),
@@ -145,7 +146,7 @@ fn what_does_not_fit_is_named() {
         ),
         (json!({"name": "plain", "language": "pt_BR", "components": [{}]}), vec!["template.components[0].type"]),
     ] {
-        assert_eq!(fields(template_json.clone()), expected, "{template_json}");
+        assert_eq!(invalid_fields(template_json.clone()), expected, "{template_json}");
     }
 }
 
@@ -162,13 +163,13 @@ fn built_components_are_validated_and_not_changed() {
     assert_eq!(build(template_json).expect("built").template["components"], components);
     let mut fewer = components.as_array().expect("components").clone();
     fewer.pop();
-    assert_eq!(fields(json!({"name": "shipped", "components": fewer})), ["template.components"]);
+    assert_eq!(invalid_fields(json!({"name": "shipped", "components": fewer})), ["template.components"]);
     let cards = json!([{"type": "carousel", "cards": []}]);
     assert!(build(json!({"name": "cards", "components": cards})).is_ok());
 }
 
 #[test]
-fn languages_are_named_to_who_has_to_choose() {
+fn an_error_lists_the_languages_to_choose_from() {
     let errors = build(json!({"name": "plain"})).expect_err("refused");
     assert_eq!(errors[0].reason, "is required: the template exists in en_US, pt_BR");
 }

@@ -13,8 +13,8 @@ use tokio::sync::oneshot;
 
 use crate::web::response::error::{ApiError, ApiResult};
 
-/// Passwords that are hashed at the same time: each takes 19 MiB and a core for tens of milliseconds. At most half of
-/// the cores, and at least one, so that signing in leaves the others to conversations. Companies and sign-ins take
+/// Limits how many passwords are hashed at a time: each takes 19 MiB and a core for tens of milliseconds. At most half
+/// of the cores are used, but at least one, so that the others stay free for conversations. Companies and sign-ins take
 /// turns: the new passwords of a company do not delay others for long.
 static HASHING: LazyLock<KeyedPermits<HashedFor>> = LazyLock::new(|| {
     let at_once = concurrent_hashes(thread::available_parallelism().ok());
@@ -30,7 +30,7 @@ enum HashedFor {
     Company(CompanyId),
 }
 
-/// Maximum passwords that wait for one company's turn, or to be compared: as many as are hashed in [`PERMIT_WAIT_MAX`].
+/// Maximum waiting passwords of one company, or of all sign-ins: as many as one core hashes in [`PERMIT_WAIT_MAX`].
 const WAITING_MAX: usize = 200;
 
 fn concurrent_hashes(cores: Option<NonZeroUsize>) -> usize {
@@ -41,7 +41,7 @@ fn concurrent_hashes(cores: Option<NonZeroUsize>) -> usize {
 #[cfg(target_os = "linux")]
 const NICE: i32 = 10;
 
-/// How long a password waits for a permit; then it is refused, so that a flood builds no queue.
+/// How long a password waits for a permit before its request is refused, so that a flood builds no queue.
 const PERMIT_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// Runs work at low priority once there is a permit. Each call starts a thread, because a thread cannot raise its
@@ -122,28 +122,29 @@ mod tests {
 
     #[actix_web::test]
     async fn concurrent_hashes_are_limited() {
-        let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-        let works = (0..4 * concurrent_hashes(thread::available_parallelism().ok())).map(|_| {
-            let (now, most) = (now.clone(), most.clone());
+        let limit = concurrent_hashes(thread::available_parallelism().ok());
+        let (running, running_max) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let hashes = (0..4 * limit).map(|_| {
+            let (running, running_max) = (running.clone(), running_max.clone());
             run_low_priority(HashedFor::SignIn, move || {
-                most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                password::verify_unknown("whatever it is");
-                now.fetch_sub(1, Ordering::SeqCst);
+                running_max.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                password::verify_unknown("any password");
+                running.fetch_sub(1, Ordering::SeqCst);
                 thread::current().name().map(str::to_owned)
             })
         });
-        for worked in futures_util::future::join_all(works).await {
-            assert_eq!(worked.expect("worked out").as_deref(), Some("password"));
+        for thread_name in futures_util::future::join_all(hashes).await {
+            assert_eq!(thread_name.expect("a permit").as_deref(), Some("password"));
         }
-        assert!(most.load(Ordering::SeqCst) <= concurrent_hashes(thread::available_parallelism().ok()));
+        assert!(running_max.load(Ordering::SeqCst) <= limit);
     }
 
     #[cfg(target_os = "linux")]
     #[actix_web::test]
-    async fn the_thread_steps_back_and_no_other() {
+    async fn only_the_hashing_thread_has_a_lower_priority() {
         let priority = || rustix::process::getpriority_process(None).expect("a priority");
         let before = priority();
-        let lowered = run_low_priority(HashedFor::SignIn, priority).await.expect("worked out");
+        let lowered = run_low_priority(HashedFor::SignIn, priority).await.expect("a permit");
         assert!(lowered >= NICE, "{lowered}");
         assert_eq!(priority(), before);
     }

@@ -1,5 +1,5 @@
-//! Request ids: the caller's own if it is plain, else a new one. The id is in the response and in every log line of the
-//! request.
+//! Request ids: the caller's own if it is plain (at most 64 letters, digits, `-`, `_` and `.`), else a new one. The id
+//! is in the response and in every log line of the request.
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -45,36 +45,38 @@ pub async fn name_request<B: MessageBody + 'static>(
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let id = RequestId(of(request.headers()));
     request.extensions_mut().insert(id.clone());
-    // The highest level, so that every log line carries the request's id. The query and the body are left out: both may
-    // contain names and numbers.
+    // At the level of errors, so that log lines carry the request's id whatever the configured level. The query and the
+    // body are left out: both may contain names and numbers.
     let span =
         tracing::error_span!("request", id = id.text(), method = request.method().as_str(), path = request.path());
-    let exported = telemetry::exported_span(&span, request.headers());
-    let method = exported.is_some().then(|| request.method().clone());
-    let started = std::time::Instant::now();
+    let exported_span = telemetry::exported_span(&span, request.headers());
+    // Copied before the inner service consumes the request.
+    let method = exported_span.is_some().then(|| request.method().clone());
+    let started_at = std::time::Instant::now();
     let rates = request.app_data::<Data<RateLimits>>().cloned();
-    let metered = request.app_data::<Data<Metrics>>().cloned().map(|figures| {
-        let operation = figures.requests.find(request.match_info().as_str(), request.method().as_str());
-        (figures, operation)
+    let metered = request.app_data::<Data<Metrics>>().cloned().map(|metrics| {
+        let operation = metrics.requests.find(request.match_info().as_str(), request.method().as_str());
+        (metrics, operation)
     });
     let result = async {
         let response = next.call(request).await;
         if let Ok(response) = &response {
-            let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let duration_ms = u64::try_from(started_at.elapsed().as_millis()).unwrap_or(u64::MAX);
             tracing::debug!(status = response.status().as_u16(), duration_ms, "answered");
         }
         response
     }
     .instrument(span)
     .await;
-    if let Some((figures, operation)) = metered {
+    if let Some((metrics, operation)) = metered {
         let status =
             result.as_ref().map_or_else(|error| error.as_response_error().status_code(), |response| response.status());
-        figures.requests.add_response(operation, status.as_u16(), started.elapsed());
-        if let Some((span, method)) = exported.zip(method) {
-            let tenant = result.as_ref().ok().and_then(|answer| answer.request().extensions().get::<Tenant>().copied());
+        metrics.requests.add_response(operation, status.as_u16(), started_at.elapsed());
+        if let Some((span, method)) = exported_span.zip(method) {
+            let tenant =
+                result.as_ref().ok().and_then(|response| response.request().extensions().get::<Tenant>().copied());
             let company = tenant.map(|Tenant(company)| company.0);
-            let (method, route) = (method.as_str(), figures.requests.route(operation));
+            let (method, route) = (method.as_str(), metrics.requests.route(operation));
             telemetry::end(span, &RequestSummary { id: id.text(), method, route, status: status.as_u16(), company });
         }
     }
@@ -91,8 +93,8 @@ pub async fn name_request<B: MessageBody + 'static>(
 
 /// The id for a request with these headers.
 pub(crate) fn of(headers: &HeaderMap) -> HeaderValue {
-    let own = headers.get(X_REQUEST_ID).filter(|id| is_plain(id.as_bytes()));
-    own.cloned().unwrap_or_else(new_id)
+    let from_caller = headers.get(X_REQUEST_ID).filter(|id| is_plain(id.as_bytes()));
+    from_caller.cloned().unwrap_or_else(new_id)
 }
 
 /// Puts the request's id into the message of an internal error, so that it can be found in the logs.
@@ -122,6 +124,7 @@ pub(crate) fn new_id() -> HeaderValue {
     for (pair, byte) in id[4..].chunks_exact_mut(2).zip(random) {
         pair.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
     }
+    // Always valid: the id is ASCII.
     HeaderValue::from_bytes(&id).unwrap_or(HeaderValue::from_static("req_"))
 }
 

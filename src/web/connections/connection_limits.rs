@@ -9,20 +9,19 @@ use nix::sys::resource::{Resource, getrlimit};
 
 use crate::web::connections::origin::Address;
 
-/// File descriptors that are not used by connections: the journal's (its segment, spares, a reserve, its folder, one
-/// for reading back), some 20 connections to PostgreSQL, those of the serving and sending threads, and of a
-/// command-line call.
+/// File descriptors for everything but connections: the journal (its segment, spares, a reserve, its folder, and one to
+/// read back), some 20 connections to PostgreSQL, the serving and sending threads, and a command-line call.
 const DESCRIPTORS_RESERVED: u64 = 192;
 
-/// One in this many of the remaining descriptors is reserved for what connections need besides their own: files being
-/// sent or received, and calls of providers.
+/// One in this many of the remaining descriptors is reserved for what requests need besides their connection: files
+/// being sent or received, and calls of providers.
 const FILES_DIVISOR: u64 = 5;
 
 /// Minimum number of connections, however low the descriptor limit is: with fewer, nothing could be served at all.
 const CONNECTIONS_MIN: u64 = 16;
 
-/// Number of equal parts of a cluster member's connections: for clients, for requests of the other processes, and for
-/// requests to the other processes, each of which a client's request waits for.
+/// Number of equal parts of a cluster member's connections: for clients, for requests from other processes, and for
+/// requests to other processes. Requests of clients wait for the other two, so they may not use those up.
 pub(super) const SIDES_OF_MEMBER: usize = 3;
 
 /// Maximum connections of one serving thread on one of `sides`, so that all threads together leave enough descriptors
@@ -30,16 +29,16 @@ pub(super) const SIDES_OF_MEMBER: usize = 3;
 pub(super) fn connections_of_worker(limit: usize, workers: usize, sides: usize) -> usize {
     // If the system reports no limit, it is taken as unlimited.
     let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
-    let share = connections(descriptors) / (workers * sides).max(1) as u64;
+    let share = connections_max(descriptors) / (workers * sides).max(1) as u64;
     limit.min(usize::try_from(share.max(1)).unwrap_or(usize::MAX))
 }
 
-fn connections(descriptors: u64) -> u64 {
+fn connections_max(descriptors: u64) -> u64 {
     let remaining = descriptors.saturating_sub(DESCRIPTORS_RESERVED);
     (remaining - remaining / FILES_DIVISOR).max(CONNECTIONS_MIN)
 }
 
-/// Counts open connections by address. Cheap to clone.
+/// Limits the open connections of each address. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct ConnectionLimits {
     /// `None`: no limit.
@@ -87,39 +86,39 @@ mod tests {
 
     #[test]
     fn the_descriptor_limit_bounds_all_connections() {
-        assert_eq!(connections(20_480), 16_231);
-        assert_eq!(connections(1024), 666);
-        assert_eq!(connections(512), 256);
-        assert_eq!((connections(64), connections(0)), (16, 16));
+        assert_eq!(connections_max(20_480), 16_231);
+        assert_eq!(connections_max(1024), 666);
+        assert_eq!(connections_max(512), 256);
+        assert_eq!((connections_max(64), connections_max(0)), (16, 16));
         for descriptors in 512..2000 {
-            let remaining = descriptors - connections(descriptors);
-            assert!(remaining >= DESCRIPTORS_RESERVED, "{descriptors} leave {remaining}");
+            let remaining = descriptors - connections_max(descriptors);
+            assert!(remaining >= DESCRIPTORS_RESERVED, "{remaining} of {descriptors} remain");
         }
     }
 
     #[test]
-    fn an_address_has_its_share_and_gets_it_back() {
+    fn connections_are_limited_by_address_until_they_close() {
         let limits = ConnectionLimits::new(2, vec!["10.0.0.0/8".parse().expect("a range")]);
         let first = limits.admit(from("1.2.3.4"));
         let second = limits.admit(from("::ffff:1.2.3.4"));
         assert!(first.is_some() && second.is_some());
-        assert!(limits.admit(from("1.2.3.4")).is_none(), "however the address is written");
+        assert!(limits.admit(from("1.2.3.4")).is_none(), "a mapped IPv6 address is the same address");
         let other = limits.admit(from("1.2.3.5"));
-        assert!(other.is_some(), "others have their own");
+        assert!(other.is_some(), "the limit is per address");
         let of_proxy: Vec<_> = (0..5).map(|_| limits.admit(from("10.1.2.3"))).collect();
-        assert!(of_proxy.iter().all(Option::is_some), "a proxy brings many");
+        assert!(of_proxy.iter().all(Option::is_some), "proxies have no limit");
         drop(first);
-        assert!(limits.admit(from("1.2.3.4")).is_some(), "one has gone");
+        assert!(limits.admit(from("1.2.3.4")).is_some(), "one was closed");
         drop((second, other, of_proxy));
         assert_eq!(
             limits.open.as_ref().map(KeyedPermits::keys),
             Some(0),
-            "nothing is remembered of those who have gone"
+            "addresses without connections use no memory"
         );
         let network: Vec<_> = (1..4).map(|host| limits.admit(from(&format!("2001:db8::{host}")))).collect();
-        assert!(network[1].is_some() && network[2].is_none(), "a network of IPv6 is one address");
-        let free = ConnectionLimits::new(0, Vec::new());
-        let many: Vec<_> = (0..100).map(|_| free.admit(from("1.2.3.4"))).collect();
-        assert!(many.iter().all(Option::is_some) && free.open.is_none());
+        assert!(network[1].is_some() && network[2].is_none(), "a /64 network counts as one address");
+        let unlimited = ConnectionLimits::new(0, Vec::new());
+        let many: Vec<_> = (0..100).map(|_| unlimited.admit(from("1.2.3.4"))).collect();
+        assert!(many.iter().all(Option::is_some) && unlimited.open.is_none());
     }
 }

@@ -18,9 +18,11 @@ pub fn of(peer: Option<SocketAddr>, headers: &HeaderMap, trusted: &[IpNet]) -> O
     let mut nearest = peer;
     // Parsed as bytes: the caller's part of a line may contain anything, and must not invalidate the proxy's part.
     let lines: Vec<&[u8]> = headers.get_all(X_FORWARDED_FOR).map(HeaderValue::as_bytes).collect();
-    for named in lines.iter().rev().flat_map(|line| line.rsplit(|byte| *byte == b',')) {
+    for entry in lines.iter().rev().flat_map(|line| line.rsplit(|byte| *byte == b',')) {
         // An entry that is not an address ends the chain: the proxy that wrote it is the last known hop.
-        let Some(address) = std::str::from_utf8(named).ok().and_then(|named| address(named.trim())) else { break };
+        let Some(address) = std::str::from_utf8(entry).ok().and_then(|entry| parse_address(entry.trim())) else {
+            break;
+        };
         nearest = address;
         if !is_trusted(&address) {
             break;
@@ -29,8 +31,8 @@ pub fn of(peer: Option<SocketAddr>, headers: &HeaderMap, trusted: &[IpNet]) -> O
     Some(nearest)
 }
 
-/// Prefix length that separates IPv6 customers.
-const IPV6_NETWORK_BITS: u32 = 64;
+/// Bits of an IPv6 address that number the hosts of a /64 network.
+const IPV6_HOST_BITS: u32 = 64;
 
 /// The unit that limits count by: an IPv4 address, or a /64 network of IPv6, which is what one customer gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,27 +44,27 @@ impl Address {
         match address.to_canonical() {
             IpAddr::V4(address) => Self(IpAddr::V4(address)),
             IpAddr::V6(address) => {
-                let network = address.to_bits() >> IPV6_NETWORK_BITS << IPV6_NETWORK_BITS;
+                let network = address.to_bits() >> IPV6_HOST_BITS << IPV6_HOST_BITS;
                 Self(IpAddr::V6(Ipv6Addr::from_bits(network)))
             }
         }
     }
 }
 
-/// Whether a trusted proxy says that it was called over https.
+/// Whether a trusted proxy reports that it received the request over https.
 pub fn is_https(request: &HttpRequest, trusted: &[IpNet]) -> bool {
-    proxied(request, trusted, "x-forwarded-proto").is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"))
+    forwarded_value(request, trusted, "x-forwarded-proto").is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"))
 }
 
-/// The headers of a proxy.
-const FORWARDING: [&str; 3] = ["x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"];
+/// The headers that a proxy adds to a request.
+const FORWARDING_HEADERS: [&str; 3] = ["x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"];
 
-/// What must change before a proxy in front reports the origin of this page, as part of a message; `None` when no proxy
-/// seems to be the cause.
+/// How to configure the proxy in front so that it reports the origin of this page, as a part of an error message.
+/// `None` when no proxy seems to be the cause.
 pub fn gap(request: &HttpRequest, trusted: &[IpNet], page: &str) -> Option<&'static str> {
     let page = url::Url::parse(page).ok().filter(|page| page.has_host())?;
-    let is_forwarded = FORWARDING.iter().any(|name| request.headers().contains_key(*name));
-    if is_forwarded && !is_proxied(request, trusted) {
+    let is_forwarded = FORWARDING_HEADERS.iter().any(|name| request.headers().contains_key(*name));
+    if is_forwarded && !is_from_proxy(request, trusted) {
         return Some("`--trusted-proxy` must include the address of the proxy");
     }
     let own = url::Url::parse(&site(request, trusted)?).ok()?;
@@ -74,23 +76,24 @@ pub fn gap(request: &HttpRequest, trusted: &[IpNet], page: &str) -> Option<&'sta
 }
 
 /// Whether the peer is a trusted proxy.
-fn is_proxied(request: &HttpRequest, trusted: &[IpNet]) -> bool {
+fn is_from_proxy(request: &HttpRequest, trusted: &[IpNet]) -> bool {
     let peer = request.peer_addr().map(|peer| peer.ip().to_canonical());
     peer.is_some_and(|peer| trusted.iter().any(|range| range.contains(&peer)))
 }
 
 /// The value that a trusted proxy itself has added to a forwarding header: the last one.
-fn proxied<'a>(request: &'a HttpRequest, trusted: &[IpNet], name: &str) -> Option<&'a str> {
+fn forwarded_value<'a>(request: &'a HttpRequest, trusted: &[IpNet], name: &str) -> Option<&'a str> {
     let lines = request.headers().get_all(name).filter_map(|line| line.to_str().ok());
     let own = lines.last().and_then(|line| line.rsplit(',').next()).map(str::trim);
-    own.filter(|_| is_proxied(request, trusted))
+    own.filter(|_| is_from_proxy(request, trusted))
 }
 
-/// The origin that the request was made to, as its client names it; the client may use it for further requests. A
-/// trusted proxy forwards the origin it was called by. `None` when the client named no host.
+/// The origin that the client sent the request to, for links that it can follow. A trusted proxy forwards the origin at
+/// which it received the request. `None` when the client named no host.
 pub fn site(request: &HttpRequest, trusted: &[IpNet]) -> Option<String> {
     let scheme = if is_https(request, trusted) { "https" } else { "http" };
-    let host = proxied(request, trusted, "x-forwarded-host").or_else(|| request.headers().get(HOST)?.to_str().ok())?;
+    let host =
+        forwarded_value(request, trusted, "x-forwarded-host").or_else(|| request.headers().get(HOST)?.to_str().ok())?;
     let site = url::Url::parse(&format!("{scheme}://{host}/")).ok()?;
     // Accepts only a host and a port.
     let is_plain =
@@ -98,10 +101,11 @@ pub fn site(request: &HttpRequest, trusted: &[IpNet]) -> Option<String> {
     is_plain.then(|| site.origin().ascii_serialization())
 }
 
-/// An IP address with or without a port.
-fn address(text: &str) -> Option<IpAddr> {
-    let alone = text.parse::<IpAddr>().ok();
-    alone.or_else(|| text.parse::<SocketAddr>().ok().map(|socket| socket.ip())).map(|address| address.to_canonical())
+/// Parses an IP address with or without a port.
+fn parse_address(text: &str) -> Option<IpAddr> {
+    let without_port = text.parse::<IpAddr>().ok();
+    let address = without_port.or_else(|| text.parse::<SocketAddr>().ok().map(|socket| socket.ip()));
+    address.map(|address| address.to_canonical())
 }
 
 #[cfg(test)]
@@ -132,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_caller_wrote_before_the_proxy_counts_for_nothing() {
+    fn entries_before_that_of_the_proxy_are_ignored() {
         let trusted = &["10.0.0.0/8"];
         assert_eq!(address_of("10.0.0.1", &["9.9.9.9, 1.2.3.4"], trusted), "1.2.3.4");
         assert_eq!(address_of("10.0.0.1", &["9.9.9.9", "1.2.3.4, 10.0.0.7"], trusted), "1.2.3.4");
@@ -141,14 +145,14 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_that_is_no_ascii_ends_the_chain_and_takes_nothing_of_the_proxy_along() {
+    fn a_byte_outside_ascii_ends_the_chain_and_entries_of_the_proxy_still_count() {
         let trusted = &["10.0.0.0/8"];
         let address_of = |lines: &[&[u8]]| address_of_bytes("10.0.0.1", lines, trusted);
         assert_eq!(address_of(&[b"\xe9, 1.2.3.4"]), "1.2.3.4");
         assert_eq!(address_of(&["é, 1.2.3.4".as_bytes()]), "1.2.3.4");
         assert_eq!(address_of(&[b"9.9.9.9\xff, 1.2.3.4, 10.0.0.7"]), "1.2.3.4");
         assert_eq!(address_of(&[b"9.9.9.9, \xff, 10.0.0.7"]), "10.0.0.7");
-        assert_eq!(address_of(&[b"9.9.9.9", b"\xff"]), "10.0.0.1", "no line before it counts either");
+        assert_eq!(address_of(&[b"9.9.9.9", b"\xff"]), "10.0.0.1", "earlier lines are ignored as well");
     }
 
     #[test]

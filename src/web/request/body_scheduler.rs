@@ -2,7 +2,7 @@
 //! at a time, and none is parsed on a thread that serves requests.
 //!
 //! A serving thread handles hundreds of requests; parsing 16 MiB of JSON blocks it for a tenth of a second or more.
-//! Small bodies are parsed in place, because handing them over takes longer than parsing them.
+//! Small bodies are parsed in place, because passing them to another thread takes longer than parsing.
 
 use std::thread::available_parallelism;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::web::tenant::Tenant;
 /// Bodies of more than this many bytes are parsed on another thread: about half a millisecond of work.
 const OFFLOADED_PARSE_BYTES: usize = 64 * 1024;
 
-/// Bodies of at least this many bytes need a permit before they are read into memory.
+/// Bodies of more than this many bytes need a permit; without one, no more of them is read into memory.
 pub const LARGE_BYTES: usize = 1024 * 1024;
 
 /// Maximum number of large bodies in memory, in total (half a GiB at 16 MiB each) and per company.
@@ -29,14 +29,14 @@ const COMPANY_LARGE_MAX: usize = 2;
 /// Maximum number of a company's large bodies that wait for a permit; reading is paused meanwhile.
 const COMPANY_LARGE_WAITING_MAX: usize = 64;
 
-/// Maximum number of parsing threads, if there are as many cores. One company's bodies are parsed one after the other.
+/// Maximum number of bodies that are parsed at a time, in total (and not more than there are cores) and per company.
 const PARSED_AT_ONCE_MAX: usize = 4;
 const COMPANY_PARSED_AT_ONCE: usize = 1;
 
 /// Maximum number of a company's bodies that wait to be parsed: 256 MiB at 1 MiB each.
 const COMPANY_PARSED_WAITING_MAX: usize = 256;
 
-/// How long a body waits for its turn. Imports of one company take seconds each on a slow machine.
+/// How long a body waits for a permit. Imports of one company take seconds each on a slow machine.
 const WAIT_MAX: Duration = Duration::from_secs(15);
 
 /// Schedules large bodies: one limit for memory, one for parsing.
@@ -61,7 +61,7 @@ impl BodyScheduler {
     /// Acquires a permit to hold a large body in memory.
     ///
     /// # Errors
-    /// `503` when no permit became free in time.
+    /// `503` when too many of the company wait already, or no permit became free in time.
     pub async fn permit(&self, company: CompanyId) -> ApiResult<KeyedPermit<CompanyId>> {
         self.large.acquire(company).await.map_err(unavailable)
     }
@@ -69,7 +69,7 @@ impl BodyScheduler {
     /// Runs a company's work on a thread that does not serve requests.
     ///
     /// # Errors
-    /// `503` when the turn did not come in time; `500` when the work panics.
+    /// `503` as for [`Self::permit`]; `500` when the work panics.
     pub async fn run<T: Send + 'static>(
         &self,
         company: CompanyId,
@@ -78,6 +78,7 @@ impl BodyScheduler {
         let permit = self.parsing.acquire(company).await.map_err(unavailable)?;
         let task = spawn_blocking(move || {
             let result = work();
+            // Moved here, because the work holds its permit even if the request is dropped.
             drop(permit);
             result
         });
@@ -111,7 +112,7 @@ pub(in crate::web) async fn parse<T: Send + 'static>(
 pub(super) async fn acquire_permit(request: &HttpRequest) -> ApiResult<()> {
     let Some(scheduler) = request.app_data::<Data<BodyScheduler>>() else { return Ok(()) };
     if request.extensions().contains::<LargeBodyPermit>() {
-        // The body was already read to compute its fingerprint.
+        // The body was already read once, to compute its fingerprint.
         return Ok(());
     }
     let permit = scheduler.permit(tenant(request)).await?;

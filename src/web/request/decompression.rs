@@ -1,5 +1,5 @@
-//! Compressed requests: a body is decompressed piece by piece as it is read, so its limits apply to the decompressed
-//! size, and what is not read is not decompressed. Calls of providers are not decompressed: their signature covers the
+//! Compressed requests: a body is decompressed piece by piece as it is read. So its limits apply to the decompressed
+//! size, and unread parts are never decompressed. Calls of providers are not decompressed: their signature covers the
 //! bytes as sent.
 
 use std::io::{self, Write};
@@ -19,9 +19,9 @@ use crate::web::response::error::{ApiError, ApiResult};
 /// used.
 const PIECE_BYTES: usize = 1024;
 
-/// Size in bytes that any request may decompress to, equal to the largest JSON body; beyond that, it may decompress to
-/// [`FACTOR_MAX`] times its compressed size. A request's own limits apply first; this limit bounds what is only
-/// drained.
+/// Bytes that any request may decompress to: the size of the largest JSON body. A larger request may decompress to
+/// [`FACTOR_MAX`] times its compressed size. Each request also has limits of its own; this one is for bodies that are
+/// only drained.
 const DECOMPRESSED_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Maximum expansion of a large request: several times the usual ratio of text.
@@ -98,7 +98,7 @@ fn decompress_all(decoder: &mut impl Write, piece: &[u8]) -> io::Result<()> {
 struct DecompressedBody {
     payload: Payload,
     decoder: Decoder,
-    /// Bytes that were received, and not yet decompressed.
+    /// Bytes that are received but not yet decompressed.
     input: Bytes,
     bytes_in: u64,
     bytes_out: u64,
@@ -191,14 +191,14 @@ mod tests {
             let mut compressed = Vec::new();
             if zlib {
                 let mut encoder = flate2::write::ZlibEncoder::new(&mut compressed, Compression::default());
-                encoder.write_all(&plain).and_then(|()| encoder.finish().map(drop)).expect("packed");
+                encoder.write_all(&plain).and_then(|()| encoder.finish().map(drop)).expect("compressed");
             } else {
                 let mut encoder = flate2::write::DeflateEncoder::new(&mut compressed, Compression::default());
-                encoder.write_all(&plain).and_then(|()| encoder.finish().map(drop)).expect("packed");
+                encoder.write_all(&plain).and_then(|()| encoder.finish().map(drop)).expect("compressed");
             }
             compressed
         };
-        let gzip = gzip(&plain).expect("packed");
+        let gzip = gzip(&plain).expect("compressed");
         for (coding, bytes) in [
             ("gzip", gzip.clone()),
             ("deflate", compress(true)),
@@ -214,9 +214,9 @@ mod tests {
 
     #[actix_web::test]
     async fn a_decompression_bomb_ends_early() {
-        let bomb = gzip(&vec![0_u8; 64 << 20]).expect("packed");
+        let bomb = gzip(&vec![0_u8; 64 << 20]).expect("compressed");
         assert!(matches!(decompressed("gzip", bomb).await, Err(PayloadError::Overflow)));
-        let large = gzip(&vec![0_u8; 15 << 20]).expect("packed");
+        let large = gzip(&vec![0_u8; 15 << 20]).expect("compressed");
         assert_eq!(decompressed("gzip", large).await.expect("whole").len(), 15 << 20);
     }
 }

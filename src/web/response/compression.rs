@@ -1,5 +1,5 @@
-//! Compressed responses, for clients that accept gzip. A response is compressed once it is complete and large enough;
-//! for a small one only its length is checked.
+//! Compressed responses, for clients that accept gzip. Only complete bodies of a minimum size are compressed, not
+//! streams.
 
 use std::io::{self, Write};
 
@@ -57,7 +57,7 @@ pub async fn compress<B: MessageBody + 'static>(
     let headers = head.headers_mut();
     headers.remove(CONTENT_LENGTH);
     headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    // A strong ETag identifies the exact bytes; the compressed form needs another strong one, or a weak one.
+    // A strong ETag identifies exact bytes. The compressed bytes differ, so their ETag is weak.
     let weak = headers
         .get(ETAG)
         .filter(|tag| !tag.as_bytes().starts_with(b"W/"))
@@ -84,17 +84,17 @@ fn is_text(headers: &HeaderMap) -> bool {
 /// Whether the client accepts gzip.
 pub fn accepts_gzip(headers: &HeaderMap) -> bool {
     let lines = headers.get_all(ACCEPT_ENCODING).filter_map(|line| line.to_str().ok());
-    let mut any = false;
+    let mut accepts_any = false;
     for coding in lines.flat_map(|line| line.split(',')) {
         let (name, quality) = coding.trim().split_once(';').unwrap_or((coding.trim(), ""));
         let is_refused = quality.trim().strip_prefix("q=").is_some_and(|q| q.trim().parse::<f32>() == Ok(0.0));
         match name.trim() {
             name if name.eq_ignore_ascii_case("gzip") => return !is_refused,
-            "*" => any = !is_refused,
+            "*" => accepts_any = !is_refused,
             _ => {}
         }
     }
-    any
+    accepts_any
 }
 
 #[cfg(test)]

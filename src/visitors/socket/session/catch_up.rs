@@ -71,7 +71,7 @@ impl SocketSession {
         let company = session.company_id;
         let db = self.app.engine.reads().tables_as_of_now(company).await?;
         let _permit = self.visitors.catch_up(company).await.map_err(hotline_persistence::Error::from)?;
-        // A slow browser causes its page to be held for long. Sockets above their share of memory read their page
+        // A page stays in memory until its browser has read it. Where that memory is used up, the socket reads its page
         // later.
         let reservation = self.context.response_memory.hold(self.context.address, company, PAGE_BYTES_MAX);
         let mut reservation =
@@ -83,7 +83,8 @@ impl SocketSession {
         reservation.shrink(bytes);
         let is_cut = count < missed.rows.len();
         missed.rows.truncate(count);
-        // Long messages are seldom alone, and rows that do not fit are read again: so the next page has fewer rows.
+        // Rows that did not fit are read again, and long messages tend to follow each other: the next page requests at
+        // most twice the rows that did fit.
         let next_size =
             if is_cut { i64::try_from(count).unwrap_or(PAGE).saturating_mul(2).clamp(1, PAGE) } else { PAGE };
         let states = if missed.has_more || is_cut {
@@ -96,7 +97,7 @@ impl SocketSession {
     }
 }
 
-/// How many of the messages fit in a page (at least one), and the bytes of their texts, at most a full page.
+/// How many of the messages fit in a page (at least one), and the bytes to reserve for them: at most a full page.
 fn fitting_rows(rows: &[MessageRow]) -> (usize, usize) {
     let (mut count, mut bytes) = (0, 0);
     for row in rows {

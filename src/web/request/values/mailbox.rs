@@ -1,4 +1,4 @@
-//! The form of e-mail addresses: a mailbox as RFC 5321 has it, with the letters that RFC 6531 adds.
+//! Validates e-mail addresses: a mailbox of RFC 5321, with the non-ASCII characters that RFC 6531 adds.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -13,32 +13,32 @@ const LABEL_BYTES_MAX: usize = 63;
 
 /// Whether a text is an address: `local-part@domain`. <https://www.rfc-editor.org/rfc/rfc5321#section-4.1.2>
 pub(super) fn is_mailbox(text: &str) -> bool {
-    text.rsplit_once('@').is_some_and(|(local, domain)| is_local(local) && is_domain(domain))
+    text.rsplit_once('@').is_some_and(|(local, domain)| is_local_part(local) && is_domain(domain))
 }
 
-fn is_local(local: &str) -> bool {
+fn is_local_part(local: &str) -> bool {
     if local.len() > LOCAL_BYTES_MAX {
         return false;
     }
     match local.strip_prefix('"') {
-        Some(rest) => rest.strip_suffix('"').is_some_and(is_quoted),
-        None => local.split('.').all(|atom| !atom.is_empty() && atom.chars().all(is_atom)),
+        Some(rest) => rest.strip_suffix('"').is_some_and(is_quoted_content),
+        None => local.split('.').all(|atom| !atom.is_empty() && atom.chars().all(is_atom_character)),
     }
 }
 
-fn is_atom(character: char) -> bool {
-    character.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(character) || is_letter_beyond(character)
+fn is_atom_character(character: char) -> bool {
+    character.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(character) || is_visible_non_ascii(character)
 }
 
-/// The inside of a quoted name, where a backslash quotes one character.
-fn is_quoted(text: &str) -> bool {
+/// Whether this may be inside the quotes of a local part, where a backslash escapes the next character.
+fn is_quoted_content(text: &str) -> bool {
     let mut characters = text.chars();
     while let Some(character) = characters.next() {
         let is_valid = match character {
-            '\\' => characters.next().is_some_and(|quoted| matches!(quoted, ' '..='~')),
+            '\\' => characters.next().is_some_and(|escaped| matches!(escaped, ' '..='~')),
             '"' => false,
             ' '..='~' => true,
-            beyond => is_letter_beyond(beyond),
+            other => is_visible_non_ascii(other),
         };
         if !is_valid {
             return false;
@@ -52,13 +52,13 @@ fn is_domain(domain: &str) -> bool {
         return false;
     }
     match domain.strip_prefix('[') {
-        Some(rest) => rest.strip_suffix(']').is_some_and(is_literal),
+        Some(rest) => rest.strip_suffix(']').is_some_and(is_address_literal),
         None => domain.split('.').all(is_label),
     }
 }
 
 /// An IP address in place of a domain name.
-fn is_literal(text: &str) -> bool {
+fn is_address_literal(text: &str) -> bool {
     match text.split_at_checked("IPv6:".len()) {
         Some((tag, address)) if tag.eq_ignore_ascii_case("IPv6:") => address.parse::<Ipv6Addr>().is_ok(),
         _ => text.parse::<Ipv4Addr>().is_ok(),
@@ -66,17 +66,16 @@ fn is_literal(text: &str) -> bool {
 }
 
 fn is_label(label: &str) -> bool {
-    let is_letter = |character: char| {
+    let is_label_character = |character: char| {
         // Names in some scripts contain joiners.
-        let joins = matches!(character, '\u{200c}' | '\u{200d}');
-        character.is_ascii_alphanumeric() || character == '-' || joins || is_letter_beyond(character)
+        let is_joiner = matches!(character, '\u{200c}' | '\u{200d}');
+        character.is_ascii_alphanumeric() || character == '-' || is_joiner || is_visible_non_ascii(character)
     };
     let is_bounded = !label.is_empty() && label.len() <= LABEL_BYTES_MAX;
-    is_bounded && label.chars().all(is_letter) && !label.starts_with('-') && !label.ends_with('-')
+    is_bounded && label.chars().all(is_label_character) && !label.starts_with('-') && !label.ends_with('-')
 }
 
-/// Whether it is a visible character beyond ASCII.
-fn is_letter_beyond(character: char) -> bool {
+fn is_visible_non_ascii(character: char) -> bool {
     !character.is_ascii() && !letters::is_invisible(character)
 }
 
@@ -87,7 +86,7 @@ mod tests {
     #[test]
     fn only_mailboxes_are_accepted() {
         let long = |local: usize, label: usize| format!("{}@{}.example", "a".repeat(local), "b".repeat(label));
-        for good in [
+        for valid in [
             "maria@example.com",
             "mail@köln.example",
             "用户@例子.广告",
@@ -102,9 +101,9 @@ mod tests {
             "a@[IPv6:2001:db8::1]",
             &long(64, 63),
         ] {
-            assert!(is_mailbox(good), "{good}");
+            assert!(is_mailbox(valid), "{valid}");
         }
-        for bad in [
+        for invalid in [
             "",
             "plain",
             "a@",
@@ -134,7 +133,7 @@ mod tests {
             &long(65, 1),
             &long(1, 64),
         ] {
-            assert!(!is_mailbox(bad), "{bad}");
+            assert!(!is_mailbox(invalid), "{invalid}");
         }
     }
 }
