@@ -1,5 +1,5 @@
-//! Prints the API document, which `make openapi` keeps as `openapi.json`, or with `panel` that of the panel's API, of which
-//! the types of its pages are made.
+//! Prints the API document, which `make openapi` stores as `openapi.json`. With the argument `panel`, prints that of the
+//! panel's API, from which the types of the panel's pages are generated.
 
 fn main() {
     let is_panel = std::env::args().nth(1).is_some_and(|argument| argument == "panel");

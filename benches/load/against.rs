@@ -65,9 +65,9 @@ pub async fn run(shared: &SharedArgs, options: &AgainstArgs) -> Outcome<AgainstR
     for scenario in Scenario::ALL {
         let comparisons = match scenario {
             Scenario::Open if uses_pool => pair.open_and_close().await?,
-            // Measured with opening, or at a fixed rate, where both builds reach the same.
+            // Closing is measured with opening. At a fixed rate, both builds have the same throughput.
             Scenario::Open | Scenario::Close | Scenario::HalfLoad | Scenario::Offered => continue,
-            _ if chosen.contains(&scenario) => vec![pair.in_turn(scenario).await?],
+            _ if chosen.contains(&scenario) => vec![pair.measure_alternating(scenario).await?],
             _ => continue,
         };
         for comparison in &comparisons {
@@ -101,18 +101,18 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    async fn in_turn(&self, scenario: Scenario) -> Outcome<BuildComparison> {
+    async fn measure_alternating(&self, scenario: Scenario) -> Outcome<BuildComparison> {
         let mut rounds = [Vec::new(), Vec::new()];
         // The first turn opens connections and fills caches.
         for turn in 0..=self.options.turns {
-            for which in order(turn) {
-                let stage = self.stages[which];
+            for build in order(turn) {
+                let stage = self.stages[build];
                 let round = self.measure(stage, scenario, &[], &[]).await?;
                 if scenario == Scenario::Mix {
                     stage.reopen_changed().await?;
                 }
                 if turn > 0 {
-                    rounds[which].push(round);
+                    rounds[build].push(round);
                 }
             }
         }
@@ -123,14 +123,14 @@ impl Pair<'_> {
     async fn open_and_close(&self) -> Outcome<Vec<BuildComparison>> {
         let (mut opening, mut closing) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
         for turn in 0..=self.options.turns {
-            for which in order(turn) {
-                let stage = self.stages[which];
+            for build in order(turn) {
+                let stage = self.stages[build];
                 let open = self.measure(stage, Scenario::Open, &stage.pool, &[]).await?;
                 let close = self.measure(stage, Scenario::Close, &[], &stage.opened().await?).await?;
                 stage.close_opened().await?;
                 if turn > 0 {
-                    opening[which].push(open);
-                    closing[which].push(close);
+                    opening[build].push(open);
+                    closing[build].push(close);
                 }
             }
         }
@@ -152,14 +152,14 @@ impl Pair<'_> {
     }
 }
 
-/// Alternates which build is first, so that the effects of a turn on the next one concern both.
+/// The order of the builds in a turn. It alternates, so that the effects of one turn on the next concern both.
 fn order(turn: u64) -> [usize; 2] {
     if turn.is_multiple_of(2) { [0, 1] } else { [1, 0] }
 }
 
 fn compare(scenario: Scenario, rounds: &[Vec<Round>; 2]) -> BuildComparison {
-    let of = |ratio: fn(&Round) -> f64| {
-        Spread::of(rounds[0].iter().zip(&rounds[1]).map(|(ours, other)| ratio(ours) / ratio(other)).collect())
+    let spread_of = |figure: fn(&Round) -> f64| {
+        Spread::of(rounds[0].iter().zip(&rounds[1]).map(|(ours, other)| figure(ours) / figure(other)).collect())
     };
     let per_second =
         |rounds: &[Round]| Spread::of(rounds.iter().map(|round| round.counted.per_second()).collect()).median;
@@ -167,8 +167,8 @@ fn compare(scenario: Scenario, rounds: &[Vec<Round>; 2]) -> BuildComparison {
         scenario,
         per_second: per_second(&rounds[0]),
         other_per_second: per_second(&rounds[1]),
-        ratio: of(|round| round.counted.per_second()),
-        cpu: of(|round| (round.cpu.hotline_s + round.cpu.postgres_s) / round.counted.requests as f64),
+        ratio: spread_of(|round| round.counted.per_second()),
+        cpu: spread_of(|round| (round.cpu.hotline_s + round.cpu.postgres_s) / round.counted.requests as f64),
     }
 }
 

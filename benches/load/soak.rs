@@ -16,12 +16,14 @@ use crate::scenario::{Scenario, Server};
 use crate::service::Binary;
 use crate::stage::Stage;
 
-/// Interval between reads of the figures, and reads per sample.
+/// Interval between reads of the figures.
 const READ_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Reads per sample, which has their maximum.
 const READS_PER_SAMPLE: usize = 5;
 
-/// Maximum growth of steady memory per minute, as a part of it, over the second half: buffers and the allocator vary by
-/// half a percent.
+/// Maximum growth of memory per minute over the second half, as a fraction: buffers and the allocator vary by half a
+/// percent.
 const GROWTH_PER_MINUTE_MAX: f64 = 0.005;
 
 /// Maximum age, in seconds, of a change that is not in the tables.
@@ -84,12 +86,12 @@ pub async fn run(shared: &SharedArgs, options: &SoakArgs) -> Outcome<SoakResult>
     };
     let mut samples = Vec::new();
     let round = {
-        let mut measured = pin!(stage.measure(&load));
+        let mut measurement = pin!(stage.measure(&load));
         let started_at = Instant::now();
         loop {
             let sample = pin!(sample(&stage, started_at));
             tokio::select! {
-                round = &mut measured => break round?,
+                round = &mut measurement => break round?,
                 sample = sample => samples.push(sample?),
             }
         }
@@ -139,9 +141,9 @@ async fn tables(db: &PgPool) -> Outcome<Vec<Table>> {
 
 impl SoakResult {
     pub fn verdicts(&self) -> Vec<Verdict> {
-        let half = &self.samples[self.samples.len() / 2..];
+        let second_half = &self.samples[self.samples.len() / 2..];
         let points: Vec<(f64, f64)> =
-            half.iter().map(|sample| (sample.at_s / 60.0, sample.hotline_bytes as f64)).collect();
+            second_half.iter().map(|sample| (sample.at_s / 60.0, sample.hotline_bytes as f64)).collect();
         let mean = points.iter().map(|(_, bytes)| bytes).sum::<f64>() / points.len() as f64;
         let growth = slope(&points) / mean;
         let lag_s = self.samples.iter().map(|sample| sample.lag_s_max).fold(0.0, f64::max);
@@ -156,7 +158,7 @@ impl SoakResult {
                 what: "the tables".to_owned(),
                 aim: format!("at most {LAG_MAX_S} s behind"),
                 measured: format!("{lag_s:.2} s"),
-                is_met: lag_s < LAG_MAX_S,
+                is_met: lag_s <= LAG_MAX_S,
             },
         ]
     }
@@ -165,11 +167,11 @@ impl SoakResult {
 /// The slope of the regression line.
 fn slope(points: &[(f64, f64)]) -> f64 {
     let count = points.len() as f64;
-    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / count, y + point.1 / count));
-    let (rise, run) = points
-        .iter()
-        .fold((0.0, 0.0), |(rise, run), point| (rise + (point.0 - x) * (point.1 - y), run + (point.0 - x).powi(2)));
-    rise / run
+    let mean_x = points.iter().map(|(x, _)| x).sum::<f64>() / count;
+    let mean_y = points.iter().map(|(_, y)| y).sum::<f64>() / count;
+    let covariance: f64 = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
+    let variance: f64 = points.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
+    covariance / variance
 }
 
 #[cfg(test)]

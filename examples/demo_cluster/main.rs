@@ -1,12 +1,13 @@
-//! Three processes on one PostgreSQL with a synchronous standby, and a balancer before them, on this machine: callers of three
-//! companies go on while one process after the other is killed, and at the end what was answered is compared with what is there.
+//! Run with `make demo-cluster`. It starts three processes on one PostgreSQL with a synchronous standby, behind a load
+//! balancer, on this machine. Callers of three companies keep sending requests while one process after the other is
+//! killed. At the end, everything that was acknowledged is compared with the database.
 //!
-//! `make demo-cluster`. All of it is what `make cluster` tests with.
-#![allow(clippy::expect_used, clippy::panic)] // What it shows is as much of a test as the runs are.
+//! It uses the code of the tests of `make cluster`.
+#![allow(clippy::expect_used, clippy::panic)] // Like a test, it fails loudly when it meets the unexpected.
 
 #[cfg(not(target_os = "linux"))]
 fn main() {
-    eprintln!("The demo of a cluster stops processes by signals and finds them in /proc: it runs on Linux alone.");
+    eprintln!("The demo of a cluster stops processes by signals and finds them in /proc: it runs on Linux only.");
 }
 
 #[cfg(target_os = "linux")]
@@ -58,7 +59,8 @@ mod rig;
 #[cfg(target_os = "linux")]
 mod show;
 
-/// A person watches: Ctrl-C comes to this process alone, and what is noted for who mends a run is left out.
+/// A person watches: Ctrl-C reaches only this process, which then ends the others, and notes for the examination of a
+/// failed run are not printed.
 #[cfg(target_os = "linux")]
 const IS_WATCHED: bool = true;
 

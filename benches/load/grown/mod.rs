@@ -1,6 +1,6 @@
-//! `load grown`: a database with a year of data. Measures every filter of every list and every report, with concurrent
-//! sends; and the scenarios of `load run`, a deletion of old conversations, a backup and a start, beside an empty
-//! database.
+//! `load grown`: measures a database with a year of data. First every report, and every list with each of its filters,
+//! during concurrent sends. Then, compared with an empty database: the scenarios of `load run`, a deletion of old
+//! conversations, a backup and a start.
 
 mod requests;
 mod rows;
@@ -23,7 +23,7 @@ use crate::stage::Stage;
 use requests::Request;
 pub use upkeep::{SendLatency, Upkeep};
 
-/// Maximum milliseconds at p95: of any page of any list, of a report, of a dashboard.
+/// Maximum p95, in milliseconds: of a page of a list, a report, and a dashboard.
 const LIST_MS_MAX: f64 = 50.0;
 const REPORT_MS_MAX: f64 = 100.0;
 const DASHBOARD_MS_MAX: f64 = 20.0;
@@ -34,7 +34,7 @@ const SCENARIO_RATIO_MIN: f64 = 0.9;
 /// Connections of the concurrent sends.
 const WRITERS: u32 = 8;
 
-/// Longer than all requests take: the sends are stopped after the last request.
+/// How long the sends may take: they are stopped after the last request, which comes sooner.
 const WRITING_TIME_MAX: Duration = Duration::from_secs(3 * 3600);
 
 /// The times of a request that was sent repeatedly.
@@ -82,7 +82,7 @@ pub struct GrownResult {
 
 impl GrownResult {
     pub fn verdicts(&self) -> Vec<Verdict> {
-        // None if `--only` excludes all of its requests.
+        // `None` if `--only` excludes all of its requests.
         let verdict = |title: &str, matches: &dyn Fn(&str) -> bool| {
             let requests: Vec<&RequestTimes> = self.asked.iter().filter(|times| matches(&times.path)).collect();
             let met = requests.iter().filter(|times| times.is_met()).count();
@@ -117,7 +117,7 @@ impl GrownResult {
     }
 }
 
-/// Reports before the scenarios, and after them, too: what follows may fail, and all of it takes long.
+/// Reports after each step, because each takes long, and the next one may fail.
 pub async fn run(
     shared: &SharedArgs,
     options: &GrownArgs,
@@ -132,7 +132,7 @@ pub async fn run(
         requests.retain(|request| options.only.iter().any(|word| request.path.contains(word)));
     }
     let subjects = stage.subjects(&[], &[])?;
-    let writing = Load {
+    let sends = Load {
         scenario: Scenario::Send,
         server: Server::Hotline,
         address: stage.address(Server::Hotline),
@@ -143,7 +143,7 @@ pub async fn run(
     };
     let asked = tokio::select! {
         asked = measure_requests(&stage, &requests, options.rounds) => asked?,
-        written = writing.run() => return Err(format!("the sends ended first: {written:?}").into()),
+        sent = sends.run() => return Err(format!("the sends ended first: {sent:?}").into()),
     };
     stage.settle().await?;
     let machine = Machine::here(stage.postgres_version().await?)?;
@@ -168,8 +168,8 @@ pub async fn run(
     let empty = Stage::set(&binary, shared.tickets, options.pool, None).await?;
     measured.compared = compare(options, &empty, &stage).await?;
     report(&measured)?;
-    let of_empty = upkeep::measure(&binary, empty, options.sends_per_second).await?;
-    measured.upkeep = Some([of_empty, upkeep::measure(&binary, stage, options.sends_per_second).await?]);
+    let empty_upkeep = upkeep::measure(&binary, empty, options.sends_per_second).await?;
+    measured.upkeep = Some([empty_upkeep, upkeep::measure(&binary, stage, options.sends_per_second).await?]);
     report(&measured)
 }
 
@@ -196,8 +196,9 @@ async fn measure_requests(stage: &Stage, requests: &[Request], rounds: u64) -> O
     }
     let results = requests.iter().zip(times).zip(refused).map(|((request, mut times), refused)| {
         times.sort_by(f64::total_cmp);
-        let at = |share: f64| times[((times.len() as f64 * share).ceil() as usize).clamp(1, times.len()) - 1];
-        RequestTimes { path: request.path.clone(), aim_ms: request.aim_ms, p50_ms: at(0.5), p95_ms: at(0.95), refused }
+        let quantile = |share: f64| times[((times.len() as f64 * share).ceil() as usize).clamp(1, times.len()) - 1];
+        let (p50_ms, p95_ms) = (quantile(0.5), quantile(0.95));
+        RequestTimes { path: request.path.clone(), aim_ms: request.aim_ms, p50_ms, p95_ms, refused }
     });
     Ok(results.collect())
 }

@@ -1,5 +1,5 @@
-// Servers under measurement: starts them, waits until they are ready, stops or kills them, and reads what they use from
-// /proc. Whatever was started is stopped and its folders are removed, also when the run fails or is interrupted.
+// Servers under measurement: starts them, waits until they are ready, stops or kills them, and reads their CPU time and
+// memory from /proc. All are stopped and their folders are removed, also when the run fails or is interrupted.
 
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 
-/** Clock ticks a second, in which /proc tells CPU time: 100 on every Linux, whatever the kernel's own clock. */
+/** The unit of CPU time in /proc is 1/100 s, independent of the kernel's own clock rate. */
 const TICKS_PER_S = 100;
 
 /** How long a server may take to start or to stop. */
@@ -19,36 +19,40 @@ export const START_TIME_MAX_MS = 180_000;
 const STOP_TIME_MAX_MS = 60_000;
 
 const PROBE_INTERVAL_MS = 50;
+const PORT_ATTEMPTS_MAX = 1000;
 
 const started = new Set();
 const folders = new Set();
 
-/** Runs a command that ends, and answers its output; fails with what it said. */
-export async function command(program, words, options = {}) {
+/** Runs a command to its end and returns its output. The error of a failed one has the last lines of its output. */
+export async function command(program, args, options = {}) {
   try {
-    return (await promisify(execFile)(program, words, { maxBuffer: 64 << 20, ...options })).stdout;
+    return (await promisify(execFile)(program, args, { maxBuffer: 64 << 20, ...options })).stdout;
   } catch (error) {
-    const said = `${error.stdout ?? ""}${error.stderr ?? ""}`.trim().split("\n").slice(-20).join("\n");
-    throw new Error(`${program} ${words.join(" ")}: ${error.code ?? error.signal}\n${said}`);
+    const output = `${error.stdout ?? ""}${error.stderr ?? ""}`.trim().split("\n").slice(-20).join("\n");
+    throw new Error(`${program} ${args.join(" ")}: ${error.code ?? error.signal}\n${output}`);
   }
 }
 
-/** Waits until `probe` answers something true; an error of it counts as no, and is shown when time is up. */
+/**
+ * Waits until `probe` returns a true value, and returns it. An error of `probe` only means `not yet`, unless it has
+ * `isFinal`; the last one is reported when the time is over.
+ */
 export async function until(what, probe, timeMaxMs = START_TIME_MAX_MS) {
   const end = Date.now() + timeMaxMs;
-  for (let last; ; await delay(PROBE_INTERVAL_MS)) {
+  for (let lastError; ; await delay(PROBE_INTERVAL_MS)) {
     try {
       const found = await probe();
       if (found) return found;
     } catch (error) {
       if (error.isFinal) throw error;
-      last = error;
+      lastError = error;
     }
-    if (Date.now() > end) throw new Error(`not within ${timeMaxMs / 1000} s: ${what}${last ? ` (${last.message})` : ""}`);
+    if (Date.now() > end) throw new Error(`not within ${timeMaxMs / 1000} s: ${what}${lastError ? ` (${lastError.message})` : ""}`);
   }
 }
 
-/** Whether something listens there. */
+/** True if a connection to this port is accepted; otherwise throws, as a probe of `until` may. */
 export async function listens(port, host = "127.0.0.1") {
   const socket = connect(port, host);
   try {
@@ -59,9 +63,9 @@ export async function listens(port, host = "127.0.0.1") {
   }
 }
 
-/** A port that nobody has at the moment, below those that the system gives to connections. */
+/** A port that is free now, below those that the system assigns to outgoing connections. */
 export async function freePort() {
-  for (;;) {
+  for (let attempt = 0; attempt < PORT_ATTEMPTS_MAX; attempt++) {
     const port = 12_000 + Math.floor(Math.random() * 18_000);
     const server = createServer().listen(port, "127.0.0.1");
     const isFree = await once(server, "listening").then(() => true, () => false);
@@ -70,9 +74,10 @@ export async function freePort() {
     await once(server, "close");
     return port;
   }
+  throw new Error(`no free port after ${PORT_ATTEMPTS_MAX} attempts`);
 }
 
-/** A folder under TMPDIR that is removed at the end; other users may pass through it, for servers that run as such. */
+/** A folder under TMPDIR that is removed at the end. Servers that run as another user can reach files in it. */
 export async function temporaryFolder(name) {
   const folder = await mkdtemp(join(tmpdir(), `hotline-peers-${name}-`));
   await chmod(folder, 0o711);
@@ -88,14 +93,14 @@ export function removeFolder(folder) {
 /** A server process with its log. */
 export class Server {
   /**
-   * `roots` answers the ids of further processes that belong to the server although it is not their parent, such as its
-   * PostgreSQL. `uid` and `gid` are those of the user that it runs as.
+   * `roots` returns the ids of further processes that belong to the server but are not its children, such as its
+   * PostgreSQL. `uid` and `gid` are those of the user as whom it runs.
    */
-  static start(name, program, words, { cwd, env, log, uid, gid, stdin = "ignore", roots = () => [] } = {}) {
+  static start(name, program, args, { cwd, env, log, uid, gid, stdin = "ignore", roots = () => [] } = {}) {
     const file = log ? openSync(log, "a") : null;
     const output = file ?? "ignore";
-    // A group of its own: Ctrl-C reaches this program alone, which then stops all servers in their order.
-    const child = spawn(program, words, { cwd, env: { ...process.env, ...env }, uid, gid, detached: true, stdio: [stdin, output, output] });
+    // In a process group of its own: Ctrl-C reaches only this program, which then stops the servers, the last first.
+    const child = spawn(program, args, { cwd, env: { ...process.env, ...env }, uid, gid, detached: true, stdio: [stdin, output, output] });
     if (file !== null) closeSync(file);
     const server = new Server();
     Object.assign(server, { name, child, log, roots, error: null });
@@ -112,7 +117,7 @@ export class Server {
     return !this.error && this.child.exitCode === null && this.child.signalCode === null;
   }
 
-  /** Waits until `probe` says that it serves; fails at once if it has ended. */
+  /** Waits until `probe` returns true; fails at once if the process has ended. */
   async ready(probe, timeMaxMs = START_TIME_MAX_MS) {
     await until(`${this.name} is ready`, () => {
       if (this.isRunning) return probe();
@@ -128,7 +133,7 @@ export class Server {
     return this.log ? readFileSync(this.log, "utf8").trim().split("\n").slice(-lines).join("\n") : "";
   }
 
-  /** Stops it as its users do, with its roots; kills it if it takes too long. */
+  /** Stops the server and its `roots`; kills the server if it takes too long. */
   async stop(signal = "SIGTERM") {
     if (this.isRunning && this.pid) {
       const ended = once(this.child, "exit");
@@ -137,10 +142,10 @@ export class Server {
       await ended;
       clearTimeout(timer);
     }
-    // What a killed one has left behind. SIGINT ends PostgreSQL without waiting for its clients.
-    const left = treeOf(this.roots());
-    for (const pid of left) signalled(pid, "SIGINT");
-    if (left.length) await until(`all of ${this.name} has ended`, () => !treeOf(left).length, STOP_TIME_MAX_MS);
+    // A server that was killed leaves its roots. SIGINT ends PostgreSQL without waiting for its clients.
+    const remaining = treeOf(this.roots());
+    for (const pid of remaining) sendSignal(pid, "SIGINT");
+    if (remaining.length) await until(`all of ${this.name} has ended`, () => !treeOf(remaining).length, STOP_TIME_MAX_MS);
     started.delete(this);
   }
 
@@ -152,20 +157,21 @@ export class Server {
     await ended;
   }
 
-  /** All its processes. */
+  /** The ids of all its processes. */
   pids() {
     return treeOf([this.pid, ...this.roots()]);
   }
 
-  /** CPU seconds and bytes of memory of all its processes, or of those below the given ones. */
+  /** CPU seconds and bytes of memory of all its processes, or of the given ones. */
   usage(pids = this.pids()) {
     return usageOf(pids);
   }
 }
 
-const killGroup = (pid) => signalled(-pid, "SIGKILL");
+const killGroup = (pid) => sendSignal(-pid, "SIGKILL");
 
-function signalled(pid, signal) {
+/** Sends a signal, unless the process has ended. */
+function sendSignal(pid, signal) {
   try {
     process.kill(pid, signal);
   } catch (error) {
@@ -173,44 +179,44 @@ function signalled(pid, signal) {
   }
 }
 
-/** `pid (name) state ppid …`; the name may hold anything, also parentheses. */
+/** Reads `pid (name) state ppid …`; the name may contain any characters, also parentheses. */
 function statOf(pid) {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\)\s/s, "").split(" ");
-    const [own, waitedFor] = [+fields[11] + +fields[12], +fields[13] + +fields[14]];
-    return { pid: +pid, parent: +fields[1], own, waitedFor };
+    const [ownTicks, childTicks] = [+fields[11] + +fields[12], +fields[13] + +fields[14]];
+    return { pid: +pid, parent: +fields[1], ownTicks, childTicks };
   } catch {
-    // Processes end while the folder is read.
+    // The process has ended meanwhile.
     return null;
   }
 }
 
-/** These processes and all below them. */
+/** These processes and all their descendants. */
 export function treeOf(roots) {
   const all = readdirSync("/proc").filter((name) => /^\d+$/.test(name)).map(statOf).filter(Boolean);
   const found = new Set(roots.filter((pid) => all.some((stat) => stat.pid === pid)));
-  for (let before = -1; before !== found.size; ) {
-    before = found.size;
+  for (let sizeBefore = -1; sizeBefore !== found.size; ) {
+    sizeBefore = found.size;
     for (const { pid, parent } of all) if (found.has(parent)) found.add(pid);
   }
   return [...found];
 }
 
-/** What processes use: CPU also of children that have ended; `pssBytes` counts shared pages once. */
+/** CPU time, also of children that have ended, and memory of processes; `pssBytes` counts shared pages once. */
 export function usageOf(pids) {
   const sum = { cpuS: 0, rssBytes: 0, pssBytes: 0 };
   for (const pid of pids) {
     const stat = statOf(pid);
     if (!stat) continue;
-    sum.cpuS += (stat.own + stat.waitedFor) / TICKS_PER_S;
-    sum.rssBytes += kib(`/proc/${pid}/status`, "VmRSS");
-    sum.pssBytes += kib(`/proc/${pid}/smaps_rollup`, "Pss");
+    sum.cpuS += (stat.ownTicks + stat.childTicks) / TICKS_PER_S;
+    sum.rssBytes += memoryBytes(`/proc/${pid}/status`, "VmRSS");
+    sum.pssBytes += memoryBytes(`/proc/${pid}/smaps_rollup`, "Pss");
   }
   return sum;
 }
 
-/** A line `Name:   123 kB`, in bytes; 0 of a process that ends just now. */
-function kib(file, name) {
+/** The number of a line `Name:   123 kB`, in bytes; 0 if the process has ended meanwhile. */
+function memoryBytes(file, name) {
   try {
     return +(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(readFileSync(file, "utf8"))?.[1] ?? 0) * 1024;
   } catch {
@@ -218,10 +224,10 @@ function kib(file, name) {
   }
 }
 
-/** Runs `main`, and ends what it has started whatever comes of it. */
+/** Runs `main`. Then stops all servers and removes all folders, also after an error or an interruption. */
 export async function guarded(main) {
   let isInterrupted = false;
-  const clean = async () => {
+  const cleanUp = async () => {
     for (const server of [...started].reverse()) await server.stop().catch((error) => console.error(`${server.name}: ${error.message}`));
     for (const folder of [...folders]) removeFolder(folder);
   };
@@ -229,8 +235,8 @@ export async function guarded(main) {
     process.on(signal, () => {
       if (isInterrupted) return;
       isInterrupted = true;
-      console.error("interrupted: the servers are stopped");
-      clean().finally(() => process.exit(status));
+      console.error("interrupted: stopping the servers");
+      cleanUp().finally(() => process.exit(status));
     });
   }
   try {
@@ -239,7 +245,7 @@ export async function guarded(main) {
     if (!isInterrupted) console.error(error.stack ?? error);
     process.exitCode = 1;
   } finally {
-    if (!isInterrupted) await clean();
+    if (!isInterrupted) await cleanUp();
   }
   if (!isInterrupted) process.exit();
 }
