@@ -1,5 +1,5 @@
-//! Names that look alike or show nothing, and malformed e-mail addresses: in every noun whose names are unique, and
-//! wherever a name comes from outside.
+//! Names that look alike or are invisible, for every resource with unique names and for names from providers; malformed
+//! e-mail addresses.
 
 use hotline_persistence::letters;
 use serde_json::{Value, json};
@@ -9,8 +9,8 @@ use crate::steps::id;
 use crate::support::provider::hooks::text;
 use crate::support::{OwnApp, Person, TestApp};
 
-/// Texts that show nothing.
-const NOTHING: [&str; 6] = ["\u{200b}", "\u{200b}\u{200d}", "\u{3164}", "\u{2800}", "\u{feff}", "\u{ad}"];
+/// Texts that are invisible.
+const INVISIBLE: [&str; 6] = ["\u{200b}", "\u{200b}\u{200d}", "\u{3164}", "\u{2800}", "\u{feff}", "\u{ad}"];
 
 /// The same name in other encodings: with combining characters, and with invisible ones.
 const TWINS: [&str; 4] =
@@ -39,7 +39,7 @@ const BLANKS: [&str; 6] = ["\u{a0}", "  ", "\t", "\u{2003}", "\u{3164}", " \u{20
 /// Characters that end a line.
 const LINE_BREAKS: [&str; 5] = ["\n", "\r", "\u{85}", "\u{2028}", "\u{2029}"];
 
-/// The nouns whose names are unique in the company: the path, the field, and what else is required.
+/// The resources whose names are unique in the company: the path, the field, and the other required fields.
 fn unique_names(category: i64) -> Vec<(&'static str, &'static str, Value)> {
     vec![
         ("/tags", "name", json!({})),
@@ -56,7 +56,7 @@ fn unique_names(category: i64) -> Vec<(&'static str, &'static str, Value)> {
 }
 
 #[actix_web::test]
-async fn a_name_that_looks_the_same_is_taken_and_one_that_shows_nothing_is_blank() {
+async fn a_name_that_looks_the_same_is_taken_and_an_invisible_one_is_blank() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let category = id(api.post("/wrapup-categories", json!({"name": "Others"})).await.data(201));
@@ -66,29 +66,29 @@ async fn a_name_that_looks_the_same_is_taken_and_one_that_shows_nothing_is_blank
             body[field] = json!(name);
             body
         };
-        let made = api.post(path, named("Ação")).await.data(201).clone();
-        assert_eq!(made[field], "A\u{e7}\u{e3}o", "{path}");
+        let created = api.post(path, named("Ação")).await.data(201).clone();
+        assert_eq!(created[field], "A\u{e7}\u{e3}o", "{path}");
         for twin in TWINS {
             assert_eq!(api.post(path, named(twin)).await.status, 409, "{path} {twin:?}");
-            // The record itself may be given this spelling: it is stored as the same name.
-            let kept = api.put(&format!("{path}/{}", made["id"]), json!({field: twin})).await.data(200).clone();
-            assert_eq!(kept[field], made[field], "{path} {twin:?}");
+            // The record itself can be renamed to it, and is stored under the same name.
+            let updated = api.put(&format!("{path}/{}", created["id"]), json!({field: twin})).await.data(200).clone();
+            assert_eq!(updated[field], created[field], "{path} {twin:?}");
         }
         for twin in LOOKALIKES {
             let refused = api.post(path, named(twin)).await;
             let details = refused.error(409, "ERR_API_CONFLICT");
-            assert_eq!((&details["field"], &details["id"]), (&json!(field), &made["id"]), "{path} {twin:?}");
-            // The record itself may be renamed to it.
-            let kept = api.put(&format!("{path}/{}", made["id"]), json!({field: twin})).await.data(200).clone();
-            assert_eq!(kept[field], twin, "{path}");
+            assert_eq!((&details["field"], &details["id"]), (&json!(field), &created["id"]), "{path} {twin:?}");
+            // The record itself can be renamed to it.
+            let updated = api.put(&format!("{path}/{}", created["id"]), json!({field: twin})).await.data(200).clone();
+            assert_eq!(updated[field], twin, "{path}");
             assert_eq!(api.post(path, named("Ação")).await.status, 409, "{path} {twin:?}");
         }
-        // In another case it is another name.
+        // Names are case-sensitive.
         assert_eq!(api.post(path, named("AÇÃO")).await.status, 201, "{path}");
         let other = id(api.post(path, named("other")).await.data(201));
-        let moved = api.put(&format!("{path}/{other}"), json!({field: "A\u{202a}çã\u{202c}o"})).await;
-        assert_eq!(moved.error(409, "ERR_API_CONFLICT")["id"], made["id"], "{path}");
-        // A shortcut has no blanks.
+        let renamed = api.put(&format!("{path}/{other}"), json!({field: "A\u{202a}çã\u{202c}o"})).await;
+        assert_eq!(renamed.error(409, "ERR_API_CONFLICT")["id"], created["id"], "{path}");
+        // A shortcut cannot contain spaces.
         if field != "shortcut" {
             api.post(path, named("Big deal")).await.data(201);
             for blank in BLANKS {
@@ -100,45 +100,47 @@ async fn a_name_that_looks_the_same_is_taken_and_one_that_shows_nothing_is_blank
                 assert_eq!(refused.invalid_fields(), [field], "{path} {line_break:?}");
             }
         }
-        for nothing in NOTHING.iter().filter(|_| field != "sku") {
-            assert_eq!(api.post(path, named(nothing)).await.status, 422, "{path} {nothing:?}");
+        // A product without a SKU is valid.
+        for invisible in INVISIBLE.iter().filter(|_| field != "sku") {
+            assert_eq!(api.post(path, named(invisible)).await.status, 422, "{path} {invisible:?}");
         }
     }
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn what_changes_its_neighbours_makes_another_name() {
+async fn characters_that_change_their_neighbours_make_another_name() {
     let app = TestApp::shared().await;
     for names in [
-        // One person beside another, and a couple.
+        // Two people, and a couple.
         ["👨👩", "👨\u{200d}👩"],
         // The flags of England and Scotland.
         [
             "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
             "🏴\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}",
         ],
+        // A Persian name with joined and with unjoined letters.
         ["علیرضا", "علی\u{200c}رضا"],
     ] {
         for name in names {
-            let made = app.api.post("/tags", json!({"name": name})).await.data(201).clone();
-            assert_eq!(made["name"], name);
+            let created = app.api.post("/tags", json!({"name": name})).await.data(201).clone();
+            assert_eq!(created["name"], name);
         }
     }
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_profile_and_the_options_of_a_field_have_names_of_their_own_looks() {
+async fn names_of_profiles_and_options_of_a_field_are_compared_by_appearance() {
     let app = OwnApp::start().await;
     let (root, _) = Person::admin(&app, "root@example.com").await;
     let root = root.in_company(app.company.id);
     let profile = |name: &str| json!({"name": name, "permissions": {"contacts": ["GET"]}});
-    let made = id(root.post("/profiles", profile("Night shift")).await.data(201));
+    let created = id(root.post("/profiles", profile("Night shift")).await.data(201));
     for twin in ["Night\u{a0}shift", "Night  shift", "Ni\u{200f}ght shift"] {
         root.post("/profiles", profile(twin)).await.error(409, "ERR_API_CONFLICT");
     }
-    root.put(&format!("/profiles/{made}"), json!({"name": "Night  shift"})).await.data(200);
+    root.put(&format!("/profiles/{created}"), json!({"name": "Night  shift"})).await.data(200);
 
     let field =
         |options: [&str; 2]| json!({"name": "Size", "application": "contact", "type": "select", "options": options});
@@ -148,32 +150,33 @@ async fn a_profile_and_the_options_of_a_field_have_names_of_their_own_looks() {
     }
     let key = app.api.post("/custom-fields", field(["small", "extra large"])).await.data(201)["key"].clone();
     let key = key.as_str().expect("a key");
-    for written in ["extra large", "extra  large", "extra\u{a0}large", "ex\u{200e}tra large"] {
-        let body = json!({"name": "Maria", "customFields": [{"key": key, "value": written}]});
-        let made = app.api.post("/contacts", body).await.data(201).clone();
-        assert_eq!(made["customFields"][0]["value"], "extra large", "{written:?}");
+    for spelling in ["extra large", "extra  large", "extra\u{a0}large", "ex\u{200e}tra large"] {
+        let body = json!({"name": "Maria", "customFields": [{"key": key, "value": spelling}]});
+        let created = app.api.post("/contacts", body).await.data(201).clone();
+        assert_eq!(created["customFields"][0]["value"], "extra large", "{spelling:?}");
     }
     app.stop().await;
 }
 
-/// The tables compare names by `hotline_looks`, the service by [`letters::appearance`]: both see the same.
+/// The tables compare names by the SQL function `hotline_looks`, the service by [`letters::appearance`].
 #[actix_web::test]
-async fn the_tables_see_what_the_service_sees() {
+async fn tables_and_service_compare_names_by_the_same_appearance() {
     let app = TestApp::shared().await;
     let characters = ['\u{1}'..='\u{21ff}', '\u{2700}'..='\u{2c00}', '\u{3000}'..='\u{31ff}', '\u{fb00}'..='\u{ffff}']
         .into_iter()
         .chain(['\u{1bc90}'..='\u{1bcaf}', '\u{1d170}'..='\u{1d17f}', '\u{1eff0}'..='\u{1f010}'])
         .chain(['\u{1fa00}'..='\u{1fb10}', '\u{e0000}'..='\u{e01ff}', '\u{e0ff0}'..='\u{e1010}'])
         .flatten();
-    let beside =
+    let contexts =
         [("a", "b"), ("👨\u{200d}", "👩"), ("ع\u{200c}", "ع"), ("क", "\u{200d}ष"), ("🏴\u{e0067}", "\u{e0062}")];
-    let names: Vec<String> =
-        characters.flat_map(|character| beside.map(|(before, after)| format!("{before}{character}{after}"))).collect();
+    let names: Vec<String> = characters
+        .flat_map(|character| contexts.map(|(before, after)| format!("{before}{character}{after}")))
+        .collect();
     assert!(names.len() > 60_000, "{}", names.len());
     // A few thousand at a time, because a statement has a time limit.
     for names in names.chunks(5_000) {
         let looks: Vec<String> = names.iter().map(|name| letters::appearance(name)).collect();
-        let differ: Vec<(String, String, String)> = sqlx::query_as(
+        let different: Vec<(String, String, String)> = sqlx::query_as(
             "select name, looks, hotline_looks(name) from unnest($1::text[], $2::text[]) as x (name, looks)
              where hotline_looks(name) is distinct from looks",
         )
@@ -182,26 +185,26 @@ async fn the_tables_see_what_the_service_sees() {
         .fetch_all(&app.db)
         .await
         .expect("an answer");
-        assert!(differ.is_empty(), "{:?}", differ.iter().take(10).collect::<Vec<_>>());
+        assert!(different.is_empty(), "{:?}", different.iter().take(10).collect::<Vec<_>>());
     }
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_contact_is_called_something_one_can_see() {
+async fn a_contact_without_a_visible_name_is_named_by_its_number() {
     let app = TestApp::shared().await;
     let api = &app.api;
-    for nothing in NOTHING {
-        assert_eq!(api.post("/contacts", json!({"name": nothing})).await.status, 422, "{nothing:?}");
+    for invisible in INVISIBLE {
+        assert_eq!(api.post("/contacts", json!({"name": invisible})).await.status, 422, "{invisible:?}");
     }
     let channel = Hooked::phone(&app).await;
-    for (index, nothing) in NOTHING.into_iter().chain(["\u{e0020}\u{e0041}", "   "]).enumerate() {
+    for (index, invisible) in INVISIBLE.into_iter().chain(["\u{e0020}\u{e0041}", "   "]).enumerate() {
         let number = format!("55119100000{index:02}");
         let message = text(&format!("wamid.nothing.{index}"), "hello");
-        let call = channel.speaks().message(&number, nothing, message);
+        let call = channel.speaks().message(&number, invisible, message);
         assert_eq!(channel.deliver(api, &call).await, taken(1));
         let found = api.get(&format!("/contacts?number={number}")).await.data(200).clone();
-        assert_eq!(found[0]["name"], json!(number), "{nothing:?}");
+        assert_eq!(found[0]["name"], json!(number), "{invisible:?}");
     }
     app.stop().await;
 }
@@ -212,8 +215,8 @@ async fn an_e_mail_is_a_mailbox() {
     let api = &app.api;
     for good in ["mail@köln.example", "用户@例子.广告", "o'brien@x.photography", "\"a b\"@x.example", "a@[192.0.2.7]"]
     {
-        let made = api.post("/contacts", json!({"name": "Maria", "email": good})).await.data(201).clone();
-        assert_eq!(made["email"], good);
+        let created = api.post("/contacts", json!({"name": "Maria", "email": good})).await.data(201).clone();
+        assert_eq!(created["email"], good);
     }
     for bad in ["a@.de", "a@x..de", "<a@x.de>", "a@x.de.", "a@x.de,b@x.de", ".a@x.de", "a@-x.de", "a@x.de\u{2028}b"] {
         for (path, body) in

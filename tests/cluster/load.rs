@@ -4,20 +4,20 @@ use std::time::{Duration, Instant};
 
 use crate::mix::Mix;
 
-/// How long a run lasts with `make cluster ARGS=long`, which sets the minutes; `None` for a short run.
-fn long() -> Option<Duration> {
+/// How long a run lasts with `make cluster ARGS=long`, which sets the variable; `None` for a short run.
+fn long_duration() -> Option<Duration> {
     let minutes = std::env::var("CLUSTER_LONG").ok()?;
-    Some(Duration::from_secs(60 * minutes.parse::<u64>().expect("CLUSTER_LONG: minutes")))
+    Some(Duration::from_secs(60 * minutes.parse::<u64>().expect("CLUSTER_LONG is a number of minutes")))
 }
 
 /// Whether the runs are long.
 pub fn is_long() -> bool {
-    long().is_some()
+    long_duration().is_some()
 }
 
-/// The rounds of a fault: `few`, or in a long run as many as there is time for.
+/// The rounds of a fault: `few`, or as many as there is time for in a long run.
 pub fn rounds(few: usize) -> impl Iterator<Item = usize> {
-    let until = long().map(|long| Instant::now() + long);
+    let until = long_duration().map(|duration| Instant::now() + duration);
     (0..).take_while(move |round| until.map_or(*round < few, |until| Instant::now() < until))
 }
 
@@ -47,7 +47,7 @@ impl Load {
     #[track_caller]
     pub fn check_none_was_put_off(&self) {
         for mix in &self.0 {
-            assert_eq!(mix.unavailable(), 0, "told to come again: {:#?}", mix.unanswered().1);
+            assert_eq!(mix.unavailable(), 0, "answered 503: {:#?}", mix.unanswered().1);
         }
     }
 
@@ -56,8 +56,11 @@ impl Load {
     pub fn check_none_failed(&self) {
         for mix in &self.0 {
             let (unanswered, failed) = mix.unanswered();
-            let later = mix.unavailable();
-            assert!(unanswered + later == 0, "{unanswered} not answered, {later} told to come again: {failed:#?}");
+            let unavailable = mix.unavailable();
+            assert!(
+                unanswered + unavailable == 0,
+                "{unanswered} not answered, {unavailable} answered 503: {failed:#?}"
+            );
         }
     }
 }

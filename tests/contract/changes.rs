@@ -1,5 +1,5 @@
-//! A kind of `Change` is read by one release and written by the next: `docs/durability.md` says which, and the code
-//! holds to it.
+//! Each kind of `Change` is first read by one release, and written only by the next, so that the previous release can
+//! replay the journal. The table in `docs/durability.md` has both releases of each kind; the code must comply with it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,14 @@ type Release = (u32, u32);
 /// The first release.
 const FIRST: Release = (0, 1);
 
-/// Kinds that the release that reads them first writes as well: `docs/durability.md` says what that costs a downgrade.
+/// Exceptions: the first release that reads them also writes them. `docs/durability.md` says how to downgrade then.
 const WRITTEN_AT_ONCE: [&str; 2] = ["Attempt", "Revision"];
 
-/// A line of the table.
+/// A row of the table in `docs/durability.md`.
 #[derive(Clone, Debug)]
 struct Kind {
     name: String,
+    /// The database table that it is written into.
     table: String,
     read_since: Release,
     written_since: Release,
@@ -35,7 +36,8 @@ fn release(text: &str) -> Release {
     (numbers.next().expect("major"), numbers.next().expect("minor"))
 }
 
-fn table() -> Vec<Kind> {
+/// The rows of the table in `docs/durability.md`.
+fn documented_kinds() -> Vec<Kind> {
     let page = read("docs/durability.md");
     let section = page.split("\n## What a change can be\n").nth(1).expect("the section");
     let section = section.split("\n## ").next().expect("its text");
@@ -61,15 +63,15 @@ fn variants() -> BTreeSet<String> {
     names.filter_map(|line| line.trim().split_once('(').map(|(name, _)| name.to_owned())).collect()
 }
 
-/// The files that could write a change: all but those that read, order and store what was written.
+/// The files that could write a change: all but the tests and those that define, read and store changes.
 fn writers() -> Vec<(PathBuf, String)> {
     fn walk(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();
-            let is_reader = path.ends_with("change.rs") || path.ends_with("persister") || path.ends_with("tests");
-            if path.is_dir() && !is_reader {
+            let is_skipped = path.ends_with("change.rs") || path.ends_with("persister") || path.ends_with("tests");
+            if path.is_dir() && !is_skipped {
                 walk(&path, found);
-            } else if path.extension().is_some_and(|end| end == "rs") && !is_reader {
+            } else if path.extension().is_some_and(|end| end == "rs") && !is_skipped {
                 let text = std::fs::read_to_string(&path).expect("text");
                 found.push((path, text));
             }
@@ -81,39 +83,42 @@ fn writers() -> Vec<(PathBuf, String)> {
 }
 
 /// The rules that the kinds violate in this release.
-fn wrong(kinds: &[Kind], current: Release, writers: &[(PathBuf, String)]) -> Vec<String> {
-    let mut wrong = Vec::new();
+fn violations(kinds: &[Kind], current: Release, writers: &[(PathBuf, String)]) -> Vec<String> {
+    let mut violations = Vec::new();
     for Kind { name, read_since, written_since, .. } in kinds {
         if WRITTEN_AT_ONCE.contains(&&**name) {
             continue;
         }
         if *written_since <= *read_since && *written_since != FIRST {
-            wrong.push(format!("{name} is written by the release that reads it first, or by one before"));
+            violations.push(format!("{name} is written by the first release that reads it, or by an earlier one"));
         }
         if *written_since > current {
-            let named = format!("Change::{name}(");
-            let early = writers.iter().filter(|(_, text)| text.contains(&named));
-            wrong.extend(early.map(|(path, _)| format!("{name} is written too early, in {}", path.display())));
+            let construction = format!("Change::{name}(");
+            let early = writers.iter().filter(|(_, text)| text.contains(&construction));
+            violations.extend(early.map(|(path, _)| format!("{name} is written too early, in {}", path.display())));
         }
     }
-    wrong
+    violations
 }
 
 #[test]
 fn every_kind_of_change_is_read_by_one_release_and_written_by_the_next() {
-    let kinds = table();
+    let kinds = documented_kinds();
     let named: BTreeSet<String> = kinds.iter().map(|kind| kind.name.clone()).collect();
-    assert_eq!(named, variants(), "the table of docs/durability.md is not what `Change` can be");
-    assert_eq!(named.len(), kinds.len(), "a kind is there twice");
+    assert_eq!(named, variants(), "the kinds in docs/durability.md are not the variants of `Change`");
+    assert_eq!(named.len(), kinds.len(), "a kind has two rows");
     let tables = read("docs/schema.md");
     for Kind { name, table, .. } in &kinds {
         assert!(tables.contains(&format!("- **{table}** (")), "{name}: there is no table {table}");
     }
-    let wrong = wrong(&kinds, release(env!("CARGO_PKG_VERSION")), &writers());
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    // The check works: it finds a writer of every kind.
-    let is_written = |kind: &Kind| writers().iter().any(|(_, text)| text.contains(&format!("Change::{}(", kind.name)));
-    assert!(kinds.iter().all(is_written), "some kind is never written");
+    let (current, writers) = (release(env!("CARGO_PKG_VERSION")), writers());
+    let violations = violations(&kinds, current, &writers);
+    assert!(violations.is_empty(), "{}", violations.join("\n"));
+    // The search for writers works: it finds one of each kind that is written by now.
+    let is_written = |kind: &Kind| writers.iter().any(|(_, text)| text.contains(&format!("Change::{}(", kind.name)));
+    for kind in kinds.iter().filter(|kind| kind.written_since <= current) {
+        assert!(is_written(kind), "no file writes {}", kind.name);
+    }
 }
 
 #[test]
@@ -122,9 +127,9 @@ fn a_kind_that_is_written_with_or_before_its_reading_is_found() {
         [Kind { name: "Moved".to_owned(), table: "tickets".to_owned(), read_since, written_since }]
     };
     let writes = [(PathBuf::from("move.rs"), "cx.record(Change::Moved(row));".to_owned())];
-    assert!(wrong(&kind((0, 3), (0, 4)), (0, 3), &[]).is_empty(), "read, and not written yet");
-    assert!(wrong(&kind((0, 3), (0, 4)), (0, 4), &writes).is_empty(), "written when its time has come");
-    assert_eq!(wrong(&kind((0, 3), (0, 4)), (0, 3), &writes).len(), 1, "written too early");
-    assert_eq!(wrong(&kind((0, 3), (0, 3)), (0, 3), &writes).len(), 1, "read and written at once");
-    assert_eq!(wrong(&kind((0, 3), (0, 2)), (0, 3), &writes).len(), 1, "written before it was read");
+    assert!(violations(&kind((0, 3), (0, 4)), (0, 3), &[]).is_empty(), "read, and not written yet");
+    assert!(violations(&kind((0, 3), (0, 4)), (0, 4), &writes).is_empty(), "written by the next release");
+    assert_eq!(violations(&kind((0, 3), (0, 4)), (0, 3), &writes).len(), 1, "written too early");
+    assert_eq!(violations(&kind((0, 3), (0, 3)), (0, 3), &writes).len(), 1, "read and written by one release");
+    assert_eq!(violations(&kind((0, 3), (0, 2)), (0, 3), &writes).len(), 1, "written before it was read");
 }

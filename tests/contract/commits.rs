@@ -1,4 +1,4 @@
-//! Messages of commits have the form that CONTRIBUTING.md gives, and the script that checks them knows it.
+//! `tools/check-commits` accepts commit messages of the form that CONTRIBUTING.md describes, and refuses others.
 
 use std::io::Write;
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::process::Command;
 
 use tempfile::NamedTempFile;
 
-/// What the script writes about a message, and whether it accepts it.
+/// Whether the script accepts a message, and what it writes about it.
 fn check(message: &str) -> (bool, String) {
     let mut file = NamedTempFile::new().expect("a file");
     file.write_all(message.as_bytes()).expect("written");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools/check-commits");
-    let output = Command::new(script).arg("--message").arg(file.path()).output().expect("it runs");
+    let output = Command::new(script).arg("--message").arg(file.path()).output().expect("the script runs");
     (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
@@ -31,8 +31,8 @@ fn a_message_with_a_scope_and_an_imperative_is_accepted() {
         "",
         longest.as_str(),
     ] {
-        let (is_accepted, found) = check(message);
-        assert!(is_accepted && found.is_empty(), "{message}: {found}");
+        let (is_accepted, report) = check(message);
+        assert!(is_accepted && report.is_empty(), "{message}: {report}");
     }
 }
 
@@ -54,12 +54,12 @@ const REFUSED: &[(&str, &[&str])] = &[
 #[test]
 fn a_message_of_another_form_is_refused_with_each_reason() {
     for (message, reasons) in REFUSED {
-        let (is_accepted, found) = check(message);
+        let (is_accepted, report) = check(message);
         assert!(!is_accepted, "{message} is accepted");
         for reason in *reasons {
-            assert!(found.contains(reason), "{message}: {found}");
+            assert!(report.contains(reason), "{message}: {report}");
         }
-        // The subject, the reasons below it, and a line that names the file.
-        assert_eq!(found.lines().count(), reasons.len() + 2, "{message}: {found}");
+        // The report has the subject, the reasons, and a line that names CONTRIBUTING.md.
+        assert_eq!(report.lines().count(), reasons.len() + 2, "{message}: {report}");
     }
 }

@@ -1,4 +1,4 @@
-//! Each event is in the log once, whenever the process ends.
+//! Each event is in the log exactly once, also if the process crashes before it commits.
 
 use serde_json::json;
 
@@ -6,8 +6,8 @@ use crate::process::{Process, with_database};
 use crate::support::template::prepared_folder;
 use crate::support::{Api, Company, check_events, eventually};
 
-/// How often the process dies with events that are written and not committed.
-const DEATHS: usize = 4;
+/// How often the process crashes with events that are written but not committed.
+const CRASHES: usize = 4;
 
 #[actix_web::test]
 async fn what_was_written_and_not_committed_is_told_once_by_the_next_start() {
@@ -20,20 +20,20 @@ async fn what_was_written_and_not_committed_is_told_once_by_the_next_start() {
     let session = api.post("/webchat/sessions", visitor).await.data(201)["id"].as_str().expect("id").to_owned();
     process.terminate();
     assert!(process.wait().success());
-    for death in 0..DEATHS {
-        let mut dying = Process::serve_failing(folder.path(), &[], "events_told");
-        api = Api::new(dying.address, &company.key);
-        // An answered message is durable. The process may end before the answer.
-        for word in ["hello", "is anybody there"] {
-            let message = json!({"body": word, "clientId": format!("{word} {death}")});
+    for crash in 0..CRASHES {
+        let mut crashing = Process::serve_failing(folder.path(), &[], "events_told");
+        api = Api::new(crashing.address, &company.key);
+        // The process may crash before it answers, so these calls may fail.
+        for text in ["hello", "is anybody there"] {
+            let message = json!({"body": text, "clientId": format!("{text} {crash}")});
             api.try_post(&format!("/webchat/sessions/{session}/messages"), &message).await;
         }
-        assert!(!dying.wait().success(), "it has died");
-        // The next process gets the same messages again, since they may not have been answered.
+        assert!(!crashing.wait().success(), "the process should have crashed");
+        // The browser repeats messages that were not answered: the `clientId` makes them the same messages.
         process = Process::serve(folder.path());
         api = Api::new(process.address, &company.key);
-        for word in ["hello", "is anybody there"] {
-            let message = json!({"body": word, "clientId": format!("{word} {death}")});
+        for text in ["hello", "is anybody there"] {
+            let message = json!({"body": text, "clientId": format!("{text} {crash}")});
             let message = api.post(&format!("/webchat/sessions/{session}/messages"), message).await;
             let ticket = message.data(201)["ticketId"].clone();
             api.post("/messages", json!({"ticketId": ticket, "type": "text", "body": "welcome"})).await.data(202);

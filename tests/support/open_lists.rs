@@ -2,15 +2,15 @@
 
 use super::Api;
 
-/// A filter that every ticket meets, and that only the tables can answer.
+/// A filter that every ticket matches, and that only the tables can answer.
 pub const TABLES: &str = "createdFrom=2000-01-01T00:00:00Z";
 
 /// Each order in which open tickets are listed.
 pub const SORTS: [&str; 5] =
     ["sort=id", "sort=activity", "sort=activity&order=asc", "sort=waiting", "sort=waiting&order=desc"];
 
-/// Fails unless memory and the tables list the same tickets. Starts to load the company's tickets into memory, if they
-/// are not there.
+/// Fails unless memory and the tables list the same tickets. `filter` is empty or starts with `&`. While the company's
+/// tickets are not in memory, both lists are read from the tables; the first call starts to load the tickets.
 pub async fn check_open_lists(api: &Api, filter: &str) {
     for sort in SORTS {
         let path = format!("/tickets?status=open&{sort}{filter}");

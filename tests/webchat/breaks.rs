@@ -1,11 +1,10 @@
-//! Connections, the service and the database break, and nothing is missed or shown twice.
+//! Broken connections, a killed service and a database outage: a visitor misses no message and sees none twice.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use hotline::service::Service;
-use hotline_persistence::tables::channels::ChannelRow;
 use hotline_postgres::{Cluster, ClusterOptions};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -39,7 +38,7 @@ impl Tab {
     /// Reads some frames and disconnects.
     ///
     /// # Errors
-    /// When the socket is refused or ends: the status, or the code of its end if there is one.
+    /// The status with which the socket was refused, or the code with which it was closed, if there is one.
     async fn read_some(&mut self, frames: usize) -> Result<(), Option<u16>> {
         let opened = self.browser.socket_with_room(&self.session.token).await;
         let mut socket = opened.map_err(|(status, _)| Some(status))?;
@@ -55,7 +54,7 @@ impl Tab {
         Ok(())
     }
 
-    /// Reads until it is caught up.
+    /// Reads all messages that were not shown yet.
     async fn catch_up(&mut self) {
         let (_, rest) = self.browser.socket_after(&self.session, self.last()).await;
         self.shown.extend(rest.iter().map(id));
@@ -65,39 +64,40 @@ impl Tab {
 #[actix_web::test]
 async fn at_whatever_moment_a_connection_breaks_each_message_is_shown_once_and_in_order() {
     const MESSAGES: usize = 150;
-    /// On a slow machine more may be sent during a catch-up than a socket buffers. Its close is one more break.
+    /// The close code of a client that reads too slowly. On a slow machine, more may be sent during a catch-up than a
+    /// socket buffers; this close is one more break.
     const TOO_SLOW: u16 = 4413;
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let session = browser.open("v").await;
     browser.say(&session, "hello").await;
     let ticket = only_ticket(&app.api).await;
-    let (over, was_over) = watch::channel(false);
-    let talking = async {
+    let (finish, finished) = watch::channel(false);
+    let sending = async {
         for number in 0..MESSAGES {
             // Three at a time, from both sides: entries of one sync, and of several.
-            let sent = async { browser.say(&session, &format!("v-{number}")).await };
-            join_all([answer(&app.api, ticket, "a"), answer(&app.api, ticket, "b")]).await;
-            sent.await;
+            let body = format!("v-{number}");
+            let answers = join_all([answer(&app.api, ticket, "a"), answer(&app.api, ticket, "b")]);
+            join(browser.say(&session, &body), answers).await;
         }
-        over.send_replace(true);
+        finish.send_replace(true);
     };
-    let tabs = join_all((0..4).map(|_| async {
+    let reading = join_all((0..4).map(|_| async {
         let mut tab = Tab { browser: browser.clone(), session: session.clone(), shown: Vec::new() };
-        let mut over = was_over.clone();
+        let mut finished = finished.clone();
         loop {
             tokio::select! {
                 read = tab.read_some(rand::random_range(1..12)) => {
-                    assert!(matches!(read, Ok(()) | Err(Some(TOO_SLOW))), "the service is there: {read:?}");
+                    assert!(matches!(read, Ok(()) | Err(Some(TOO_SLOW))), "the socket ended otherwise: {read:?}");
                 }
-                // Fewer frames than it waits for may be left.
-                _ = over.wait_for(|over| *over) => break,
+                // Without new messages, `read_some` may wait for more frames than there are.
+                _ = finished.wait_for(|is_finished| *is_finished) => break,
             }
         }
         tab.catch_up().await;
         tab.shown
     }));
-    let ((), shown) = join(talking, tabs).await;
+    let ((), shown) = join(sending, reading).await;
     let sent: Vec<i64> = app.api.all(&format!("/tickets/{ticket}/messages")).await.iter().map(id).collect();
     assert_eq!(sent.len(), 1 + 3 * MESSAGES);
     for shown in shown {
@@ -106,10 +106,10 @@ async fn at_whatever_moment_a_connection_breaks_each_message_is_shown_once_and_i
     app.stop().await;
 }
 
-/// The company's webchat on a running service, once it is there.
+/// A browser and an API client of the company, once the service answers both.
 async fn ready(process: &Process, key: &str, company: &Company) -> (Browser, Api) {
     let (browser, api) = (Browser::at(process.address, key), Api::new(process.address, &company.key));
-    eventually("the door is there", || async {
+    eventually("the service answers", || async {
         Reply::of(browser.request(Method::GET, "/config")).await.status == 200
             && api.get("/channels").await.status == 200
     })
@@ -148,12 +148,12 @@ async fn a_service_that_is_killed_loses_nothing_and_shows_nothing_twice() {
     }
     let tickets: Vec<i64> = api.all("/tickets?status=open").await.iter().map(id).collect();
     assert_eq!(tickets.len(), SESSIONS);
-    // The messages of each session that were answered: they must be shown whatever happens.
-    let mut answered: Vec<Vec<i64>> = vec![Vec::new(); SESSIONS];
+    // The acknowledged messages of each session: none of them may be lost.
+    let mut acknowledged: Vec<Vec<i64>> = vec![Vec::new(); SESSIONS];
     for round in 0..KILLS {
-        let (stop, answered_first) = (AtomicBool::new(false), AtomicUsize::new(0));
-        let (stop, answered_first) = (&stop, &answered_first);
-        let going = tabs.iter_mut().zip(&mut answered).enumerate().map(|(number, (tab, answered))| {
+        let (stop, acknowledged_visitors) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let (stop, acknowledged_visitors) = (&stop, &acknowledged_visitors);
+        let conversations = tabs.iter_mut().zip(&mut acknowledged).enumerate().map(|(number, (tab, acknowledged))| {
             let ticket = tickets[number];
             let (browser, api, session) = (browser.clone(), api.clone(), tab.session.clone());
             async move {
@@ -162,11 +162,11 @@ async fn a_service_that_is_killed_loses_nothing_and_shows_nothing_twice() {
                         if stop.load(Ordering::Acquire) {
                             break;
                         }
-                        let say = json!({"body": "v", "clientId": format!("{round}-{number}-{count}")});
-                        let sent = browser.with(&session, Method::POST, "/messages").json(&say);
+                        let body = json!({"body": "v", "clientId": format!("{round}-{number}-{count}")});
+                        let sent = browser.with(&session, Method::POST, "/messages").json(&body);
                         let Some(reply) = Reply::try_of(sent).await.filter(|reply| reply.status == 201) else { break };
-                        answered.push(id(reply.data(201)));
-                        answered_first.fetch_add(usize::from(count == 0), Ordering::AcqRel);
+                        acknowledged.push(id(reply.data(201)));
+                        acknowledged_visitors.fetch_add(usize::from(count == 0), Ordering::AcqRel);
                         let answer = json!({"ticketId": ticket, "type": "text", "body": "a"});
                         let _ = api.try_post("/messages", &answer).await;
                     }
@@ -175,46 +175,45 @@ async fn a_service_that_is_killed_loses_nothing_and_shows_nothing_twice() {
                 join(talk, read).await;
             }
         });
-        let killed = async {
-            // At a random moment, after every visitor was answered once.
+        let kill = async {
+            // At a random moment; in the first round only after each visitor has an acknowledged message.
             if round == 0 {
-                let all = || async { answered_first.load(Ordering::Acquire) == SESSIONS };
-                eventually("everybody is answered", all).await;
+                let has_all = || async { acknowledged_visitors.load(Ordering::Acquire) == SESSIONS };
+                eventually("each visitor has an acknowledged message", has_all).await;
             }
             tokio::time::sleep(Duration::from_millis(rand::random_range(50..600))).await;
             process.kill();
             stop.store(true, Ordering::Release);
         };
-        join(killed, join_all(going)).await;
+        join(kill, join_all(conversations)).await;
         process = serve();
         (browser, api) = ready(&process, &key, &company).await;
         for tab in &mut tabs {
-            // The token is still valid: the session is in the tables.
             tab.browser = browser.clone();
+            // The token is still valid: the session is in the tables.
             tab.catch_up().await;
         }
     }
-    for (tab, answered) in tabs.iter().zip(&answered) {
-        let listed = browser.get(&tab.session, "/messages?perPage=100").await;
-        let mut all: Vec<i64> = listed.data(200).as_array().expect("list").iter().map(id).collect();
-        for page in 2.. {
-            let next = browser.get(&tab.session, &format!("/messages?page={page}")).await;
-            let next: Vec<i64> = next.data(200).as_array().expect("list").iter().map(id).collect();
-            if next.is_empty() {
+    for (tab, acknowledged) in tabs.iter().zip(&acknowledged) {
+        let mut all: Vec<i64> = Vec::new();
+        for page in 1.. {
+            let listed = browser.get(&tab.session, &format!("/messages?page={page}")).await;
+            let ids: Vec<i64> = listed.data(200).as_array().expect("list").iter().map(id).collect();
+            if ids.is_empty() {
                 break;
             }
-            all.extend(next);
+            all.extend(ids);
         }
         assert_eq!(tab.shown, all, "each once, and in order");
-        assert!(answered.iter().all(|id| all.binary_search(id).is_ok()), "something that was answered is gone");
-        assert!(!answered.is_empty(), "hardly anything was said");
+        assert!(acknowledged.iter().all(|id| all.binary_search(id).is_ok()), "an acknowledged message was lost");
+        assert!(!acknowledged.is_empty(), "no message was acknowledged");
     }
     process.terminate();
     assert!(process.wait().success(), "{}", process.log());
 }
 
 #[actix_web::test]
-async fn while_the_database_is_away_open_sockets_go_on_and_new_ones_wait_for_the_past() {
+async fn during_a_database_outage_open_sockets_continue_and_new_ones_wait_for_earlier_messages() {
     let folder = prepared_folder();
     let cluster = Cluster::start(ClusterOptions::for_tests(folder.path())).await.expect("PostgreSQL");
     let db = hotline_persistence::pool::connect(cluster.connect_options());
@@ -222,8 +221,6 @@ async fn while_the_database_is_away_open_sockets_go_on_and_new_ones_wait_for_the
     let key = embed(&db, &keys(), company.webchat).await;
     let service =
         Service::start(TestOptions::default().settings(&folder, cluster.connect_options())).await.expect("the service");
-    let allowed = service.app.engine.directory().company(company.id).expect("the company");
-    assert!(allowed.channels.get(&company.webchat).map(ChannelRow::settings).is_some());
     let (browser, api) = (Browser::at(service.address, &key), Api::new(service.address, &company.key));
     let session = browser.open("v").await;
     let hello = browser.say(&session, "hello").await;
@@ -231,11 +228,11 @@ async fn while_the_database_is_away_open_sockets_go_on_and_new_ones_wait_for_the
     let mut socket = browser.socket(&session).await;
 
     cluster.stop().await.expect("PostgreSQL stops");
-    eventually("the outage is felt", || async { api.get("/contacts").await.status == 503 }).await;
+    eventually("the API reports the outage", || async { api.get("/contacts").await.status == 503 }).await;
     answer(&api, ticket, "during").await;
     let during = socket.message().await;
     assert_eq!(during["body"], "during");
-    let sent = browser.say(&session, "the same").await;
+    let sent = browser.say(&session, "also during").await;
     assert_eq!(socket.message().await["id"], sent["id"]);
     // A socket that is opened now does not get new messages before old ones.
     let mut late = browser.raw_socket(&session).await;
@@ -247,7 +244,7 @@ async fn while_the_database_is_away_open_sockets_go_on_and_new_ones_wait_for_the
     })
     .await;
     assert_eq!(next["message"]["id"], during["id"], "{next}");
-    // The last message is read with the others, or pushed after them: it may be flushed later.
+    // The last message is read from the tables with the others, or pushed after them if it reaches the tables later.
     let caught_up = async {
         let (mut shown, mut is_caught_up) = (Vec::new(), false);
         while shown.len() < 2 || !is_caught_up {
@@ -259,14 +256,15 @@ async fn while_the_database_is_away_open_sockets_go_on_and_new_ones_wait_for_the
         }
         shown
     };
-    let shown = timeout(patience(PATIENCE), caught_up).await.expect("the rest comes");
+    let shown = timeout(patience(PATIENCE), caught_up).await.expect("the other messages arrive");
     assert_eq!(shown, [sent["id"].clone(), last["id"].clone()]);
     service.stop().await.expect("the service stops");
     db.close().await;
     cluster.stop().await.expect("PostgreSQL stops");
 }
 
-/// A visitor who has a session elsewhere signs in, and the service is killed at this failpoint.
+/// A visitor who has a session elsewhere signs in, and the service aborts at this failpoint. After a restart, the
+/// sign-in can be repeated.
 async fn killed_while_signing_in(point: &str) {
     let folder = prepared_folder();
     let mut process = Process::serve_failing(folder.path(), &[], point);
@@ -284,16 +282,18 @@ async fn killed_while_signing_in(point: &str) {
     let identity = signed("v-1", json!({}));
     let body = json!({"identity": identity});
     let lost = browser.with(&unknown, Method::POST, "/identify").json(&body);
-    assert!(Reply::try_of(lost).await.is_none_or(|reply| reply.status.is_server_error()), "{point}: it was answered");
+    let reply = Reply::try_of(lost).await;
+    assert!(reply.is_none_or(|reply| reply.status.is_server_error()), "{point}: the sign-in was acknowledged");
     process.wait();
 
     let process = Process::serve(folder.path());
     let (browser, api) = ready(&process, &key, &company).await;
     for _ in 0..2 {
-        let mine = Session::of(browser.identify(&unknown, &identity).await.data(200));
-        assert_eq!(mine.id, home.id, "{point}");
-        assert_eq!(browser.get(&mine, "/session").await.data(200)["verified"], true);
+        let verified = Session::of(browser.identify(&unknown, &identity).await.data(200));
+        assert_eq!(verified.id, home.id, "{point}");
+        assert_eq!(browser.get(&verified, "/session").await.data(200)["verified"], true);
     }
+    // The note that the visitor has signed in is written once.
     assert_eq!(api.all("/messages?type=note").await.len(), 1, "{point}");
     assert_eq!(api.all("/contacts").await.len(), 2, "{point}");
     assert_eq!(browser.get(&unknown, "/session").await.data(200)["status"], "ended");
@@ -302,7 +302,7 @@ async fn killed_while_signing_in(point: &str) {
 }
 
 #[actix_web::test]
-async fn who_signs_in_while_the_service_is_killed_comes_to_the_same_end() {
+async fn a_sign_in_that_a_crash_interrupts_has_the_same_result_when_it_is_repeated() {
     for point in ["visitor_admitted", "visitor_left"] {
         killed_while_signing_in(point).await;
     }

@@ -1,4 +1,4 @@
-//! The lists of the API.
+//! Every list of the API, except those of the panel.
 
 use futures_util::future::join_all;
 use hotline_persistence::tables::channels::{self, ChannelRow, ChannelSettings};
@@ -9,16 +9,16 @@ use super::{List, by};
 use crate::steps::id;
 use crate::support::{Receiver, TestApp, eventually, keys};
 
-/// Contacts that are put into a list.
+/// Contacts that are added to a contact list.
 const POOL: usize = 30;
 
-/// A time that no test reaches.
+/// A time far in the future.
 const LATER: &str = "2099-01-31T12:00:00.000Z";
 
 /// The page that embeds the webchat.
 const PAGE: &str = "https://shop.example";
 
-/// The operations that the tests of this file check.
+/// The operations that this file tests.
 pub const LISTS: [&str; 33] = [
     "listBoardCards",
     "listBoards",
@@ -55,7 +55,7 @@ pub const LISTS: [&str; 33] = [
     "listWrapupTypes",
 ];
 
-/// Checks each list, and that they are the lists of these operations.
+/// Checks each list. `expected` are their operations, which must be among [`LISTS`].
 async fn check(lists: Vec<List<'_>>, expected: &[&str]) {
     let mut checked = Vec::new();
     for list in lists {
@@ -70,7 +70,7 @@ fn named(number: usize) -> Value {
 }
 
 #[actix_web::test]
-async fn plain_nouns() {
+async fn plain_resources() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let category = id(api.post("/wrapup-categories", json!({"name": "Outcomes"})).await.data(201));
@@ -183,7 +183,7 @@ async fn contacts_and_their_lists() {
             })
             .removes(move |id| (Method::DELETE, format!("/contact-lists/{list}/contacts/{id}"), Value::Null))
             .read_with(&["search=pooled"]),
-        // The contacts of the list above are among them.
+        // These include the contacts of the contact list above.
         List::of(api, "listContacts", "/contacts")
             .adds(move |number| (Method::POST, "/contacts".to_owned(), contact(number)))
             .removes(|id| (Method::DELETE, format!("/contacts/{id}"), Value::Null))
@@ -244,7 +244,7 @@ async fn tickets_and_messages() {
 }
 
 #[actix_web::test]
-async fn what_visitors_see() {
+async fn messages_of_a_webchat() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let allow = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), hotline_persistence::Error> {
@@ -254,20 +254,21 @@ async fn what_visitors_see() {
     let channel = channels::update(&app.db, &keys(), app.company.webchat, allow).await.expect("the channel is changed");
     app.refreshed().await;
     let (session, _) = app.session("v-1").await;
-    let say = move |number: usize| {
-        (Method::POST, format!("/webchat/sessions/{session}/messages"), json!({"body": format!("Hello {number}")}))
-    };
-    let session = say(0).1.replace("/messages", "");
-    let own = api.post("/webchat/sessions", json!({"channelId": app.company.webchat, "visitor": {"name": "V"}})).await;
-    let token = own.data(201)["token"].as_str().expect("a token").to_owned();
+    let session_messages = format!("/webchat/sessions/{session}/messages");
+    let session_path = session_messages.clone();
+    let opened =
+        api.post("/webchat/sessions", json!({"channelId": app.company.webchat, "visitor": {"name": "V"}})).await;
+    let token = opened.data(201)["token"].as_str().expect("a token").to_owned();
     let visitor =
         move |method: Method, path: &str| api.anonymous(method, path).bearer_auth(&token).header("origin", PAGE);
-    let door = format!("/webchat/{}/messages", channel.public_key);
-    let at = door.clone();
+    let visitor_messages = format!("/webchat/{}/messages", channel.public_key);
+    let visitor_path = visitor_messages.clone();
     let lists = vec![
-        List::of(api, "listSessionMessages", format!("{session}/messages")).adds(say).read_with(&["after=0"]),
-        List::new("listVisitorMessages", door, visitor)
-            .adds(move |number| (Method::POST, at.clone(), json!({"body": format!("Hello {number}")})))
+        List::of(api, "listSessionMessages", session_messages)
+            .adds(move |number| (Method::POST, session_path.clone(), json!({"body": format!("Hello {number}")})))
+            .read_with(&["after=0"]),
+        List::new("listVisitorMessages", visitor_messages, visitor)
+            .adds(move |number| (Method::POST, visitor_path.clone(), json!({"body": format!("Hello {number}")})))
             .read_with(&["after=0"]),
     ];
     check(lists, &["listSessionMessages", "listVisitorMessages"]).await;
@@ -284,26 +285,26 @@ async fn cards() {
         (Method::POST, "/crm/cards".to_owned(), json!({"boardId": board, "name": format!("Some {number}")}))
     };
     let remove = |id: &str| (Method::DELETE, format!("/crm/cards/{id}"), Value::Null);
-    let of_stage = format!("crmBoardListId={stage}");
-    let by_stage = format!("boardId={board}&crmBoardListId={stage}");
+    let by_stage = format!("crmBoardListId={stage}");
+    let by_board_and_stage = format!("boardId={board}&crmBoardListId={stage}");
     let lists = vec![
         List::of(api, "listCards", "/crm/cards").adds(card).removes(remove).read_with(&[
             "search=some",
             "won=false",
-            &by_stage,
+            &by_board_and_stage,
         ]),
         List::of(api, "listBoardCards", format!("/crm/boards/{board}/cards?won=false"))
             .adds(card)
             // A won card no longer matches.
             .removes(|id| (Method::POST, format!("/crm/cards/{id}/win"), json!({})))
-            .read_with(&[&of_stage]),
+            .read_with(&[&by_stage]),
     ];
     check(lists, &["listCards", "listBoardCards"]).await;
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_list_by_position_is_read_by_id_while_it_is_reordered() {
+async fn a_cursor_reads_a_list_by_id_while_its_positions_change() {
     let app = TestApp::shared().await;
     let board = id(app.api.post("/crm/boards", json!({"name": "Sales"})).await.data(201));
     let stage = id(&app.api.get(&format!("/crm/boards/{board}")).await.data(200)["lists"][0]);
@@ -321,8 +322,8 @@ async fn a_list_by_position_is_read_by_id_while_it_is_reordered() {
         cursor = next.to_owned();
         // Cards that were not read yet move before those that were.
         for card in cards.iter().rev().take(3) {
-            let place = json!({"crmBoardListId": stage, "position": 0});
-            app.api.post(&format!("/crm/cards/{card}/move"), place).await.data(200);
+            let target = json!({"crmBoardListId": stage, "position": 0});
+            app.api.post(&format!("/crm/cards/{card}/move"), target).await.data(200);
         }
     }
     assert_eq!(seen, cards);
@@ -330,7 +331,7 @@ async fn a_list_by_position_is_read_by_id_while_it_is_reordered() {
 }
 
 #[actix_web::test]
-async fn outreach() {
+async fn schedules_and_campaigns() {
     let app = TestApp::shared().await;
     let (api, phone) = (&app.api, app.company.phone);
     let contacts = join_all((0..12).map(|number| {
@@ -338,7 +339,7 @@ async fn outreach() {
     }))
     .await;
     let contacts: Vec<i64> = contacts.iter().map(|reply| id(reply.data(201))).collect();
-    let to = contacts[0];
+    let recipient = contacts[0];
     let list = id(api.post("/contact-lists", json!({"name": "Everybody"})).await.data(201));
     api.post(&format!("/contact-lists/{list}/contacts"), json!({"contactIds": contacts})).await.data(200);
     let campaign = move |number: usize| {
@@ -349,11 +350,11 @@ async fn outreach() {
     api.post(&format!("/campaigns/{paused}/start"), json!({})).await.data(200);
     api.post(&format!("/campaigns/{paused}/pause"), json!({})).await.data(200);
     let recipients = format!("/campaigns/{paused}/recipients");
-    eventually("its recipients are there", || async { api.all(&recipients).await.len() == 12 }).await;
+    eventually("the campaign has its recipients", || async { api.all(&recipients).await.len() == 12 }).await;
     let lists = vec![
         List::of(api, "listSchedules", "/schedules")
             .adds(move |_| {
-                let body = json!({"contactId": to, "channelId": phone, "body": "Hello", "sendAt": LATER});
+                let body = json!({"contactId": recipient, "channelId": phone, "body": "Hello", "sendAt": LATER});
                 (Method::POST, "/schedules".to_owned(), body)
             })
             .read_with(&["status=pending"]),
@@ -383,7 +384,7 @@ async fn webhooks_and_their_deliveries() {
             .adds(|number| (Method::POST, "/contacts".to_owned(), named(number)))
             .known_by(|row| by(row, "eventId"))
             .read_with(&["createdFrom=2000-01-01T00:00:00Z"]),
-        // Inactive ones, apart from the webhook whose deliveries are read above; a company has at most twenty.
+        // They are inactive, so that nothing is sent to them. A company has at most twenty.
         List::plain(api, "listWebhooks", "/webhooks", |_| json!({"url": "https://hooks.example/", "active": false}))
             .read_with(&["active=false"]),
     ];
@@ -392,7 +393,7 @@ async fn webhooks_and_their_deliveries() {
 }
 
 #[actix_web::test]
-async fn a_page_by_cursor_ends_at_a_mebibyte_and_one_by_number_is_whole() {
+async fn a_page_by_cursor_ends_at_a_mebibyte_and_one_by_number_is_complete() {
     let app = TestApp::shared().await;
     let ticket = app.ticket("5511900000001").await;
     for number in 0..30 {
@@ -400,9 +401,9 @@ async fn a_page_by_cursor_ends_at_a_mebibyte_and_one_by_number_is_whole() {
         app.api.post("/messages", json!({"ticketId": ticket, "type": "text", "body": body})).await.data(202);
     }
     let path = format!("/tickets/{ticket}/messages");
-    let whole = app.api.get(&path).await;
-    let all = crate::steps::ids(whole.data(200).as_array().expect("messages"));
-    assert_eq!((all.len(), &whole.body["meta"]["hasMore"]), (30, &json!(false)));
+    let by_number = app.api.get(&path).await;
+    let all = crate::steps::ids(by_number.data(200).as_array().expect("messages"));
+    assert_eq!((all.len(), &by_number.body["meta"]["hasMore"]), (30, &json!(false)));
     let (mut seen, mut cursor, mut pages) = (Vec::new(), String::new(), 0);
     loop {
         let reply = app.api.get(&format!("{path}?cursor={cursor}")).await;

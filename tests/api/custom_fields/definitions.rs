@@ -17,30 +17,31 @@ use crate::support::{TestApp, eventually};
 async fn a_field_is_created_read_changed_and_deleted() {
     let app = TestApp::shared().await;
     let reply = app.api.post(PATH, json!({"name": " Cor Não-Óbvia ", "application": "contact", "type": "text"})).await;
-    let made = reply.data(201);
-    assert_timestamp(&made["createdAt"]);
-    assert_timestamp(&made["updatedAt"]);
+    let created = reply.data(201);
+    assert_timestamp(&created["createdAt"]);
+    assert_timestamp(&created["updatedAt"]);
     let expected = json!({
-        "id": made["id"], "key": "cor_nao_obvia", "name": "Cor Não-Óbvia", "application": "contact", "type": "text",
+        "id": created["id"], "key": "cor_nao_obvia", "name": "Cor Não-Óbvia", "application": "contact", "type": "text",
         "options": [], "required": false, "position": 1,
-        "createdAt": made["createdAt"], "updatedAt": made["updatedAt"],
+        "createdAt": created["createdAt"], "updatedAt": created["updatedAt"],
     });
     assert_eq!(reply.body, json!({"data": expected}));
-    let first = id(made);
-    assert_eq!(app.api.get(&at(first)).await.data(200), made);
+    let first = id(created);
+    assert_eq!(app.api.get(&at(first)).await.data(200), created);
 
-    let whole = json!({
+    // `key` and `id` cannot be set: they are ignored.
+    let complete = json!({
         "name": "Color", "application": "contact", "type": "select", "options": [" Red ", "Blue"], "required": true,
         "position": 7, "key": "mine", "id": 1,
     });
-    let reply = app.api.post(PATH, whole).await;
-    let made = reply.data(201);
+    let reply = app.api.post(PATH, complete).await;
+    let created = reply.data(201);
     assert_eq!(
-        made,
+        created,
         &json!({
-            "id": made["id"], "key": "color", "name": "Color", "application": "contact", "type": "select",
+            "id": created["id"], "key": "color", "name": "Color", "application": "contact", "type": "select",
             "options": ["Red", "Blue"], "required": true, "position": 7,
-            "createdAt": made["createdAt"], "updatedAt": made["updatedAt"],
+            "createdAt": created["createdAt"], "updatedAt": created["updatedAt"],
         })
     );
     let last = app.api.post(PATH, json!({"name": "Last", "application": "contact", "type": "date"})).await;
@@ -57,8 +58,9 @@ async fn a_field_is_created_read_changed_and_deleted() {
     changed(api, first, json!({"key": "cor_nao_obvia", "application": "contact"}), json!({})).await;
     let other = api.put(&at(first), json!({"key": "other", "application": "card"})).await;
     assert_eq!(other.invalid_fields(), ["application", "key"]);
-    let full = app.api.get(&at(first)).await;
-    changed(api, first, full.data(200).clone(), json!({})).await;
+    // A field can be sent back as it was read.
+    let unchanged = app.api.get(&at(first)).await;
+    changed(api, first, unchanged.data(200).clone(), json!({})).await;
 
     deleted(api, &at(first)).await;
     api.get(&at(first)).await.error(404, "ERR_API_NOT_FOUND");
@@ -83,15 +85,15 @@ async fn there_are_eleven_types_and_two_of_them_have_options() {
             assert_eq!(app.api.post(PATH, body.clone()).await.invalid_fields(), ["options"]);
             body["options"] = if index % 2 == 0 { json!([]) } else { Value::Null };
         }
-        let made = app.api.post(PATH, body).await;
-        assert_eq!(made.data(201)["type"], kind);
-        assert_eq!(listed(&app.api, &format!("{PATH}?type={kind}")).await, [id(made.data(201))]);
+        let created = app.api.post(PATH, body).await;
+        assert_eq!(created.data(201)["type"], kind);
+        assert_eq!(listed(&app.api, &format!("{PATH}?type={kind}")).await, [id(created.data(201))]);
     }
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn what_a_field_cannot_be_is_refused_field_by_field() {
+async fn each_invalid_field_of_a_definition_is_reported() {
     let app = TestApp::shared().await;
     let many: Vec<String> = (0..201).map(|number| number.to_string()).collect();
     let with = |field: &str, value: Value| {
@@ -156,7 +158,7 @@ async fn a_type_changes_with_its_options_while_there_are_no_values() {
 }
 
 #[actix_web::test]
-async fn while_there_are_values_the_type_stays_and_so_do_the_options_they_hold() {
+async fn values_prevent_changes_of_the_type_and_of_the_options_they_use() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let (one, two) = (app.contact("5511900000001").await, app.contact("5511900000002").await);
@@ -196,13 +198,14 @@ async fn while_there_are_values_the_type_stays_and_so_do_the_options_they_hold()
     app.stop().await;
 }
 
-/// Waits until some statement in the database waits for a lock.
-async fn until_a_lock_is_awaited(app: &TestApp) {
-    eventually("a statement waits for a lock", || async {
+/// Waits until a statement waits for a lock that this process of PostgreSQL holds.
+async fn until_one_waits_for(app: &TestApp, lock_holder: i32) {
+    eventually("a statement waits for the lock", || async {
         sqlx::query_scalar(
             "select exists (select from pg_stat_activity
-             where datname = current_database() and wait_event_type = 'Lock')",
+             where wait_event_type = 'Lock' and $1 = any (pg_blocking_pids(pid)))",
         )
+        .bind(lock_holder)
         .fetch_one(&app.db)
         .await
         .expect("activity")
@@ -211,19 +214,21 @@ async fn until_a_lock_is_awaited(app: &TestApp) {
 }
 
 #[actix_web::test]
-async fn a_type_never_changes_behind_a_value_that_is_being_written() {
+async fn a_type_never_changes_while_a_value_is_being_written() {
     let app = TestApp::shared().await;
     let contact = app.contact("5511900000001").await;
     let size = field(&app.api, "Size", "contact").await;
-    for writes in [false, true] {
+    // The first writer locks the field without writing a value, so the type may change once it has committed.
+    for has_value in [false, true] {
         let mut writer = app.db.begin().await.expect("a transaction");
-        let held = table::lock_all_of::<CustomField>(&mut writer, app.company.id, Application::Contact).await;
-        assert_eq!(held.expect("fields")[0].id, CustomFieldId::new(size));
+        let pid = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut *writer).await.expect("a process");
+        let locked = table::lock_all_of::<CustomField>(&mut writer, app.company.id, Application::Contact).await;
+        assert_eq!(locked.expect("fields")[0].id, CustomFieldId::new(size));
         let api = app.api.clone();
-        let kind = if writes { "date" } else { "number" };
+        let kind = if has_value { "date" } else { "number" };
         let change = tokio::spawn(async move { api.put(&at(size), json!({"type": kind})).await });
-        until_a_lock_is_awaited(&app).await;
-        if writes {
+        until_one_waits_for(&app, pid).await;
+        if has_value {
             sqlx::query("insert into contact_custom_field_values values ($1, $2, $3, '42')")
                 .bind(app.company.id)
                 .bind(contact)
@@ -234,14 +239,14 @@ async fn a_type_never_changes_behind_a_value_that_is_being_written() {
         }
         writer.commit().await.expect("committed");
         let reply = change.await.expect("an answer");
-        assert_eq!(reply.status.as_u16(), if writes { 409 } else { 200 }, "{}", reply.body);
+        assert_eq!(reply.status.as_u16(), if has_value { 409 } else { 200 }, "{}", reply.body);
     }
     assert_eq!(app.api.get(&at(size)).await.data(200)["type"], "number");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_key_is_made_of_the_name_and_never_changes() {
+async fn a_key_is_derived_from_the_name_and_never_changes() {
     let app = TestApp::shared().await;
     let key = async |name: &str, application: &str| {
         let body = json!({"name": name, "application": application, "type": "text"});
@@ -259,17 +264,17 @@ async fn a_key_is_made_of_the_name_and_never_changes() {
 
     let first = listed(&app.api, &format!("{PATH}?application=contact")).await[0];
     changed(&app.api, first, json!({"name": "Other"}), json!({"name": "Other"})).await;
-    assert_eq!(key("Shoe size", "contact").await, "shoe_size_3", "the key is taken, whatever its field is called now");
+    assert_eq!(key("Shoe size", "contact").await, "shoe_size_3", "a renamed field keeps its key");
     deleted(&app.api, &at(first)).await;
     assert_eq!(key("Shoe size", "contact").await, "shoe_size");
     let (_, other) = app.another_company().await;
-    let theirs = other.post(PATH, json!({"name": "Shoe size", "application": "contact", "type": "text"})).await;
-    assert_eq!(theirs.data(201)["key"], "shoe_size");
+    let foreign = other.post(PATH, json!({"name": "Shoe size", "application": "contact", "type": "text"})).await;
+    assert_eq!(foreign.data(201)["key"], "shoe_size");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn fields_of_one_name_that_are_made_at_once_have_keys_and_places_of_their_own() {
+async fn fields_created_at_once_with_one_name_have_different_keys_and_positions() {
     let app = TestApp::shared().await;
     let body = json!({"name": "Size", "application": "contact", "type": "text"});
     let replies = join_all((0..20).map(|_| app.api.post(PATH, body.clone()))).await;
@@ -283,7 +288,7 @@ async fn fields_of_one_name_that_are_made_at_once_have_keys_and_places_of_their_
 }
 
 #[actix_web::test]
-async fn fields_are_created_once_and_are_nobody_elses() {
+async fn fields_are_created_once_and_belong_to_one_company() {
     let app = TestApp::shared().await;
     let size = field(&app.api, "Size", "contact").await;
     let once = json!({"name": "Once", "application": "contact", "type": "text"});

@@ -1,4 +1,4 @@
-//! The log of events: what it holds of each change, and how it is read.
+//! The event log: the events of each change, and how they are read.
 
 mod changes;
 mod days;

@@ -1,4 +1,4 @@
-//! The size of pages of events: however long the texts are, no reader is given more than they can take at once.
+//! The size of pages, streams and deliveries of events is bounded, however long the texts are.
 
 use hotline::api::events::BYTES_MAX;
 use hotline_persistence::tables::events::{self, After, Portion};
@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use super::{ids, newest};
 use crate::support::{OwnApp, Reader, Reply, eventually};
 
-/// Notes of some megabytes in all: each nearly as long as allowed, and twice as long in JSON.
+/// Notes of a few megabytes in total. Each is nearly as long as allowed, and twice as long in JSON.
 const NOTES: usize = 30;
 const NOTE_BYTES: usize = 60_000;
 
-/// Bytes of an answer beside its events.
-const AROUND: usize = 1_000;
+/// Maximum bytes of a response besides its events.
+const ENVELOPE_BYTES: usize = 1_000;
 
 /// Writes long notes in one ticket. Returns the id of the newest event before them.
 async fn write_notes(app: &OwnApp) -> i64 {
@@ -24,10 +24,10 @@ async fn write_notes(app: &OwnApp) -> i64 {
     for _ in 0..NOTES {
         app.api.post(&format!("/tickets/{ticket}/notes"), json!({"body": body})).await.data(201);
     }
-    let all = i64::try_from(NOTES).expect("few");
-    eventually("all are told", || async {
+    let count = i64::try_from(NOTES).expect("few");
+    eventually("the notes have events", || async {
         let last = events::last_id(app.service.app.db(app.company.id), app.company.id).await.expect("an id");
-        last.0 == begin + all
+        last.0 == begin + count
     })
     .await;
     begin
@@ -38,7 +38,7 @@ fn last_id(reply: &Reply) -> i64 {
 }
 
 #[actix_web::test]
-async fn an_answer_of_long_events_ends_early_and_the_next_goes_on_there() {
+async fn a_page_of_long_events_ends_early_and_the_next_continues_there() {
     let app = OwnApp::start().await;
     let begin = write_notes(&app).await;
     let (mut last, mut seen, mut pages) = (begin, Vec::new(), 0);
@@ -46,7 +46,7 @@ async fn an_answer_of_long_events_ends_early_and_the_next_goes_on_there() {
         let reply = app.api.get(&format!("/events?after={last}&limit=1000")).await;
         let page = reply.data(200).as_array().expect("a list");
         let bytes = reply.body.to_string().len();
-        assert!(bytes < BYTES_MAX + 2 * NOTE_BYTES + AROUND, "{bytes} bytes at once");
+        assert!(bytes < BYTES_MAX + 2 * NOTE_BYTES + ENVELOPE_BYTES, "{bytes} bytes in a page");
         assert_eq!(page.last().map(|event| event["id"].clone()), Some(json!(last_id(&reply))));
         assert!(page.iter().all(|event| event["data"]["body"].as_str().map(str::len) == Some(NOTE_BYTES)));
         seen.extend(ids(page));
@@ -59,7 +59,7 @@ async fn an_answer_of_long_events_ends_early_and_the_next_goes_on_there() {
     let expected: Vec<i64> = (begin + 1..).take(NOTES).collect();
     assert_eq!(seen, expected);
 
-    // Two streams that share what is read, and one of some types.
+    // Two streams that share their reads, and one with a filter.
     let mut streams = Vec::new();
     for query in ["", "", "?types=note.added"] {
         streams.push(Reader::open(&app.api, query, Some(begin)).await);
@@ -72,23 +72,23 @@ async fn an_answer_of_long_events_ends_early_and_the_next_goes_on_there() {
 }
 
 #[actix_web::test]
-async fn what_does_not_fit_is_not_taken_from_the_database_and_one_event_always_is() {
+async fn events_beyond_the_limit_are_not_loaded_but_one_always_is() {
     let app = OwnApp::start().await;
     let begin = After::event(LoggedEventId::new(write_notes(&app).await));
     let (company, db) = (app.company.id, || app.service.app.db(app.company.id));
-    let all = "select id from messages where company_id = $1 order by id";
-    let all: Vec<MessageId> = sqlx::query_scalar(all).bind(company).fetch_all(&app.db).await.expect("ids");
+    let statement = "select id from messages where company_id = $1 order by id";
+    let notes: Vec<MessageId> = sqlx::query_scalar(statement).bind(company).fetch_all(&app.db).await.expect("ids");
     for (bytes, count) in [(1, 1), (NOTE_BYTES, 1), (NOTE_BYTES + 1, 2), (NOTE_BYTES * NOTES, NOTES)] {
-        let (rows, are_all) = messages::find_within(db(), company, &all, bytes).await.expect("messages");
+        let (rows, are_all) = messages::find_within(db(), company, &notes, bytes).await.expect("messages");
         assert_eq!((rows.len(), are_all), (count, count == NOTES), "{bytes} bytes");
-        assert!(rows.iter().map(|row| row.id).eq(all[..count].iter().copied()), "from the front");
+        assert!(rows.iter().map(|row| row.id).eq(notes[..count].iter().copied()), "the first ones");
     }
-    // An id that is named twice counts twice; an id of no message counts nothing.
-    let named = [all[0], MessageId::new(1), all[0], all[1]];
-    let (rows, are_all) = messages::find_within(db(), company, &named, NOTE_BYTES + 1).await.expect("messages");
+    // An id that is given twice counts twice. An id without a message does not count.
+    let repeated = [notes[0], MessageId::new(1), notes[0], notes[1]];
+    let (rows, are_all) = messages::find_within(db(), company, &repeated, NOTE_BYTES + 1).await.expect("messages");
     assert_eq!((rows.len(), are_all), (2, false));
 
-    // Each of these contacts is one event; a row of the log may hold several, and is read as a whole.
+    // Each contact is one event. A row of the log may have several events, and is always read completely.
     let long = "x".repeat(7_900);
     let rows: Vec<Value> = (0..40).map(|number| json!({"name": format!("{number}"), "headline": long})).collect();
     app.api.post("/contacts/import", json!({"contacts": rows})).await.data(200);
@@ -110,7 +110,7 @@ async fn long_events_are_delivered_each_once_and_in_order() {
     let receiver = crate::support::Receiver::start().await;
     let hook = json!({"url": receiver.url(), "types": ["note.added"]});
     let webhook = crate::steps::id(app.api.post("/webhooks", hook).await.data(201));
-    // All deliveries wait, and become due at once: what is read from the table is bounded as well.
+    // The webhook is inactive meanwhile, so that all deliveries become due at once: reading them is bounded as well.
     app.api.put(&format!("/webhooks/{webhook}"), json!({"active": false})).await.data(200);
     let begin = write_notes(&app).await;
     app.api.put(&format!("/webhooks/{webhook}"), json!({"active": true})).await.data(200);

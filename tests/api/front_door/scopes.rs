@@ -1,4 +1,4 @@
-//! A token's permissions, on every endpoint there is: module by module, method by method.
+//! Every endpoint requires the permission for its module and method, and no other permission of a token allows it.
 
 use std::collections::BTreeSet;
 
@@ -20,8 +20,8 @@ fn every_endpoint_belongs_to_a_module() {
     }
 }
 
-/// Every permission an endpoint asks for.
-fn asked_for() -> BTreeSet<(&'static str, &'static str)> {
+/// The module and method of every permission that an endpoint requires.
+fn required_permissions() -> BTreeSet<(&'static str, &'static str)> {
     operations().iter().map(|operation| (operation.module().expect("module"), operation.method)).collect()
 }
 
@@ -34,7 +34,7 @@ fn everything_but(module: &str, method: &str) -> Permissions {
 #[actix_web::test]
 async fn an_endpoint_needs_its_permission_and_no_other() {
     let app = OwnApp::start().await;
-    let pairs = asked_for();
+    let pairs = required_permissions();
     let mut keys = Vec::new();
     for (module, method) in &pairs {
         let (_, without) =
@@ -50,9 +50,8 @@ async fn an_endpoint_needs_its_permission_and_no_other() {
     for ((module, method), without, with) in keys {
         let (without, with) = (app.api.with_key(&without), app.api.with_key(&with));
         let checks = operations().into_iter().map(async |operation| {
-            let own = (operation.module(), operation.method) == (Some(module), method);
             let name = name(&operation);
-            if own {
+            if (operation.module(), operation.method) == (Some(module), method) {
                 let refused = Reply::of(request(&without, &operation)).await;
                 refused.error(403, "ERR_API_FORBIDDEN_SCOPE");
                 let message = refused.body["error"]["message"].as_str().expect("message");
@@ -64,7 +63,7 @@ async fn an_endpoint_needs_its_permission_and_no_other() {
                 assert_ne!(allowed.status, 403, "{name}: {}", allowed.body);
                 assert_ne!(allowed.status, 401, "{name}: {}", allowed.body);
             } else if operation.module() == Some(module) || operation.method == method {
-                // What is permitted elsewhere is not permitted here.
+                // Another method of the same module, or the same method of another module, does not allow it.
                 Reply::of(request(&with, &operation)).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
             }
         });

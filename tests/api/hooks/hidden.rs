@@ -1,5 +1,5 @@
-//! A contact who hides their number is written to by id, in schedules and campaigns too, but gets no one-time codes.
-//! Campaigns do not write to groups.
+//! A contact who hides their number receives messages by user id, also those of schedules and campaigns, but no
+//! one-time codes. Campaigns do not write to groups.
 
 use chrono::{TimeDelta, Utc};
 use hotline_persistence::tables::channels::ChannelType::Whatsapp;
@@ -13,22 +13,22 @@ use crate::support::{Provider, TestApp, check_events};
 const HIDDEN: &str = "US.33491208655302741918";
 const GROUP: &str = "Y2FwaV9ncm91cDoy";
 
-async fn connected(app: &TestApp, provider: &Provider) -> Hooked {
+async fn create_channel(app: &TestApp, provider: &Provider) -> Hooked {
     let setup = Setup { provider_url: Some(&provider.url), ..Setup::default() };
     Hooked::create(app, &app.company, Whatsapp, setup).await
 }
 
-/// The contact of a person who writes and hides their number.
-async fn hidden(app: &TestApp, channel: &Hooked) -> Value {
+/// Delivers a message of a person who hides their number, and returns the id of their contact.
+async fn hidden_contact(app: &TestApp, channel: &Hooked) -> Value {
     assert_eq!(channel.deliver(&app.api, &said(channel, "wamid.hidden", "hi", None, Some(HIDDEN))).await, taken(1));
     messages(&app.api, channel.id).await.remove(0)["contactId"].clone()
 }
 
 #[actix_web::test]
-async fn one_time_codes_are_not_sent_to_who_hides_their_number() {
+async fn one_time_codes_are_not_sent_to_a_contact_who_hides_their_number() {
     let app = TestApp::shared().await;
     let provider = Provider::start().await;
-    let channel = connected(&app, &provider).await;
+    let channel = create_channel(&app, &provider).await;
     let components = json!([
         {"type": "BODY", "text": "*{{1}}* is your code."},
         {"type": "BUTTONS", "buttons": [{"type": "URL", "text": "Copy code",
@@ -41,7 +41,7 @@ async fn one_time_codes_are_not_sent_to_who_hides_their_number() {
     let greeting = json!([{"type": "BODY", "text": "Hello"}]);
     let templates = vec![template("code", "AUTHENTICATION", components), template("hello", "UTILITY", greeting)];
     provider.has_templates(&channel.account, templates);
-    let contact = hidden(&app, &channel).await;
+    let contact = hidden_contact(&app, &channel).await;
     let ticket = messages(&app.api, channel.id).await[0]["ticketId"].clone();
     let code = json!({"name": "code", "parameters": {"body": ["123456"], "buttons": ["123456"]}});
     let by_contact = json!({"channelId": channel.id, "contactId": contact, "type": "template", "template": code});
@@ -58,19 +58,20 @@ async fn one_time_codes_are_not_sent_to_who_hides_their_number() {
         app.api.post("/messages", body).await.data(202);
     }
     let calls = provider.accepts(&channel.account, 2).await;
-    let names: Vec<(&Value, &Value)> =
+    let sent: Vec<(&Value, &Value)> =
         calls.iter().map(|call| (&call.body["recipient"], &call.body["template"]["name"])).collect();
-    assert!(names.contains(&(&json!(HIDDEN), &json!("hello"))), "{names:?}");
-    assert!(names.contains(&(&Value::Null, &json!("code"))), "{names:?}");
+    assert!(sent.contains(&(&json!(HIDDEN), &json!("hello"))), "{sent:?}");
+    // A message to a number has no `recipient`.
+    assert!(sent.contains(&(&Value::Null, &json!("code"))), "{sent:?}");
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_schedule_and_a_campaign_write_to_who_hides_their_number_by_id() {
+async fn a_schedule_and_a_campaign_write_by_id_to_a_contact_who_hides_their_number() {
     let app = TestApp::shared().await;
     let provider = Provider::start().await;
-    let channel = connected(&app, &provider).await;
-    let contact = hidden(&app, &channel).await;
+    let channel = create_channel(&app, &provider).await;
+    let contact = hidden_contact(&app, &channel).await;
     let soon = (Utc::now() + TimeDelta::seconds(5)).to_rfc3339();
     let schedule = json!({"contactId": contact, "channelId": channel.id, "body": "as agreed", "sendAt": soon});
     app.api.post("/schedules", schedule).await.data(201);
@@ -93,11 +94,11 @@ async fn a_schedule_and_a_campaign_write_to_who_hides_their_number_by_id() {
 async fn a_campaign_skips_groups_with_the_reason() {
     let app = TestApp::shared().await;
     let provider = Provider::start().await;
-    let channel = connected(&app, &provider).await;
+    let channel = create_channel(&app, &provider).await;
     channel.deliver(&app.api, &said(&channel, "wamid.1", "private", Some(MARIA), None)).await;
-    let mut to_all = said(&channel, "wamid.2", "to all", Some(MARIA), None);
-    to_all["entry"][0]["changes"][0]["value"]["messages"][0]["group_id"] = GROUP.into();
-    assert_eq!(channel.deliver(&app.api, &to_all).await, taken(1));
+    let mut to_group = said(&channel, "wamid.2", "to all", Some(MARIA), None);
+    to_group["entry"][0]["changes"][0]["value"]["messages"][0]["group_id"] = GROUP.into();
+    assert_eq!(channel.deliver(&app.api, &to_group).await, taken(1));
     let all = messages(&app.api, channel.id).await;
     let contacts: Vec<i64> = all.iter().map(|message| message["contactId"].as_i64().expect("an id")).collect();
     let everybody = list(&app.api, &contacts).await;
@@ -105,9 +106,11 @@ async fn a_campaign_skips_groups_with_the_reason() {
     does(&app.api, campaign, "start").await;
     becomes(&app.api, campaign, "completed").await;
     let skipped = app.api.all(&format!("/campaigns/{campaign}/recipients?status=skipped")).await;
-    let [only] = &skipped[..] else { panic!("one is skipped: {skipped:?}") };
-    assert_eq!((&only["contact"]["id"], &only["error"]["code"]), (&json!(contacts[1]), &json!("ERR_GROUP")));
-    assert_eq!(only["messageId"], Value::Null);
+    let [recipient] = &skipped[..] else { panic!("not exactly one is skipped: {skipped:?}") };
+    // The second message was sent in the group, which is a contact of its own.
+    assert_eq!(recipient["contact"]["id"], contacts[1]);
+    assert_eq!(recipient["error"]["code"], "ERR_GROUP");
+    assert_eq!(recipient["messageId"], Value::Null);
     let calls = provider.accepts(&channel.account, 1).await;
     assert_eq!(calls.iter().map(|call| call.to.as_str()).collect::<Vec<_>>(), [MARIA]);
     check_events(&app.db, app.company.id).await;

@@ -1,4 +1,4 @@
-//! The endpoint that providers call: their messages become conversations, once, and durable before the answer.
+//! The endpoint that providers call: each message of a contact is stored once, and is durable before the reply.
 
 mod account;
 mod contacts;
@@ -42,7 +42,7 @@ pub struct Hooked {
     pub account: String,
 }
 
-/// What a new channel has besides its kind.
+/// The settings of a new channel, besides its kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Setup<'a> {
     /// The address of its provider; without one it cannot send.
@@ -50,12 +50,12 @@ pub struct Setup<'a> {
     pub queue: Option<QueueId>,
     /// The id of its number or page; `None` for a new one.
     pub account: Option<&'a str>,
-    /// The secret; `None` for a new one.
+    /// The app secret, which signs the calls; `None` for a new one.
     pub app_secret: Option<&'a str>,
 }
 
 impl Hooked {
-    /// A phone channel that only receives.
+    /// Creates a phone channel that only receives.
     pub async fn phone(app: &TestApp) -> Self {
         Self::create(app, &app.company, ChannelType::Whatsapp, Setup::default()).await
     }
@@ -63,9 +63,9 @@ impl Hooked {
     /// Creates a channel, and waits until the service knows it.
     pub async fn create(app: &TestApp, company: &Company, kind: ChannelType, setup: Setup<'_>) -> Self {
         static CHANNELS: AtomicUsize = AtomicUsize::new(1);
-        let number = CHANNELS.fetch_add(1, Ordering::Relaxed);
-        let account = setup.account.map_or_else(|| format!("10654035224{number:04}"), str::to_owned);
-        let app_secret = setup.app_secret.map_or_else(|| format!("app secret {number}"), str::to_owned);
+        let serial = CHANNELS.fetch_add(1, Ordering::Relaxed);
+        let account = setup.account.map_or_else(|| format!("10654035224{serial:04}"), str::to_owned);
+        let app_secret = setup.app_secret.map_or_else(|| format!("app secret {serial}"), str::to_owned);
         let is_phone = kind == ChannelType::Whatsapp;
         let settings = ChannelSettings {
             phone_number_id: is_phone.then(|| account.clone()),
@@ -95,7 +95,7 @@ impl Hooked {
         format!("/hooks/{}", self.public_key)
     }
 
-    /// A call with these bytes and this signature.
+    /// Makes a call with these bytes and this signature.
     pub async fn call(&self, api: &Api, bytes: impl Into<Vec<u8>>, signature: Option<&str>) -> Reply {
         let mut request = api.anonymous(Method::POST, &self.path()).header("content-type", "application/json");
         if let Some(signature) = signature {
@@ -104,14 +104,14 @@ impl Hooked {
         Reply::of(request.body(bytes.into())).await
     }
 
-    /// A call with a valid signature.
+    /// Makes a call with a valid signature.
     pub async fn tell(&self, api: &Api, body: &Value) -> Reply {
         let bytes = body.to_string().into_bytes();
         let signature = signature(&self.app_secret, &bytes);
         self.call(api, bytes, Some(&signature)).await
     }
 
-    /// A signed call that is accepted; returns what became of its parts.
+    /// Makes a signed call, which must be accepted, and returns the counts of its parts.
     pub async fn deliver(&self, api: &Api, body: &Value) -> Tally {
         let reply = self.tell(api, body).await;
         let count = |part: &str| reply.data(200)[part].as_u64().unwrap_or_else(|| panic!("{}", reply.body));

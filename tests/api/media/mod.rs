@@ -1,4 +1,4 @@
-//! Files of messages: received, stored with their message or not at all, and served at an address that is their key.
+//! Files of messages: received, stored only together with their message, and served at a secret URL.
 
 mod form;
 mod keyed;
@@ -63,28 +63,28 @@ impl Scene {
         self.api().get(&format!("/messages/{id}")).await.data(200).clone()
     }
 
-    /// Messages with a file, as they are listed.
+    /// The listed messages with a file.
     pub async fn with_file(&self) -> Vec<Value> {
         self.api().all("/messages?type=media").await
     }
 
-    /// Files that are stored.
+    /// The files that are stored.
     pub fn stored(&self) -> Vec<PathBuf> {
         self.app.stored_files()
     }
 
-    /// Files that are still arriving.
+    /// The files that are still being received.
     pub fn arriving(&self) -> Vec<PathBuf> {
         self.app.arriving_files()
     }
 
-    /// Sweeps as if it were three hours later: what belongs to no message by then is removed.
+    /// Sweeps as if it were three hours later, and removes the files that belong to no message; returns how many.
     pub async fn sweep_later(&self) -> usize {
         let app = &self.app.service.app;
         app.media.sweep(&app.engine, Utc::now() + TimeDelta::hours(3)).await.expect("the sweep")
     }
 
-    /// Reads a file at its address.
+    /// Requests a file at its URL.
     pub async fn read(&self, url: &str, headers: &[(&str, &str)]) -> Served {
         self.ask(Method::GET, url, headers).await
     }
@@ -100,7 +100,7 @@ impl Scene {
     }
 }
 
-/// The answer to a request for a file.
+/// The response to a request for a file.
 pub struct Served {
     pub status: u16,
     pub headers: HeaderMap,
@@ -120,7 +120,7 @@ impl Served {
     }
 }
 
-/// The address of a message's file.
+/// The URL of a message's file.
 #[track_caller]
 pub fn url(message: &Value) -> String {
     message["media"]["url"].as_str().unwrap_or_else(|| panic!("no file: {message}")).to_owned()

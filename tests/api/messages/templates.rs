@@ -1,4 +1,4 @@
-//! Templates: listed as the channel's provider has them, and sent only as it has them.
+//! Templates: lists show those of the channel's provider, and a send is checked against them.
 
 use std::time::Duration;
 
@@ -33,10 +33,11 @@ impl Phone {
 }
 
 fn template(name: &str, language: &str, status: &str, components: Value) -> Value {
-    json!({"id": "1", "name": name, "language": language, "category": "UTILITY", "status": status, "components": components})
+    json!({"id": "1", "name": name, "language": language, "category": "UTILITY", "status": status,
+        "components": components})
 }
 
-/// An approved template that says this.
+/// An approved template with only a body.
 pub fn plain(name: &str, language: &str, text: &str) -> Value {
     template(name, language, "APPROVED", json!([{"type": "BODY", "text": text}]))
 }
@@ -56,7 +57,7 @@ async fn send(app: &TestApp, channel: &Phone, template: Value) -> Reply {
     app.api.post("/messages", body).await
 }
 
-/// A service with a connected channel that has a few templates.
+/// A service with a connected channel, whose provider has a few templates.
 async fn connected(options: TestOptions) -> (OwnApp, Provider, Phone) {
     let app = OwnApp::start_with(options).await;
     let provider = Provider::start().await;
@@ -74,8 +75,8 @@ async fn connected(options: TestOptions) -> (OwnApp, Provider, Phone) {
     (app, provider, channel)
 }
 
-/// Options with which nothing that was fetched stays fresh.
-fn forgetful() -> TestOptions {
+/// Options with which every use of templates fetches them; the cache serves only while the provider does not respond.
+fn without_fresh_cache() -> TestOptions {
     let templates = templates::Options { fresh_for: Duration::ZERO, missed_for: Duration::ZERO };
     TestOptions { templates, ..TestOptions::default() }
 }
@@ -110,14 +111,13 @@ async fn the_approved_templates_of_a_channel_are_listed_page_by_page() {
         assert_eq!(names(reply.data(200).as_array().expect("a list")), expected, "{query}");
         assert_eq!(reply.body["meta"]["hasMore"], has_more, "{query}");
     }
-    let also_others = app.api.all(&format!("{}?all=true", channel.templates())).await;
-    assert!(also_others.len() > all.len(), "{also_others:?}");
-    let unapproved = also_others.iter().filter(|template| template["status"] != "APPROVED").count();
-    assert_eq!(also_others.len() - unapproved, all.len());
-    let backwards = app.api.get(&format!("{}?order=desc", channel.templates())).await;
-    assert_eq!(names(backwards.data(200).as_array().expect("a list"))[0], "order_shipped en_US");
+    let with_unapproved = app.api.all(&format!("{}?all=true", channel.templates())).await;
+    let unapproved = with_unapproved.iter().filter(|template| template["status"] != "APPROVED").count();
+    assert_eq!((with_unapproved.len(), unapproved), (all.len() + 1, 1), "{with_unapproved:?}");
+    let descending = app.api.get(&format!("{}?order=desc", channel.templates())).await;
+    assert_eq!(names(descending.data(200).as_array().expect("a list"))[0], "order_shipped en_US");
     assert_eq!(app.api.get(&format!("{}?order=up", channel.templates())).await.invalid_fields(), ["order"]);
-    assert_eq!(provider.template_reads(&channel.account), 1, "they were read once for all of this");
+    assert_eq!(provider.template_reads(&channel.account), 1, "all these requests needed one fetch");
     app.stop().await;
 }
 
@@ -126,7 +126,7 @@ async fn other_channels_have_none_and_other_companies_channels_are_not_found() {
     let app = TestApp::shared().await;
     let (other, _) = app.another_company().await;
     let social = channel(&app, "Social", ChannelType::Instagram).await;
-    // The phone channel of every test is connected to nothing.
+    // This company's phone channel is not connected to a provider.
     for id in [social, app.company.webchat.0, app.company.phone.0] {
         let reply = app.api.get(&format!("/channels/{id}/templates")).await;
         assert_eq!(reply.data(200), &json!([]));
@@ -139,10 +139,10 @@ async fn other_channels_have_none_and_other_companies_channels_are_not_found() {
 }
 
 #[actix_web::test]
-async fn a_template_is_built_from_texts_and_kept_as_it_was_sent_and_as_it_reads() {
+async fn a_template_is_built_from_parameters_and_its_text_is_stored_as_well() {
     let (app, provider, channel) = connected(TestOptions::default()).await;
-    let body = json!({"channelId": channel.id, "number": "5511900000001", "contactName": "Maria Lima", "type": "template",
-        "template": {"name": "order_shipped", "parameters": {
+    let body = json!({"channelId": channel.id, "number": "5511900000001", "contactName": "Maria Lima",
+        "type": "template", "template": {"name": "order_shipped", "parameters": {
             "header": ["4711"], "body": ["{{firstName}}", "4711"], "buttons": ["track/4711"]}}});
     let message = sent(&app.api, body).await;
     let text = |text: &str| json!([{"type": "text", "text": text}]);
@@ -157,19 +157,18 @@ async fn a_template_is_built_from_texts_and_kept_as_it_was_sent_and_as_it_reads(
     assert_eq!((&message["media"], &message["interactive"]), (&Value::Null, &Value::Null));
     assert_eq!(provider.template_reads(&channel.account), 1);
 
-    // A template that the caller has built is the same.
-    let same = send(&app, &channel, built.clone()).await;
-    same.data(202);
-    let again = app.api.all("/messages?type=template").await;
-    assert_eq!((again.len(), &again[1]["template"]), (2, &built));
+    // The caller may also send the built template.
+    send(&app, &channel, built.clone()).await.data(202);
+    let messages = app.api.all("/messages?type=template").await;
+    assert_eq!((messages.len(), &messages[1]["template"]), (2, &built));
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_template_the_channel_does_not_have_like_this_is_refused_by_its_field_and_leaves_nothing() {
+async fn a_template_that_the_channel_does_not_have_is_refused_with_its_invalid_fields() {
     let (app, _provider, channel) = connected(TestOptions::default()).await;
     for (template, expected) in [
-        (json!({"name": "nobody's"}), vec!["template.name"]),
+        (json!({"name": "unknown"}), vec!["template.name"]),
         (json!({"name": "waiting"}), vec!["template.name"]),
         (json!({"name": "hello"}), vec!["template.language"]),
         (json!({"name": "hello", "language": "fr"}), vec!["template.language"]),
@@ -182,7 +181,7 @@ async fn a_template_the_channel_does_not_have_like_this_is_refused_by_its_field_
             json!({"name": "order_shipped", "components": []}),
             vec!["template.components", "template.components", "template.components"],
         ),
-        // Errors that are found without the provider.
+        // These are invalid whatever templates the channel has.
         (json!({}), vec!["template.name"]),
         (json!({"name": " ", "language": 7}), vec!["template.name", "template.language"]),
         (json!({"name": "bye", "parameters": {"body": "Maria"}}), vec!["template.parameters.body"]),
@@ -201,8 +200,8 @@ async fn a_template_the_channel_does_not_have_like_this_is_refused_by_its_field_
     ] {
         assert_eq!(send(&app, &channel, template.clone()).await.invalid_fields(), expected, "{template}");
     }
-    assert_eq!(listed(&app.api, "/contacts").await, [0; 0], "a refused send made a contact");
-    assert_eq!(listed(&app.api, "/messages").await, [0; 0]);
+    assert_eq!(listed(&app.api, "/contacts").await, [0; 0], "a refused send created a contact");
+    assert_eq!(listed(&app.api, "/messages").await, [0; 0], "a refused send created a message");
     app.stop().await;
 }
 
@@ -216,66 +215,66 @@ async fn a_webchat_has_no_template_to_send() {
 }
 
 #[actix_web::test]
-async fn the_recipient_comes_before_the_template() {
+async fn the_recipient_is_checked_before_the_template() {
     let (app, provider, channel) = connected(TestOptions::default()).await;
     let (_, visitor) = app.session("visitor").await;
-    let send = async |recipient: (&str, Value)| {
-        let mut body = json!({"channelId": channel.id, "type": "template", "template": {"name": "nobody's"}});
-        body[recipient.0] = recipient.1;
+    let send_to = async |field: &str, recipient: Value| {
+        let mut body = json!({"channelId": channel.id, "type": "template", "template": {"name": "unknown"}});
+        body[field] = recipient;
         app.api.post("/messages", body).await
     };
-    send(("contactId", json!(NOBODY))).await.error(404, "ERR_API_CONTACT_NOT_FOUND");
-    send(("contactId", json!(visitor))).await.error(422, "ERR_API_CONTACT_UNREACHABLE");
-    send(("ticketId", json!(NOBODY))).await.error(404, "ERR_API_NOT_FOUND");
-    send(("contactName", json!("Maria"))).await.error(400, "ERR_API_CONTACT_NOT_IDENTIFIED");
+    send_to("contactId", json!(NOBODY)).await.error(404, "ERR_API_CONTACT_NOT_FOUND");
+    send_to("contactId", json!(visitor)).await.error(422, "ERR_API_CONTACT_UNREACHABLE");
+    send_to("ticketId", json!(NOBODY)).await.error(404, "ERR_API_NOT_FOUND");
+    send_to("contactName", json!("Maria")).await.error(400, "ERR_API_CONTACT_NOT_IDENTIFIED");
     assert_eq!(provider.template_reads(&channel.account), 0);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn what_was_fetched_serves_many_sends_and_wrong_names_ask_the_provider_no_more() {
+async fn one_fetch_serves_many_sends_also_those_with_an_unknown_name() {
     let (app, provider, channel) = connected(TestOptions::default()).await;
     for _ in 0..3 {
         send(&app, &channel, json!({"name": "bye"})).await.data(202);
-        assert_eq!(send(&app, &channel, json!({"name": "nobody's"})).await.invalid_fields(), ["template.name"]);
+        assert_eq!(send(&app, &channel, json!({"name": "unknown"})).await.invalid_fields(), ["template.name"]);
     }
     assert_eq!(provider.template_reads(&channel.account), 1);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_template_that_was_not_there_is_looked_for_anew() {
-    let (app, provider, channel) = connected(forgetful_of_misses()).await;
+async fn an_unknown_template_is_fetched_again() {
+    let (app, provider, channel) = connected(without_pause_after_misses()).await;
     assert_eq!(send(&app, &channel, json!({"name": "new"})).await.invalid_fields(), ["template.name"]);
     provider.has_templates(&channel.account, vec![plain("new", "en_US", "New!"), plain("bye", "en_US", "Bye!")]);
     send(&app, &channel, json!({"name": "new"})).await.data(202);
     let reads = provider.template_reads(&channel.account);
     send(&app, &channel, json!({"name": "bye"})).await.data(202);
-    assert_eq!(provider.template_reads(&channel.account), reads, "what is there is not looked for");
+    assert_eq!(provider.template_reads(&channel.account), reads, "a cached template was fetched again");
     app.stop().await;
 }
 
-/// Options with which a missing template is looked up again at once.
-fn forgetful_of_misses() -> TestOptions {
+/// Options with which each send with an unknown template fetches the templates again.
+fn without_pause_after_misses() -> TestOptions {
     let templates = templates::Options { missed_for: Duration::ZERO, ..templates::Options::default() };
     TestOptions { templates, ..TestOptions::default() }
 }
 
 #[actix_web::test]
-async fn without_the_provider_what_is_known_serves_and_what_is_not_known_waits() {
-    let (app, provider, channel) = connected(forgetful()).await;
+async fn cached_templates_are_used_while_the_provider_fails() {
+    let (app, provider, channel) = connected(without_fresh_cache()).await;
     provider.only_token(&channel.account, "another token");
     app.api.get(&channel.templates()).await.error(503, "ERR_API_UNAVAILABLE");
     send(&app, &channel, json!({"name": "bye"})).await.error(503, "ERR_API_UNAVAILABLE");
-    assert_eq!(listed(&app.api, "/contacts").await, [0; 0], "a refused send made a contact");
+    assert_eq!(listed(&app.api, "/contacts").await, [0; 0], "a refused send created a contact");
 
-    // For another channel of the account, templates are fetched again.
+    // The failed fetch delays the next one of its channel only, so another channel fetches at once.
     provider.only_token(&channel.account, seed::ACCESS_TOKEN);
-    let known = Phone::connect(&app, &provider).await;
-    send(&app, &known, json!({"name": "bye"})).await.data(202);
+    let cached = Phone::connect(&app, &provider).await;
+    send(&app, &cached, json!({"name": "bye"})).await.data(202);
     provider.only_token(&channel.account, "another token");
-    send(&app, &known, json!({"name": "bye"})).await.data(202);
-    assert_eq!(app.api.get(&known.templates()).await.data(200).as_array().map(Vec::len), Some(4));
+    send(&app, &cached, json!({"name": "bye"})).await.data(202);
+    assert_eq!(app.api.get(&cached.templates()).await.data(200).as_array().map(Vec::len), Some(4));
     app.stop().await;
 }
 
@@ -284,8 +283,8 @@ const DISCONNECTED: &str = "update channels set status = 'disconnected', setting
     updated_at = now() where id = $1";
 
 #[actix_web::test]
-async fn a_channel_that_is_not_connected_takes_templates_and_they_wait() {
-    let (app, provider, channel) = connected(forgetful()).await;
+async fn a_channel_that_is_not_connected_accepts_templates_which_wait() {
+    let (app, provider, channel) = connected(without_fresh_cache()).await;
     provider.only_token(&channel.account, "another token");
     for (change, code) in [(IN_ERROR, "channel_error"), (DISCONNECTED, "channel_disconnected")] {
         sql(&app, change, channel.id).await;
@@ -295,8 +294,8 @@ async fn a_channel_that_is_not_connected_takes_templates_and_they_wait() {
             json!({"name": "bye", "language": {"code": "en_US"}}),
             json!({"name": "order_shipped", "language": {"code": "en_US"}, "components": components}),
         ] {
-            let taken = send(&app, &channel, template.clone()).await;
-            let job = format!("/messages/jobs/{}", taken.data(202)["jobId"].as_str().expect("a job"));
+            let accepted = send(&app, &channel, template.clone()).await;
+            let job = format!("/messages/jobs/{}", accepted.data(202)["jobId"].as_str().expect("a job"));
             let job = app.api.get(&job).await.data(200).clone();
             assert_eq!((&job["status"], &job["waitingFor"]["code"]), (&json!("queued"), &json!(code)));
             let message = app.api.get(&format!("/messages/{}", job["messageId"])).await;
@@ -311,30 +310,30 @@ async fn a_channel_that_is_not_connected_takes_templates_and_they_wait() {
         }
     }
 
-    // With a fetched copy, templates are checked.
+    // With cached templates, a send is checked against them.
     provider.only_token(&channel.account, seed::ACCESS_TOKEN);
-    let known = Phone::connect(&app, &provider).await;
-    send(&app, &known, json!({"name": "bye"})).await.data(202);
+    let cached = Phone::connect(&app, &provider).await;
+    send(&app, &cached, json!({"name": "bye"})).await.data(202);
     provider.only_token(&channel.account, "another token");
     for change in [IN_ERROR, DISCONNECTED] {
-        sql(&app, change, known.id).await;
+        sql(&app, change, cached.id).await;
         app.refreshed().await;
-        send(&app, &known, json!({"name": "bye"})).await.data(202);
-        let unknown = json!({"name": "nobody's", "language": "en_US"});
-        assert_eq!(send(&app, &known, unknown).await.invalid_fields(), ["template.name"]);
+        send(&app, &cached, json!({"name": "bye"})).await.data(202);
+        let unknown = json!({"name": "unknown", "language": "en_US"});
+        assert_eq!(send(&app, &cached, unknown).await.invalid_fields(), ["template.name"]);
     }
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn the_provider_gets_the_template_as_it_is_kept() {
+async fn the_provider_receives_the_stored_template() {
     let (app, provider, channel) = connected(TestOptions::default()).await;
     provider.always(&channel.account, Answer::Accept);
     send(&app, &channel, json!({"name": "hello", "language": "pt_BR"})).await.data(202);
-    let taken = provider.accepts(&channel.account, 1).await;
-    assert_eq!(taken[0].to, "5511900000001");
+    let accepted = provider.accepts(&channel.account, 1).await;
+    assert_eq!(accepted[0].to, "5511900000001");
     assert_eq!(
-        (&taken[0].body["type"], &taken[0].body["template"]),
+        (&accepted[0].body["type"], &accepted[0].body["template"]),
         (&json!("template"), &json!({"name": "hello", "language": {"code": "pt_BR"}}))
     );
     app.stop().await;

@@ -8,7 +8,7 @@ use crate::steps::{close, id};
 use crate::support::eventually;
 use crate::support::provider::{Answer, Call};
 
-/// The texts that an account has taken.
+/// The texts of accepted messages.
 fn texts(accepted: &[Call]) -> Vec<&str> {
     accepted.iter().map(Call::text).collect()
 }
@@ -18,13 +18,13 @@ fn calls(office: &Office, account: &str, to: &str) -> usize {
     office.provider.calls(account).iter().filter(|call| call.to == to).count()
 }
 
-/// Waits until the provider was called so often for this recipient.
+/// Waits until the provider was called at least this many times for this recipient.
 async fn until_called(office: &Office, account: &str, to: &str, times: usize) {
-    eventually("the provider is called", || async { calls(office, account, to) >= times }).await;
+    eventually("the provider was called often enough", || async { calls(office, account, to) >= times }).await;
 }
 
 #[actix_web::test]
-async fn what_waits_for_a_contact_that_is_deleted_does_not_leave() {
+async fn queued_messages_of_a_deleted_contact_are_not_sent() {
     let office = Office::open().await;
     let channel = office.phone("2401").await;
     office.provider.always("2401", Answer::status(503));
@@ -37,12 +37,12 @@ async fn what_waits_for_a_contact_that_is_deleted_does_not_leave() {
     close(&office.app.api, id(&ticket)).await;
     deleted(&office.app.api, &format!("/contacts/{contact}")).await;
     office.text(channel, &number(2), "another").await;
-    // By then a call that was under way at the deletion has been refused.
+    // By then a call that was in progress at the deletion has been answered.
     until_called(&office, "2401", &number(2), 1).await;
-    let of_deleted = calls(&office, "2401", &number(1));
+    let calls_before = calls(&office, "2401", &number(1));
     // The other contact's message is retried several times meanwhile.
     until_called(&office, "2401", &number(2), 6).await;
-    assert_eq!(calls(&office, "2401", &number(1)), of_deleted, "nothing is sent to the deleted contact");
+    assert_eq!(calls(&office, "2401", &number(1)), calls_before, "a message was sent to the deleted contact");
     office.provider.always("2401", Answer::Accept);
     office.provider.accepts("2401", 1).await;
     assert_eq!(texts(&office.provider.accepted("2401")), ["another"]);
@@ -50,7 +50,7 @@ async fn what_waits_for_a_contact_that_is_deleted_does_not_leave() {
 }
 
 #[actix_web::test]
-async fn what_waits_for_a_contact_is_sent_to_the_number_that_they_have_then() {
+async fn queued_messages_are_sent_to_the_contacts_new_number() {
     let office = Office::open().await;
     let channel = office.phone("2402").await;
     office.provider.always("2402", Answer::status(503));

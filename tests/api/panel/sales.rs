@@ -1,5 +1,5 @@
-//! The sales records that a person sees: boards by their queues, unless they administer the company, and cards of their
-//! own, unless their profile sees all cards.
+//! Which sales records a person sees. Boards: those without queues and those of the person's queues. Cards: their own,
+//! and with a profile that sees all cards every card on these boards. An administrator of the company sees all.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::steps::id;
 use crate::support::{OwnApp, Person, Reply, TestApp};
 
 #[actix_web::test]
-async fn who_does_not_see_all_cards_sees_their_own() {
+async fn without_sees_all_cards_a_user_sees_only_their_own() {
     let app = OwnApp::start().await;
     let company = &app.company;
     let board = async |name: &str, queue: i64| {
@@ -31,11 +31,11 @@ async fn who_does_not_see_all_cards_sees_their_own() {
     assert_eq!(ids(&ana.get(&format!("/crm/boards/{support}/cards")).await), [own]);
     assert_eq!(ids(&ana.get(&format!("/crm/cards?assignedToUserId={}", company.ana)).await), [own]);
     ana.get(&format!("/crm/cards?assignedToUserId={}", company.ben)).await.error(404, "ERR_API_NOT_FOUND");
-    let shown = ana.get(&format!("/crm/boards/{support}")).await;
-    let stage = &shown.data(200)["lists"][0];
+    let board = ana.get(&format!("/crm/boards/{support}")).await;
+    let stage = &board.data(200)["lists"][0];
     assert_eq!((&stage["countCards"], &stage["cards"].as_array().map(Vec::len)), (&json!(1), &Some(1)));
-    // A request that names another's card or board finds none.
-    let stage = stage["id"].clone();
+    // Hidden cards and boards are answered as if they did not exist.
+    let stage_id = stage["id"].clone();
     for hidden in [bens, unassigned] {
         for (method, end) in [
             (Method::GET, ""),
@@ -47,19 +47,18 @@ async fn who_does_not_see_all_cards_sees_their_own() {
             (Method::POST, "/products"),
         ] {
             let request =
-                ana.request(method, &format!("/crm/cards/{hidden}{end}")).json(&json!({"crmBoardListId": stage}));
+                ana.request(method, &format!("/crm/cards/{hidden}{end}")).json(&json!({"crmBoardListId": stage_id}));
             Reply::of(request).await.error(404, "ERR_API_NOT_FOUND");
         }
     }
     for end in ["", "/cards", "/indicators"] {
         ana.get(&format!("/crm/boards/{sales}{end}")).await.error(404, "ERR_API_NOT_FOUND");
     }
-    let elsewhere = json!({"boardId": sales, "name": "x"});
-    ana.post("/crm/cards", elsewhere).await.error(404, "ERR_API_NOT_FOUND");
-    // A card that she makes is assigned to her, unless she names a user.
-    let made = ana.post("/crm/cards", json!({"boardId": support, "name": "new"})).await;
+    ana.post("/crm/cards", json!({"boardId": sales, "name": "x"})).await.error(404, "ERR_API_NOT_FOUND");
+    // A card that she creates without naming a user is assigned to her.
+    let created = ana.post("/crm/cards", json!({"boardId": support, "name": "new"})).await;
     assert_eq!(
-        (&made.data(201)["assignedTo"]["id"], &made.data(201)["creationSource"]),
+        (&created.data(201)["assignedTo"]["id"], &created.data(201)["creationSource"]),
         (&json!(company.ana), &json!("user"))
     );
     ana.put(&format!("/crm/cards/{own}"), json!({"name": "renamed"})).await.data(200);
@@ -70,7 +69,7 @@ async fn who_does_not_see_all_cards_sees_their_own() {
 }
 
 #[actix_web::test]
-async fn a_cursor_of_ones_own_cards_is_nobody_elses() {
+async fn a_cursor_in_a_persons_cards_is_refused_to_others() {
     let app = OwnApp::start().await;
     let company = &app.company;
     let ana = Person::user(&app, company.ana, "ana@example.com").await;
@@ -84,7 +83,8 @@ async fn a_cursor_of_ones_own_cards_is_nobody_elses() {
         app.api.post("/crm/cards", card).await.data(201);
         app.api.post("/contacts", json!({"name": "Maria"})).await.data(201);
     }
-    let begun = async |person: &Person, list: &str| {
+    // Requests the first page, and returns the path of the second.
+    let second_page = async |person: &Person, list: &str| {
         let first = person.get(&format!("{list}?perPage=1&cursor=")).await;
         first.data(200);
         let cursor = first.body["meta"]["nextCursor"].as_str().expect("a cursor").to_owned();
@@ -92,7 +92,7 @@ async fn a_cursor_of_ones_own_cards_is_nobody_elses() {
     };
     for list in ["/crm/cards".to_owned(), format!("/crm/boards/{board}/cards")] {
         for (person, others) in [(&ana, [&ben, &root]), (&ben, [&ana, &root]), (&root, [&ana, &ben])] {
-            let next = begun(person, &list).await;
+            let next = second_page(person, &list).await;
             for other in others {
                 assert_eq!(other.get(&next).await.invalid_fields(), ["cursor"], "{list}");
             }
@@ -100,7 +100,7 @@ async fn a_cursor_of_ones_own_cards_is_nobody_elses() {
         }
     }
     // A list that everyone sees alike has one cursor for all.
-    let next = begun(&ana, "/contacts").await;
+    let next = second_page(&ana, "/contacts").await;
     for person in [&ben, &root] {
         assert_eq!(person.get(&next).await.data(200).as_array().map(Vec::len), Some(1));
     }
@@ -113,19 +113,19 @@ async fn give(app: &TestApp, name: &str) {
 }
 
 #[actix_web::test]
-async fn who_sees_the_cards_of_others_sees_those_of_their_boards_and_who_administers_sees_all() {
+async fn a_supervisor_sees_the_cards_of_visible_boards_and_an_administrator_sees_all() {
     let app = OwnApp::start().await;
     let company = &app.company;
     let board = async |name: &str, queues: Value| {
-        let made = app.api.post("/crm/boards", json!({"name": name, "crmBoardQueues": queues})).await;
-        id(made.data(201))
+        let reply = app.api.post("/crm/boards", json!({"name": name, "crmBoardQueues": queues})).await;
+        id(reply.data(201))
     };
     let support = board("Support", json!([{"queueId": company.support}])).await;
     let sales = board("Sales", json!([{"queueId": company.sales}])).await;
     let free = board("Free", json!([])).await;
     let card = async |board: i64, user: Option<i64>| {
-        let made = app.api.post("/crm/cards", json!({"boardId": board, "name": "x", "assignedToUserId": user})).await;
-        let card = id(made.data(201));
+        let reply = app.api.post("/crm/cards", json!({"boardId": board, "name": "x", "assignedToUserId": user})).await;
+        let card = id(reply.data(201));
         app.api.post(&format!("/crm/cards/{card}/win"), json!({})).await.data(200);
         card
     };
@@ -138,8 +138,8 @@ async fn who_sees_the_cards_of_others_sees_those_of_their_boards_and_who_adminis
     assert_eq!(ids(&ana.get("/crm/cards").await), [bens, unassigned, own]);
     assert_eq!(ids(&ana.get(&format!("/crm/cards?assignedToUserId={}", company.ben)).await), [bens]);
     assert_eq!(ids(&ana.get(&format!("/crm/cards?boardId={sales}")).await), [own]);
-    for seen in [bens, unassigned, own] {
-        ana.get(&format!("/crm/cards/{seen}")).await.data(200);
+    for visible in [bens, unassigned, own] {
+        ana.get(&format!("/crm/cards/{visible}")).await.data(200);
     }
     ana.get(&format!("/crm/cards/{hidden}")).await.error(404, "ERR_API_NOT_FOUND");
     for end in ["", "/cards", "/indicators"] {
@@ -148,7 +148,7 @@ async fn who_sees_the_cards_of_others_sees_those_of_their_boards_and_who_adminis
         ana.get(&format!("/crm/boards/{sales}{end}")).await.error(404, "ERR_API_NOT_FOUND");
     }
     ana.post("/crm/cards", json!({"boardId": sales, "name": "x"})).await.error(404, "ERR_API_NOT_FOUND");
-    // Figures are of the boards that she sees.
+    // Figures cover the boards that she sees: not her own card on a hidden board.
     let report = "/reports/sales?groupBy=user";
     let won = async || -> i64 {
         let reply = ana.get(report).await;
@@ -156,16 +156,16 @@ async fn who_sees_the_cards_of_others_sees_those_of_their_boards_and_who_adminis
     };
     assert_eq!(won().await, 2);
     ana.get(&format!("{report}&boardId={sales}")).await.error(404, "ERR_API_NOT_FOUND");
-    assert_eq!(funnel(&ana).await, [support, free]);
+    assert_eq!(dashboard_boards(&ana).await, [support, free]);
     // Events of cards are shown only to those who see all cards.
-    let cards = async || {
+    let count_card_events = async || {
         let events = ana.get("/events?limit=1000").await;
         let events = events.data(200).as_array().expect("events").clone();
         assert!(!events.is_empty());
         events.iter().filter(|event| event["type"].as_str().is_some_and(|kind| kind.starts_with("card."))).count()
     };
     app.api.post("/contacts", json!({"name": "Maria"})).await.data(201);
-    assert_eq!(cards().await, 0);
+    assert_eq!(count_card_events().await, 0);
     ana.get("/events?types=contact.created,card.won").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
     ana.get("/events/stream?types=card.won").await.error(403, "ERR_API_FORBIDDEN_SCOPE");
 
@@ -173,19 +173,20 @@ async fn who_sees_the_cards_of_others_sees_those_of_their_boards_and_who_adminis
     assert_eq!(ids(&ana.get("/crm/boards").await), [support, sales, free]);
     assert_eq!(ids(&ana.get("/crm/cards").await), [bens, unassigned, hidden, own]);
     ana.get(&format!("/crm/cards/{hidden}")).await.data(200);
-    assert_eq!((won().await, funnel(&ana).await), (4, vec![support, sales, free]));
-    assert_eq!(cards().await, 8);
+    assert_eq!((won().await, dashboard_boards(&ana).await), (4, vec![support, sales, free]));
+    // Each of the four cards was created and won.
+    assert_eq!(count_card_events().await, 8);
     app.stop().await;
 }
 
-/// The boards of the funnel.
-async fn funnel(person: &Person) -> Vec<i64> {
-    let shown = person.get("/dashboards/sales").await;
-    shown.data(200)["boards"].as_array().expect("boards").iter().map(id).collect()
+/// The boards in the person's sales dashboard.
+async fn dashboard_boards(person: &Person) -> Vec<i64> {
+    let dashboard = person.get("/dashboards/sales").await;
+    dashboard.data(200)["boards"].as_array().expect("boards").iter().map(id).collect()
 }
 
 #[actix_web::test]
-async fn who_sees_their_own_cards_alone_is_told_nothing_of_others_by_figures_and_events() {
+async fn figures_and_events_of_cards_require_seeing_all_cards() {
     let app = OwnApp::start().await;
     let company = &app.company;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
@@ -209,24 +210,26 @@ async fn who_sees_their_own_cards_alone_is_told_nothing_of_others_by_figures_and
     let kinds: Vec<&Value> = events.data(200).as_array().expect("events").iter().map(|event| &event["type"]).collect();
     assert!(kinds.contains(&&json!("contact.created")), "{kinds:?}");
     assert!(!kinds.iter().any(|kind| kind.as_str().is_some_and(|kind| kind.starts_with("card."))), "{kinds:?}");
-    // A stream shows no more of them, and ends once the person sees less than when it began.
+    // A stream that began while she saw all cards ends once she does not, and a new one contains no events of cards.
     give(&app, "Administrator").await;
     let mut stream = ana.request(Method::GET, "/events/stream?after=0").send().await.expect("a stream");
-    let mut heard = String::new();
-    while !heard.contains("card.created") {
-        let piece = stream.chunk().await.expect("a piece").expect("a stream that goes on");
-        heard.push_str(&String::from_utf8_lossy(&piece));
-    }
+    read_until(&mut stream, "card.created").await;
     give(&app, "Seller").await;
     app.api.post("/contacts", json!({"name": "Mario"})).await.data(201);
-    while stream.chunk().await.expect("a piece").is_some() {}
+    while stream.chunk().await.expect("a chunk").is_some() {}
     let mut stream = ana.request(Method::GET, "/events/stream?after=0").send().await.expect("a stream");
-    let mut heard = String::new();
-    while !heard.contains("Mario") {
-        let piece = stream.chunk().await.expect("a piece").expect("a stream that goes on");
-        heard.push_str(&String::from_utf8_lossy(&piece));
-    }
-    assert!(!heard.contains("card."), "{heard}");
+    let received = read_until(&mut stream, "Mario").await;
+    assert!(!received.contains("card."), "{received}");
     drop(stream);
     app.stop().await;
+}
+
+/// Reads a stream until it contains the text, and returns what was read.
+async fn read_until(stream: &mut reqwest::Response, text: &str) -> String {
+    let mut received = String::new();
+    while !received.contains(text) {
+        let chunk = stream.chunk().await.expect("a chunk").expect("the stream is open");
+        received.push_str(&String::from_utf8_lossy(&chunk));
+    }
+    received
 }

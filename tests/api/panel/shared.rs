@@ -1,4 +1,4 @@
-//! What people do through the handlers of the API: the same as integrations, in their own name.
+//! People use the endpoints of the API as integrations do, in their own name.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -7,13 +7,13 @@ use crate::steps::{id, listed};
 use crate::support::{OwnApp, Person, Reply};
 
 #[actix_web::test]
-async fn what_a_person_does_carries_their_name() {
+async fn records_created_by_a_person_show_their_name() {
     let app = OwnApp::start().await;
     let company = &app.company;
     let ana = Person::user(&app, company.ana, "ana@example.com").await;
     let named = json!({"id": company.ana, "name": "Ana"});
-    let made = ana.post("/contacts", json!({"name": "Maria", "number": "5511987654321"})).await;
-    let contact = id(made.data(201));
+    let created = ana.post("/contacts", json!({"name": "Maria", "number": "5511987654321"})).await;
+    let contact = id(created.data(201));
     let opened = ana.post("/tickets", json!({"channelId": company.phone, "contactId": contact})).await;
     assert_eq!(opened.data(201)["creationSource"], "user");
     let ticket = id(opened.data(201));
@@ -31,10 +31,10 @@ async fn what_a_person_does_carries_their_name() {
     for message in messages.data(200).as_array().expect("messages") {
         assert_eq!((&message["user"], &message["integration"]), (&named, &Value::Null), "{message}");
     }
-    // An administrator of the installation is no user of the company.
+    // An administrator of the installation is not a user of the company: neither a user nor an integration is shown.
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let admin = admin.in_company(company.id);
-    let note = admin.post(&format!("/tickets/{ticket}/notes"), json!({"body": "from above"})).await;
+    let note = admin.post(&format!("/tickets/{ticket}/notes"), json!({"body": "from an admin"})).await;
     assert_eq!((&note.data(201)["user"], &note.data(201)["integration"]), (&Value::Null, &Value::Null));
     let own = json!({"body": "x", "userId": company.ana});
     admin.post(&format!("/tickets/{ticket}/notes"), own).await.error(403, "ERR_API_FORBIDDEN_SCOPE");
@@ -47,13 +47,13 @@ async fn what_a_person_does_carries_their_name() {
 }
 
 #[actix_web::test]
-async fn keys_and_validation_are_those_of_the_api() {
+async fn idempotency_keys_and_validation_are_those_of_the_api() {
     let app = OwnApp::start().await;
     let ana = Person::user(&app, app.company.ana, "ana@example.com").await;
-    let keyed =
+    let request =
         || ana.request(Method::POST, "/contacts").header("idempotency-key", "k-1").json(&json!({"name": "Once"}));
-    let first = Reply::of(keyed()).await;
-    let second = Reply::of(keyed()).await;
+    let first = Reply::of(request()).await;
+    let second = Reply::of(request()).await;
     assert_eq!((first.data(201), second.is_replay()), (second.data(201), true));
     let other = ana.request(Method::POST, "/contacts").header("idempotency-key", "k-1").json(&json!({"name": "Twice"}));
     Reply::of(other).await.error(409, "ERR_API_IDEMPOTENCY_CONFLICT");
@@ -73,15 +73,15 @@ async fn an_administrator_of_the_installation_works_in_the_company_they_name() {
     let wrong = admin.request(Method::GET, "/contacts").header("hotline-company", "x");
     Reply::of(wrong).await.error(404, "ERR_API_NOT_FOUND");
     let here = admin.in_company(app.company.id);
-    let made = id(here.post("/tags", json!({"name": "VIP"})).await.data(201));
-    here.get(&format!("/tags/{made}")).await.data(200);
-    admin.in_company(other.id).get(&format!("/tags/{made}")).await.error(404, "ERR_API_NOT_FOUND");
+    let tag = id(here.post("/tags", json!({"name": "VIP"})).await.data(201));
+    here.get(&format!("/tags/{tag}")).await.data(200);
+    admin.in_company(other.id).get(&format!("/tags/{tag}")).await.error(404, "ERR_API_NOT_FOUND");
     assert_eq!(listed(&app.api, "/tags").await.len(), 1);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_stream_ends_with_the_session_it_was_opened_by() {
+async fn a_stream_ends_with_the_session_that_opened_it() {
     let app = OwnApp::start().await;
     let (admin, _) = Person::admin(&app, "root@example.com").await;
     let admin = admin.in_company(app.company.id);
@@ -93,11 +93,11 @@ async fn a_stream_ends_with_the_session_it_was_opened_by() {
     admin.post("/contacts", contact.clone()).await.data(201);
     let mut received = String::new();
     while !received.contains("contact.created") {
-        let piece = stream.chunk().await.expect("a piece").expect("the stream goes on");
+        let piece = stream.chunk().await.expect("a piece").expect("the stream continues");
         received.push_str(&String::from_utf8_lossy(&piece));
     }
     assert_eq!(admin.delete("/session").await.status, 204);
-    // The next event is not sent on the stream.
+    // The stream ends without this event.
     app.api.post("/contacts", contact).await.data(201);
     let mut rest = String::new();
     while let Ok(Some(piece)) = stream.chunk().await {

@@ -1,4 +1,4 @@
-//! What is removed, and what stays.
+//! Which records a removal of old conversations deletes, and which stay.
 
 use hotline::service::EventOptions;
 use hotline_persistence::tables::retentions;
@@ -11,8 +11,9 @@ use crate::steps::{close, id, listed, restarted, sent};
 use crate::support::service::TestOptions;
 use crate::support::{OwnApp, TestApp, eventually};
 
-/// Moves a conversation back by so many days, under a service that has stopped and starts again.
-async fn moved_back(app: OwnApp, tickets: &[i64], days: i64) -> OwnApp {
+/// Restarts the service, which flushes everything into the tables, and makes these tickets older by so many days there,
+/// with their events and messages.
+async fn age_tickets(app: OwnApp, tickets: &[i64], days: i64) -> OwnApp {
     let app = restarted(app).await;
     for statement in [
         "update tickets set created_at = created_at - $2, opened_at = opened_at - $2, closed_at = closed_at - $2,
@@ -27,17 +28,16 @@ async fn moved_back(app: OwnApp, tickets: &[i64], days: i64) -> OwnApp {
 }
 
 #[actix_web::test]
-async fn a_conversation_goes_with_everything_that_is_its_own_and_nothing_else() {
+async fn a_conversation_is_removed_with_its_own_records_and_nothing_else() {
     let scene = Scene::set().await;
-    let solved = json!({"wrapupTypeId": scene.app.company.solved});
     let picture = scene.sent("a.png", "image/png", PNG).await;
-    scene.api().post(&format!("/tickets/{}/close", scene.ticket), solved).await.data(200);
+    close_with_wrapup(&scene.app, scene.ticket).await;
     scene.api().post(&format!("/webchat/sessions/{}/end", scene.session), json!({})).await.data(200);
     let Scene { app, ticket, contact, session } = scene;
     let company = &app.company;
     let board = created(&app.api, "/crm/boards", json!({"name": "Sales", "crmBoardLists": [{"label": "First"}]})).await;
     let card = created(&app.api, "/crm/cards", json!({"boardId": board, "name": "A card", "ticketId": ticket})).await;
-    // A ticket that is as old but open, a closed one that is younger, and a later message to the same contact.
+    // An open ticket of the same age, a younger closed one, and a later ticket of the same contact.
     let open = app.ticket("5511900000001").await.0;
     let younger = app.ticket("5511900000002").await.0;
     close(&app.api, younger).await;
@@ -45,14 +45,14 @@ async fn a_conversation_goes_with_everything_that_is_its_own_and_nothing_else() 
     let later = sent(&app.api, later).await;
     let later_ticket = later["ticketId"].as_i64().expect("ticket");
     assert_ne!(later_ticket, ticket);
-    // Without the address, which the next start changes.
-    let file = format!("/{}", url(&picture).splitn(4, '/').nth(3).expect("a path"));
-    let app = moved_back(app, &[ticket, open], 31).await;
-    let app = moved_back(app, &[younger], 29).await;
+    // Without scheme and host: the next start listens on another port.
+    let file_path = format!("/{}", url(&picture).splitn(4, '/').nth(3).expect("a path"));
+    let app = age_tickets(app, &[ticket, open], 31).await;
+    let app = age_tickets(app, &[younger], 29).await;
     let (other, other_api) = app.another_company().await;
-    let elsewhere = json!({"channelId": other.phone, "number": "5511900000009", "type": "text", "body": "x"});
-    let elsewhere = sent(&other_api, elsewhere).await["contactId"].as_i64().expect("contact");
-    old(&app.db, (other.id, other.webchat), elsewhere, FIRST_ID, 400).await;
+    let message = json!({"channelId": other.phone, "number": "5511900000009", "type": "text", "body": "x"});
+    let other_contact = sent(&other_api, message).await["contactId"].as_i64().expect("contact");
+    old(&app.db, (other.id, other.webchat), other_contact, FIRST_ID, 400).await;
     assert_eq!(app.stored_files().len(), 1);
 
     keep_for(&app, app.company.id, DAYS).await;
@@ -78,14 +78,14 @@ async fn a_conversation_goes_with_everything_that_is_its_own_and_nothing_else() 
     assert_eq!(app.api.get(&format!("/crm/cards/{card}")).await.data(200)["ticketId"], Value::Null);
     let shown = app.api.get(&format!("/webchat/sessions/{session}")).await;
     assert_eq!((&shown.data(200)["status"], &shown.data(200)["ticketId"]), (&json!("ended"), &Value::Null));
-    eventually("the file is gone", || async { app.stored_files().is_empty() }).await;
-    let read = app.api.anonymous(reqwest::Method::GET, &file).send().await.expect("an answer");
-    assert_eq!(read.status().as_u16(), 404);
-    assert_eq!(rows(&app, FIRST_ID).await, (1, 3, 2), "another company keeps what it has");
+    eventually("the file is deleted", || async { app.stored_files().is_empty() }).await;
+    let response = app.api.anonymous(reqwest::Method::GET, &file_path).send().await.expect("a response");
+    assert_eq!(response.status().as_u16(), 404);
+    assert_eq!(rows(&app, FIRST_ID).await, (1, 3, 2), "the other company's conversation stays");
     other_api.get(&format!("/tickets/{FIRST_ID}")).await.data(200);
 
-    // The webchat still reaches the contact, and what comes next is a conversation of its own.
-    close_any(&app, later_ticket).await;
+    // The webchat still reaches the contact: the next message opens a new ticket.
+    close_with_wrapup(&app, later_ticket).await;
     let next = json!({"channelId": app.company.webchat, "contactId": contact, "type": "text", "body": "next"});
     assert_ne!(sent(&app.api, next).await["ticketId"], json!(ticket));
     let rules = retentions::all(&app.db).await.expect("a list");
@@ -93,31 +93,34 @@ async fn a_conversation_goes_with_everything_that_is_its_own_and_nothing_else() 
     app.stop().await;
 }
 
-async fn close_any(app: &TestApp, ticket: i64) {
+/// Closes a ticket of the webchat, whose queue requires a wrap-up.
+async fn close_with_wrapup(app: &TestApp, ticket: i64) {
     let solved = json!({"wrapupTypeId": app.company.solved});
     app.api.post(&format!("/tickets/{ticket}/close"), solved).await.data(200);
 }
 
 #[actix_web::test]
-async fn what_waits_for_its_provider_or_has_a_visitor_in_it_stays_until_it_has_not() {
+async fn a_queued_message_or_an_active_visitor_defers_the_removal() {
     let app = OwnApp::start_with(TestOptions { metrics: true, ..quick() }).await;
-    let (db, here) = (&app.db, (app.company.id, app.company.phone));
+    let (db, channel) = (&app.db, (app.company.id, app.company.phone));
     let contact = app.contact("5511900000001").await.0;
     for ticket in 0..4 {
-        old(db, here, contact, FIRST_ID + ticket, 40 - ticket).await;
+        old(db, channel, contact, FIRST_ID + ticket, 40 - ticket).await;
     }
-    let waits = "update messages set status = 'queued' where id = $1";
-    sqlx::query(waits).bind(FIRST_ID * 3).execute(db).await.expect(waits);
+    // The first message of the oldest of these conversations.
+    let set_queued = "update messages set status = 'queued' where id = $1";
+    sqlx::query(set_queued).bind(FIRST_ID * 3).execute(db).await.expect(set_queued);
     let (session, visitor) = app.session("visitor").await;
     app.api.post(&format!("/webchat/sessions/{}/messages", session.0), json!({"body": "hello"})).await.data(201);
+    // The session's row must exist before it is assigned to the old conversation.
     let log = &app.service.app.engine.store().log;
-    log.wait_until_flushed(log.appended()).await.expect("it is in the tables");
+    log.wait_until_flushed(log.appended()).await.expect("the session is in the tables");
     old(db, (app.company.id, app.company.webchat), visitor.0, FIRST_ID + 9, 50).await;
-    let talks = "update webchat_sessions set ticket_id = $1";
-    sqlx::query(talks).bind(FIRST_ID + 9).execute(db).await.expect(talks);
+    let set_ticket = "update webchat_sessions set ticket_id = $1";
+    sqlx::query(set_ticket).bind(FIRST_ID + 9).execute(db).await.expect(set_ticket);
 
     keep_for(&app, app.company.id, DAYS).await;
-    let figures = async || {
+    let read_figures = async || {
         let address = app.service.metrics.as_ref().expect("figures are served").address;
         crate::support::figures::Figures::of(address).await
     };
@@ -125,25 +128,27 @@ async fn what_waits_for_its_provider_or_has_a_visitor_in_it_stays_until_it_has_n
     for ticket in 1..4 {
         assert_eq!(rows(&app, FIRST_ID + ticket).await, (0, 0, 0));
     }
-    let seen = figures().await;
-    assert_eq!(seen.value("hotline_retention_removed_total"), 3.0);
-    let oldest_due = seen.value("hotline_retention_oldest_due_seconds");
+    let figures = read_figures().await;
+    assert_eq!(figures.value("hotline_retention_removed_total"), 3.0);
+    // The visitor's conversation was closed 50 days ago, and was due after 30.
+    let oldest_due = figures.value("hotline_retention_oldest_due_seconds");
     assert!((oldest_due - 20.0 * 86_400.0).abs() < 60.0, "{oldest_due} s");
-    // The message is sent, and the visitor's session has ended.
-    let sent = "update messages set status = 'sent' where id = $1";
-    sqlx::query(sent).bind(FIRST_ID * 3).execute(db).await.expect(sent);
-    let ended = "update webchat_sessions set status = 'ended'";
-    sqlx::query(ended).execute(db).await.expect(ended);
+    // The message is sent, and the visitor's session ends.
+    let set_sent = "update messages set status = 'sent' where id = $1";
+    sqlx::query(set_sent).bind(FIRST_ID * 3).execute(db).await.expect(set_sent);
+    let set_ended = "update webchat_sessions set status = 'ended'";
+    sqlx::query(set_ended).execute(db).await.expect(set_ended);
     keep_for(&app, app.company.id, DAYS).await;
     assert_eq!((rows(&app, FIRST_ID).await.0, rows(&app, FIRST_ID + 9).await.0), (0, 0));
-    let seen = figures().await;
-    assert_eq!(seen.value("hotline_retention_removed_total"), 5.0);
-    assert_eq!(seen.value("hotline_retention_oldest_due_seconds"), 0.0);
+    let figures = read_figures().await;
+    assert_eq!(figures.value("hotline_retention_removed_total"), 5.0);
+    assert_eq!(figures.value("hotline_retention_oldest_due_seconds"), 0.0);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn old_events_go_with_old_conversations() {
+async fn old_events_are_removed_with_old_conversations() {
+    // Longer than the events are old: only the company's own rule removes them.
     let events = EventOptions { retention_days: 366, ..EventOptions::default() };
     let app = OwnApp::start_with(TestOptions { events, ..quick() }).await;
     let (_, other_api) = app.another_company().await;
@@ -155,31 +160,34 @@ async fn old_events_go_with_old_conversations() {
     let ticket = app.ticket("5511900000001").await.0;
     close(&app.api, ticket).await;
     eventually("all events are readable", || async { event_ids(&app.api).await.len() >= 3 }).await;
-    let early = event_ids(&app.api).await;
-    let passed = "update events set created_at = created_at - interval '40 days'";
-    sqlx::query(passed).execute(&app.db).await.expect(passed);
-    let others = event_ids(&other_api).await;
+    let old_ids = event_ids(&app.api).await;
+    let age_events = "update events set created_at = created_at - interval '40 days'";
+    sqlx::query(age_events).execute(&app.db).await.expect(age_events);
+    let other_ids = event_ids(&other_api).await;
     app.ticket("5511900000002").await;
-    eventually("later events are readable", || async { event_ids(&app.api).await.len() > early.len() }).await;
+    eventually("later events are readable", || async { event_ids(&app.api).await.len() > old_ids.len() }).await;
     keep_for(&app, app.company.id, DAYS).await;
-    let late = event_ids(&app.api).await;
-    assert!(!late.is_empty() && late.iter().all(|id| !early.contains(id)), "{early:?}, {late:?}");
-    assert_eq!(event_ids(&other_api).await, others, "another company's stay");
+    let ids_left = event_ids(&app.api).await;
+    assert!(!ids_left.is_empty() && ids_left.iter().all(|id| !old_ids.contains(id)), "{old_ids:?}, {ids_left:?}");
+    assert_eq!(event_ids(&other_api).await, other_ids, "the other company's events stay");
     // The next event continues their ids.
-    let last = *late.last().expect("an event");
+    let last = *ids_left.last().expect("an event");
     app.api.post("/contacts", json!({"name": "Ben"})).await.data(201);
     eventually("the event is readable", || async { event_ids(&app.api).await.contains(&(last + 1)) }).await;
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn what_a_campaign_and_a_schedule_came_to_is_still_known() {
+async fn a_campaign_keeps_its_outcomes_and_a_pending_schedule_stays() {
     let app = OwnApp::start_with(quick()).await;
-    let (db, here) = (&app.db, (app.company.id, app.company.phone));
+    let (db, channel) = (&app.db, (app.company.id, app.company.phone));
     let contact = app.contact("5511900000001").await.0;
-    old(db, here, contact, FIRST_ID, 40).await;
+    old(db, channel, contact, FIRST_ID, 40).await;
+    // Every statement is given company, channel, ticket and contact. PostgreSQL infers the types of its parameters from
+    // their use, so those that a statement does not need are compared with 0.
     for statement in [
-        "update messages set source = case id when $3 * 3 then 'campaign' else 'schedule' end where ticket_id = $3 and $2 > 0 and $1 > 0 and $4 > 0",
+        "update messages set source = case id when $3 * 3 then 'campaign' else 'schedule' end
+         where ticket_id = $3 and $2 > 0 and $1 > 0 and $4 > 0",
         "insert into campaigns (company_id, name, status, contact_list_id, channel_id, scheduled_at, message)
          select $1, 'Some', 'completed', 1, $2, now(), 'Some text' where $3 + $4 > 0",
         "insert into campaign_recipients (company_id, campaign_id, contact_id, status, message_id)
@@ -189,8 +197,8 @@ async fn what_a_campaign_and_a_schedule_came_to_is_still_known() {
          select $1, k, $4, $2, 'Some text', now() + k * interval '1 year', case k when 1 then 'sent' else 'pending' end,
              case k when 1 then $3 * 3 + 1 end, now(), now() from generate_series(1, 2) k",
     ] {
-        let done = sqlx::query(statement).bind(app.company.id).bind(app.company.phone).bind(FIRST_ID).bind(contact);
-        done.execute(db).await.expect(statement);
+        let query = sqlx::query(statement).bind(app.company.id).bind(app.company.phone).bind(FIRST_ID).bind(contact);
+        query.execute(db).await.expect(statement);
     }
     keep_for(&app, app.company.id, DAYS).await;
     assert_eq!(rows(&app, FIRST_ID).await, (0, 0, 0));
@@ -200,6 +208,6 @@ async fn what_a_campaign_and_a_schedule_came_to_is_still_known() {
     assert_eq!((&recipients[0]["status"], &recipients[0]["messageId"]), (&json!("read"), &Value::Null));
     let read: i64 = sqlx::query_scalar("select read from campaigns").fetch_one(db).await.expect("a count");
     assert_eq!(read, 1);
-    assert_eq!(listed(&app.api, "/schedules").await, [2], "the text that was sent is gone, the one to come is not");
+    assert_eq!(listed(&app.api, "/schedules").await, [2], "the sent schedule is removed, the pending one is not");
     app.stop().await;
 }

@@ -1,4 +1,4 @@
-//! Products, and the categories they are in.
+//! Products and their categories.
 
 use std::collections::HashMap;
 
@@ -77,7 +77,8 @@ async fn a_product_is_what_every_plain_noun_is() {
     .await;
 }
 
-async fn with_price(api: &Api, price: &str) -> Reply {
+/// Creates a product. The price is raw JSON: parsing it here could lose digits.
+async fn create_with_price(api: &Api, price: &str) -> Reply {
     let body = format!(r#"{{"name": "Panel", "price": {price}}}"#);
     let request = api.request(Method::POST, PATH).header("content-type", "application/json");
     Reply::of(request.body(body)).await
@@ -86,7 +87,7 @@ async fn with_price(api: &Api, price: &str) -> Reply {
 #[actix_web::test]
 async fn a_price_keeps_every_digit() {
     let app = TestApp::shared().await;
-    for (given, shown) in [
+    for (input, output) in [
         ("12345678901234.5671", "12345678901234.5671"),
         ("99999999999999.9999", "99999999999999.9999"),
         ("0.1", "0.1"),
@@ -94,59 +95,59 @@ async fn a_price_keeps_every_digit() {
         ("1e2", "100"),
         ("-0", "0"),
     ] {
-        let made = with_price(&app.api, given).await;
-        let price = format!(r#""price":{shown},"#);
-        let read = app.api.get(&format!("{PATH}/{}", id(made.data(201)))).await;
-        for reply in [made, read] {
+        let created = create_with_price(&app.api, input).await;
+        let price = format!(r#""price":{output},"#);
+        let read = app.api.get(&format!("{PATH}/{}", id(created.data(201)))).await;
+        for reply in [created, read] {
             let text = String::from_utf8_lossy(&reply.bytes).into_owned();
-            assert!(text.contains(&price), "{given}: {text}");
+            assert!(text.contains(&price), "{input}: {text}");
         }
     }
     for bad in ["100000000000000", "1.00000000000000001", "0.00001", "-0.0001", r#""1""#, "[1]"] {
-        assert_eq!(with_price(&app.api, bad).await.invalid_fields(), ["price"], "{bad}");
+        assert_eq!(create_with_price(&app.api, bad).await.invalid_fields(), ["price"], "{bad}");
     }
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn a_product_shows_its_category_as_it_is_and_outlives_it() {
+async fn a_product_shows_its_current_category_and_survives_its_deletion() {
     let app = TestApp::shared().await;
     let (_, other) = app.another_company().await;
     let foreign = created(&other, CATEGORIES, json!({"name": "Theirs"})).await;
     let goods = created(&app.api, CATEGORIES, json!({"name": "Goods"})).await;
     let hours = created(&app.api, CATEGORIES, json!({"name": "Hours"})).await;
-    let product = created(&app.api, PATH, json!({"name": "Panel", "categoryId": goods})).await;
-    let kept = created(&app.api, PATH, json!({"name": "Visit", "categoryId": hours})).await;
+    let panel = created(&app.api, PATH, json!({"name": "Panel", "categoryId": goods})).await;
+    let visit = created(&app.api, PATH, json!({"name": "Visit", "categoryId": hours})).await;
     let category = async |product: i64| -> Value {
-        let shown = app.api.get(&format!("{PATH}/{product}")).await;
-        shown.data(200)["category"].clone()
+        let reply = app.api.get(&format!("{PATH}/{product}")).await;
+        reply.data(200)["category"].clone()
     };
-    assert_eq!(category(product).await, json!({"id": goods, "name": "Goods"}));
+    assert_eq!(category(panel).await, json!({"id": goods, "name": "Goods"}));
     app.api.put(&format!("{CATEGORIES}/{goods}"), json!({"name": "Wares"})).await.data(200);
-    assert_eq!(category(product).await, json!({"id": goods, "name": "Wares"}));
+    assert_eq!(category(panel).await, json!({"id": goods, "name": "Wares"}));
     for absent in [foreign, NOBODY] {
         app.api.post(PATH, json!({"name": "x", "categoryId": absent})).await.error(404, "ERR_API_NOT_FOUND");
-        let path = format!("{PATH}/{product}");
+        let path = format!("{PATH}/{panel}");
         app.api.put(&path, json!({"name": "x", "categoryId": absent})).await.error(404, "ERR_API_NOT_FOUND");
         assert_eq!(app.api.get(&path).await.data(200)["name"], "Panel");
     }
-    for (body, shown) in [
+    for (body, expected) in [
         (json!({"categoryId": hours}), json!({"id": hours, "name": "Hours"})),
         (json!({"categoryId": null}), Value::Null),
         (json!({"categoryId": goods}), json!({"id": goods, "name": "Wares"})),
     ] {
-        let changed = app.api.put(&format!("{PATH}/{product}"), body).await;
-        assert_eq!(changed.data(200)["category"], shown);
+        let changed = app.api.put(&format!("{PATH}/{panel}"), body).await;
+        assert_eq!(changed.data(200)["category"], expected);
     }
     deleted(&app.api, &format!("{CATEGORIES}/{goods}")).await;
-    assert_eq!(category(product).await, Value::Null);
-    assert_eq!(category(kept).await, json!({"id": hours, "name": "Hours"}));
-    assert_eq!(listed(&app.api, PATH).await, [product, kept]);
+    assert_eq!(category(panel).await, Value::Null);
+    assert_eq!(category(visit).await, json!({"id": hours, "name": "Hours"}));
+    assert_eq!(listed(&app.api, PATH).await, [panel, visit]);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn products_are_found_by_category_and_by_whether_they_are_sold() {
+async fn products_are_filtered_by_category_and_by_active() {
     let app = TestApp::shared().await;
     let goods = created(&app.api, CATEGORIES, json!({"name": "Goods"})).await;
     let empty = created(&app.api, CATEGORIES, json!({"name": "Empty"})).await;
@@ -168,7 +169,7 @@ async fn products_are_found_by_category_and_by_whether_they_are_sold() {
     for (filter, names) in filters {
         assert_eq!(listed(&app.api, &format!("{PATH}?{filter}")).await, ids_by(&products, names), "{filter}");
     }
-    let wrong = app.api.get(&format!("{PATH}?active=x&categoryId=x")).await;
-    assert_eq!(wrong.invalid_fields(), ["categoryId", "active"]);
+    let refused = app.api.get(&format!("{PATH}?active=x&categoryId=x")).await;
+    assert_eq!(refused.invalid_fields(), ["categoryId", "active"]);
     app.stop().await;
 }

@@ -1,10 +1,10 @@
-//! No statement depends on how the statistics happen to be: what a call reads grows with what its own company has, and
-//! never with what others have.
+//! The cost of a call does not depend on the statistics of the tables: the rows that it reads grow with the data of its
+//! own company, and never with the data of others.
 //!
-//! The companies here are as unlike as they get: one with nearly everything, many with next to nothing, and one that
-//! came after the statistics were taken. Every statement of the service reports what it did (`auto_explain`), so a
-//! call is judged by the rows it looked at, which are the same on every machine, and not by its time. The lists come
-//! from the API document: a new list, or a new filter, is judged without being named here.
+//! The companies here differ as much as possible: one has nearly all data, many have almost none, and one was created
+//! after the statistics were taken. Every statement of the service reports its plan (`auto_explain`). So a call is
+//! judged by the rows that it read, which are the same on every machine, and not by its time. The lists come from the
+//! API document, so new lists and filters are tested without being named here.
 
 mod lists;
 mod plans;
@@ -22,21 +22,21 @@ use self::seed::{WEBHOOK, run};
 use crate::support::service::TestOptions;
 use crate::support::{Api, Company, OwnApp, Reply, TestDatabase, empty_folder, eventually};
 
-/// The number of contacts, of tickets, and half that of messages, of the company that has nearly everything.
+/// Contacts, and as many tickets, of the company that has nearly all data. It has twice as many messages.
 const HUGE: i64 = 12_000;
 
-/// The same number for the company that came after the statistics.
+/// The same for the company that was created after the statistics were taken.
 const GROWN: i64 = 600;
 
-/// The same number for each of the other companies.
+/// The same for each of the other companies.
 const TINY: i64 = 4;
 
-/// How many rows a call of a tiny company may look at: a few times the rows that it has (the calls before have made 200
-/// contacts), and the rows that every request reads.
+/// Maximum rows that a call of a tiny company may read: a few times the rows that it has (earlier calls have created
+/// 200 contacts), and the rows that every request reads.
 const TINY_READS_MAX: u64 = 650;
 
-/// How many rows a call of the grown company may look at: its contacts, tickets and messages a few times over, and its
-/// directory for each time that it is loaded again meanwhile. It is less than the huge company has.
+/// Maximum rows that a call of the grown company may read: a few times its contacts, tickets and messages, and its
+/// directory, which may be loaded again during the call. It is less than the huge company has.
 const GROWN_READS_MAX: u64 = 9_000;
 
 struct World {
@@ -44,12 +44,13 @@ struct World {
     plans: Plans,
     /// A report of each call that read too many rows, and of its company.
     too_much: Vec<String>,
-    /// Calls that were judged, and those of them whose statements were seen.
+    /// The number of judged calls.
     judged: usize,
+    /// The number of judged calls whose statements have reported plans.
     seen: usize,
 }
 
-/// A company, a client for it, and ids of what it has.
+/// A company, a client for it, ids of some of its records, and its limit.
 struct Asker {
     api: Api,
     company: Company,
@@ -78,20 +79,20 @@ impl World {
             ("auto_explain.log_format", "json"),
             ("auto_explain.log_level", "notice"),
         ]);
-        // A member of a cluster also sends statements at intervals.
-        let alone = TestOptions { member: false, ..TestOptions::default() };
-        let app = OwnApp::serve(&alone, database, empty_folder(), grown.clone()).await;
+        // Not a member of a cluster: a member also sends statements at intervals, which would be counted.
+        let options = TestOptions { member: false, ..TestOptions::default() };
+        let app = OwnApp::serve(&options, database, empty_folder(), grown.clone()).await;
         let mut askers = Vec::new();
         for (company, rows, reads_max) in [(grown, GROWN, GROWN_READS_MAX), (tiny, TINY, TINY_READS_MAX)] {
             let api = app.api.with_key(&company.key);
             eventually("the directory is loaded", || async { api.get("/channels").await.status == 200 }).await;
-            let one = async |table: &str| {
+            let newest_id = async |table: &str| {
                 let statement = format!("select max(id) from {table} where company_id = $1");
                 sqlx::query_scalar(AssertSqlSafe(statement)).bind(company.id).fetch_one(db).await.expect("an id")
             };
-            let (contact, ticket, tag) = (one("contacts").await, one("tickets").await, one("tags").await);
-            let list = one("contact_lists").await;
-            // Not before the start, which looks for the keys of sealed secrets.
+            let (contact, ticket) = (newest_id("contacts").await, newest_id("tickets").await);
+            let (tag, list) = (newest_id("tags").await, newest_id("contact_lists").await);
+            // Inserted after the start of the service, which checks the keys of sealed secrets.
             let webhooks = format!(
                 "insert into webhooks (company_id, id, url, secret, active) overriding system value
                  select {}, {WEBHOOK} - k, 'https://x.example/' || k, 'sealed', false from generate_series(0, 14) k",
@@ -103,7 +104,7 @@ impl World {
         (Self { app, plans, too_much: Vec::new(), judged: 0, seen: 0 }, askers)
     }
 
-    /// Makes a call, and compares the rows that its statements read with `reads_max`.
+    /// Makes a call, and checks that its statements read at most `reads_max` rows.
     async fn judge(
         &mut self,
         asker: &Asker,
@@ -120,7 +121,7 @@ impl World {
         self.judge_request(asker, (method, path), request, reads_max).await
     }
 
-    /// Does the same with a request that another caller makes in the company.
+    /// Does the same with a request of another caller in the company.
     async fn judge_request(
         &mut self,
         asker: &Asker,
@@ -131,6 +132,23 @@ impl World {
         self.plans.take();
         let reply = Reply::of(request).await;
         assert!(reply.status.is_success(), "{method} {path}: {} {}", reply.status, reply.body);
+        self.judge_plans(asker, &format!("{method} {path}"), reads_max);
+        reply
+    }
+
+    /// Waits until all references to a deleted record are removed, and checks that this read at most `reads_max` rows.
+    async fn judge_steps(&mut self, asker: &Asker, reads_max: u64) {
+        let db = self.app.db.clone();
+        eventually("no cascade is left", || async {
+            let count = sqlx::query_scalar::<_, i64>("select count(*) from cascades where company_id = $1");
+            count.bind(asker.company.id).fetch_one(&db).await.expect("a count") == 0
+        })
+        .await;
+        self.judge_plans(asker, "the cascade", reads_max);
+    }
+
+    /// Checks that the statements since the plans were last taken read at most `reads_max` rows.
+    fn judge_plans(&mut self, asker: &Asker, call: &str, reads_max: u64) {
         let plans = self.plans.take();
         self.judged += 1;
         self.seen += usize::from(!plans.is_empty());
@@ -138,36 +156,16 @@ impl World {
         if read > reads_max {
             let worst = plans.iter().max_by_key(|plan| rows_read(&plan["Plan"])).expect("a statement");
             self.too_much.push(format!(
-                "{method} {path} of {} read {read} rows, of which {} in: {worst:#}",
+                "{call} of {} read {read} rows, of which {} in: {worst:#}",
                 asker.company.id,
                 rows_read(&worst["Plan"])
             ));
         }
-        reply
-    }
-
-    /// Waits until the last step that a deletion has left is done, and compares the rows that the steps read with
-    /// `reads_max`.
-    async fn judge_steps(&mut self, asker: &Asker, reads_max: u64) {
-        let db = self.app.db.clone();
-        eventually("the steps are done", || async {
-            let left = sqlx::query_scalar::<_, i64>("select count(*) from cascades where company_id = $1");
-            left.bind(asker.company.id).fetch_one(&db).await.expect("a count") == 0
-        })
-        .await;
-        let plans = self.plans.take();
-        self.judged += 1;
-        self.seen += usize::from(!plans.is_empty());
-        let read = rows_read_by(&plans);
-        if read > reads_max {
-            let worst = plans.iter().max_by_key(|plan| rows_read(&plan["Plan"])).expect("a statement");
-            self.too_much.push(format!("the steps of {} read {read} rows: {worst:#}", asker.company.id));
-        }
     }
 
     async fn end(self) {
-        // A call that is answered from memory sends no statement.
-        assert!(self.seen * 2 > self.judged, "of {} calls only {} were seen to ask anything", self.judged, self.seen);
+        // Calls that are answered from memory send no statement.
+        assert!(self.seen * 2 > self.judged, "only {} of {} calls reported statements", self.seen, self.judged);
         assert!(self.too_much.is_empty(), "{}\n{} calls", self.too_much.join("\n"), self.too_much.len());
         self.app.stop().await;
     }

@@ -33,18 +33,18 @@ async fn a_user_is_created_read_changed_and_deleted() {
         "profileId": profiles[2]["id"], "queueIds": [company.sales, company.support, company.sales], "id": 1,
     });
     let reply = app.api.post(PATH, body).await;
-    let made = reply.data(201);
-    assert_timestamp(&made["createdAt"]);
-    assert_timestamp(&made["updatedAt"]);
+    let user = reply.data(201);
+    assert_timestamp(&user["createdAt"]);
+    assert_timestamp(&user["updatedAt"]);
     let mut expected = json!({
-        "id": made["id"], "name": "Carla", "email": "Carla@Example.com", "active": true,
+        "id": user["id"], "name": "Carla", "email": "Carla@Example.com", "active": true,
         "profile": profile(&profiles[2]), "queues": [support, sales],
-        "createdAt": made["createdAt"], "updatedAt": made["updatedAt"],
+        "createdAt": user["createdAt"], "updatedAt": user["updatedAt"],
     });
     assert_eq!(reply.body, json!({"data": expected}), "a password is never shown");
-    let path = format!("{PATH}/{}", id(made));
-    assert_eq!(app.api.get(&path).await.data(200), made);
-    for (body, field, shown) in [
+    let path = format!("{PATH}/{}", id(user));
+    assert_eq!(app.api.get(&path).await.data(200), user);
+    for (body, field, value) in [
         (json!({"name": "Carla Dias"}), "name", json!("Carla Dias")),
         (json!({"email": "carla.dias@example.com"}), "email", json!("carla.dias@example.com")),
         (json!({"password": "another horse battery"}), "active", json!(true)),
@@ -57,7 +57,7 @@ async fn a_user_is_created_read_changed_and_deleted() {
         (json!({"unknown": 1}), "active", json!(false)),
     ] {
         let reply = app.api.put(&path, body.clone()).await;
-        expected[field] = shown;
+        expected[field] = value;
         expected["updatedAt"] = reply.data(200)["updatedAt"].clone();
         assert_eq!(reply.data(200), &expected, "after {body}");
         assert_eq!(app.api.get(&path).await.data(200), &expected);
@@ -89,9 +89,9 @@ async fn a_password_is_kept_as_a_hash_of_exactly_what_was_typed() {
     assert!(password::is_right(typed, &hash) && !password::is_right(typed.trim(), &hash), "{hash}");
     app.api.put(&path, json!({"name": "Carla Dias"})).await.data(200);
     assert_eq!(password_hash(&app, carla).await, Some(hash));
-    // The longest password: its letters have two bytes each, and no pattern repeats.
+    // The longest password: 200 letters of two bytes each, without a repeated pattern, which would be refused.
     let letter =
-        |place: u32| if place.is_power_of_two() { 'é' } else { char::from_u32(0xe0 + place * 7 % 23).unwrap_or('é') };
+        |index: u32| if index.is_power_of_two() { 'é' } else { char::from_u32(0xe0 + index * 7 % 23).unwrap_or('é') };
     let longest: String = (0..200).map(letter).collect();
     app.api.put(&path, json!({"password": longest})).await.data(200);
     assert!(password::is_right(&longest, &password_hash(&app, carla).await.expect("a hash")));
@@ -103,10 +103,10 @@ async fn a_password_is_kept_as_a_hash_of_exactly_what_was_typed() {
 }
 
 #[actix_web::test]
-async fn what_a_user_cannot_be_is_refused_field_by_field() {
+async fn invalid_fields_of_a_user_are_refused() {
     let app = TestApp::shared().await;
-    let (theirs, other) = app.another_company().await;
-    let every = &["name", "email", "password", "profileId", "queueIds", "active"][..];
+    let (other_company, other_api) = app.another_company().await;
+    let all_fields = &["name", "email", "password", "profileId", "queueIds", "active"][..];
     let wrong = json!({
         "name": " ", "email": "carla", "password": "elevenchars", "profileId": "1", "queueIds": {}, "active": "yes",
     });
@@ -116,7 +116,7 @@ async fn what_a_user_cannot_be_is_refused_field_by_field() {
     let many: Vec<i64> = (0..1001).collect();
     let bodies = vec![
         (json!({}), &["name", "email"][..]),
-        (wrong.clone(), every),
+        (wrong.clone(), all_fields),
         with_password(json!("x".repeat(201))),
         with_password(json!(" ".repeat(12))),
         with_password(json!("a\u{0}bcdefghijklm")),
@@ -126,16 +126,16 @@ async fn what_a_user_cannot_be_is_refused_field_by_field() {
     check_refused(&app, Method::POST, PATH, bodies).await;
     let path = format!("{PATH}/{}", app.company.ana);
     let null = json!({"name": null, "email": null, "queueIds": null, "active": null});
-    let bodies = vec![(wrong, every), (null, &["name", "email", "queueIds", "active"][..])];
+    let bodies = vec![(wrong, all_fields), (null, &["name", "email", "queueIds", "active"][..])];
     check_refused(&app, Method::PUT, &path, bodies).await;
 
     let before = app.api.all(PATH).await;
-    let foreign = id(&other.all("/profiles").await[0]);
+    let foreign = id(&other_api.all("/profiles").await[0]);
     let mut calls = Vec::new();
     for reference in [
         json!({"profileId": foreign}),
         json!({"profileId": NOBODY}),
-        json!({"queueIds": [theirs.support]}),
+        json!({"queueIds": [other_company.support]}),
         json!({"queueIds": [app.company.sales, NOBODY]}),
     ] {
         let mut body = json!({"name": "Carla", "email": "carla@example.com"});
@@ -144,14 +144,14 @@ async fn what_a_user_cannot_be_is_refused_field_by_field() {
         calls.push((Method::PUT, path.clone(), Some(body)));
     }
     check_absent(&app, calls).await;
-    assert_eq!(app.api.all(PATH).await, before, "something of a refused change stands");
+    assert_eq!(app.api.all(PATH).await, before, "a refused request has changed a user");
     app.stop().await;
 }
 
 #[actix_web::test]
 async fn an_email_is_unique_within_its_company_whatever_its_case() {
     let app = TestApp::shared().await;
-    let (theirs, other) = app.another_company().await;
+    let (other_company, other_api) = app.another_company().await;
     let taken = json!({"field": "email", "id": app.company.ana});
     for email in ["ana@example.com", "ANA@Example.Com"] {
         let refused = app.api.post(PATH, json!({"name": "Ana", "email": email})).await;
@@ -165,9 +165,9 @@ async fn an_email_is_unique_within_its_company_whatever_its_case() {
     let ana = format!("{PATH}/{}", app.company.ana);
     assert_eq!(app.api.put(&ana, json!({"email": "Ana@example.com"})).await.data(200)["email"], "Ana@example.com");
     // The same person is another user in another company.
-    assert_ne!(theirs.ana, app.company.ana);
+    assert_ne!(other_company.ana, app.company.ana);
     let carla = json!({"name": "Carla", "email": "carla@example.com"});
-    assert_ne!(created(&app.api, PATH, carla.clone()).await, created(&other, PATH, carla).await);
+    assert_ne!(created(&app.api, PATH, carla.clone()).await, created(&other_api, PATH, carla).await);
     check_unique(&app, PATH, &json!({"name": "Race", "email": "race@example.com"}), "email").await;
     let once = json!({"name": "Once", "email": "once@example.com", "password": "correct horse battery"});
     check_created_once(&app, PATH, &once, &json!({"name": "Once", "email": "twice@example.com"})).await;
@@ -175,7 +175,7 @@ async fn an_email_is_unique_within_its_company_whatever_its_case() {
 }
 
 #[actix_web::test]
-async fn many_with_passwords_are_created_at_once_and_none_waits_forever() {
+async fn many_users_with_passwords_are_created_at_once() {
     let app = TestApp::shared().await;
     let api = &app.api;
     let create = |number: usize| {
@@ -187,42 +187,42 @@ async fn many_with_passwords_are_created_at_once_and_none_waits_forever() {
         async move { api.taken(|| api.request(Method::POST, PATH).json(&body)).await }
     };
     let replies = join_all((0..50).map(create)).await;
-    let made = replies.iter().filter(|reply| reply.status == 201).count();
-    let taken = replies.iter().filter(|reply| reply.status == 409).count();
-    assert_eq!((made, taken), (1, 49));
+    let count = |status: u16| replies.iter().filter(|reply| reply.status == status).count();
+    assert_eq!((count(201), count(409)), (1, 49));
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn another_companys_user_is_one_that_nobody_has() {
+async fn another_companys_user_is_not_found() {
     let app = TestApp::shared().await;
-    let (theirs, other) = app.another_company().await;
-    let foreign_profile = id(&other.all("/profiles").await[0]);
+    let (other_company, other_api) = app.another_company().await;
+    let foreign_profile = id(&other_api.all("/profiles").await[0]);
     let mut calls = Vec::new();
-    for absent in [theirs.ana.to_string(), NOBODY.to_string(), "x".to_owned(), "1.5".to_owned(), "-1".to_owned()] {
+    let other_user = other_company.ana.to_string();
+    for absent in [other_user, NOBODY.to_string(), "x".to_owned(), "1.5".to_owned(), "-1".to_owned()] {
         calls.push((Method::GET, format!("{PATH}/{absent}"), None));
         calls.push((Method::PUT, format!("{PATH}/{absent}"), Some(json!({"name": "Stolen"}))));
         calls.push((Method::DELETE, format!("{PATH}/{absent}"), None));
     }
-    for (filter, foreign) in [("queueId", theirs.support.0), ("profileId", foreign_profile)] {
+    for (filter, foreign) in [("queueId", other_company.support.0), ("profileId", foreign_profile)] {
         calls.push((Method::GET, format!("{PATH}?{filter}={foreign}"), None));
         calls.push((Method::GET, format!("{PATH}?{filter}={NOBODY}"), None));
     }
-    for (filter, foreign) in [("queueId", theirs.support.0), ("userId", theirs.ana.0)] {
+    for (filter, foreign) in [("queueId", other_company.support.0), ("userId", other_company.ana.0)] {
         calls.push((Method::GET, format!("{PATH}/metrics?{filter}={foreign}"), None));
         calls.push((Method::GET, format!("{PATH}/metrics?{filter}={NOBODY}"), None));
     }
     check_absent(&app, calls).await;
-    assert_eq!(listed(&other, PATH).await, [theirs.ana.0, theirs.ben.0]);
+    assert_eq!(listed(&other_api, PATH).await, [other_company.ana.0, other_company.ben.0]);
     app.stop().await;
 }
 
 #[actix_web::test]
-async fn conversations_know_users_as_they_are_now() {
+async fn conversations_use_the_current_state_of_users() {
     let app = TestApp::shared().await;
     let company = &app.company;
-    let open = opened(&app, "5511900000001", json!({"queueId": company.sales})).await;
-    let transfer = format!("/tickets/{open}/transfer");
+    let ticket = opened(&app, "5511900000001", json!({"queueId": company.sales})).await;
+    let transfer = format!("/tickets/{ticket}/transfer");
     for round in 0..20 {
         let body = json!({"name": "Carla", "email": format!("carla{round}@example.com"), "queueIds": [company.sales]});
         let carla = created(&app.api, PATH, body).await;
@@ -231,8 +231,8 @@ async fn conversations_know_users_as_they_are_now() {
         let assigned = app.api.post(&transfer, to_carla.clone()).await;
         assert_eq!(assigned.data(200)["assignedTo"], json!({"id": carla, "name": "Carla"}));
         app.api.put(&path, json!({"name": "Carla Dias", "active": false})).await.data(200);
-        let shown = app.api.get(&format!("/tickets/{open}")).await;
-        assert_eq!(shown.data(200)["assignedTo"], json!({"id": carla, "name": "Carla Dias"}), "what she has is hers");
+        let shown = app.api.get(&format!("/tickets/{ticket}")).await;
+        assert_eq!(shown.data(200)["assignedTo"], json!({"id": carla, "name": "Carla Dias"}), "inactive");
         app.api.post(&transfer, to_carla.clone()).await.data(200);
         app.api.post(&transfer, json!({"userId": null})).await.data(200);
         assert_eq!(app.api.post(&transfer, to_carla.clone()).await.invalid_fields(), ["userId"], "inactive");
