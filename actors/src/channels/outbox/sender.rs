@@ -218,7 +218,10 @@ impl ChannelSender {
                 if is_stopping {
                     return Poll::Ready(());
                 }
-                if let Some(paused) = self.notify_paused.take() {
+                // A read that ends later may find messages that are to fail.
+                if !self.outbox.is_reading()
+                    && let Some(paused) = self.notify_paused.take()
+                {
                     // The requester may have timed out.
                     let _ = paused.send(());
                 }
@@ -242,7 +245,9 @@ impl ChannelSender {
         self.add_arrivals();
         self.load_settings();
         let due_at = if is_paused { None } else { self.start_attempts() };
-        self.begin_read();
+        if !is_paused {
+            self.begin_read();
+        }
         let is_blocked = self.state.account.is_none();
         if is_blocked {
             self.watch_directory();

@@ -95,10 +95,9 @@ impl Handler<ContactsMerged> for ChannelSender {
     type Result = ();
 
     fn handle(&mut self, ContactsMerged { from, into }: ContactsMerged, _: &mut Self::Context) {
-        // The lanes are joined before the messages that arrived earlier are added, so that these stay in order. Then
-        // the merged contact has no further message, and its lanes change their owner.
-        self.state.lanes.merge(from, into);
+        // The merged contact has no message after those that have arrived.
         self.add_arrivals();
+        self.state.lanes.merge(from, into);
         self.state.lanes.end_merge(from, into);
         if self.outbox.is_reading() {
             self.state.contacts_during_read.merge(from, into);
