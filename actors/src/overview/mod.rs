@@ -167,7 +167,7 @@ impl Overviews {
         }
     }
 
-    /// Drops a company's overview: tickets were deleted with their contact, or the company is dropped from memory.
+    /// Drops a company's overview, because the company is dropped from memory.
     pub(crate) fn forget_company(&self, company: CompanyId) {
         let Self { companies, tickets: _, loads: _ } = self;
         companies.remove(&company);

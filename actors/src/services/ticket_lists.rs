@@ -17,7 +17,7 @@ use crate::overview::OpenTicketQuery;
 use crate::registry::ActorStatus;
 use crate::tickets::Ticket;
 
-/// Maximum times that a page by number is listed, because tickets of it have changed meanwhile.
+/// Maximum times that a page by number is listed from memory, because tickets of it have changed meanwhile.
 const LISTINGS_MAX: usize = 3;
 
 impl Tickets {
@@ -35,12 +35,14 @@ impl Tickets {
             && let Some(overview) = self.assignment.overview(company)
         {
             let mut tries = 0;
-            while let Some(found) = overview.list(&query).await {
+            while tries < LISTINGS_MAX
+                && let Some(found) = overview.list(&query).await
+            {
                 tries += 1;
                 let expected = found.len().min(usize::try_from(request.page.size).unwrap_or(usize::MAX));
                 let page = self.open_page(company, found, &query, request).await?;
                 // By number, a page that is too short would look like the last one.
-                if page.rows.len() == expected || request.page.is_by_cursor() || tries == LISTINGS_MAX {
+                if page.rows.len() == expected || request.page.is_by_cursor() {
                     return Ok(page);
                 }
             }
