@@ -15,6 +15,9 @@ const EVENTS_PER_STEP: i64 = 20_000;
 /// Maximum number of ids in a search pattern; with more, every row is examined.
 const PATTERN_IDS_MAX: usize = 500;
 
+/// Number of deliveries that are examined at once. It takes some ten milliseconds.
+const DELIVERIES_PER_STEP: i64 = 5_000;
+
 /// Number of recorded responses, or of refused rows, that are read at once: usually less than a MiB.
 const ROWS_PER_STEP: i64 = 500;
 
@@ -76,10 +79,28 @@ pub async fn forget_deliveries(db: impl Database<'_>, erasure: &Erasure) -> Resu
     let cards = traces.cards.iter().map(|id| format!("card:{id}"));
     let contact = std::iter::once(format!("contact:{contact_id}"));
     let lanes: Vec<String> = contact.chain(tickets).chain(schedules).chain(sessions).chain(cards).collect();
-    let update = sqlx::query(
-        "update webhook_deliveries set attempts = '[]' where company_id = $1 and lane = any ($2) and attempts <> '[]'",
-    );
-    Ok(with_timeout(update.bind(company_id).bind(lanes).execute(db)).await?.rows_affected())
+    let (mut after, mut changed) = ((0_i64, 0_i64), 0);
+    loop {
+        // No index has the lanes of deliveries that were made.
+        let find = sqlx::query_as::<_, (i64, i64, bool)>(
+            "select webhook_id, event_id, lane = any ($4) and attempts <> '[]' from webhook_deliveries
+             where company_id = $1 and (webhook_id, event_id) > ($2, $3) order by webhook_id, event_id limit $5",
+        );
+        let find = find.bind(company_id).bind(after.0).bind(after.1).bind(&lanes).bind(DELIVERIES_PER_STEP);
+        let rows = with_timeout(find.fetch_all(db)).await?;
+        let Some((webhook, event, _)) = rows.last() else { return Ok(changed) };
+        after = (*webhook, *event);
+        let found = rows.iter().filter(|(.., is_of_contact)| *is_of_contact);
+        let (webhooks, events): (Vec<i64>, Vec<i64>) = found.map(|(webhook, event, _)| (*webhook, *event)).unzip();
+        if !events.is_empty() {
+            let update = sqlx::query(
+                "update webhook_deliveries set attempts = '[]' where company_id = $1
+                     and (webhook_id, event_id) in (select * from unnest($2::bigint[], $3::bigint[]))",
+            );
+            let update = update.bind(company_id).bind(webhooks).bind(events);
+            changed += with_timeout(update.execute(db)).await?.rows_affected();
+        }
+    }
 }
 
 /// Removes the recorded responses and refused rows that contain data of the contact; returns how many of each.
