@@ -209,9 +209,10 @@ impl Engine {
         self.base.arbiters.stop();
     }
 
-    /// Asks idle actors to retire, as happens periodically.
-    pub fn retire_idle(&self) {
-        self.sweeper.retire_idle();
+    /// Asks idle actors to retire, as happens periodically. Returns false if all stay, because the database does not
+    /// respond.
+    pub async fn retire_idle(&self) -> bool {
+        self.sweeper.retire_idle().await
     }
 
     /// The durable store.

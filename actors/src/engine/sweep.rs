@@ -58,11 +58,13 @@ impl Sweeper {
         let mut last_eviction = Instant::now();
         loop {
             ticks.tick().await;
-            self.retire_idle();
+            let is_reachable = self.retire_idle().await;
             if last_eviction.elapsed() >= EVICT_EVERY {
                 last_eviction = Instant::now();
                 self.contacts.sweep();
-                self.base.overviews.sweep(last_eviction);
+                if is_reachable {
+                    self.base.overviews.sweep(last_eviction);
+                }
             }
             let owned = |company| self.base.owns(company);
             if let Err(error) = self.base.directory.write_uses(self.base.store.housekeeper(), owned).await {
@@ -77,16 +79,15 @@ impl Sweeper {
         }
     }
 
-    /// Asks idle actors whose changes are all in the tables to retire. While the database is down, all stay, because they
-    /// could not be loaded again; nothing else is loaded either. One pass over each registry: there may be a million
+    /// Asks idle actors whose changes are all in the tables to retire, and returns true. While the database does not
+    /// respond, all stay, because they could not be loaded again. One pass over each registry: there may be a million
     /// actors, and each part of a registry is locked during the pass.
-    pub(super) fn retire_idle(&self) {
-        let log = &self.base.store.log;
-        if !log.queue().is_up() {
-            return;
+    pub(super) async fn retire_idle(&self) -> bool {
+        if !self.base.store.responds().await {
+            return false;
         }
         let idle_s = self.base.options.idle_after.as_secs();
-        let flushed = log.flushed();
+        let flushed = self.base.store.log.flushed();
         let now = clock::instant();
         let tickets = self
             .tickets
@@ -101,6 +102,7 @@ impl Sweeper {
         {
             let _ = session.addr.try_send(Retire { idle_s });
         }
+        true
     }
 
     /// Ends the sessions whose visitors were not seen for long. The tables list all of them, hot or not; each session's

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use crate::cluster::{Membership, Role, lives};
 use crate::db::Housekeeper;
+use crate::error::with_timeout;
 use crate::fence::Fence;
 use crate::id_blocks::IdBlocks;
 use crate::migration::MigrationPolicy;
@@ -151,6 +152,11 @@ impl Store {
     /// Checks whether the database responds.
     pub fn probe(&self) -> Probe {
         self.readers.probe()
+    }
+
+    /// Whether the database responds to the housekeeping now.
+    pub async fn responds(&self) -> bool {
+        with_timeout(sqlx::query("select 1").execute(&self.housekeeping)).await.is_ok()
     }
 
     /// The load of the connections.
