@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the packages of both clients, of the widget's types and of the n8n node, checks them as registries and users see
-# them, and installs each where nothing else is: `make clients-package`. They are in target/clients/packages.
+# Builds the packages of both clients, of the widget's types and of the n8n node into target/clients/packages, checks
+# their contents, and installs each into an empty folder: `make clients-package`.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . clients/tools.sh
@@ -15,7 +15,7 @@ mkdir -p "$packages"
 build_typescript
 (cd clients/typescript && npx publint --strict && npm pack --silent --pack-destination "$packages")
 archive="$(echo "$packages"/hotline-client-*.tgz)"
-# Only ESM: `require` of it needs Node 22.
+# The package has ESM only, which `require` loads from Node 22 on.
 (cd clients/typescript && npx attw "$archive" --profile esm-only)
 (
     cd "$empty"
@@ -25,7 +25,7 @@ archive="$(echo "$packages"/hotline-client-*.tgz)"
     node -e 'import("@hotline/client/node").then(({ fromPath }) => { if (typeof fromPath !== "function") process.exit(1); })'
 )
 
-# Types without code.
+# The widget's package has types only, without code.
 (cd clients/webchat && ../typescript/node_modules/.bin/publint --strict && npm pack --silent --pack-destination "$packages")
 (cd clients/typescript && npx attw "$packages"/hotline-webchat-*.tgz --profile esm-only)
 mkdir "$empty/page"
@@ -42,7 +42,7 @@ twine check --strict "$packages"/*.whl "$packages"/*.tar.gz
 python3 -m venv --system-site-packages "$empty/venv"
 "$empty/venv/bin/pip" install --quiet --disable-pip-version-check "$packages"/*.whl
 (cd "$empty" && PYTHONPATH='' venv/bin/python -c 'import hotline; print("hotline-client", hotline.VERSION, len(hotline.OPERATIONS), "operations")')
-# The node loads where nothing but what n8n gives it is.
+# The node loads when its only dependency comes from outside, as from n8n: here from NODE_PATH.
 mkdir "$empty/n8n"
 (
     cd "$empty/n8n"
@@ -50,7 +50,7 @@ mkdir "$empty/n8n"
     npm install --silent --no-audit --no-fund --offline --legacy-peer-deps "$packages"/n8n-nodes-hotline-*.tgz
     NODE_PATH="$root/clients/n8n/node_modules" node -e '
         const { n8n, version } = require("n8n-nodes-hotline/package.json");
-        const made = [...n8n.nodes, ...n8n.credentials].map((file) => new (Object.values(require(`n8n-nodes-hotline/${file}`))[0])());
-        console.log("n8n-nodes-hotline", version, made.map(({ name, description }) => name ?? description.name).join(", "));'
+        const instances = [...n8n.nodes, ...n8n.credentials].map((file) => new (Object.values(require(`n8n-nodes-hotline/${file}`))[0])());
+        console.log("n8n-nodes-hotline", version, instances.map(({ name, description }) => name ?? description.name).join(", "));'
 )
 ls -1 "$packages"

@@ -65,8 +65,10 @@ pub async fn run(shared: &SharedArgs, options: &AgainstArgs) -> Outcome<AgainstR
     for scenario in Scenario::ALL {
         let comparisons = match scenario {
             Scenario::Open if uses_pool => pair.open_and_close().await?,
-            // Closing is measured with opening. At a fixed rate, both builds have the same throughput.
-            Scenario::Open | Scenario::Close | Scenario::HalfLoad | Scenario::Offered => continue,
+            // Opening and closing are measured together, if either was chosen.
+            Scenario::Open | Scenario::Close => continue,
+            // At a fixed rate, both builds have the same throughput.
+            Scenario::HalfLoad | Scenario::Offered | Scenario::BusyInbox => continue,
             _ if chosen.contains(&scenario) => vec![pair.measure_alternating(scenario).await?],
             _ => continue,
         };
@@ -103,7 +105,7 @@ struct Pair<'a> {
 impl Pair<'_> {
     async fn measure_alternating(&self, scenario: Scenario) -> Outcome<BuildComparison> {
         let mut rounds = [Vec::new(), Vec::new()];
-        // The first turn opens connections and fills caches.
+        // The first turn opens connections and fills caches, and is not counted.
         for turn in 0..=self.options.turns {
             for build in order(turn) {
                 let stage = self.stages[build];

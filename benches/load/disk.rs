@@ -45,7 +45,7 @@ impl Sync {
 /// Fails if the folder is in memory, where a sync does nothing and figures would be too good.
 pub fn check(folder: &Path) -> Outcome<()> {
     if statfs(folder)?.filesystem_type() == TMPFS_MAGIC {
-        return Err(format!("{} is in memory; let TMPDIR name a folder on a disk", folder.display()).into());
+        return Err(format!("{} is in memory; set TMPDIR to a folder on a disk", folder.display()).into());
     }
     Ok(())
 }

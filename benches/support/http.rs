@@ -67,7 +67,7 @@ where
     let response = service.call(request).await.expect("an answer");
     assert_eq!(response.status(), 200);
     let Ok(body) = to_bytes(response.into_body()).await else { panic!("the body cannot be read") };
-    assert!(body.len() > 50);
+    assert!(body.len() > 50, "the body is too short to contain a record");
 }
 
 /// The median.

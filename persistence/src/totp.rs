@@ -11,7 +11,7 @@ const SECRET_BYTES: usize = 20;
 /// Validity period of a code in seconds.
 const PERIOD_S: i64 = 30;
 
-/// Digits of a code, and the number of codes.
+/// Digits of a code, and the number of possible codes.
 const DIGITS: usize = 6;
 const CODES: u32 = 1_000_000;
 
@@ -68,8 +68,10 @@ fn escape(uri: &mut String, text: &str) {
 /// period of the last code used.
 pub fn step_of(secret: &[u8], code: &str, now: DateTime<Utc>, after: i64) -> Option<i64> {
     let code = code.trim();
-    let entered =
-        (code.len() == DIGITS && code.bytes().all(|digit| digit.is_ascii_digit())).then(|| code.parse().ok())??;
+    if code.len() != DIGITS || !code.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let entered: u32 = code.parse().ok()?;
     let now = now.timestamp() / PERIOD_S;
     let near = now - STEPS_OFF_MAX..=now + STEPS_OFF_MAX;
     near.filter(|step| *step > after).find(|step| code_at(secret, *step) == Some(entered))
@@ -141,7 +143,7 @@ mod tests {
         for (now, expected) in [(-60, None), (-30, Some(step)), (30, Some(step)), (60, None)] {
             assert_eq!(step_of(SECRET, code, at(seconds + now), 0), expected, "{now}");
         }
-        assert_eq!(step_of(SECRET, code, at(seconds), step), None, "it was used");
+        assert_eq!(step_of(SECRET, code, at(seconds), step), None, "the code was used before");
         for wrong in ["", "81804", "0081804", "08180a", "+81804", "081805"] {
             assert_eq!(step_of(SECRET, wrong, at(seconds), 0), None, "{wrong}");
         }

@@ -1,5 +1,5 @@
-//! What merges of contacts and of tickets have in common: their author, the reasons for a refusal, and that an error
-//! about a merged record names the record it was merged into.
+//! Common to merges of contacts and of tickets: the author, the errors of refused merges, and the errors about a record
+//! that was merged into another, which name the other.
 
 use hotline_persistence::tables::merges::{MergeAuthor, MergeConflict, MergedNoun, any_successor};
 use hotline_persistence::{CompanyId, ContactId, TicketId};
@@ -55,15 +55,13 @@ pub async fn merged<T>(caller: &Caller, app: &App, records: [Mergeable; 2], outc
 
 async fn with_successor(caller: &Caller, app: &App, record: Mergeable, error: ApiError) -> ApiError {
     let company = caller.company;
-    let found = match record {
-        Mergeable::Contact(id) => {
-            app.engine.contacts.successor(company, id).await.map(|found| found.map(|id| json!(id)))
-        }
-        Mergeable::Ticket(id) => app.engine.tickets.successor(company, id).await.map(|found| found.map(|id| json!(id))),
+    let successor = match record {
+        Mergeable::Contact(id) => app.engine.contacts.successor(company, id).await.map(|found| found.map(|id| id.0)),
+        Mergeable::Ticket(id) => app.engine.tickets.successor(company, id).await.map(|found| found.map(|id| id.0)),
     };
-    // If the successor cannot be looked up, it remains an error that the record does not exist.
-    match found {
-        Ok(Some(id)) => merged_into(error, &id),
+    // If the lookup fails, the error only says that the record does not exist.
+    match successor {
+        Ok(Some(id)) => merged_into(error, &json!(id)),
         _ => error,
     }
 }
@@ -81,9 +79,10 @@ fn merged_into(error: ApiError, id: &Value) -> ApiError {
     ApiError { details: Some(Box::new(json!({"mergedInto": id}))), ..error }
 }
 
-/// The error of a refused merge. `field` of the body names the record that was to be merged into another, by its `id`.
+/// The error of a refused merge. `field` is the field of the body that names the record to be merged into the other;
+/// `id` is its value.
 pub fn refused(conflict: MergeConflict, field: &str, id: &Value) -> ApiError {
-    let (state, reason) = match conflict {
+    let (message, reason) = match conflict {
         MergeConflict::TwoExternalIds => {
             ("both contacts have a verified id of the company's website", "two_external_ids")
         }
@@ -96,7 +95,7 @@ pub fn refused(conflict: MergeConflict, field: &str, id: &Value) -> ApiError {
             ("a campaign has written to both contacts, and the outcome of neither message is known yet", "campaign")
         }
         MergeConflict::OtherConversation => ("the tickets have different contacts or channels", "other_conversation"),
-        MergeConflict::OpenTicket => ("the ticket that would go is open, and the other is closed", "open_ticket"),
+        MergeConflict::OpenTicket => ("an open ticket cannot be merged into a closed one", "open_ticket"),
     };
-    ApiError::conflict(state, json!({"state": state, "reason": reason, "field": field, "id": id}))
+    ApiError::conflict(message, json!({"state": message, "reason": reason, "field": field, "id": id}))
 }

@@ -51,12 +51,12 @@ pub(super) fn explicit(options: &[EffectiveOption]) -> String {
     texts.collect::<Vec<_>>().join(", ")
 }
 
-/// Every option of the service in these matches; `file` names those that the file sets.
+/// Every option of the service in these matches; `file` lists the options that the configuration file sets.
 pub(super) fn effective(declaration: &Declaration, matches: &ArgMatches, file: &[String]) -> Vec<EffectiveOption> {
-    let service = declaration.find_subcommand("serve").into_iter().flat_map(Declaration::get_arguments);
-    let of_database = declaration.get_arguments().filter(|option| config_file::is_database_option(option));
-    let shown = of_database.chain(service).filter(|option| !option.is_hide_set());
-    shown.filter_map(|option| effective_option(option, matches, file)).collect()
+    let serve_options = declaration.find_subcommand("serve").into_iter().flat_map(Declaration::get_arguments);
+    let database_options = declaration.get_arguments().filter(|option| config_file::is_database_option(option));
+    let visible = database_options.chain(serve_options).filter(|option| !option.is_hide_set());
+    visible.filter_map(|option| effective_option(option, matches, file)).collect()
 }
 
 fn effective_option(option: &Arg, matches: &ArgMatches, file: &[String]) -> Option<EffectiveOption> {
@@ -77,8 +77,11 @@ fn effective_option(option: &Arg, matches: &ArgMatches, file: &[String]) -> Opti
 
 /// The value without passwords.
 fn masked(option: &str, value: &str) -> String {
-    let not_a_url = if SECRETS.contains(&option) { MASK } else { value };
-    masked_url(value).unwrap_or_else(|| not_a_url.to_owned())
+    match masked_url(value) {
+        Some(url) => url,
+        None if SECRETS.contains(&option) => MASK.to_owned(),
+        None => value.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub enum Command {
     },
 }
 
-/// At least one of them.
+/// At least one option is required.
 #[derive(Args)]
 #[group(required = true, multiple = true)]
 pub struct Changes {
@@ -151,7 +151,7 @@ impl Changes {
     }
 }
 
-/// Runs an action on a profile, in its company's log.
+/// Runs an action on a profile, and records it in the audit log of its company.
 async fn audited(
     db: &PgPool,
     id: ProfileId,

@@ -51,8 +51,8 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
             let keys = with_keys_as_found(&global.database, async |db, keys, _| {
                 keys.load()?;
                 let file_keys = keys.ids();
-                let known = secret_keys::all(db).await?;
-                Ok(known
+                let all_keys = secret_keys::all(db).await?;
+                Ok(all_keys
                     .into_iter()
                     .map(|key| {
                         json!({"id": key.id, "createdAt": key.created_at, "secretCount": key.sealed,
@@ -65,27 +65,26 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
         Command::Rotate => {
             let rotated = with_secrets(&global.database, async |db, keys| {
                 let audited = AuditedAction::of_installation("rotateSecretKey");
-                let target = |_: &_| Target::of(keys.ids().into_iter().next().unwrap_or_default());
-                audited.run(db, async || Ok(secret_keys::rotate(db, keys).await?), target).await
+                audited.run(db, async || Ok(secret_keys::rotate(db, keys).await?), |_| current_key(keys)).await
             });
             global.output.one(rotated.await?)
         }
         Command::Reencrypt => {
-            let resealed = with_secrets(&global.database, async |db, keys| {
+            let reencrypted = with_secrets(&global.database, async |db, keys| {
                 let audited = AuditedAction::of_installation("resealSecrets");
-                let target = |_: &_| Target::of(keys.ids().into_iter().next().unwrap_or_default());
-                let resealed = audited.run(db, async || Ok(secret_keys::reseal(db, keys).await?), target).await?;
-                Ok(json!({"id": keys.ids().first(), "reencrypted": resealed}))
+                let work = async || Ok(secret_keys::reseal(db, keys).await?);
+                let secret_count = audited.run(db, work, |_| current_key(keys)).await?;
+                Ok(json!({"id": keys.ids().first(), "reencrypted": secret_count}))
             });
-            global.output.one(resealed.await?)
+            global.output.one(reencrypted.await?)
         }
         Command::Abandon { id, yes } => {
             let abandoned = with_keys_as_found(&global.database, async |db, keys, new_file| {
                 if !yes {
-                    return Err(confirmation(db, keys, &id).await?.into());
+                    return Err(unconfirmed_message(db, keys, &id).await?.into());
                 }
                 let work = async || match secret_keys::abandon(db, keys, (&id, new_file), new_secret).await {
-                    Err(Error::InUse) => Err(in_file(keys, &id).into()),
+                    Err(Error::InUse) => Err(not_lost_message(keys, &id).into()),
                     outcome => Ok(outcome?),
                 };
                 AuditedAction::of_installation("abandonSecretKey").on(&id).run(db, work, |_| Target::of(&id)).await
@@ -93,7 +92,7 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
             global.output.one(abandoned.await?)
         }
         Command::Delete { id } => {
-            let removal = with_secrets(&global.database, async |db, keys| {
+            let deleted = with_secrets(&global.database, async |db, keys| {
                 let work = async || match secret_keys::forget(db, keys, &id).await {
                     Err(Error::InUse) => {
                         let message = format!("key {id} encrypts secrets; run `hotline secret rotate` first");
@@ -103,19 +102,24 @@ pub async fn run(command: Command, global: &GlobalArgs) -> Result<(), Failure> {
                 };
                 AuditedAction::of_installation("forgetSecretKey").on(&id).run(db, work, |_| Target::of(&id)).await
             });
-            removal.await?;
+            deleted.await?;
             global.output.one(json!({"id": id}))
         }
     }
 }
 
-/// Why an unconfirmed abandonment is refused: what it would delete.
-async fn confirmation(db: &PgPool, keys: &Keyring, id: &str) -> Result<String, Failure> {
+/// The key that encrypts, as the target of an action that has just ended.
+fn current_key(keys: &Keyring) -> Target {
+    Target::of(keys.ids().into_iter().next().unwrap_or_default())
+}
+
+/// Why giving up a key without `--yes` is refused: the key is not lost, or what would be deleted.
+async fn unconfirmed_message(db: &PgPool, keys: &Keyring, id: &str) -> Result<String, Failure> {
     keys.load()?;
-    let known = secret_keys::all(db).await?;
-    let key = known.iter().find(|key| key.id == id).ok_or(Error::NotFound("key"))?;
+    let all_keys = secret_keys::all(db).await?;
+    let key = all_keys.iter().find(|key| key.id == id).ok_or(Error::NotFound("key"))?;
     if keys.ids().contains(&key.id) {
-        return Ok(in_file(keys, id));
+        return Ok(not_lost_message(keys, id));
     }
     Ok(format!(
         "this permanently deletes {} secrets, which are encrypted with the key {id}; add --yes to confirm, or restore {} if \
@@ -125,7 +129,7 @@ async fn confirmation(db: &PgPool, keys: &Keyring, id: &str) -> Result<String, F
     ))
 }
 
-fn in_file(keys: &Keyring, id: &str) -> String {
+fn not_lost_message(keys: &Keyring, id: &str) -> String {
     format!(
         "key {id} is not lost: {} contains it. To replace it, run `hotline secret rotate`, then `hotline secret delete {id}`",
         keys.path().display()

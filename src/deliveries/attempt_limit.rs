@@ -1,6 +1,6 @@
-//! Limits concurrent attempts. A company whose endpoints hang uses up only its share: the last quarter of all permits is
-//! reserved for companies that have none. In the same way the last permits of a company are for its endpoints that have
-//! none.
+//! Limits concurrent attempts. A company whose endpoints hang uses up only its share: the last quarter of all permits
+//! is reserved for companies that have none. Likewise, the last permits of a company are reserved for those of its
+//! endpoints that have none.
 
 use hotline_persistence::CompanyId;
 use hotline_persistence::limits::{KeyedPermit, KeyedPermits, PermitLimits};
@@ -18,13 +18,15 @@ const FURTHER_MAX: usize = COMPANY_MAX - WEBHOOKS_MAX as usize;
 
 /// The permits of all companies.
 pub(super) struct AttemptLimit {
+    /// Every attempt has one of these.
     all: KeyedPermits<CompanyId>,
+    /// Every attempt but the first of its endpoint also has one of these.
     further: KeyedPermits<CompanyId>,
 }
 
 /// A permit for an attempt.
 pub(super) struct AttemptPermit {
-    /// Released first: the release of the other one is notified.
+    /// Released before `_permit`, whose release notifies those who wait: they must find both free.
     _further: Option<KeyedPermit<CompanyId>>,
     _permit: KeyedPermit<CompanyId>,
 }

@@ -53,7 +53,7 @@ pub enum Unavailable {
     /// The store reported an error.
     #[error("could not store the file: {0}")]
     Store(String),
-    /// The remaining disk space is reserved.
+    /// The free disk space is below its configured minimum.
     #[error("could not store the file: the disk is nearly full")]
     DiskFull,
 }

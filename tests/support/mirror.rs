@@ -1,4 +1,4 @@
-//! The records of a company, as an integration that reads all events keeps them, and as the API shows them.
+//! The records of a company in two ways: as an integration derives them from all events, and as the API returns them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -13,16 +13,16 @@ pub struct Mirror {
     pub contacts: BTreeMap<i64, Value>,
     /// Each ticket's contact, status and agent.
     pub tickets: BTreeMap<i64, (i64, String, Value)>,
-    /// Each message's ticket and its shown fields; `Null` once it is deleted.
+    /// Each message's ticket and its `MESSAGE_FIELDS`; `Null` once it is deleted.
     pub messages: BTreeMap<i64, (i64, Value)>,
 }
 
-/// The compared fields of a message: not those that follow from other records, nor the time of its last change.
-const OF_MESSAGE: [&str; 11] =
+/// The fields of a message that are compared. Fields that follow from other records are not, nor is `updatedAt`.
+const MESSAGE_FIELDS: [&str; 11] =
     ["direction", "type", "body", "author", "via", "status", "editedAt", "edits", "reactions", "sentAt", "deliveredAt"];
 
 impl Mirror {
-    /// The records that these events make.
+    /// The records that result from these events.
     pub fn of(events: &[Value]) -> Self {
         let mut mirror = Self::default();
         events.iter().for_each(|event| mirror.apply(event));
@@ -57,7 +57,7 @@ impl Mirror {
         }
     }
 
-    /// The first record that differs: its id, and what it is here and in `others`.
+    /// The first record that differs: its id, its value here and its value in `others`.
     pub fn difference(&self, others: &Self) -> Option<String> {
         let Self { contacts, tickets, messages } = self;
         first_difference(contacts, &others.contacts)
@@ -103,7 +103,7 @@ fn shown_contact(contact: &Value) -> Value {
     let mut contact = contact.clone();
     let fields = contact.as_object_mut().expect("a contact");
     fields.remove("mergedFrom");
-    // It follows from other events than the contact's.
+    // It follows from events of messages: a change of it alone is no event of the contact.
     fields.remove("lastChannel");
     contact
 }
@@ -119,7 +119,7 @@ fn shown_message(message: &Value) -> (i64, Value) {
         return (ticket, Value::Null);
     }
     let mut shown = json!({});
-    for field in OF_MESSAGE {
+    for field in MESSAGE_FIELDS {
         shown[field] = message[field].clone();
     }
     (ticket, shown)

@@ -1,4 +1,4 @@
-//! The script and the look of the widget.
+//! The widget's script, and the appearance that is set for its channel.
 
 use reqwest::Method;
 use serde_json::json;
@@ -24,17 +24,17 @@ async fn the_script_is_served_whole_compressed_and_once() {
     assert_eq!(whole.headers()["vary"], "Accept-Encoding");
     let etag = whole.headers()["etag"].clone();
     let bytes = whole.bytes().await.expect("bytes");
-    assert!(bytes.len() > 1000, "that is no widget");
+    assert!(bytes.len() > 1000, "the script is too short: {} bytes", bytes.len());
     let compressed = script().header("accept-encoding", "br, gzip;q=0.8").send().await.expect("answer");
     assert_eq!(compressed.headers()["content-encoding"], "gzip");
     assert!(compressed.bytes().await.expect("bytes").starts_with(&[0x1f, 0x8b]));
-    let refused = script().header("accept-encoding", "gzip;q=0").send().await.expect("answer");
-    assert!(!refused.headers().contains_key("content-encoding"));
-    assert_eq!(refused.bytes().await.expect("bytes"), bytes);
-    let known =
+    let uncompressed = script().header("accept-encoding", "gzip;q=0").send().await.expect("answer");
+    assert!(!uncompressed.headers().contains_key("content-encoding"));
+    assert_eq!(uncompressed.bytes().await.expect("bytes"), bytes);
+    let unchanged =
         script().header("if-none-match", format!("W/{}", etag.to_str().expect("text"))).send().await.expect("answer");
-    assert_eq!((known.status().as_u16(), &known.headers()["etag"]), (304, &etag));
-    assert!(known.bytes().await.expect("bytes").is_empty());
+    assert_eq!((unchanged.status().as_u16(), &unchanged.headers()["etag"]), (304, &etag));
+    assert!(unchanged.bytes().await.expect("bytes").is_empty());
     app.stop().await;
 }
 
@@ -43,17 +43,17 @@ async fn the_look_is_what_the_channel_is_set_to() {
     let app = TestApp::shared().await;
     let browser = Browser::of(&app).await;
     let look = || async { Reply::of(browser.request(Method::GET, "/config")).await };
-    let plain = look().await;
+    let default_look = look().await;
     assert_eq!(
-        plain.data(200),
+        default_look.data(200),
         &json!({
             "title": null, "color": "#2563eb", "position": "right", "greeting": null, "preChatFields": [],
             "identityRequired": false, "attachments": {"bytesMax": 16 * 1024 * 1024},
             "availability": {"now": false},
         })
     );
-    assert_eq!(plain.headers["cache-control"], "public, max-age=15");
-    let set = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Error> {
+    assert_eq!(default_look.headers["cache-control"], "public, max-age=15");
+    let set_look = |_: &mut ChannelRow, settings: &mut ChannelSettings| -> Result<(), Error> {
         settings.title = Some("Talk".to_owned());
         settings.color = Some("#0f766e".to_owned());
         settings.position = Some(Position::Left);
@@ -61,10 +61,12 @@ async fn the_look_is_what_the_channel_is_set_to() {
         settings.pre_chat_fields = vec![PreChatField::Name, PreChatField::Email];
         Ok(())
     };
-    channels::update(&app.db, &keys(), app.company.webchat, set).await.expect("update");
-    let expected = json!({"title": "Talk", "color": "#0f766e", "position": "left", "greeting": "Hello <b>you</b>",
+    channels::update(&app.db, &keys(), app.company.webchat, set_look).await.expect("update");
+    let expected = json!({
+        "title": "Talk", "color": "#0f766e", "position": "left", "greeting": "Hello <b>you</b>",
         "preChatFields": ["name", "email"], "identityRequired": false, "attachments": {"bytesMax": 16 * 1024 * 1024},
-            "availability": {"now": false}});
+        "availability": {"now": false},
+    });
     eventually("the new look is shown", || async { look().await.body["data"] == expected }).await;
     app.stop().await;
 }

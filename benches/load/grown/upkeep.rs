@@ -16,13 +16,13 @@ use crate::seed::Api;
 use crate::service::{Binary, NEVER_S, Service};
 use crate::stage::{self, Stage};
 
-/// How long sends are measured at a time.
+/// Duration of one measurement of sends.
 const SENDING_TIME: Duration = Duration::from_secs(10);
 
-/// Number of such measurements alone, and during the deletion.
-const SENDINGS: usize = 3;
+/// Number of measurements of sends without other work, and as many during the deletion.
+const MEASUREMENTS: usize = 3;
 
-/// How long the service may take to begin the deletion, and how often this is checked.
+/// How long the service may take to begin the deletion, and the interval of checks.
 const BEGIN_TIME_MAX: Duration = Duration::from_secs(60);
 const BEGIN_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -36,7 +36,7 @@ const STARTS: usize = 3;
 const SEND_P99_MS_MAX: f64 = 20.0;
 const START_S_MAX: f64 = 10.0;
 
-/// The latency of sends at a steady rate: medians of measurements of [`SENDING_TIME`].
+/// The latency of sends at a steady rate: medians of measurements, each of [`SENDING_TIME`].
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct SendLatency {
     pub p50_ms: f64,
@@ -54,7 +54,7 @@ impl SendLatency {
 #[derive(Clone, Debug, Serialize)]
 pub struct Upkeep {
     pub sends_alone: SendLatency,
-    /// Deleted conversations a second, and the sends meanwhile; `None` if none is old.
+    /// Deleted conversations a second, and the latency of sends meanwhile; `None` if no conversation is old enough.
     pub deletion: Option<(f64, SendLatency)>,
     /// Seconds until the backup was complete on disk, and its bytes.
     pub backup_s: f64,
@@ -62,7 +62,7 @@ pub struct Upkeep {
     pub sends_beside_backup: SendLatency,
     /// Seconds from the start of the process until it was ready, with its private PostgreSQL.
     pub start_s: f64,
-    /// Milliseconds of the first list of 100 open tickets after a start.
+    /// Milliseconds until the first list of 100 open tickets after a start was received.
     pub first_list_ms: f64,
 }
 
@@ -85,7 +85,7 @@ impl Upkeep {
     }
 }
 
-/// Measures all of it, and ends the stage.
+/// Makes all measurements, and ends the stage.
 pub async fn measure(binary: &Binary, stage: Stage, sends_per_second: f64) -> Outcome<Upkeep> {
     let subjects = stage.subjects(&[], &[])?;
     let sends = Load {
@@ -97,7 +97,7 @@ pub async fn measure(binary: &Binary, stage: Stage, sends_per_second: f64) -> Ou
         time: SENDING_TIME,
         rate: Some(sends_per_second),
     };
-    let sends_alone = SendLatency::of(&send_repeatedly(&sends).await?);
+    let sends_alone = SendLatency::of(&measure_sends_repeatedly(&sends).await?);
     let deletion = delete(&stage, &sends).await?;
     stage.settle().await?;
     sqlx::query("vacuum").execute(&stage.db).await?;
@@ -110,8 +110,8 @@ pub async fn measure(binary: &Binary, stage: Stage, sends_per_second: f64) -> Ou
     Ok(Upkeep { sends_alone, deletion, backup_s, backup_bytes, sends_beside_backup, start_s, first_list_ms })
 }
 
-/// Sends once; all must succeed.
-async fn send(sends: &Load<'_>) -> Outcome<LoadCounts> {
+/// One measurement of sends, all of which must succeed.
+async fn measure_sends(sends: &Load<'_>) -> Outcome<LoadCounts> {
     let counts = sends.run().await?;
     if counts.errors.total() > 0 || counts.requests == 0 {
         return Err(format!("sends failed: {counts:?}").into());
@@ -119,50 +119,52 @@ async fn send(sends: &Load<'_>) -> Outcome<LoadCounts> {
     Ok(counts)
 }
 
-async fn send_repeatedly(sends: &Load<'_>) -> Outcome<Vec<LoadCounts>> {
+async fn measure_sends_repeatedly(sends: &Load<'_>) -> Outcome<Vec<LoadCounts>> {
     let mut measured = Vec::new();
-    for _ in 0..SENDINGS {
-        measured.push(send(sends).await?);
+    for _ in 0..MEASUREMENTS {
+        measured.push(measure_sends(sends).await?);
     }
     Ok(measured)
 }
 
-/// Sends while old conversations are deleted. Returns how many are deleted a second; `None` if none is old.
+/// Measures sends while old conversations are deleted. Returns how many are deleted a second, and the latency of the
+/// sends; `None` if no conversation is old enough.
 async fn delete(stage: &Stage, sends: &Load<'_>) -> Outcome<Option<(f64, SendLatency)>> {
     let company = stage.company.id.to_string();
-    let before = tickets(stage).await?;
-    let set = stage.service.run_command(&["retention", "set", "--company", &company, "--after", RETENTION])?;
-    if set["pending"] == 0 {
+    let initial_count = count_tickets(stage).await?;
+    let retention = stage.service.run_command(&["retention", "set", "--company", &company, "--after", RETENTION])?;
+    if retention["pending"] == 0 {
         return Ok(None);
     }
     // The service begins within seconds.
-    let end = Instant::now() + BEGIN_TIME_MAX;
-    let mut first = tickets(stage).await?;
-    while first == before {
-        if Instant::now() > end {
+    let deadline = Instant::now() + BEGIN_TIME_MAX;
+    let mut count = count_tickets(stage).await?;
+    while count == initial_count {
+        if Instant::now() > deadline {
             return Err("no conversation is deleted".into());
         }
         tokio::time::sleep(BEGIN_INTERVAL).await;
-        first = tickets(stage).await?;
+        count = count_tickets(stage).await?;
     }
     let began = Instant::now();
-    let measured = send_repeatedly(sends).await?;
+    let measured = measure_sends_repeatedly(sends).await?;
     let seconds = began.elapsed().as_secs_f64();
-    let deleted = first - tickets(stage).await?;
-    let left = stage.service.run_command(&["retention", "show", "--company", &company])?;
+    let deleted = count - count_tickets(stage).await?;
+    let retention = stage.service.run_command(&["retention", "show", "--company", &company])?;
     stage.service.run_command(&["retention", "delete", "--company", &company])?;
-    if left["pending"] == 0 {
+    if retention["pending"] == 0 {
         return Err("the deletion ended before the sends".into());
     }
     Ok(Some((deleted as f64 / seconds, SendLatency::of(&measured))))
 }
 
-async fn tickets(stage: &Stage) -> Outcome<i64> {
+async fn count_tickets(stage: &Stage) -> Outcome<i64> {
     let count = sqlx::query_scalar("select count(*) from tickets where company_id = $1").bind(stage.company.id);
     Ok(count.fetch_one(&stage.db).await?)
 }
 
-/// Sends while a backup is made. Returns its seconds and bytes.
+/// Measures sends while a backup is created. Returns the seconds and the bytes of the backup, and the latency of the
+/// sends.
 async fn back_up(binary: &Binary, stage: &Stage, sends: &Load<'_>) -> Outcome<(f64, u64, SendLatency)> {
     let target = stage::folder()?;
     let began = Instant::now();
@@ -170,18 +172,18 @@ async fn back_up(binary: &Binary, stage: &Stage, sends: &Load<'_>) -> Outcome<(f
         let (binary, folder, target) = (binary.clone(), stage.folder().to_owned(), target.path().to_owned());
         tokio::task::spawn_blocking(move || {
             let path = target.to_str().ok_or("the folder of backups has no name in UTF-8")?;
-            let made = binary.run_command(&folder, &["backup", path]).map(drop);
-            made.map_err(|failure| failure.to_string()).map(|()| began.elapsed())
+            let result = binary.run_command(&folder, &["backup", path]).map(drop);
+            result.map_err(|failure| failure.to_string()).map(|()| began.elapsed())
         })
     };
     let mut measured = Vec::new();
-    let mut sent = Ok(());
-    while sent.is_ok() && (measured.is_empty() || !backup.is_finished()) {
-        sent = send(sends).await.map(|counts| measured.push(counts));
+    let mut result = Ok(());
+    while result.is_ok() && (measured.is_empty() || !backup.is_finished()) {
+        result = measure_sends(sends).await.map(|counts| measured.push(counts));
     }
-    // Awaited also after a failure: the backup writes to a folder that is removed here.
+    // Awaited even if the sends failed: the backup writes to a folder that is removed when this function returns.
     let seconds = backup.await??.as_secs_f64();
-    sent?;
+    result?;
     let bytes = size(target.path())?;
     target.close()?;
     Ok((seconds, bytes, SendLatency::of(&measured)))

@@ -1,6 +1,6 @@
-//! (c) The list of tickets without the service around it: Hotline's own statement, planned once as Hotline has it, over
-//! the usual pool with as many connections as Hotline may have, into the same rows, and the same JSON of them. No token,
-//! no filter beyond status, no waiting for what was acknowledged before.
+//! (c) The list of tickets without the service around it. It runs Hotline's own statement, also planned once per
+//! connection, and answers the same JSON. The connections are those of an ordinary pool, as many as Hotline may have.
+//! There is no token and no filter but the status, and acknowledged changes are not waited for.
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ pub struct Tables {
 
 impl Tables {
     pub async fn open(options: PgConnectOptions, company: i64) -> Outcome<Self> {
-        let usual = PgPoolOptions::new().max_connections(pool::CONNECTIONS_MAX);
-        let db = usual.connect_lazy_with(options.disable_statement_logging().options([pool::PLAN_ONCE]));
+        let pool_options = PgPoolOptions::new().max_connections(pool::CONNECTIONS_MAX);
+        let db = pool_options.connect_lazy_with(options.disable_statement_logging().options([pool::PLAN_ONCE]));
         let company = CompanyId::new(company);
         let organization =
             Directory::load(&db, &Keyring::default(), RELOAD_EVERY).await?.company(company).ok_or("no such company")?;
@@ -45,13 +45,13 @@ pub fn routes(services: &mut ServiceConfig) {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Asked {
+struct ListParams {
     status: String,
     per_page: i64,
 }
 
 #[derive(Serialize)]
-struct Listed {
+struct TicketPage {
     data: Vec<Ticket>,
     meta: Meta,
 }
@@ -64,12 +64,12 @@ struct Meta {
     has_more: bool,
 }
 
-async fn list(tables: Data<Tables>, asked: Query<Asked>) -> Result<HttpResponse, Error> {
-    let status = if asked.status == "open" { TicketStatus::Open } else { TicketStatus::Closed };
+async fn list(tables: Data<Tables>, params: Query<ListParams>) -> Result<HttpResponse, Error> {
+    let status = if params.status == "open" { TicketStatus::Open } else { TicketStatus::Closed };
     let filter = TicketFilter { status: Some(status), ..TicketFilter::default() };
-    let page = PageRequest::first(asked.per_page);
-    let listed = tickets::list(&tables.db, tables.company, &filter, page).await.map_err(ErrorInternalServerError)?;
-    let show = |row| Ticket::of(&tables.organization, live::Ticket::loaded(row, false).into());
-    let meta = Meta { page: 1, per_page: page.size, has_more: listed.has_more };
-    Ok(HttpResponse::Ok().json(Listed { data: listed.rows.into_iter().map(show).collect(), meta }))
+    let request = PageRequest::first(params.per_page);
+    let page = tickets::list(&tables.db, tables.company, &filter, request).await.map_err(ErrorInternalServerError)?;
+    let ticket_of = |row| Ticket::of(&tables.organization, live::Ticket::loaded(row, false).into());
+    let meta = Meta { page: 1, per_page: request.size, has_more: page.has_more };
+    Ok(HttpResponse::Ok().json(TicketPage { data: page.rows.into_iter().map(ticket_of).collect(), meta }))
 }

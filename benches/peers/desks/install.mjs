@@ -1,5 +1,5 @@
-// Installs peers: Debian's packages into the system, Python's into environments of their own under target/peers. What is
-// there already is left as it is, and no service of the system is started.
+// Installs peers: Debian's packages into the system, Python's into virtual environments under target/peers. What is
+// installed already is not changed, and no service of the system is started.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,24 +8,25 @@ import { command } from "../support/processes.mjs";
 import { target } from "../support/report.mjs";
 
 /** Runs a command as root. */
-const asRoot = (words, options) => (process.getuid() === 0 ? command(words[0], words.slice(1), options) : command("sudo", ["-E", ...words], options));
+const asRoot = ([program, ...args], options) =>
+  process.getuid() === 0 ? command(program, args, options) : command("sudo", ["-E", program, ...args], options);
 
-/** The version of a package of Debian; null if it is not installed. */
+/** The version of a Debian package; null if it is not installed. */
 export async function debianVersion(name) {
-  const shown = await command("dpkg-query", ["-W", "-f", "${db:Status-Status} ${Version}", name]).catch(() => "");
-  return shown.startsWith("installed ") ? shown.split(" ")[1] : null;
+  const status = await command("dpkg-query", ["-W", "-f", "${db:Status-Status} ${Version}", name]).catch(() => "");
+  return status.startsWith("installed ") ? status.split(" ")[1] : null;
 }
 
 /**
- * Installs what is missing of these packages. `answers` are those to the questions that their installation asks, `services`
- * those that the system would start with them.
+ * Installs those of these packages that are missing. `answers` preset the questions of their installation (debconf).
+ * `services` are disabled, so that the system does not start them when it boots.
  */
 export async function debian(packages, { answers = [], services = [] } = {}) {
   const missing = [];
   for (const name of packages) if (!(await debianVersion(name))) missing.push(name);
   if (!missing.length) return;
   console.log(`installing ${missing.join(", ")} with apt-get`);
-  // Run level 1 is that of maintenance, in which the installation starts no service.
+  // In run level 1, that of maintenance, an installation starts no service.
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" };
   for (const answer of answers) await asRoot(["sh", "-c", `echo '${answer}' | debconf-set-selections`], { env });
   await asRoot(["apt-get", "install", "-y", "-q", "--no-install-recommends", ...missing], { env }).catch((error) => {
@@ -34,7 +35,7 @@ export async function debian(packages, { answers = [], services = [] } = {}) {
   for (const service of services) await asRoot(["systemctl", "disable", service], { env });
 }
 
-/** An environment with these packages of Python (each with its version); answers its folder of programs. */
+/** Creates a virtual environment with these Python packages, each with its version. Returns its folder of programs. */
 export async function python(name, requirements) {
   const folder = join(target, "peers", name);
   const [programs, marker] = [join(folder, "bin"), join(folder, "requirements.txt")];

@@ -1,29 +1,31 @@
-// All clients of one server, and its senders, in a process of their own: what they use is not counted as the server's. The
-// parent (`clients.mjs`) tells it what to do. A message begins with its number; sent and received are of the same clock.
+// All clients of one server, and the sender, in a separate process, so that their CPU time and memory are not counted as
+// the server's. The parent (`clients.mjs`) calls its functions. Each message begins with its number, by which its latency
+// is found: the same clock is read when it is sent and when it arrives.
 
 import { latencies } from "../support/figures.mjs";
 import { until } from "../support/processes.mjs";
 
-/** Connections opened at once. */
-const AT_ONCE = 32;
+/** Users who connect, leave or return at the same time. */
+const CONCURRENT_USERS = 32;
 
-/** As the messages of the other runs. */
-const LENGTH = 200;
+/** Characters of a message; the page of results states them. */
+const MESSAGE_LENGTH = 200;
 
-/** How long after the last send everything must have arrived. */
+/** Time in which all messages must arrive after the last one was sent. */
 const ARRIVAL_TIME_MAX_MS = 180_000;
 
 let client;
-let peer;
+/** By user. */
 const sockets = new Map();
 let sender;
-/** By number of the message. */
-let [sentAt, took, accepted] = [[], [], []];
-let next = 0;
+/** By number of the message: when it was sent, how long it took to arrive, and whether the server has accepted it. */
+const [sentAt, latencyMs, accepted] = [[], [], []];
+let nextNumber = 0;
 let arrived = 0;
-let lastAt = 0;
+let lastArrivalAt = 0;
 /** Set while closed connections are expected. */
 let isKilled = false;
+/** The first failure; it becomes the error of the call. */
 let failure;
 
 function fail(reason) {
@@ -32,9 +34,10 @@ function fail(reason) {
 
 function onText(text) {
   const number = parseInt(text, 10);
-  if (sentAt[number] === undefined || took[number] !== undefined) return;
-  lastAt = performance.now();
-  took[number] = lastAt - sentAt[number];
+  // Not a measured message, or one that has arrived before.
+  if (sentAt[number] === undefined || latencyMs[number] !== undefined) return;
+  lastArrivalAt = performance.now();
+  latencyMs[number] = lastArrivalAt - sentAt[number];
   arrived += 1;
 }
 
@@ -43,37 +46,35 @@ const onClose = (user) => (reason) => {
   if (!isKilled) fail(`the connection of ${user}: ${reason}`);
 };
 
-/** Does something for many users, some at once. */
+/** Runs `work` for every user, for several at the same time. */
 async function each(users, work) {
-  const left = [...users].reverse();
+  const remaining = [...users].reverse();
   const worker = async () => {
-    for (let user; (user = left.pop()) !== undefined; ) await work(user);
+    for (let user; (user = remaining.pop()) !== undefined; ) await work(user);
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  await Promise.all(Array.from({ length: CONCURRENT_USERS }, worker));
 }
 
 const range = (from, to) => Array.from({ length: to - from }, (_, index) => from + index);
 
-/** Sends one; its promise is kept by nobody, its failure by `onFailure`. */
+/** Sends the next message, without waiting: `onAccepted` or `onFailure` is called with the outcome. */
 function send(user, onAccepted, onFailure) {
-  const number = next++;
+  const number = nextNumber++;
   sentAt[number] = performance.now();
-  sender.send(user, `${number} `.padEnd(LENGTH, "lorem ipsum ")).then(() => {
+  sender.send(user, `${number} `.padEnd(MESSAGE_LENGTH, "lorem ipsum ")).then(() => {
     accepted[number] = true;
-    onAccepted?.(number);
+    onAccepted?.();
   }, onFailure);
-  return number;
 }
 
-/** Calls `step` when each is due, until it answers false. */
+/** Calls `step` with 0, 1, 2, … at this rate per second, until it returns false or something has failed. */
 function atRate(rate, step) {
   return new Promise((done) => {
-    const begun = performance.now();
+    const startedAt = performance.now();
     let count = 0;
     const timer = setInterval(() => {
-      while (count <= ((performance.now() - begun) / 1000) * rate) {
-        count += 1;
-        if (step(count - 1) && !failure) continue;
+      while (count <= ((performance.now() - startedAt) / 1000) * rate) {
+        if (step(count++) && !failure) continue;
         clearInterval(timer);
         return done();
       }
@@ -83,7 +84,7 @@ function atRate(rate, step) {
 
 const calls = {
   async start({ name, target }) {
-    peer = await import(`./${name}.mjs`);
+    const peer = await import(`./${name}.mjs`);
     client = new peer.Client(target);
   },
 
@@ -98,22 +99,26 @@ const calls = {
     sender = await client.sender({ isConfirmed, onClose: onClose("the sender") });
   },
 
-  /** At a steady rate, to one user after the other. `rate` is that of arrivals; `isComplete`: all have arrived in time. */
+  /**
+   * Sends at a steady rate, to one user after the other. Returns the latencies, the rate of arrivals (`rate`), and
+   * whether all messages have arrived in time (`isComplete`).
+   */
   async deliver({ rate, seconds, users }) {
-    const [first, before, begun] = [next, arrived, process.cpuUsage()];
+    const [firstNumber, arrivedBefore, cpuBefore] = [nextNumber, arrived, process.cpuUsage()];
     const count = Math.round(rate * seconds);
-    const start = performance.now();
+    const startedAt = performance.now();
     await atRate(rate, (index) => {
       send(index % users, null, (error) => fail(`a message is refused: ${error.message}`));
       return index + 1 < count;
     });
-    const isComplete = () => arrived - before === count;
-    const end = performance.now() + ARRIVAL_TIME_MAX_MS;
-    await until("all messages arrive", () => failure || isComplete() || performance.now() > end, 2 * ARRIVAL_TIME_MAX_MS);
-    const { user, system } = process.cpuUsage(begun);
-    const measured = took.slice(first).filter((ms) => ms !== undefined);
-    const arrivals = { rate: (arrived - before) / ((lastAt - start) / 1000), isComplete: isComplete() };
-    return { ...latencies(measured), ...arrivals, clientCpuS: (user + system) / 1e6 };
+    const isComplete = () => arrived - arrivedBefore === count;
+    const deadline = performance.now() + ARRIVAL_TIME_MAX_MS;
+    // Messages that are missing at the deadline are a result, not an error.
+    await until("all messages arrive", () => failure || isComplete() || performance.now() > deadline, 2 * ARRIVAL_TIME_MAX_MS);
+    const { user, system } = process.cpuUsage(cpuBefore);
+    const measuredMs = latencyMs.slice(firstNumber).filter((ms) => ms !== undefined);
+    const arrivals = { rate: (arrived - arrivedBefore) / ((lastArrivalAt - startedAt) / 1000), isComplete: isComplete() };
+    return { ...latencies(measuredMs), ...arrivals, clientCpuS: (user + system) / 1e6 };
   },
 
   async leave({ users }) {
@@ -123,49 +128,51 @@ const calls = {
     });
   },
 
-  /** Sends until the server is gone; tells the parent when half of the messages are accepted. */
+  /** Sends until the parent kills the server, as it does at the event `half`: half of the messages are accepted. */
   async sendUntilKilled({ messages, rate, users }) {
-    let count = 0;
-    let [settled, acceptedCount] = [0, 0];
-    const isDone = () => isKilled && settled === count;
+    let [sentCount, settledCount, acceptedCount] = [0, 0, 0];
+    const isDone = () => isKilled && settledCount === sentCount;
     const onAccepted = () => {
-      settled += 1;
+      settledCount += 1;
       acceptedCount += 1;
       if (acceptedCount < messages / 2 || isKilled) return;
       isKilled = true;
       process.send({ event: "half" });
     };
     const onFailure = (error) => {
-      settled += 1;
+      settledCount += 1;
       if (!isKilled) fail(`a message is refused: ${error.message}`);
     };
     await atRate(rate, (index) => {
       if (isKilled) return false;
-      count += 1;
+      sentCount += 1;
       send(index % users, onAccepted, onFailure);
       return index + 1 < messages;
     });
-    await until("the server is gone for all its clients", () => failure || (isDone() && !sockets.size), ARRIVAL_TIME_MAX_MS);
+    await until("the server has closed all connections", () => failure || (isDone() && !sockets.size), ARRIVAL_TIME_MAX_MS);
     sender = null;
     return { accepted: accepted.filter(Boolean).length, arrived };
   },
 
-  /** Every user comes back and gets what is kept; answers what was accepted and never arrived, by whether the user was there. */
-  async comeBack({ users, isAway }) {
+  /**
+   * All users connect again and receive what the server has stored for them. Counts the accepted messages to users who
+   * were connected or away (`acceptedHere`, `acceptedAway`), and those of them that never arrived (`here`, `away`).
+   */
+  async comeBack({ users, isAway: awayUsers }) {
     isKilled = false;
     await each(range(0, users), async (user) => {
       sockets.set(user, await client.comeBack(user, { talks: true, onText, onClose: onClose(user) }));
     });
-    const lost = { here: 0, away: 0, acceptedHere: 0, acceptedAway: 0 };
+    const counts = { here: 0, away: 0, acceptedHere: 0, acceptedAway: 0 };
     for (const number of Object.keys(accepted)) {
-      const away = isAway.includes(number % users);
-      lost[away ? "acceptedAway" : "acceptedHere"] += 1;
-      if (took[number] === undefined) lost[away ? "away" : "here"] += 1;
+      const isAway = awayUsers.includes(number % users);
+      counts[isAway ? "acceptedAway" : "acceptedHere"] += 1;
+      if (latencyMs[number] === undefined) counts[isAway ? "away" : "here"] += 1;
     }
-    return lost;
+    return counts;
   },
 
-  /** One after the other, each accepted before the next is sent. */
+  /** Sends each message once the one before it is accepted. */
   async sendOneByOne({ messages, users }) {
     for (let count = 0; count < messages; count += 1) {
       await new Promise((done, failed) => send(count % users, done, failed));
@@ -182,5 +189,5 @@ process.on("message", async ({ id, call, argument }) => {
     process.send({ id, error: error.stack ?? String(error) });
   }
 });
-// The parent is gone.
+// The parent has ended.
 process.on("disconnect", () => process.exit(1));

@@ -23,8 +23,8 @@ def event(number: int) -> dict[str, Any]:
 
 
 def page(numbers: list[int], **meta: Any) -> Any:
-    known = {"hasMore": False, "gap": False, "oldestId": 1, "lastId": numbers[-1] if numbers else 0, **meta}
-    return 200, {}, {"data": [event(one) for one in numbers], "meta": known}
+    page_meta = {"hasMore": False, "gap": False, "oldestId": 1, "lastId": numbers[-1] if numbers else 0, **meta}
+    return 200, {}, {"data": [event(one) for one in numbers], "meta": page_meta}
 
 
 def stream(*numbers: int) -> Any:
@@ -44,21 +44,22 @@ def test_events_continue_after_the_last_one_whatever_ends_the_connection(client:
     unavailable = refusal(503, "ERR_API_UNAVAILABLE", {"retry-after": "0"})
     at_four = page([], lastId=4)
     api = client([at_four, at_four, stream(5, 6), unavailable, page([7]), stream(8), page([], lastId=8), stream(9)])
-    lost: list[Any] = []
-    found = api.take(api.events.listen(on_disconnect=lost.append), 5)
+    disconnects: list[Any] = []
+    found = api.take(api.events.listen(on_disconnect=disconnects.append), 5)
     assert [one["id"] for one in found] == [5, 6, 7, 8, 9]
-    assert len(lost) == 2
+    assert len(disconnects) == 2
+    # The start asks for the latest event. Each connection reads a page, then a stream; a refused page is retried.
     assert [of(request)["after"] for request in fake.requests] == ["latest", "4", "4", "6", "6", "7", "8", "8"]
 
 
 def test_the_response_of_a_stream_is_reported(client: Any) -> None:
-    seen: list[hotline.ResponseInfo] = []
-    api = client([stream(5), refusal(401, "ERR_API_UNAUTHORIZED")], on_response=seen.append)
+    responses: list[hotline.ResponseInfo] = []
+    api = client([stream(5), refusal(401, "ERR_API_UNAUTHORIZED")], on_response=responses.append)
     assert api.take(api.events.stream(after=4), 1)[0]["id"] == 5
     with pytest.raises(hotline.UnauthorizedError):
         api.take(api.events.stream(after=5), 1)
-    found = [(one.operation, one.status, one.attempt, one.code) for one in seen]
-    assert found == [("streamEvents", 200, 1, None), ("streamEvents", 401, 1, "ERR_API_UNAUTHORIZED")]
+    reported = [(one.operation, one.status, one.attempt, one.code) for one in responses]
+    assert reported == [("streamEvents", 200, 1, None), ("streamEvents", 401, 1, "ERR_API_UNAUTHORIZED")]
 
 
 def test_a_gap_is_an_error_unless_it_is_handled(client: Any) -> None:
@@ -78,7 +79,7 @@ def test_after_a_gap_events_continue_where_the_log_ends_also_before_the_position
 
 
 @pytest.mark.parametrize("after", [None, "", "36", 1.5, True])
-def test_a_position_that_is_none_is_refused(client: Any, fake: Fake, after: Any) -> None:
+def test_an_invalid_position_is_refused(client: Any, fake: Fake, after: Any) -> None:
     api = client([])
     with pytest.raises(TypeError, match="after must be the id of an event"):
         api.take(api.events.listen(after=after), 1)
@@ -108,7 +109,7 @@ def signed(body: bytes, secrets: list[str], at: float | None = None) -> dict[str
     content = f"evt_1_5.{timestamp}.".encode() + body
 
     def sign(secret: str) -> str:
-        key = base64.b64decode(secret[6:])
+        key = base64.b64decode(secret.removeprefix("whsec_"))
         return "v1," + base64.b64encode(hmac.new(key, content, hashlib.sha256).digest()).decode()
 
     return {"webhook-id": "evt_1_5", "webhook-timestamp": timestamp, "webhook-signature": " ".join(map(sign, secrets))}
@@ -122,7 +123,7 @@ def test_a_webhooks_request_is_verified_with_either_secret_in_any_kind_of_header
     assert webhooks.verify(body.decode(), upper, OLD)["type"] == "ticket.opened"
 
 
-def test_what_the_service_did_not_send_is_refused() -> None:
+def test_an_altered_or_expired_webhook_request_is_refused() -> None:
     body = json.dumps(event(5)).encode()
     good = signed(body, [OLD])
     cases: list[tuple[bytes, dict[str, str], str]] = [

@@ -29,6 +29,7 @@ export interface Request {
   secret?: string;
 }
 
+/** A request as it is sent, the same in each attempt. */
 interface Prepared {
   request: Request;
   url: string;
@@ -36,6 +37,7 @@ interface Prepared {
   content: Blob | string | undefined;
 }
 
+/** A response whose body has been read. */
 interface Answer {
   status: number;
   headers: Headers;
@@ -118,13 +120,13 @@ export class Transport {
   }
 
   async #openStream(prepared: Prepared, deadline: Deadline): Promise<ReadableStream<Uint8Array>> {
-    const explain = (error: unknown): never => {
+    const throwExplained = (error: unknown): never => {
       throw deadline.explain(error, prepared.request.id);
     };
-    const response = await this.#fetchResponse(prepared, deadline).catch(explain);
+    const response = await this.#fetchResponse(prepared, deadline).catch(throwExplained);
     const { status, headers, body } = response;
     if (!response.ok || body === null) {
-      const answer = { status, headers, text: await response.text().catch(explain) };
+      const answer = { status, headers, text: await response.text().catch(throwExplained) };
       const error = this.#errorOf(prepared, answer);
       this.#report(prepared, answer, 1, error);
       throw error;
@@ -132,7 +134,7 @@ export class Transport {
     try {
       this.#report(prepared, { status, headers, text: "" }, 1, undefined);
     } catch (error) {
-      // Ends the connection.
+      // The caller's `onResponse` threw: nobody reads the stream.
       await body.cancel().catch(() => undefined);
       throw error;
     }
@@ -176,14 +178,15 @@ export class Transport {
 
   #mayRetry(prepared: Prepared, error: HotlineError, retryAfter: number | undefined): boolean {
     const { method, keyed } = prepared.request;
-    const isSafe = method === "GET" || method === "DELETE" || keyed === true;
-    if (error instanceof ApiConnectionError) return isSafe;
+    const isRepeatable = method === "GET" || method === "DELETE" || keyed === true;
+    if (error instanceof ApiConnectionError) return isRepeatable;
     if (!(error instanceof ApiError) || !isRetried(error.status)) return false;
     const retryAfterMaxMs = this.#options.maxRetryAfter ?? RETRY_AFTER_MAX_MS;
-    return (isSafe || error.status === 429) && (retryAfter ?? 0) * 1000 <= retryAfterMaxMs;
+    // After 429 nothing was executed, so any request may be repeated.
+    return (isRepeatable || error.status === 429) && (retryAfter ?? 0) * 1000 <= retryAfterMaxMs;
   }
 
-  /** One attempt: its answer, or an error of the service or the connection, which may be retried. Throws all others. */
+  /** One attempt, reported: its answer, or an error of the service or the connection. Throws all others. */
   async #attempt(prepared: Prepared, options: CallOptions, attempt: number): Promise<Answer | HotlineError> {
     const answer = await this.#exchange(prepared, options);
     if (answer instanceof HotlineError) return answer;
@@ -218,7 +221,7 @@ export class Transport {
     const response = await this.#fetch(url, {
       method: request.method,
       headers,
-      // Another host must not get the token.
+      // A redirect could send the token to another host.
       redirect: "manual",
       signal: deadline.signal,
       ...body,
@@ -261,7 +264,7 @@ export class Transport {
   }
 }
 
-/** Aborts an attempt when its time is over, or when the caller's signal is aborted. */
+/** Aborts an attempt when its time is up, or when the caller's signal is aborted. */
 class Deadline {
   readonly #controller = new AbortController();
   readonly #caller: AbortSignal | undefined;

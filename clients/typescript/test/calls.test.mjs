@@ -1,7 +1,7 @@
-// What is sent, what is tried again, and which error comes of what.
+// Requests as they are sent, retries, and the errors of responses.
 
 import assert from "node:assert/strict";
-import { readFile, writeFile, mkdtemp } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ import { fake, hangUp, refusal } from "./fake.mjs";
 const { Hotline } = client;
 const TAG = { data: { id: 7, name: "VIP" } };
 
-test("a write has a key, and every attempt the same one", async (t) => {
+test("every attempt of a write has the same idempotency key", async (t) => {
   const unavailable = refusal(503, "ERR_API_UNAVAILABLE", { headers: { "retry-after": "0" } });
   const { hotline, requests } = await fake(t, [hangUp, unavailable, { status: 201, body: TAG }]);
   assert.equal((await hotline.tags.create({ name: "VIP" })).id, 7);
@@ -24,7 +24,7 @@ test("a write has a key, and every attempt the same one", async (t) => {
   assert.equal(requests[0].headers.authorization, "Bearer sk_live_test");
 });
 
-test("two writes have different keys, unless the caller gives one", async (t) => {
+test("each write has a key of its own, unless the caller gives one", async (t) => {
   const { hotline, requests } = await fake(t, [{ status: 201, body: TAG }]);
   await hotline.tags.create({ name: "a" });
   await hotline.tags.create({ name: "b" });
@@ -34,7 +34,7 @@ test("two writes have different keys, unless the caller gives one", async (t) =>
   assert.equal(third, "order-4711");
 });
 
-test("Retry-After is waited for, and a longer one than allowed is an error at once", async (t) => {
+test("a call waits for Retry-After, and fails at once if it exceeds the limit", async (t) => {
   const limited = (seconds) => refusal(429, "ERR_API_RATE_LIMITED", { headers: { "retry-after": String(seconds) } });
   const { hotline, requests } = await fake(t, [limited(1), { body: TAG }, limited(3600)]);
   const start = performance.now();
@@ -48,7 +48,7 @@ test("Retry-After is waited for, and a longer one than allowed is an error at on
   assert.equal(requests.length, 3);
 });
 
-test("what another attempt cannot change is not tried again", async (t) => {
+test("a permanent error is not retried", async (t) => {
   const { hotline, requests } = await fake(t, [refusal(409, "ERR_API_CONFLICT", { details: { field: "name", id: 3 } })]);
   await assert.rejects(hotline.tags.create({ name: "VIP" }), (error) => {
     assert.ok(error instanceof client.ConflictError);
@@ -60,26 +60,26 @@ test("what another attempt cannot change is not tried again", async (t) => {
   assert.equal(requests.length, 1);
 });
 
-test("a write without a key is not repeated when its outcome is unknown", async (t) => {
+test("a write without a key is not retried when its outcome is unknown", async (t) => {
   const { hotline, requests } = await fake(t, [hangUp]);
   await assert.rejects(hotline.visitors.showAgentTyping("key", 7), client.ApiConnectionError);
   assert.equal(requests.length, 1);
 });
 
-test("attempts end after maxRetries", async (t) => {
+test("a call is retried at most maxRetries times", async (t) => {
   const { hotline, requests } = await fake(t, [refusal(503, "ERR_API_UNAVAILABLE")]);
   await assert.rejects(hotline.tags.get(7, { maxRetries: 1 }), client.UnavailableError);
   assert.equal(requests.length, 2);
 });
 
-test("a deletion whose response was lost is done if the record is missing afterwards", async (t) => {
+test("a deletion whose response was lost succeeds if a retry answers 404", async (t) => {
   const { hotline, requests } = await fake(t, [hangUp, refusal(404, "ERR_API_NOT_FOUND")]);
   await hotline.tags.delete(7);
   assert.equal(requests.length, 2);
   await assert.rejects(hotline.tags.delete(7), client.NotFoundError);
 });
 
-test("a call ends in time, and when its caller wants", async (t) => {
+test("a call ends at its timeout, and when its signal is aborted", async (t) => {
   const silent = () => undefined;
   const { hotline } = await fake(t, [silent]);
   await assert.rejects(hotline.tags.get(7, { timeout: 50, maxRetries: 0 }), client.ApiTimeoutError);
@@ -89,7 +89,7 @@ test("a call ends in time, and when its caller wants", async (t) => {
   await assert.rejects(call, /enough/);
 });
 
-test("a secret that was lost names its record", async (t) => {
+test("the error of a lost secret names its record", async (t) => {
   const record = { id: 5, url: "https://example.com", secret: null };
   const replay = { status: 201, headers: { "idempotent-replay": "true" }, body: { data: record } };
   const { hotline } = await fake(t, [hangUp, replay]);
@@ -100,7 +100,7 @@ test("a secret that was lost names its record", async (t) => {
   });
 });
 
-test("every code of the document is its class, and 408 that of its status", async (t) => {
+test("every error code of the API document has its class, and so has status 408", async (t) => {
   const document = JSON.parse(await readFile(new URL("../../../openapi.json", import.meta.url)));
   const codes = document.components.schemas.ApiError.properties.error.properties.code.enum;
   const { ERRORS_BY_CODE } = await import("../dist/generated/errors.js");
@@ -118,7 +118,7 @@ test("every code of the document is its class, and 408 that of its status", asyn
   await assert.rejects(hotline.tags.get(7), client.RequestTimeoutError);
 });
 
-test("codes and statuses that are not known yet are errors, too", async (t) => {
+test("unknown codes and statuses are errors, too", async (t) => {
   const { hotline } = await fake(t, [refusal(409, "ERR_API_NEW"), refusal(418, "ERR_API_TEAPOT"), { status: 502, body: "<html>" }]);
   await assert.rejects(hotline.tags.get(7), (error) => error instanceof client.ConflictError && error.code === "ERR_API_NEW");
   await assert.rejects(hotline.tags.get(7), (error) => error.constructor === client.ApiError && error.status === 418);
@@ -135,7 +135,7 @@ test("invalid fields are listed with their codes and parameters", async (t) => {
   });
 });
 
-test("the token is in no error and no output, and follows no redirect", async (t) => {
+test("the token is in no error and no output, and is not sent to the target of a redirect", async (t) => {
   const { hotline, requests } = await fake(t, [{ status: 302, headers: { location: "/elsewhere" } }, refusal(401, "ERR_API_UNAUTHORIZED")]);
   await assert.rejects(hotline.tags.get(7), /redirects/);
   assert.equal(requests.length, 1);
@@ -145,14 +145,14 @@ test("the token is in no error and no output, and follows no redirect", async (t
   assert.ok(!shown.includes("sk_live"), shown);
 });
 
-test("a client says what it lacks, without showing a password", () => {
+test("errors of the configuration name what is wrong, but show no password", () => {
   assert.throws(() => new Hotline({ apiKey: "sk_live_x", url: "" }), /HOTLINE_URL/);
   assert.throws(() => new Hotline({ url: "https://hotline.example", apiKey: "" }), /HOTLINE_API_KEY/);
   assert.throws(() => new Hotline({ url: "https://u:hunter2@hotline.example", apiKey: "k" }), (error) => !error.message.includes("hunter2"));
   assert.throws(() => new Hotline({ url: "ftp://hotline.example", apiKey: "k" }), /https/);
 });
 
-test("times, lists and flags of a query are as the service reads them", async (t) => {
+test("times, lists and flags are encoded in the query", async (t) => {
   const { hotline, requests } = await fake(t, [{ body: { data: [], meta: { hasMore: false, lastId: 0 } } }]);
   await hotline.tickets.list({ unassigned: true, updatedFrom: new Date(0) }).toArray();
   await hotline.events.list({ types: ["ticket.opened", "ticket.closed"], after: 3 });
@@ -161,21 +161,21 @@ test("times, lists and flags of a query are as the service reads them", async (t
   assert.deepEqual(queries[1], { types: "ticket.opened,ticket.closed", after: "3" });
 });
 
-test("ids are one segment of a path, and none is missing", async (t) => {
+test("an id is encoded as one segment of the path, and is required", async (t) => {
   const { hotline, requests } = await fake(t, [{ body: { data: {} } }]);
   await hotline.sessions.get("a/../b?c");
   assert.equal(requests[0].url, "/api/v1/webchat/sessions/a%2F..%2Fb%3Fc");
   assert.throws(() => hotline.contacts.delete(undefined), TypeError);
 });
 
-test("a condition is the record's updatedAt, or its ETag", async (t) => {
+test("ifMatch accepts the record's updatedAt or its ETag", async (t) => {
   const { hotline, requests } = await fake(t, [{ body: { data: {} } }]);
   await hotline.contacts.update(7, {}, { ifMatch: "2026-01-31T12:00:00.000Z" });
   await hotline.contacts.update(7, {}, { ifMatch: 'W/"x"' });
   assert.deepEqual(requests.map((request) => request.headers["if-match"]), ['"2026-01-31T12:00:00.000Z"', 'W/"x"']);
 });
 
-test("pages follow the cursor, and the first one's time is kept", async (t) => {
+test("a list follows the cursors, and starts at the time of its first page", async (t) => {
   const date = "Sat, 31 Jan 2026 12:00:00 GMT";
   const page = (data, nextCursor) => ({ headers: { date }, body: { data, meta: { perPage: 2, hasMore: nextCursor !== null, nextCursor } } });
   const { hotline, requests } = await fake(t, [page([{ id: 1 }, { id: 2 }], "c1"), page([], "c2"), page([{ id: 3 }], null)]);
@@ -189,16 +189,18 @@ test("pages follow the cursor, and the first one's time is kept", async (t) => {
   assert.deepEqual(cursors, ["", "c1", "c2"]);
 });
 
-test("a list that is longer than an array may be is an error", async (t) => {
+test("toArray fails if the list exceeds its limit", async (t) => {
   const body = { data: [{ id: 1 }, { id: 2 }], meta: { hasMore: false, nextCursor: null } };
   const { hotline } = await fake(t, [{ body }]);
   await assert.rejects(hotline.contacts.list().toArray(1), RangeError);
   assert.equal((await hotline.contacts.list().first()).id, 1);
 });
 
-test("files from paths, contents and streams are one form, the same in each attempt", async (t) => {
+test("files from paths, contents and streams are sent as one form, the same in each attempt", async (t) => {
   const { hotline, requests } = await fake(t, [hangUp, { status: 202, body: { data: { jobId: "job_1", status: "queued" } } }]);
-  const path = join(await mkdtemp(join(tmpdir(), "hotline-")), "a.txt");
+  const folder = await mkdtemp(join(tmpdir(), "hotline-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const path = join(folder, "a.txt");
   await writeFile(path, "from a path");
   async function* stream() {
     yield new TextEncoder().encode("from a ");
@@ -222,17 +224,17 @@ test("files from paths, contents and streams are one form, the same in each atte
 });
 
 test("every attempt is reported", async (t) => {
-  const seen = [];
+  const reported = [];
   const answers = [refusal(503, "ERR_API_UNAVAILABLE"), { headers: { "ratelimit-limit": "9", "ratelimit-remaining": "8", "ratelimit-reset": "7" }, body: TAG }];
-  const { hotline } = await fake(t, answers, { onResponse: (response) => seen.push(response) });
+  const { hotline } = await fake(t, answers, { onResponse: (response) => reported.push(response) });
   await hotline.tags.get(7);
-  assert.deepEqual(seen.map(({ status, attempt, code }) => [status, attempt, code]), [[503, 1, "ERR_API_UNAVAILABLE"], [200, 2, undefined]]);
-  assert.deepEqual(seen[1].rateLimit, { limit: 9, remaining: 8, reset: 7 });
-  assert.equal(seen[1].operation, "getTag");
+  assert.deepEqual(reported.map(({ status, attempt, code }) => [status, attempt, code]), [[503, 1, "ERR_API_UNAVAILABLE"], [200, 2, undefined]]);
+  assert.deepEqual(reported[1].rateLimit, { limit: 9, remaining: 8, reset: 7 });
+  assert.equal(reported[1].operation, "getTag");
 });
 
-test("an exception of onResponse ends the call", async (t) => {
-  const thrown = new Error("of the caller");
+test("an exception from onResponse ends the call", async (t) => {
+  const thrown = new Error("from onResponse");
   const onResponse = () => {
     throw thrown;
   };
@@ -241,5 +243,5 @@ test("an exception of onResponse ends the call", async (t) => {
   await assert.rejects(hotline.tags.get(7), isThrown);
   await assert.rejects(hotline.tags.get(7), isThrown);
   await assert.rejects(hotline.events.stream().next(), isThrown);
-  assert.equal(requests.length, 3, "none is tried again");
+  assert.equal(requests.length, 3, "no call is retried");
 });

@@ -1,4 +1,4 @@
-//! Creates the cluster atomically.
+//! Creates the cluster atomically: complete, or not at all.
 
 use std::fs::DirBuilder;
 use std::io::ErrorKind;
@@ -125,6 +125,7 @@ async fn remove_leftover(path: &Path) -> Result<(), ClusterError> {
     loop {
         match std::fs::remove_dir_all(path) {
             Ok(()) => return Ok(()),
+            // `NotFound` may also concern a file in it that has just disappeared.
             Err(error) if error.kind() == ErrorKind::NotFound && !path.exists() => return Ok(()),
             Err(error) if started_at.elapsed() > LEFTOVER_TIMEOUT => {
                 return Err(ClusterError::io("remove", path)(error));

@@ -29,8 +29,8 @@ const ADOPTED_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// If the log exceeds this size, it is rotated; one older log is retained.
 const LOG_MAX_BYTES: u64 = 16 << 20;
 
-/// The usable memory is divided by this: the server plans with a quarter, the rest is Hotline's and the system's.
-const USABLE_SHARE: u64 = 4;
+/// PostgreSQL is configured for a quarter of the usable memory; the rest is for Hotline and the system.
+const USABLE_DIVISOR: u64 = 4;
 
 /// Used when the system does not report its memory: 256 MiB of shared buffers.
 const UNKNOWN_MEMORY_BYTES: u64 = 1 << 30;
@@ -38,8 +38,11 @@ const UNKNOWN_MEMORY_BYTES: u64 = 1 << 30;
 /// Default size of the WAL. Batches are written continuously; fewer checkpoints mean fewer full pages in the WAL.
 const WAL_BYTES: u64 = 4 << 30;
 
-/// The lowest `max_wal_size` that is used, in MiB.
+/// Minimum `max_wal_size`, in MiB. Half of it is the lowest `min_wal_size` that PostgreSQL accepts, two segments.
 const WAL_MIB_MIN: u64 = 64;
+
+/// PostgreSQL's default `min_wal_size`, in MiB.
+const DEFAULT_MIN_WAL_MIB: u64 = 80;
 
 /// Bytes at the end of the log that are read for an error message.
 const LOG_TAIL_BYTES: u64 = 4 << 10;
@@ -179,10 +182,10 @@ fn settings(home: &Home, options: &ClusterOptions) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The settings that depend on the memory. A quarter of it is for shared buffers, so that the indexes for new messages
-/// stay cached; more than 1 GiB is of no use.
+/// The settings that depend on PostgreSQL's memory. A quarter of it is for shared buffers, so that the indexes for new
+/// messages stay cached; more than 1 GiB is of no use.
 fn memory_settings(options: &ClusterOptions) -> [(&'static str, String); 2] {
-    let memory = options.memory_bytes.or_else(|| memory::usable_bytes().map(|bytes| bytes / USABLE_SHARE));
+    let memory = options.memory_bytes.or_else(|| memory::usable_bytes().map(|bytes| bytes / USABLE_DIVISOR));
     let memory_mib = memory.unwrap_or(UNKNOWN_MEMORY_BYTES) >> 20;
     let shared_buffers = (memory_mib / 4).clamp(16, 1024);
     // PostgreSQL's default is 64 MiB; each worker of vacuum may use as much.
@@ -190,10 +193,10 @@ fn memory_settings(options: &ClusterOptions) -> [(&'static str, String); 2] {
     [("shared_buffers", format!("{shared_buffers}MB")), ("maintenance_work_mem", format!("{maintenance}MB"))]
 }
 
-/// The limits of the WAL. It has at least two segments of 16 MiB.
+/// The limits of the WAL.
 fn wal_settings(options: &ClusterOptions) -> [(&'static str, String); 2] {
     let max_mib = (options.wal_bytes.unwrap_or(WAL_BYTES) >> 20).max(WAL_MIB_MIN);
-    let min_mib = (max_mib / 2).clamp(WAL_MIB_MIN / 2, 80);
+    let min_mib = (max_mib / 2).clamp(WAL_MIB_MIN / 2, DEFAULT_MIN_WAL_MIB);
     [("max_wal_size", format!("{max_mib}MB")), ("min_wal_size", format!("{min_mib}MB"))]
 }
 
@@ -233,7 +236,7 @@ fn rotate_live_log_above(path: &Path, max_bytes: u64) -> std::io::Result<()> {
 fn read_tail(path: &Path, from: u64) -> std::io::Result<String> {
     let mut file = File::open(path)?;
     let size = file.metadata()?.len();
-    // The log was rotated in the meantime.
+    // A log that is shorter was rotated in the meantime.
     let from = if from > size { 0 } else { from };
     file.seek(SeekFrom::Start(from.max(size.saturating_sub(LOG_TAIL_BYTES))))?;
     let mut bytes = Vec::new();

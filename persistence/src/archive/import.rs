@@ -21,7 +21,7 @@ use crate::{CompanyId, Error, Result, controls};
 /// Maximum length of a line: a row of a message has at most some hundred KiB.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
 
-/// Rows and bytes that are inserted with one statement.
+/// Rows are inserted with one statement when there are this many, or when their lines have this many bytes.
 const ROWS_MAX: usize = 500;
 const BYTES_MAX: usize = 1 << 20;
 
@@ -67,10 +67,10 @@ pub struct Import {
     transaction: Transaction<'static, Postgres>,
     keys: Keyring,
     company: CompanyId,
-    /// The new id of each channel by its archived id: the same one, unless the installation has a channel with that id.
-    channels: HashMap<i64, i64>,
-    /// The new ids of channels, some of whose rows may not be inserted yet.
-    channel_ids: HashSet<i64>,
+    /// The new id of each channel by its archived id: the same one, unless another channel has it.
+    new_channel_ids: HashMap<i64, i64>,
+    /// The values of `new_channel_ids`. Their rows may not be inserted yet.
+    assigned_channel_ids: HashSet<i64>,
     table: &'static ArchivedTable,
     /// The columns of `table` with their types, by the names of their fields in a line.
     columns: BTreeMap<String, (String, ColumnType)>,
@@ -94,8 +94,8 @@ impl Import {
             transaction,
             keys: keys.clone(),
             company: CompanyId::new(0),
-            channels: HashMap::new(),
-            channel_ids: HashSet::new(),
+            new_channel_ids: HashMap::new(),
+            assigned_channel_ids: HashSet::new(),
             table: &COMPANY,
             columns: BTreeMap::new(),
             rows: Vec::new(),
@@ -118,11 +118,11 @@ impl Import {
     pub async fn begin_table(&mut self, table: &'static ArchivedTable) -> Result<()> {
         let columns = columns(&mut self.transaction, table).await?;
         let types = column_types(&mut self.transaction, table).await?;
-        let of = |column: String| {
+        let by_field = |column: String| {
             let kind = types.get(&column).copied().unwrap_or(ColumnType::Other);
             (camel_case(&column), (column, kind))
         };
-        self.columns = columns.into_iter().map(of).collect();
+        self.columns = columns.into_iter().map(by_field).collect();
         (self.table, self.first_line, self.line) = (table, 1, 0);
         Ok(())
     }
@@ -144,8 +144,8 @@ impl Import {
             "webchat_sessions" => adapt_session(&mut fields),
             _ => {}
         }
-        self.move_to_channel(&mut fields);
-        forget_integration(&mut fields);
+        self.replace_channel_ids(&mut fields);
+        clear_integration(&mut fields);
         fields.insert("company_id".to_owned(), raw(&self.company.0));
         self.bytes += line.len();
         self.rows.push(fields);
@@ -172,21 +172,22 @@ impl Import {
         Ok(())
     }
 
-    /// Commits the company, once what derives from its rows is counted.
+    /// Computes what derives from the company's rows, and commits.
     ///
     /// # Errors
     /// When the database cannot answer; then nothing was changed.
     pub async fn finish(mut self) -> Result<CompanyId> {
         let db = &mut *self.transaction;
-        // Recipients whose messages `adapt_message` has failed: these were not sent, and are not sent from here.
-        let settle = "update campaign_recipients r set status = 'failed', error = m.error from messages m
+        // Recipients fail with their messages: those that were not sent yet are not sent from here (`adapt_message`).
+        let fail_recipients = "update campaign_recipients r set status = 'failed', error = m.error from messages m
              where r.company_id = $1 and r.status in ('pending', 'unknown') and m.company_id = r.company_id
                  and m.id = r.message_id and m.status = 'failed'";
-        sqlx::query(settle).bind(self.company).execute(&mut *db).await?;
+        sqlx::query(fail_recipients).bind(self.company).execute(&mut *db).await?;
         sqlx::query("select hotline_fill_zones($1)").bind(self.company).execute(&mut *db).await?;
         for table in every_table().filter(|table| table.table != "companies") {
             advance_sequence(&mut *db, table.table, self.company).await?;
         }
+        // New ids follow those of the company.
         for (kind, last) in [
             ("ticket", "select coalesce(max(id), 0) from tickets where company_id = $1"),
             ("message", "select coalesce(max(id), 0) from messages where company_id = $1"),
@@ -287,7 +288,7 @@ impl Import {
             error: RowError::Invalid { field: field.to_owned(), reason: reason.to_owned() },
         };
         let id: i64 = get(fields, "id").ok_or_else(|| refused("id", "is no valid id"))?;
-        if self.channels.contains_key(&id) {
+        if self.new_channel_ids.contains_key(&id) {
             return Err(refused("id", "is that of another channel"));
         }
         let kind: String = get(fields, "type").ok_or_else(|| refused("type", "is no type of a channel"))?;
@@ -313,13 +314,14 @@ impl Import {
         }
         let mut new = id;
         let mut is_taken = is_id_taken;
-        while is_taken || self.channel_ids.contains(&new) {
+        // The sequence yields no id of the installation's channels, but maybe one of this archive's.
+        while is_taken || self.assigned_channel_ids.contains(&new) {
             let next = sqlx::query_scalar("select nextval(pg_get_serial_sequence('channels', 'id'))");
             new = next.fetch_one(&mut *self.transaction).await?;
             is_taken = false;
         }
-        self.channels.insert(id, new);
-        self.channel_ids.insert(new);
+        self.new_channel_ids.insert(id, new);
+        self.assigned_channel_ids.insert(new);
         fields.insert("id".to_owned(), raw(&new));
         Ok(())
     }
@@ -338,18 +340,19 @@ impl Import {
         Ok(())
     }
 
-    /// Replaces the id of a channel that has a new one here.
-    fn move_to_channel(&self, fields: &mut Fields) {
-        if self.channels.is_empty() {
+    /// Replaces archived ids of channels with their new ones.
+    fn replace_channel_ids(&self, fields: &mut Fields) {
+        if self.new_channel_ids.is_empty() {
             return;
         }
-        let is_of_channel = get::<String>(fields, "dimension").is_some_and(|dimension| dimension == "channel");
-        let columns = [("channel_id", true), ("key", is_of_channel)];
-        for (column, _) in columns.into_iter().filter(|(_, is_channel)| *is_channel) {
+        // The rows of a report by channel have the id as their key.
+        let is_by_channel = get::<String>(fields, "dimension").is_some_and(|dimension| dimension == "channel");
+        let columns: &[&str] = if is_by_channel { &["channel_id", "key"] } else { &["channel_id"] };
+        for &column in columns {
             let Some(value) = get::<Value>(fields, column) else { continue };
             let id = value.as_i64().or_else(|| value.as_str()?.parse().ok());
-            if let Some(new) = id.and_then(|id| self.channels.get(&id)) {
-                // The key of a report is a text.
+            if let Some(new) = id.and_then(|id| self.new_channel_ids.get(&id)) {
+                // In some tables the key is a text.
                 let new = if value.is_string() { raw(&new.to_string()) } else { raw(new) };
                 fields.insert(column.to_owned(), new);
             }
@@ -383,15 +386,14 @@ fn adapt_campaign(fields: &mut Fields) {
     }
 }
 
-/// Which token wrote a row is not known here: tokens are not archived, and a token of this installation may have its
-/// id.
-fn forget_integration(fields: &mut Fields) {
+/// Tokens are not archived, and a token of this installation may have the id of the one that wrote the row.
+fn clear_integration(fields: &mut Fields) {
     if let Some(integration) = fields.get_mut("integration_id") {
         *integration = RawValue::NULL.to_owned();
     }
 }
 
-/// An active session of a visitor ends: its token is a secret, and not archived.
+/// An active session of a visitor ends: its token is a secret and not archived. A random hash takes its place.
 fn adapt_session(fields: &mut Fields) {
     fields.insert("token_hash".to_owned(), raw(&format!("\\x{}", hex::encode(rand::random::<[u8; 32]>()))));
     if get::<String>(fields, "status").is_some_and(|status| status == "active") {
@@ -428,6 +430,7 @@ async fn advance_sequence(db: &mut sqlx::PgConnection, table: &str, company: Com
     if !is_identity {
         return Ok(());
     }
+    // `nextval` is the lower bound, so that the sequence never moves back.
     let advance = format!(
         "select setval(pg_get_serial_sequence('{table}', 'id'), greatest(
              nextval(pg_get_serial_sequence('{table}', 'id')), max(id))) from {table} where company_id = $1 having max(id) > 0"

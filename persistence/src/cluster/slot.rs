@@ -29,6 +29,7 @@ impl Slot {
     /// The slot of a new company, computed as by the database's `hotline_slot`.
     pub fn of_new(company: CompanyId) -> Self {
         let hash = Sha256::digest(company.0.to_be_bytes());
+        // The last ten bits of its first two bytes.
         Self(u16::from(hash[0] & 3) << 8 | u16::from(hash[1]))
     }
 
@@ -44,7 +45,7 @@ impl Slot {
 
     /// Its number as stored.
     pub fn column(self) -> i16 {
-        // Below 1024.
+        // Lossless: the number is below 1024.
         self.0 as i16
     }
 

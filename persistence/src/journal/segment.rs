@@ -196,7 +196,7 @@ pub(super) fn lock(dir: &Path) -> Result<DirLock, JournalError> {
     }
 }
 
-/// Whether the directory is that of a journal, which may be empty.
+/// Whether the directory contains a journal, possibly one without records.
 pub fn exists(dir: &Path) -> bool {
     dir.join(ID_FILE).exists()
 }

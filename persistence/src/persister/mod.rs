@@ -16,6 +16,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt;
 use tokio::task::JoinHandle;
 
 pub(crate) use ahead::MessagesAhead;
@@ -23,8 +24,6 @@ pub(crate) use batch::Batch;
 pub use queue::{BATCH_CHANGES_MAX, CommitListener, Entry, FlushQueue, Flushes};
 pub(crate) use writer::DIRECT;
 pub use writer::{Claim, FencingToken, Writer};
-
-use futures_util::FutureExt;
 
 use crate::change::decode;
 use crate::journal::Journal;
@@ -95,7 +94,8 @@ impl<T: Send + 'static> Persister<T> {
                 Err(error @ (Error::NotOwner | Error::LostCommits { .. })) => return Err(error),
                 Err(error) => {
                     self.queue.record_failure(error.to_string());
-                    if self.queue.set_available(false) {
+                    let was_available = self.queue.set_available(false);
+                    if was_available {
                         tracing::debug!(%error, "writing to the database failed; changes are kept and will be retried");
                     }
                     tokio::time::sleep(pause).await;
@@ -103,7 +103,8 @@ impl<T: Send + 'static> Persister<T> {
                 }
             }
         };
-        if !self.queue.set_available(true) {
+        let was_available = self.queue.set_available(true);
+        if !was_available {
             tracing::debug!("writing to the database works again");
         }
         self.queue.record_flush(last, batch.changes, duration);
@@ -131,7 +132,8 @@ impl<T: Send + 'static> Persister<T> {
                 entries => break entries?,
             }
         };
-        self.queue.read_back(entries.last().map_or(from - 1, |entry| entry.seq));
+        let last_read = entries.last().map_or(from - 1, |entry| entry.seq);
+        self.queue.read_back(last_read);
         Ok(entries)
     }
 

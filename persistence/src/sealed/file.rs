@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::{KEY_BYTES, Key, KeyError};
 
-/// Maximum size of a key file: a thousand keys. A larger file was named by mistake.
+/// Maximum size of a key file: a thousand keys. A larger file is a mistake.
 const FILE_BYTES_MAX: u64 = 128 * 1024;
 
 /// Permissions of a created file: read and write for its owner.
@@ -31,8 +31,11 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<Key>>, KeyError> {
     if !metadata.is_file() {
         return Err(file_error("is not a file".to_owned()));
     }
+    if metadata.len() > FILE_BYTES_MAX {
+        return Err(file_error(format!("is larger than {FILE_BYTES_MAX} bytes")));
+    }
     let user = nix::unistd::geteuid().as_raw();
-    if ![0, user].contains(&metadata.uid()) && !is_managed_by(user, path, &metadata) {
+    if ![0, user].contains(&metadata.uid()) && !is_root_for_owner(user, path, &metadata) {
         return Err(file_error(format!("belongs to user {}, not to this user ({user}) or root", metadata.uid())));
     }
     if metadata.mode() & FORBIDDEN_MODE != 0 {
@@ -61,8 +64,8 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<Key>>, KeyError> {
     Ok(Some(keys))
 }
 
-/// Whether `user` is root, and the file belongs to the owner of its folder, for whom root runs a command.
-fn is_managed_by(user: u32, path: &Path, file: &Metadata) -> bool {
+/// Whether root runs a command for the service's user, who owns the file and its folder.
+fn is_root_for_owner(user: u32, path: &Path, file: &Metadata) -> bool {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     user == 0 && std::fs::metadata(folder).is_ok_and(|folder| folder.uid() == file.uid())
 }
@@ -152,7 +155,7 @@ mod tests {
         keys.add_key().expect("another key");
         let mode = std::fs::metadata(&path).expect("file").mode() & 0o7777;
         assert_eq!(mode, 0o600);
-        assert_eq!(std::fs::read_dir(folder.path()).expect("folder").count(), 1, "something is left beside it");
+        assert_eq!(std::fs::read_dir(folder.path()).expect("folder").count(), 1, "a temporary file was left");
         for (mode, is_accepted) in [(0o400, true), (0o640, true), (0o644, false), (0o660, false), (0o602, false)] {
             std::fs::set_permissions(&path, Permissions::from_mode(mode)).expect("mode");
             assert_eq!(keys.load().is_ok(), is_accepted, "{mode:o}");
@@ -165,7 +168,10 @@ mod tests {
             let message = keys.load().expect_err("no keys").to_string();
             assert!(message.contains(expected) && !message.contains("abc"), "{message}");
         }
-        assert_eq!(keys.ids().len(), 2, "what was read before stays");
+        std::fs::write(&path, vec![b'#'; FILE_BYTES_MAX as usize + 1]).expect("written");
+        let message = keys.load().expect_err("too large").to_string();
+        assert!(message.contains("is larger than"), "{message}");
+        assert_eq!(keys.ids().len(), 2, "the keys that were loaded before are kept");
         // In the format of `openssl rand -hex 32`.
         std::fs::write(&path, format!("{}\n", "0a".repeat(32))).expect("written");
         assert!(keys.load().expect("a key"));

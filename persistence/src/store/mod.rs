@@ -53,7 +53,7 @@ pub struct Store {
     pub housekeeping: PgPool,
     /// Encrypts secrets.
     pub keys: Keyring,
-    /// Connections for reads with a single good plan.
+    /// Connections for frequent reads, each with one plan for all values.
     pub readers: Readers,
     /// The log of live changes.
     pub log: ChangeLog,
@@ -74,7 +74,7 @@ pub struct Store {
     persister: Mutex<Option<JoinHandle<()>>>,
     refiller: JoinHandle<()>,
     membership: Option<Arc<Membership>>,
-    /// What the transactions of a cluster member begin with; `None` for a process alone.
+    /// With it, a cluster member begins its writing transactions; `None` for a process alone.
     fence: Option<Fence>,
 }
 
@@ -124,7 +124,7 @@ impl Store {
         self.membership.as_ref().is_none_or(|membership| membership.lease.holds())
     }
 
-    /// Drops the state of a closed company whose entries are all in the tables.
+    /// Drops the state of a company that is closed in this process. Its entries must all be in the tables.
     pub fn forget(&self, company: CompanyId) {
         // The scheduler keeps state only for companies with running or waiting work, the news only for companies with
         // listeners. The other fields hold no state per company.
@@ -149,7 +149,7 @@ impl Store {
         webhooks.forget(company);
     }
 
-    /// Checks whether the database responds.
+    /// Returns a probe that checks whether the database responds.
     pub fn probe(&self) -> Probe {
         self.readers.probe()
     }
@@ -193,7 +193,7 @@ impl Store {
             let result = tokio::task::spawn_blocking(move || journal.sync_confirmed()).await;
             result.map_err(|error| Error::Unavailable(error.to_string()))?;
         }
-        // Ids that are not returned leave a gap, which has no meaning.
+        // A failure does no harm: unused ids leave a gap, and the life of a cluster member times out.
         if is_flushed && let Err(error) = self.leave().await {
             tracing::debug!(%error, "the database did not record the end of this process");
         }
@@ -215,7 +215,7 @@ impl Store {
         while tokio::time::timeout(STALL_TIME_MAX, &mut persister).await.is_err() {
             let before = std::mem::replace(&mut flushed, self.log.flushed());
             if before == flushed || Instant::now() >= deadline {
-                // It could take the lock that the next process needs.
+                // If it continued, it could take the writer's lock, which the next process needs.
                 persister.abort();
                 return false;
             }
@@ -241,8 +241,8 @@ impl Store {
 /// How long shutdown waits for idle connections to close.
 const POOL_CLOSE_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// How long shutdown waits for a database that accepts changes. What is not flushed by then stays in the journal.
+/// How long shutdown waits for the persister if it makes progress. What is not flushed by then stays in the journal.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// How long shutdown waits for a database that accepts none: longer than a flush and its sync take on a busy disk.
+/// How long shutdown waits for progress of the persister: longer than a flush and its sync take on a busy disk.
 const STALL_TIME_MAX: Duration = Duration::from_secs(5);

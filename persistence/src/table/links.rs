@@ -43,17 +43,18 @@ impl<A, B> Links<A, B> {
     ) -> Result<bool> {
         let Self { table, record_column, linked_column, replaceable, .. } = self;
         // All transactions insert in the same order, which avoids deadlocks.
-        let set = format!(
-            "with gone as (delete from {table} where company_id = $1 and {record_column} = $2 and {linked_column} <> all($3)
+        let statement = format!(
+            "with removed as (
+                 delete from {table} where company_id = $1 and {record_column} = $2 and {linked_column} <> all($3)
                      and {replaceable} returning 1),
              added as (
                  insert into {table} (company_id, {record_column}, {linked_column})
                  select $1, $2, id from (select distinct unnest($3) as id order by id) wanted
                  on conflict do nothing returning 1)
-             select exists (select from gone) or exists (select from added)"
+             select exists (select from removed) or exists (select from added)"
         );
-        let set = sqlx::query_scalar(AssertSqlSafe(set)).bind(company).bind(record).bind(linked);
-        with_timeout(set.fetch_one(db)).await.map_err(map_constraint(&[]))
+        let query = sqlx::query_scalar(AssertSqlSafe(statement)).bind(company).bind(record).bind(linked);
+        with_timeout(query.fetch_one(db)).await.map_err(map_constraint(&[]))
     }
 
     /// Links two records; returns whether they were not linked before.
@@ -61,18 +62,19 @@ impl<A, B> Links<A, B> {
     /// # Errors
     /// [`crate::Error::NotFound`] when the company does not have one of them.
     pub async fn add(&self, db: impl PgExecutor<'_>, company: CompanyId, record: Id<A>, linked: Id<B>) -> Result<bool> {
-        let add = format!(
+        let statement = format!(
             "insert into {} (company_id, {}, {}) values ($1, $2, $3) on conflict do nothing",
             self.table, self.record_column, self.linked_column
         );
-        let add = sqlx::query(AssertSqlSafe(add)).bind(company).bind(record).bind(linked);
-        Ok(with_timeout(add.execute(db)).await.map_err(map_constraint(&[]))?.rows_affected() > 0)
+        let query = sqlx::query(AssertSqlSafe(statement)).bind(company).bind(record).bind(linked);
+        Ok(with_timeout(query.execute(db)).await.map_err(map_constraint(&[]))?.rows_affected() > 0)
     }
 
     /// Whether a company has at least this many links.
     pub async fn has_count(&self, db: impl PgExecutor<'_>, company: CompanyId, count: i64) -> Result<bool> {
-        let exists = format!("select exists (select from {} where company_id = $1 offset $2 - 1)", self.table);
-        with_timeout(sqlx::query_scalar(AssertSqlSafe(exists)).bind(company).bind(count).fetch_one(db)).await
+        // The row at this offset exists only if there are `count` rows.
+        let statement = format!("select exists (select from {} where company_id = $1 offset $2 - 1)", self.table);
+        with_timeout(sqlx::query_scalar(AssertSqlSafe(statement)).bind(company).bind(count).fetch_one(db)).await
     }
 
     /// Unlinks two records; returns whether they were linked.
@@ -84,10 +86,10 @@ impl<A, B> Links<A, B> {
         linked: Id<B>,
     ) -> Result<bool> {
         let Self { table, record_column, linked_column, replaceable, .. } = self;
-        let remove = format!(
+        let statement = format!(
             "delete from {table} where company_id = $1 and {record_column} = $2 and {linked_column} = $3 and {replaceable}"
         );
-        let remove = sqlx::query(AssertSqlSafe(remove)).bind(company).bind(record).bind(linked);
-        Ok(with_timeout(remove.execute(db)).await?.rows_affected() > 0)
+        let query = sqlx::query(AssertSqlSafe(statement)).bind(company).bind(record).bind(linked);
+        Ok(with_timeout(query.execute(db)).await?.rows_affected() > 0)
     }
 }

@@ -66,7 +66,7 @@ impl Caller {
     /// # Errors
     /// `403 ERR_API_FORBIDDEN_SCOPE`.
     pub fn may(&self, method: &str, module: &str) -> ApiResult<()> {
-        let (permissions, refused): (_, fn(&str, &str) -> ApiError) = match &self.identity {
+        let (permissions, refusal): (_, fn(&str, &str) -> ApiError) = match &self.identity {
             Identity::Token(token, _) => (&token.row.permissions, ApiError::forbidden_scope),
             Identity::Person(signed) => (&signed.permissions, ApiError::forbidden_to_person),
         };
@@ -76,7 +76,7 @@ impl Caller {
         if permitted && self.signed().is_some() && module == "webchat" && method != "GET" {
             return Err(ApiError::not_as_contact());
         }
-        if permitted { Ok(()) } else { Err(refused(method, module)) }
+        if permitted { Ok(()) } else { Err(refusal(method, module)) }
     }
 
     /// Checks that a new request of the caller would be admitted, and would show no fewer cards; long-lived streams
@@ -156,12 +156,12 @@ impl Caller {
 
     /// The user whose cards are the only ones that the caller sees; `None` when the caller sees all cards.
     pub fn cards_limited_to(&self) -> Option<UserId> {
-        self.user_if(|signed| !signed.sees_all_cards)
+        self.limited_user(|signed| !signed.sees_all_cards)
     }
 
     /// The user whose queues determine which boards the caller sees; `None` when the caller sees all boards.
     pub fn boards_limited_to(&self) -> Option<UserId> {
-        self.user_if(|signed| !signed.administers)
+        self.limited_user(|signed| !signed.administers)
     }
 
     /// Whether the caller sees every card.
@@ -169,8 +169,8 @@ impl Caller {
         self.cards_limited_to().is_none() && self.boards_limited_to().is_none()
     }
 
-    /// The caller's user, if it is limited.
-    fn user_if(&self, is_limited: impl FnOnce(&SignedInPerson) -> bool) -> Option<UserId> {
+    /// The user who calls, if `is_limited` holds; `None` for a token or an administrator of the installation.
+    fn limited_user(&self, is_limited: impl FnOnce(&SignedInPerson) -> bool) -> Option<UserId> {
         match self.signed().filter(|signed| is_limited(signed))?.person() {
             PersonId::User(_, id) => Some(id),
             PersonId::Admin(_) => None,
@@ -200,7 +200,7 @@ impl Caller {
         }
     }
 
-    /// The author of the caller's plain changes.
+    /// The author that the events of the caller's plain changes name.
     pub fn by(&self) -> By {
         match &self.identity {
             Identity::Token(token, _) => By::integration(token.row.id),

@@ -20,12 +20,12 @@ const FILES_DIVISOR: u64 = 5;
 /// Minimum number of connections, however low the descriptor limit is: with fewer, nothing could be served at all.
 const CONNECTIONS_MIN: u64 = 16;
 
-/// Number of equal parts of a cluster member's connections: for clients, for requests from other processes, and for
-/// requests to other processes. Requests of clients wait for the other two, so they may not use those up.
+/// Number of equal parts of a cluster member's connections: from clients, from other processes, and to other processes.
+/// A client's request may need a connection between processes, so connections from clients must not use those up.
 pub(super) const SIDES_OF_MEMBER: usize = 3;
 
-/// Maximum connections of one serving thread on one of `sides`, so that all threads together leave enough descriptors
-/// for everything else.
+/// Maximum connections of one serving thread in one of `sides` parts ([`SIDES_OF_MEMBER`]): at most `limit`, and so few
+/// that all threads together leave enough descriptors for everything else.
 pub(super) fn connections_of_worker(limit: usize, workers: usize, sides: usize) -> usize {
     // If the system reports no limit, it is taken as unlimited.
     let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
@@ -49,7 +49,7 @@ pub(super) struct ConnectionLimits {
 
 /// A connection, counted unless its address is exempt.
 pub(super) struct CountedConnection {
-    #[allow(dead_code, reason = "dropping it uncounts the connection")]
+    #[allow(dead_code, reason = "held until the connection closes")]
     permit: Option<KeyedPermit<Address>>,
 }
 

@@ -1,6 +1,7 @@
 //! Ids in paths, and filters and pages in queries. As with bodies, the code that reads them also documents them.
 
 use std::future::{Ready, ready};
+use std::num::IntErrorKind;
 use std::str::FromStr;
 
 use actix_web::dev::Payload;
@@ -115,13 +116,13 @@ impl<F: Filter> Query<F> {
         let mut after = None;
         if let Some(cursor) = query.cursor() {
             let list = Cursors::list_of(request, &query.used, page.descending)?;
-            let position = if cursor.is_empty() { None } else { Some(list.position(&cursor)) };
             page.place = Place::Cursor(None);
-            match position {
-                None => {}
-                Some(None) => query.refuse("cursor", "must be a cursor of this list, with the same filters and order"),
-                Some(Some(Position::Id(id))) => page.place = Place::Cursor(Some(id)),
-                Some(Some(position)) => after = Some(position),
+            if !cursor.is_empty() {
+                match list.position(&cursor) {
+                    Some(Position::Id(id)) => page.place = Place::Cursor(Some(id)),
+                    Some(position) => after = Some(position),
+                    None => query.refuse("cursor", "must be a cursor of this list, with the same filters and order"),
+                }
             }
             // The response signs the next cursor for the same list.
             request.extensions_mut().insert(list);
@@ -154,13 +155,13 @@ pub fn is_by_number(request: &HttpRequest) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub struct PerPageMax(pub i64);
 
-/// What the API document says of `cursor`.
+/// The description of `cursor` in the API document.
 const CURSOR: &str = "Cursor-based pagination, instead of `page`: empty for the first page, then `meta.nextCursor` of the \
     previous page. Records are ordered by id. Each record that matches throughout is returned exactly once, even if others are \
     added or deleted meanwhile. A page may have fewer than `perPage` records; only `hasMore` says whether there are more. Use \
     the same list, filters and order";
 
-/// What the API document says of `cursor` for a list with `sort`.
+/// The description of `cursor` for a list with `sort`.
 const SORTED_CURSOR: &str = "Cursor-based pagination, instead of `page`: empty for the first page, then `meta.nextCursor` of \
     the previous page. In the order of ids, each record that matches throughout is returned exactly once, even if others are \
     added or deleted meanwhile; with another `sort`, one whose place changes meanwhile may be missed or repeated. A page may \
@@ -224,17 +225,17 @@ impl Params {
             documented.push((name.to_owned(), T::schema()));
             return None;
         }
-        let read = match self.text(name) {
+        let result = match self.text(name) {
             Ok(None) => return None,
             Ok(Some(value)) if controls::has_refused(value) => Err(CONTROLS_REFUSED.to_owned()),
             Ok(Some(text)) => {
-                let (text, read) = (text.to_owned(), T::from_text(text));
+                let (text, result) = (text.to_owned(), T::from_text(text));
                 self.used.push((name.to_owned(), text));
-                read
+                result
             }
             Err(reason) => Err(reason.to_owned()),
         };
-        match read {
+        match result {
             Ok(value) => Some(value),
             Err(reason) => {
                 self.refuse(name, &reason);
@@ -292,11 +293,12 @@ impl Params {
     /// Reads `page`, `perPage` and `order`. An invalid page is not an error: it counts as the first one.
     fn page(&mut self, per_page_max: i64) -> PageRequest {
         if let Some(documented) = &mut self.documented {
-            let page = |text: &str, example: i64| json!({"type": "integer", "description": text, "example": example});
+            let integer =
+                |text: &str, example: i64| json!({"type": "integer", "description": text, "example": example});
             let text =
                 "The page number, from 1; invalid values count as 1. Pages far beyond a million rows may be slow";
-            documented.push(("page".to_owned(), page(text, 1)));
-            documented.push(("perPage".to_owned(), page("Page size; invalid values count as 100", 100)));
+            documented.push(("page".to_owned(), integer(text, 1)));
+            documented.push(("perPage".to_owned(), integer("Page size; invalid values count as 100", 100)));
             let order = json!({"type": "string", "enum": ["asc", "desc"], "default": "asc"});
             documented.push(("order".to_owned(), order));
             documented.push(("cursor".to_owned(), json!({"type": "string", "description": CURSOR, "example": ""})));
@@ -341,12 +343,9 @@ impl Params {
 /// A page size: a whole number from 1. If it is too large for an integer, it counts as the largest; `None` if it is
 /// invalid.
 fn per_page(text: &str) -> Option<i64> {
-    match text.parse() {
+    match text.parse::<i64>() {
         Ok(size) => Some(size).filter(|size| *size >= 1),
-        Err(error) => {
-            let error: std::num::ParseIntError = error;
-            (*error.kind() == std::num::IntErrorKind::PosOverflow).then_some(i64::MAX)
-        }
+        Err(error) => (*error.kind() == IntErrorKind::PosOverflow).then_some(i64::MAX),
     }
 }
 

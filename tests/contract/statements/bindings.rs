@@ -1,4 +1,5 @@
-//! What a name stands for at a place of a function, and where functions are called and statements begin.
+//! The bindings and the calls of a function: which binding a name refers to at a position, and which calls may be SQL
+//! statements.
 
 use proc_macro2::LineColumn;
 use syn::punctuated::Punctuated;
@@ -25,9 +26,9 @@ pub struct Binding<'a> {
     until: LineColumn,
 }
 
-/// A call that begins a statement, or may pass one on.
+/// A call: it may begin a statement, as `sqlx::query` does, or pass the text of one to a function.
 pub struct Call<'a> {
-    /// The words of the called path; only the name of a method.
+    /// The segments of the called path; of a method, only its name.
     pub path: Vec<String>,
     pub function: Option<&'a syn::Path>,
     pub is_method: bool,
@@ -42,9 +43,10 @@ pub struct Body<'a> {
     pub calls: Vec<Call<'a>>,
     /// Whether it returns before its end.
     pub returns_early: bool,
-    /// Macros whose tokens are no expressions.
+    /// Macros, whose tokens are not parsed.
     pub unread: Vec<&'a syn::Macro>,
-    blocks: Vec<LineColumn>,
+    /// The ends of the blocks that enclose the visited node, the innermost last.
+    block_ends: Vec<LineColumn>,
 }
 
 impl<'a> Body<'a> {
@@ -54,19 +56,19 @@ impl<'a> Body<'a> {
         body
     }
 
-    /// The binding of a name at a place.
+    /// The binding that a name refers to at a position.
     pub fn binding(&self, name: &str, position: LineColumn) -> Option<&Binding<'a>> {
         let visible = self.bindings.iter().filter(|binding| binding.from <= position && position < binding.until);
         visible.filter(|binding| binds(binding.pattern, name)).max_by_key(|binding| binding.from)
     }
 
-    /// The declared type of the binding in whose value a place is.
+    /// The declared type of the innermost binding whose value contains a position.
     pub fn declared_type(&self, position: LineColumn) -> Option<&'a Type> {
-        let around = self.bindings.iter().filter(|binding| match binding.origin {
+        let enclosing = self.bindings.iter().filter(|binding| match binding.origin {
             Origin::Value(value) => value.span().start() <= position && position < value.span().end(),
             _ => false,
         });
-        around.max_by_key(|binding| binding.from).and_then(|binding| binding.kind)
+        enclosing.max_by_key(|binding| binding.from).and_then(|binding| binding.kind)
     }
 
     fn add(&mut self, pattern: &'a Pat, origin: Origin<'a>, from: LineColumn, until: LineColumn) {
@@ -80,13 +82,13 @@ impl<'a> Body<'a> {
 
 impl<'a> Visit<'a> for Body<'a> {
     fn visit_block(&mut self, block: &'a Block) {
-        self.blocks.push(block.brace_token.span.close().start());
+        self.block_ends.push(block.brace_token.span.close().start());
         visit::visit_block(self, block);
-        self.blocks.pop();
+        self.block_ends.pop();
     }
 
     fn visit_local(&mut self, local: &'a syn::Local) {
-        let until = self.blocks.last().copied().expect("a block");
+        let until = self.block_ends.last().copied().expect("a block");
         let origin = local.init.as_ref().map_or(Origin::Unknown, |init| Origin::Value(&init.expr));
         self.add(&local.pat, origin, local.span().end(), until);
         visit::visit_local(self, local);
@@ -107,9 +109,9 @@ impl<'a> Visit<'a> for Body<'a> {
 
     fn visit_expr_if(&mut self, expr: &'a syn::ExprIf) {
         // What a condition binds is visible up to the end of its branch.
-        self.blocks.push(expr.then_branch.brace_token.span.close().start());
+        self.block_ends.push(expr.then_branch.brace_token.span.close().start());
         self.visit_expr(&expr.cond);
-        self.blocks.pop();
+        self.block_ends.pop();
         self.visit_block(&expr.then_branch);
         if let Some((_, other)) = &expr.else_branch {
             self.visit_expr(other);
@@ -124,7 +126,7 @@ impl<'a> Visit<'a> for Body<'a> {
     }
 
     fn visit_expr_let(&mut self, expr: &'a syn::ExprLet) {
-        let until = self.blocks.last().copied().expect("a block");
+        let until = self.block_ends.last().copied().expect("a block");
         self.add(&expr.pat, Origin::Value(&expr.expr), expr.span().end(), until);
         visit::visit_expr_let(self, expr);
     }

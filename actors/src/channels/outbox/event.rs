@@ -9,23 +9,24 @@ use super::attempt::AttemptOutcome;
 use super::outgoing::Outgoing;
 use crate::channels::WithdrawalVersion;
 
-/// An event that a sender waited for.
+/// An event that a sender waited for. Where it has a `seq`, an entry was recorded in the log, and is durable, at or
+/// before this place; `None`: it could not be recorded.
 pub(super) enum Event {
-    /// An attempt with this version of the channel has ended.
+    /// An attempt has ended; it used this version of the channel.
     Attempted { outgoing: Outgoing, version: DateTime<Utc>, outcome: AttemptOutcome },
-    /// The doubt whether a message has left is durable, at or before this place in the log; none: it cannot be
-    /// recorded, or was recorded before.
+    /// It was recorded that a message is in doubt. `seq` is also `None` if that had been recorded before.
     DoubtRecorded { outgoing: Outgoing, doubt: Doubt, seq: Option<Seq> },
-    /// The wait for a status of a message in doubt has ended; with the provider's id if a status has named the message.
+    /// The wait for a status that names a message in doubt has ended. `seq` is that of the doubt; without
+    /// `provider_message_id`, no status has named the message.
     DoubtEnded { outgoing: Outgoing, doubt: Doubt, seq: Option<Seq>, provider_message_id: Option<String> },
-    /// The outcome of a message is durable, at or before this place in the log; none: it cannot be recorded.
+    /// The outcome of a message was recorded.
     Recorded { outgoing: Outgoing, seq: Option<Seq> },
-    /// Up to `limit` entries were read from the tables; none: the read failed.
+    /// Up to `limit` entries were read from the tables; `None`: the read failed.
     Read { entries: Option<Vec<OutboxEntry>>, limit: usize },
-    /// The failure of a message is durable, at or before this place in the log; none: it cannot be recorded.
+    /// The failure of a message that can never be sent was recorded.
     FailureRecorded { id: MessageId, seq: Option<Seq> },
-    /// Up to `limit` messages of campaigns were found that are withdrawn at this version of the company's withdrawals;
-    /// none: the tables could not be read.
+    /// The tables were searched for up to `limit` withdrawn messages of campaigns; `None`: the search failed. `version`
+    /// is that of the company's withdrawals before the search.
     WithdrawnFound {
         version: WithdrawalVersion,
         withdrawn: Option<Vec<(UnsendableMessage, MessageError)>>,

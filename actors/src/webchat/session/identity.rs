@@ -112,9 +112,11 @@ impl Handler<Envelope<Leave>> for VisitorSession {
             let result = outcome.and_then(|ended_row| match ended_row {
                 Some(row) => {
                     session.row = row;
+                    // The ticket's actor appended the entry; the company's last one is this one or a later one.
                     session.status.record_append(session.scope.base.store.log.last_of(session.row.company_id));
                     Ok(())
                 }
+                // Without a note, the session ends in an entry of its own.
                 None => session.end(End { idle_since: None, attached: None, by: By::ITS_CONTACT }),
             });
             let result = result.map(|()| session.row.clone());
@@ -123,15 +125,19 @@ impl Handler<Envelope<Leave>> for VisitorSession {
     }
 }
 
-/// Writes the note into the session's ticket and ends the session in the same entry, so that the note is written once.
-/// Returns the ended row; none when there is no open ticket for the note, or the session has ended already.
+/// Writes the note into the session's ticket and ends the session in the same entry, so that a retry does not write the
+/// note again. Returns the ended row; `None` if there is no open ticket for the note, or the session has ended already.
 async fn end_with_note(scope: Arc<SessionScope>, row: SessionRow, body: String) -> Result<Option<SessionRow>, Refusal> {
-    let Some(ticket) = row.ticket_id.filter(|_| row.status == SessionStatus::Active) else { return Ok(None) };
+    if row.status != SessionStatus::Active {
+        return Ok(None);
+    }
+    let Some(ticket) = row.ticket_id else { return Ok(None) };
     let ended_row =
         SessionRow { status: SessionStatus::Ended, ended_at: Some(now()), by: Some(By::ITS_CONTACT), ..row };
     let attached: AttachedChanges<MessageRow> = {
         let ended_row = ended_row.clone();
         Arc::new(move |note: &MessageRow| {
+            // The session's contact may have been merged into another since.
             let row = SessionRow { contact_id: note.contact_id, ..ended_row.clone() };
             vec![Change::Session(Box::new(row))]
         })
@@ -139,7 +145,7 @@ async fn end_with_note(scope: Arc<SessionScope>, row: SessionRow, body: String) 
     let command =
         Execute { command: AddNote { body, author: Author::CONTACT }, attached: Some(attached), only_if: None };
     match scope.tickets.ask(ended_row.company_id, ticket, command).await {
-        Ok(_) => Ok(Some(ended_row)),
+        Ok(note) => Ok(Some(SessionRow { contact_id: note.contact_id, ..ended_row })),
         Err(Refusal::TicketClosed(_) | Refusal::NotFound) => Ok(None),
         Err(refusal) => Err(refusal),
     }

@@ -18,6 +18,7 @@ use crate::tables::tickets::TicketRow;
 use crate::{CompanyId, MessageId};
 
 impl EventCollector<'_> {
+    /// Adds the events of the rows that PostgreSQL has not refused.
     pub(super) async fn add_row_events(
         &self,
         db: &mut PgConnection,
@@ -46,20 +47,21 @@ impl EventCollector<'_> {
             let (kind, record, previous, by) = match source {
                 EventSource::Ticket(event, row) => {
                     let Some(kind) = kind_of(event) else { continue };
-                    let contact = contacts.get(&(*company, row.contact_id)).map(|contact| &*contact.name);
+                    let contact = contacts.get(&(*company, row.contact_id));
                     let by = By::author(
                         (event.user_id, event.user_name.as_deref()),
                         event.integration_id,
                         event.source,
-                        (row.contact_id, contact),
+                        (row.contact_id, contact.map(|contact| &*contact.name)),
                     );
                     let ticket = TicketSnapshot {
                         row: (*row).clone(),
-                        contact: contacts.get(&(*company, row.contact_id)).cloned(),
+                        contact: contact.cloned(),
                         last_message: row.last_message_id.and_then(|id| last_messages.get(&(*company, id)).cloned()),
                         merged_from: None,
                     };
-                    (kind, Record::Ticket(Box::new(ticket)), event.was.clone().or_else(|| changed_fields(event)), by)
+                    let previous = event.was.clone().or_else(|| changed_fields(event));
+                    (kind, Record::Ticket(Box::new(ticket)), previous, by)
                 }
                 EventSource::Message(row, ticket) => {
                     let kind = match row.direction {
@@ -68,15 +70,15 @@ impl EventCollector<'_> {
                         Direction::Internal if row.kind == MessageType::System => EventKind::MessageCreated,
                         Direction::Internal => EventKind::NoteAdded,
                     };
-                    let contact = contacts.get(&(*company, row.contact_id)).map(|contact| &*contact.name);
+                    let contact_name = contacts.get(&(*company, row.contact_id)).map(|contact| &*contact.name);
                     let by = By::author(
                         (row.user_id, row.user_name.as_deref()),
                         row.integration_id,
                         row.source,
-                        (row.contact_id, contact),
+                        (row.contact_id, contact_name),
                     );
                     let is_inbound = row.direction == Direction::Inbound;
-                    let received = is_inbound.then(|| Box::new(inbound_snapshot(*ticket, contact)));
+                    let received = is_inbound.then(|| Box::new(inbound_snapshot(*ticket, contact_name)));
                     let (id, ticket_id, status) = (row.id, row.ticket_id, row.status);
                     let (updated_at, reaction) = (None, None);
                     let message = MessageSnapshot { id, ticket_id, status, received, updated_at, reaction };
@@ -90,12 +92,12 @@ impl EventCollector<'_> {
 }
 
 /// The ticket and the contact of an inbound message when it arrived.
-fn inbound_snapshot(ticket: Option<&TicketRow>, contact: Option<&str>) -> InboundSnapshot {
+fn inbound_snapshot(ticket: Option<&TicketRow>, contact_name: Option<&str>) -> InboundSnapshot {
     InboundSnapshot {
         status: ticket.map(|row| row.status),
         queue_id: ticket.and_then(|row| row.queue_id),
         user_id: ticket.and_then(|row| row.user_id),
-        contact_name: contact.map(Box::from),
+        contact_name: contact_name.map(Box::from),
     }
 }
 
@@ -109,15 +111,15 @@ fn kind_of(event: &EventRow) -> Option<EventKind> {
         EventType::Read => EventKind::TicketRead,
         EventType::Transferred => {
             let queue = |side: Option<&Value>| side.and_then(|side| side.get("queue")).cloned();
-            let moves = queue(event.from.as_ref()) != queue(event.to.as_ref());
-            if moves { EventKind::TicketTransferred } else { EventKind::TicketAssigned }
+            let queue_changed = queue(event.from.as_ref()) != queue(event.to.as_ref());
+            if queue_changed { EventKind::TicketTransferred } else { EventKind::TicketAssigned }
         }
-        // A merge is no live change: it writes its event itself.
+        // A note's event comes from its message. A merge is a transaction, which writes its event itself.
         EventType::NoteAdded | EventType::Merged => return None,
     })
 }
 
-/// The fields in `from` of a ticket event that have changed: all that entries of earlier releases have.
+/// The fields of `from` that differ in `to`, for entries of earlier releases, which have no `was`.
 fn changed_fields(event: &EventRow) -> Option<Value> {
     let Some(Value::Object(from)) = &event.from else { return None };
     let after = |field: &String| event.to.as_ref().and_then(|to| to.get(field));

@@ -12,7 +12,7 @@ select k.id, k.name, k.description, k.won, k.won_at, k.lost, k.lost_at, k.status
         where u.company_id = k.company_id and u.id = k.assigned_user_id) as assigned_to,
     array(select x.contact_id from card_contacts x
         where x.company_id = k.company_id and x.card_id = k.id order by x.contact_id) as contact_ids,
-    -- Amounts as text: as a number JSON's readers would round them.
+    -- Amounts as text: readers of JSON would round numbers.
     coalesce((select jsonb_agg(jsonb_build_object('id', p.id, 'name', p.name, 'sku', p.sku,
             'productId', (select q.id from products q where q.company_id = p.company_id and q.id = p.product_id),
             'quantity', p.quantity::text, 'unitPrice', p.unit_price::text, 'totalPrice', p.total_price::text) order by p.id)

@@ -26,16 +26,16 @@ pub async fn has_opted_out(db: impl Database<'_>, company: CompanyId, id: Contac
 pub(crate) async fn set_opt_out(db: &mut PgConnection, rows: &[&OptOut]) -> std::result::Result<(), sqlx::Error> {
     sqlx::query(
         // Rows are locked in the same order everywhere: an import changes many contacts as well.
-        "with held as (
-             select c.company_id, c.id, x.at
+        "with locked as (
+             select c.company_id, c.id, earliest.at
              from (select company, contact, min(at) as at
-                 from unnest($1::bigint[], $2::bigint[], $3::timestamptz[]) as y (company, contact, at)
-                 group by company, contact) x
-             join contacts c on c.company_id = x.company and c.id = x.contact
+                 from unnest($1::bigint[], $2::bigint[], $3::timestamptz[]) as opt_outs (company, contact, at)
+                 group by company, contact) earliest
+             join contacts c on c.company_id = earliest.company and c.id = earliest.contact
              order by c.company_id, c.id for no key update of c
          )
-         update contacts c set marketing_opt_out = true, updated_at = greatest(c.updated_at, held.at)
-         from held where c.company_id = held.company_id and c.id = held.id and not c.marketing_opt_out",
+         update contacts c set marketing_opt_out = true, updated_at = greatest(c.updated_at, locked.at)
+         from locked where c.company_id = locked.company_id and c.id = locked.id and not c.marketing_opt_out",
     )
     .bind(rows.iter().map(|row| row.company_id).collect::<Vec<_>>())
     .bind(rows.iter().map(|row| row.contact_id).collect::<Vec<_>>())

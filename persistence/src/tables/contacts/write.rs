@@ -1,4 +1,4 @@
-//! Changes of a contact's tags and custom values.
+//! Changes of a contact's tags and custom values; the columns and constraints that other writers of contacts use.
 
 use sqlx::PgConnection;
 
@@ -9,7 +9,7 @@ use crate::tables::custom_fields::{CONTACT_VALUES, CustomFieldId};
 use crate::tables::tags::{Tag, TagId};
 use crate::{CompanyId, ContactId, Error, Result, noun};
 
-/// The columns that an import writes. Their order is arbitrary, but the same everywhere.
+/// The columns that an import writes, in the order that all its statements use.
 pub(super) const COLUMNS: &str = "name, number, number_country, email, code, cpf_cnpj, origin, profile_pic_url, \
     is_group, social_username, lid, source_url, source_id, headline, media_type, media_url, utm_source, utm_medium, \
     utm_campaign, utm_id, fbclid, gclid, ctwa_clid, marketing_opt_out";
@@ -34,16 +34,16 @@ pub async fn set_tags(
     let (ids, tags): (Vec<_>, Vec<_>) = tagged.iter().copied().unzip();
     with_timeout(async {
         sqlx::query(
-            // Rows are found by key and deleted by location, independent of the statistics. That is safe because links
-            // are never updated, only inserted and deleted. Links to a deleted tag are removed in the steps of its
-            // deletion.
+            // Deletes the links that are not in `tagged`. `offset 0` makes PostgreSQL find the links of each contact by
+            // the primary key, whatever its statistics say. Deleting them by `ctid` is safe because links are never
+            // updated, only inserted and deleted. Links to a deleted tag stay: its deletion removes them in steps.
             "delete from contact_tags where ctid = any (array(
-                 select x.place from unnest($2::bigint[]) as held (contact) cross join lateral (
-                     select ctid as place, contact_id, tag_id from contact_tags
-                     where company_id = $1 and contact_id = held.contact offset 0) x
-                 where x.tag_id <> all (array(select id from cascades where company_id = $1 and noun = 'tag'))
-                     and (x.contact_id, x.tag_id) not in (
-                     select contact, tag from unnest($3::bigint[], $4::bigint[]) as kept (contact, tag))))",
+                 select link.row_id from unnest($2::bigint[]) as changed (contact) cross join lateral (
+                     select ctid as row_id, contact_id, tag_id from contact_tags
+                     where company_id = $1 and contact_id = changed.contact offset 0) link
+                 where link.tag_id <> all (array(select id from cascades where company_id = $1 and noun = 'tag'))
+                     and (link.contact_id, link.tag_id) not in (
+                     select contact, tag from unnest($3::bigint[], $4::bigint[]) as wanted (contact, tag))))",
         )
         .bind(company)
         .bind(contacts)
@@ -51,7 +51,7 @@ pub async fn set_tags(
         .bind(&tags)
         .execute(&mut *db)
         .await?;
-        // In the same order in every transaction, because the links lock their tags.
+        // Every insert locks its tag, so all transactions insert in the same order.
         sqlx::query(
             "insert into contact_tags (company_id, contact_id, tag_id)
              select $1, contact, tag from unnest($2::bigint[], $3::bigint[]) as x (contact, tag)

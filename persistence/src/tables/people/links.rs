@@ -30,7 +30,7 @@ impl LinkKind {
     }
 }
 
-/// Separates the company and the key.
+/// Separates the company's id and the random key in a token.
 const SEPARATOR: char = '.';
 
 /// Creates a link for a person, replacing the previous one; returns its token and its expiry.
@@ -58,9 +58,9 @@ pub async fn make(db: impl PgExecutor<'_>, person: PersonId, kind: LinkKind) -> 
 /// is not flooded when its address is entered repeatedly.
 const REQUEST_INTERVAL: &str = "5 minutes";
 
-/// Creates a link on a person's own request; returns its token and kind, or `None` if the previous link is recent or
-/// the person does not exist. An invited person who has not signed in yet gets a new invitation, so that a request by
-/// another person does not shorten the validity.
+/// Creates a link that resets a password, on request; returns its token and kind, or `None` if the previous link is
+/// recent or the person does not exist. A valid invitation is replaced by a new invitation: anyone may request a link,
+/// which must not shorten the validity.
 pub async fn request(db: impl PgExecutor<'_>, person: PersonId) -> Result<Option<(String, LinkKind)>> {
     let token = new_key(&format!("{}{SEPARATOR}", person.company()));
     let statement = format!(
@@ -109,7 +109,7 @@ pub fn company_of(token: &str) -> Option<CompanyId> {
 /// The link of a token, if it is valid and its person is active.
 pub async fn find(db: impl PgExecutor<'_>, token: &str) -> Result<Option<Link>> {
     let Some(company) = company_of(token) else { return Ok(None) };
-    let found = sqlx::query_as(if company == super::INSTALLATION {
+    let select = sqlx::query_as(if company == super::INSTALLATION {
         "select l.company_id, l.person_id, l.kind, l.expires_at, a.name, a.email, null::text as company_name
          from person_links l join admins a on a.id = l.person_id
          where l.company_id = $1 and l.hash = $2 and l.expires_at > now()"
@@ -119,7 +119,7 @@ pub async fn find(db: impl PgExecutor<'_>, token: &str) -> Result<Option<Link>> 
          join companies c on c.id = l.company_id and c.active
          where l.company_id = $1 and l.hash = $2 and l.expires_at > now()"
     });
-    with_timeout(found.bind(company).bind(hash(token)).fetch_optional(db)).await
+    with_timeout(select.bind(company).bind(hash(token)).fetch_optional(db)).await
 }
 
 /// Redeems a link: sets the person's password and ends all their sessions. `None` if the link is not valid.

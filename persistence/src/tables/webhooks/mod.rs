@@ -160,8 +160,8 @@ pub async fn insert(
     (maker, delivered_through): (Option<UserId>, i64),
 ) -> Result<Option<Webhook>> {
     // Serialized per company, so that the limit is not exceeded.
-    let turn = sqlx::query("select pg_advisory_xact_lock(hashtextextended('webhooks:' || $1::text, 0))").bind(company);
-    with_timeout(turn.execute(&mut *db)).await?;
+    let lock = sqlx::query("select pg_advisory_xact_lock(hashtextextended('webhooks:' || $1::text, 0))").bind(company);
+    with_timeout(lock.execute(&mut *db)).await?;
     let count = sqlx::query_scalar("select count(*) from webhooks where company_id = $1").bind(company);
     let count: i64 = with_timeout(count.fetch_one(&mut *db)).await?;
     if count >= WEBHOOKS_MAX {
@@ -198,7 +198,7 @@ pub async fn update(
     by: Option<UserId>,
 ) -> Result<Webhook> {
     if SETUP_COLUMNS.iter().any(|name| columns.has(name)) {
-        // On its own, because it changes nothing visible.
+        // A statement of its own: users do not see the maker, so a new one does not change `updated_at`.
         let set_maker = sqlx::query("update webhooks set maker_id = $3 where company_id = $1 and id = $2");
         with_timeout(set_maker.bind(company).bind(id).bind(by).execute(&mut *db)).await?;
     }
@@ -292,9 +292,9 @@ pub async fn disable(db: impl PgExecutor<'_>, endpoint: &Endpoint, reason: &str)
     Ok(with_timeout(disable.execute(db)).await?.rows_affected() > 0)
 }
 
-/// Selects an [`EndpointRow`]. The time of the last failure is that of the newest failed delivery, or of the pending
-/// one that is retried last. A delivery without an attempt, such as a withheld one, is no failure of the endpoint:
-/// only the newest hundred failed ones are searched for one with an attempt.
+/// Selects an [`EndpointRow`]. `failed_at` is the later of two times: that of the newest failed delivery, and that of
+/// the pending delivery whose retry is the latest. A delivery without an attempt, such as a withheld one, is no failure
+/// of the endpoint: it is skipped, but only the newest hundred failed deliveries are searched.
 const ENDPOINT: &str =
     "select company_id, id, url, types, secret, old_secret, old_secret_until, maker_id, delivered_through,
         failing_since,
@@ -397,7 +397,7 @@ pub async fn reseal(db: &PgPool, keys: &Keyring) -> Result<u64> {
         };
         let new = reseal(secret_at(company, &row), &secret)?;
         let new_old = old.as_deref().map(|old| reseal(old_secret_at(company, &row), old)).transpose()?;
-        // A concurrent rotation has already sealed its secret with the new key.
+        // `secret = $5` skips a secret that was rotated meanwhile: the rotation has used the current key.
         let update = sqlx::query(
             "update webhooks set secret = $3, old_secret = $4 where company_id = $1 and id = $2 and secret = $5",
         );

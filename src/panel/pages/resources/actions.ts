@@ -1,4 +1,4 @@
-// What the audit log keeps, as people call it. A test compares it with the API's own document.
+// Titles of the audit log's entries, by operation of the API. A test compares the operations with the API document.
 
 import type { Text } from "../core/text";
 

@@ -32,8 +32,8 @@ fn kinds<R>(result: &CommandResult<R>) -> Vec<EventType> {
     result.events().iter().map(|event| event.kind).collect()
 }
 
-/// A ticket whose contact has no number and is not known to have written on the channel.
-fn unreached(channel: ChannelId) -> Desk {
+/// A ticket whose contact has no number, and is not known to have written on the channel.
+fn unreachable_desk(channel: ChannelId) -> Desk {
     let contact = Arc::new(ContactRef { id: ContactId::new(5), name: "Zoe".into(), number: None, verified: false });
     let opening = Open { contact, reachable: false, ..open(channel) };
     Desk::opened(opening).expect("the ticket opens").0
@@ -59,8 +59,8 @@ fn a_send_queues_an_outbound_message_that_is_its_own_job() {
     assert_eq!(message.job_id, Some(message.id));
     assert_eq!((message.body.as_deref(), message.user_name.as_deref()), (Some("hello"), Some("Ana")));
     assert_eq!((message.ticket_id, message.channel_id), (desk.ticket.row.id, PHONE));
-    let recorded = [Change::Ticket(desk.ticket.row.clone()), Change::Message(Box::new(message.clone()))];
-    assert_eq!(result.changes, recorded);
+    let expected = [Change::Ticket(desk.ticket.row.clone()), Change::Message(Box::new(message.clone()))];
+    assert_eq!(result.changes, expected);
     assert_last(&desk, message);
 }
 
@@ -82,15 +82,15 @@ fn automatic_messages_do_not_count_as_an_answer() {
     for source in [Source::Automation, Source::Campaign, Source::Schedule] {
         let mut desk = Desk::on(WEBCHAT);
         desk.run(receive("hi"));
-        let waits = desk.ticket.row.waiting_since;
+        let waiting = desk.ticket.row.waiting_since;
         desk.run(Send::text("hello", Author { user: None, integration: None, source }));
         let row = &desk.ticket.row;
-        assert_eq!((row.first_response_at, row.waiting_since, row.answer_id), (None, waits, None), "{source:?}");
+        assert_eq!((row.first_response_at, row.waiting_since, row.answer_id), (None, waiting, None), "{source:?}");
     }
 }
 
 #[test]
-fn a_send_leaves_the_unread_count() {
+fn a_send_does_not_change_the_unread_count() {
     let mut desk = Desk::on(PHONE);
     desk.run(receive("one"));
     desk.run(send());
@@ -134,20 +134,20 @@ fn a_send_does_not_reopen_while_another_ticket_of_the_contact_is_open() {
 
 #[test]
 fn a_phone_channel_reaches_a_number_and_nothing_else() {
-    assert_eq!(unreached(PHONE).expect_refusal(send()), Refusal::ContactUnreachable(Unreachable::NoNumber));
+    assert_eq!(unreachable_desk(PHONE).expect_refusal(send()), Refusal::ContactUnreachable(Unreachable::NoNumber));
     // The provider's own id reaches the contact.
-    unreached(PHONE).run(Send { facts: ContactFacts { reachable: true, ..ContactFacts::default() }, ..send() });
+    unreachable_desk(PHONE).run(Send { facts: ContactFacts { reachable: true, ..ContactFacts::default() }, ..send() });
 }
 
 #[test]
 fn a_channel_without_phone_reaches_contacts_who_have_written_on_it() {
     for (channel, why) in [(WEBCHAT, Unreachable::NoSession), (SOCIAL, Unreachable::NoConversation)] {
-        let mut desk = unreached(channel);
+        let mut desk = unreachable_desk(channel);
         assert_eq!(desk.expect_refusal(send()), Refusal::ContactUnreachable(why));
         desk.run(receive("here I am"));
         desk.run(send());
 
-        let mut desk = unreached(channel);
+        let mut desk = unreachable_desk(channel);
         desk.run(Send { facts: ContactFacts { reachable: true, ..ContactFacts::default() }, ..send() });
         // The result of the look-up is cached in the ticket.
         desk.run(send());
@@ -157,7 +157,7 @@ fn a_channel_without_phone_reaches_contacts_who_have_written_on_it() {
 
 #[test]
 fn an_unreachable_contact_does_not_reopen_a_ticket() {
-    let mut desk = unreached(SOCIAL);
+    let mut desk = unreachable_desk(SOCIAL);
     desk.run(close());
     let refusal = desk.expect_refusal(Send { reopen: true, ..send() });
     assert_eq!(refusal, Refusal::ContactUnreachable(Unreachable::NoConversation));
@@ -166,7 +166,7 @@ fn an_unreachable_contact_does_not_reopen_a_ticket() {
 
 // What follows a send.
 
-fn after() -> AfterSend {
+fn transfer_and_close() -> AfterSend {
     AfterSend {
         queue_id: Some(SALES),
         close_ticket: true,
@@ -180,7 +180,7 @@ fn after() -> AfterSend {
 fn on_a_webchat_the_transfer_and_the_close_follow_at_once_in_that_order() {
     let mut desk = Desk::on(WEBCHAT);
     // `SOLD` may close the ticket only because the transfer to its queue comes first.
-    let result = desk.run(Send { after: after(), ..send() });
+    let result = desk.run(Send { after: transfer_and_close(), ..send() });
     let row = &desk.ticket.row;
     assert_eq!(kinds(&result), [EventType::Transferred, EventType::Closed]);
     assert!(desk.ticket.is_closed());
@@ -206,15 +206,15 @@ fn a_webchat_send_may_reopen_and_close_in_one_decision() {
 #[test]
 fn on_a_phone_channel_the_follow_up_is_stored_until_the_message_is_accepted() {
     let mut desk = Desk::on(PHONE);
-    let result = desk.run(Send { after: after(), ..send() });
+    let result = desk.run(Send { after: transfer_and_close(), ..send() });
     assert!(desk.ticket.is_open());
     assert_eq!(desk.ticket.row.queue_id, Some(SUPPORT));
     assert_eq!(kinds(&result), []);
     let stored =
         json!({"answers": true, "queueId": 2, "closeTicket": true, "wrapupTypeId": 2, "wrapupNote": "sold one"});
     assert_eq!(result.reply.after_send, Some(stored.clone()));
-    let read = serde_json::from_value::<AfterSend>(stored).expect("it is read back");
-    assert_eq!(read, AfterSend { answers: true, ..after() });
+    let parsed = serde_json::from_value::<AfterSend>(stored).expect("the stored follow-up is valid");
+    assert_eq!(parsed, AfterSend { answers: true, ..transfer_and_close() });
 }
 
 #[test]
@@ -225,14 +225,14 @@ fn an_impossible_follow_up_is_refused_at_once_on_every_channel() {
             AfterSend { queue_id: Some(OLD_QUEUE), ..AfterSend::default() },
             Refusal::invalid("queueId", "must be an active queue"),
         ),
-        (AfterSend { wrapup_type_id: Some(NO_TYPE), ..after() }, Refusal::NotFound),
+        (AfterSend { wrapup_type_id: Some(NO_TYPE), ..transfer_and_close() }, Refusal::NotFound),
         // The ticket closes in the queue that the message moves it to, which requires a wrap-up type of its own.
         (
-            AfterSend { wrapup_type_id: None, ..after() },
+            AfterSend { wrapup_type_id: None, ..transfer_and_close() },
             Refusal::invalid("wrapupTypeId", "is required by the ticket's queue"),
         ),
         (
-            AfterSend { wrapup_type_id: Some(SOLVED), ..after() },
+            AfterSend { wrapup_type_id: Some(SOLVED), ..transfer_and_close() },
             Refusal::invalid("wrapupTypeId", "must be linked to the ticket's queue"),
         ),
     ];
@@ -258,8 +258,8 @@ fn a_contacts_message_is_received_and_counts_as_unread() {
     assert_eq!((message.source, message.user_id, message.job_id), (Source::Contact, None, None));
     assert_eq!((message.quoted_message_id, &message.session_id), (quoted, &session));
     assert_eq!(message.client_id.as_deref(), Some("c1"));
-    let recorded = [Change::Ticket(desk.ticket.row.clone()), Change::Message(Box::new(message.clone()))];
-    assert_eq!(result.changes, recorded);
+    let expected = [Change::Ticket(desk.ticket.row.clone()), Change::Message(Box::new(message.clone()))];
+    assert_eq!(result.changes, expected);
     assert_last(&desk, message);
     assert_eq!(desk.run(receive("still there?")).reply.id.0, message.id.0 + 1);
     assert_eq!(desk.ticket.row.unread_count, 2);
@@ -305,8 +305,7 @@ fn reading_clears_the_count_and_marks_all_messages() {
     let result = desk.run(MarkRead { author: ana() });
     assert_eq!((desk.ticket.row.unread_count, desk.ticket.row.updated_at), (0, desk.now));
     assert_eq!(result.reply, desk.ticket);
-    let up_to = last.id;
-    let receipt = reached(&desk, up_to);
+    let receipt = receipt(&desk, last.id);
     assert_eq!(result.changes[0], Change::Ticket(desk.ticket.row.clone()));
     assert_eq!(result.changes.last(), Some(&Change::Read(receipt)));
     assert_eq!(result.changes.len(), 3);
@@ -330,11 +329,11 @@ fn a_delivery_marks_messages_and_leaves_the_ticket() {
     let sent = desk.run(send()).reply;
     let before = desk.ticket.clone();
     let result = desk.run(MarkDelivered { up_to: sent.id });
-    let receipt = reached(&desk, sent.id);
+    let receipt = receipt(&desk, sent.id);
     assert_eq!(result.changes, [Change::Delivered(receipt)]);
     assert_eq!(desk.ticket.row, before.row);
     let again = desk.run(MarkDelivered { up_to: sent.id });
-    assert_eq!(again.changes, [], "what has arrived arrives once");
+    assert_eq!(again.changes, [], "a repeated receipt changes nothing");
 }
 
 #[test]
@@ -344,16 +343,16 @@ fn the_seen_position_moves_forward_up_to_the_last_message() {
     let second = desk.run(send()).reply;
     let later = MessageId::new(second.id.0 + 1000);
     let result = desk.run(MarkSeen { up_to: later });
-    assert_eq!(result.changes, [Change::Seen(reached(&desk, second.id))]);
+    assert_eq!(result.changes, [Change::Seen(receipt(&desk, second.id))]);
     for up_to in [later, second.id, first.id] {
         assert_eq!(desk.run(MarkSeen { up_to }).changes, [], "{up_to}");
     }
-    assert_eq!(desk.run(MarkDelivered { up_to: second.id }).changes, [], "what was read has arrived");
+    assert_eq!(desk.run(MarkDelivered { up_to: second.id }).changes, [], "a seen message counts as delivered");
     let third = desk.run(send()).reply;
-    assert_eq!(desk.run(MarkSeen { up_to: third.id }).changes, [Change::Seen(reached(&desk, third.id))]);
+    assert_eq!(desk.run(MarkSeen { up_to: third.id }).changes, [Change::Seen(receipt(&desk, third.id))]);
 }
 
-fn reached(desk: &Desk, up_to: MessageId) -> DeliveryReceipt {
+fn receipt(desk: &Desk, up_to: MessageId) -> DeliveryReceipt {
     let row = &desk.ticket.row;
     let conversation = Some((row.channel_id, row.contact_id));
     DeliveryReceipt { company_id: COMPANY, ticket_id: row.id, conversation, up_to, at: desk.now }
@@ -370,8 +369,9 @@ fn showing_a_ticket_records_nothing() {
 fn an_event_keeps_the_names_of_its_time() {
     let mut desk = Desk::on(PHONE);
     let ben = |name: &str| json!({"queue": {"id": 1, "name": "Support"}, "assignedTo": {"id": 2, "name": name}});
-    let given = desk.run(Transfer { queue: None, user: Some(Some(BEN)), author: ana() });
+    let assigned = desk.run(Transfer { queue: None, user: Some(Some(BEN)), author: ana() });
     desk.organization.users.get_mut(&BEN).expect("Ben").name = "Benjamin".to_owned();
-    let taken = desk.run(Transfer { queue: None, user: Some(None), author: ana() });
-    assert_eq!((given.event().to.clone(), taken.event().from.clone()), (Some(ben("Ben")), Some(ben("Benjamin"))));
+    let unassigned = desk.run(Transfer { queue: None, user: Some(None), author: ana() });
+    assert_eq!(assigned.event().to, Some(ben("Ben")));
+    assert_eq!(unassigned.event().from, Some(ben("Benjamin")));
 }

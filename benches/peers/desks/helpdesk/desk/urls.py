@@ -1,4 +1,4 @@
-# The site is the help desk.
+# The help desk is at the root of the site.
 
 from django.urls import include, path
 
