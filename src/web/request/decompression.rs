@@ -10,7 +10,8 @@ use actix_web::dev::Payload;
 use actix_web::error::PayloadError;
 use actix_web::http::header::{CONTENT_ENCODING, HeaderMap};
 use bytes::{Buf, Bytes};
-use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use flate2::write::MultiGzDecoder;
+use flate2::{Decompress, FlushDecompress, Status};
 use futures_util::{Stream, StreamExt};
 
 use crate::web::response::error::{ApiError, ApiResult};
@@ -51,11 +52,9 @@ pub fn decompress(headers: &HeaderMap, payload: Payload) -> ApiResult<Payload> {
 
 enum Decoder {
     Gzip(MultiGzDecoder<Vec<u8>>),
-    /// zlib-wrapped, as HTTP defines `deflate`.
-    Zlib(ZlibDecoder<Vec<u8>>),
-    /// Raw deflate, as many clients have implemented it.
-    Deflate(DeflateDecoder<Vec<u8>>),
-    /// zlib-wrapped or raw deflate; the first byte decides.
+    /// zlib-wrapped, as HTTP defines `deflate`, or raw deflate, as many clients have implemented it.
+    Deflate(Inflater),
+    /// `deflate` of either kind; the first byte decides.
     Unknown,
 }
 
@@ -64,26 +63,21 @@ impl Decoder {
     fn write(&mut self, piece: &[u8]) -> io::Result<Vec<u8>> {
         if let (Self::Unknown, Some(first)) = (&*self, piece.first()) {
             // The zlib header begins with the method (deflate) and a valid window size.
-            *self = match first & 0x0f == 8 && first >> 4 <= 7 {
-                true => Self::Zlib(ZlibDecoder::new(Vec::new())),
-                false => Self::Deflate(DeflateDecoder::new(Vec::new())),
-            };
+            *self = Self::Deflate(Inflater::new(first & 0x0f == 8 && first >> 4 <= 7));
         }
         match self {
             Self::Gzip(decoder) => decompress_all(decoder, piece).map(|()| std::mem::take(decoder.get_mut())),
-            Self::Zlib(decoder) => decompress_all(decoder, piece).map(|()| std::mem::take(decoder.get_mut())),
-            Self::Deflate(decoder) => decompress_all(decoder, piece).map(|()| std::mem::take(decoder.get_mut())),
+            Self::Deflate(inflater) => inflater.write(piece),
             Self::Unknown => Ok(Vec::new()),
         }
     }
 
-    /// Returns the remaining output at the end of the input.
+    /// Returns the remaining output at the end of the input, which must also be the end of the compressed stream.
     fn finish(&mut self) -> io::Result<Vec<u8>> {
         match self {
             Self::Gzip(decoder) => decoder.try_finish().map(|()| std::mem::take(decoder.get_mut())),
-            Self::Zlib(decoder) => decoder.try_finish().map(|()| std::mem::take(decoder.get_mut())),
-            Self::Deflate(decoder) => decoder.try_finish().map(|()| std::mem::take(decoder.get_mut())),
-            Self::Unknown => Ok(Vec::new()),
+            Self::Deflate(inflater) if inflater.has_ended() => Ok(Vec::new()),
+            Self::Deflate(_) | Self::Unknown => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }
 }
@@ -92,6 +86,39 @@ fn decompress_all(decoder: &mut impl Write, piece: &[u8]) -> io::Result<()> {
     decoder.write_all(piece)?;
     // Flush, so that everything decodable so far is returned now.
     decoder.flush()
+}
+
+/// Decompresses a zlib or raw deflate stream. The writers of flate2 do not report whether such a stream has ended.
+struct Inflater {
+    stream: Decompress,
+    /// The result of the last call.
+    status: Status,
+}
+
+impl Inflater {
+    fn new(has_zlib_header: bool) -> Self {
+        Self { stream: Decompress::new(has_zlib_header), status: Status::BufError }
+    }
+
+    /// Decompresses a piece, and returns everything decodable so far. Fails for bytes after the end of the stream.
+    fn write(&mut self, mut piece: &[u8]) -> io::Result<Vec<u8>> {
+        let mut output = Vec::new();
+        loop {
+            output.reserve(PIECE_BYTES);
+            let total_in = self.stream.total_in();
+            self.status = self.stream.decompress_vec(piece, &mut output, FlushDecompress::None)?;
+            piece = &piece[(self.stream.total_in() - total_in) as usize..];
+            // As there is room for output, `BufError` means that more input is needed.
+            if self.status != Status::Ok {
+                break;
+            }
+        }
+        if piece.is_empty() { Ok(output) } else { Err(io::ErrorKind::InvalidData.into()) }
+    }
+
+    fn has_ended(&self) -> bool {
+        self.status == Status::StreamEnd
+    }
 }
 
 /// A body that is decompressed as it is read.
@@ -158,7 +185,7 @@ impl Stream for DecompressedBody {
 mod tests {
     use actix_web::http::header::HeaderValue;
     use flate2::Compression;
-    use flate2::write::GzEncoder;
+    use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 
     use super::*;
 
@@ -170,6 +197,18 @@ mod tests {
 
     fn gzip(plain: &[u8]) -> io::Result<Vec<u8>> {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(plain)?;
+        encoder.finish()
+    }
+
+    fn zlib(plain: &[u8]) -> io::Result<Vec<u8>> {
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(plain)?;
+        encoder.finish()
+    }
+
+    fn raw_deflate(plain: &[u8]) -> io::Result<Vec<u8>> {
+        let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
         encoder.write_all(plain)?;
         encoder.finish()
     }
@@ -187,36 +226,47 @@ mod tests {
     #[actix_web::test]
     async fn every_encoding_is_decompressed() {
         let plain: Vec<u8> = (0..200_000_u32).flat_map(|number| number.to_string().into_bytes()).collect();
-        let compress = |zlib: bool| {
-            let mut compressed = Vec::new();
-            if zlib {
-                let mut encoder = flate2::write::ZlibEncoder::new(&mut compressed, Compression::default());
-                encoder.write_all(&plain).and_then(|()| encoder.finish().map(drop)).expect("compressed");
-            } else {
-                let mut encoder = flate2::write::DeflateEncoder::new(&mut compressed, Compression::default());
-                encoder.write_all(&plain).and_then(|()| encoder.finish().map(drop)).expect("compressed");
-            }
-            compressed
-        };
         let gzip = gzip(&plain).expect("compressed");
-        for (coding, bytes) in [
-            ("gzip", gzip.clone()),
-            ("deflate", compress(true)),
-            ("deflate", compress(false)),
-            ("identity", plain.clone()),
-        ] {
-            assert!(decompressed(coding, bytes).await.expect("whole") == plain, "{coding}");
+        let zlib = zlib(&plain).expect("compressed");
+        let raw_deflate = raw_deflate(&plain).expect("compressed");
+        for (coding, bytes) in [("gzip", &gzip), ("deflate", &zlib), ("deflate", &raw_deflate), ("identity", &plain)] {
+            assert!(decompressed(coding, bytes.clone()).await.expect("whole") == plain, "{coding}");
         }
-        assert!(decompressed("gzip", gzip[..gzip.len() - 4].to_vec()).await.is_err(), "cut");
         assert!(decompressed("gzip", b"{}".to_vec()).await.is_err(), "not compressed");
         assert!(decompress(&headers("br"), Payload::None).is_err());
     }
 
     #[actix_web::test]
+    async fn a_body_ends_where_its_compressed_stream_ends() {
+        let plain = "x".repeat(3000).into_bytes();
+        for (coding, bytes) in [
+            ("gzip", gzip(&plain).expect("compressed")),
+            ("deflate", zlib(&plain).expect("compressed")),
+            ("deflate", raw_deflate(&plain).expect("compressed")),
+        ] {
+            for length in 0..bytes.len() {
+                let cut = bytes[..length].to_vec();
+                assert!(decompressed(coding, cut).await.is_err(), "{coding}: {length} of {}", bytes.len());
+            }
+            let mut longer = bytes.clone();
+            longer.push(0);
+            assert!(decompressed(coding, longer).await.is_err(), "{coding}: a byte too many");
+            assert_eq!(decompressed(coding, bytes).await.expect("whole"), plain, "{coding}");
+        }
+    }
+
+    #[actix_web::test]
     async fn a_decompression_bomb_ends_early() {
-        let bomb = gzip(&vec![0_u8; 64 << 20]).expect("compressed");
-        assert!(matches!(decompressed("gzip", bomb).await, Err(PayloadError::Overflow)));
-        let large = gzip(&vec![0_u8; 15 << 20]).expect("compressed");
-        assert_eq!(decompressed("gzip", large).await.expect("whole").len(), 15 << 20);
+        let (bomb, large) = (vec![0_u8; 64 << 20], vec![0_u8; 15 << 20]);
+        for (coding, bomb, large) in [
+            ("gzip", gzip(&bomb), gzip(&large)),
+            ("deflate", zlib(&bomb), zlib(&large)),
+            ("deflate", raw_deflate(&bomb), raw_deflate(&large)),
+        ] {
+            let bomb = decompressed(coding, bomb.expect("compressed")).await;
+            assert!(matches!(bomb, Err(PayloadError::Overflow)), "{coding}");
+            let large = decompressed(coding, large.expect("compressed")).await;
+            assert_eq!(large.expect("whole").len(), 15 << 20, "{coding}");
+        }
     }
 }
