@@ -81,11 +81,13 @@ fn is_from_proxy(request: &HttpRequest, trusted: &[IpNet]) -> bool {
     peer.is_some_and(|peer| trusted.iter().any(|range| range.contains(&peer)))
 }
 
-/// The value that a trusted proxy itself has added to a forwarding header: the last one.
+/// The value that a trusted proxy itself has added to a forwarding header: the last one. `None` if it is not ASCII: an
+/// earlier value may come from the caller, and must not count in its place.
 fn forwarded_value<'a>(request: &'a HttpRequest, trusted: &[IpNet], name: &str) -> Option<&'a str> {
-    let lines = request.headers().get_all(name).filter_map(|line| line.to_str().ok());
-    let own = lines.last().and_then(|line| line.rsplit(',').next()).map(str::trim);
-    own.filter(|_| is_from_proxy(request, trusted))
+    // Parsed as bytes, as in `of`.
+    let line = request.headers().get_all(name).next_back()?.as_bytes();
+    let own = line.rsplit(|byte| *byte == b',').next().filter(|own| own.is_ascii())?;
+    std::str::from_utf8(own).ok().map(str::trim).filter(|_| is_from_proxy(request, trusted))
 }
 
 /// The origin that the client sent the request to, for links that it can follow. A trusted proxy forwards the origin at
@@ -110,6 +112,9 @@ fn parse_address(text: &str) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
+    use actix_web::http::header::X_FORWARDED_PROTO;
+    use actix_web::test::TestRequest;
+
     use super::*;
 
     fn address_of(peer: &str, forwarded: &[&str], trusted: &[&str]) -> String {
@@ -153,6 +158,26 @@ mod tests {
         assert_eq!(address_of(&[b"9.9.9.9\xff, 1.2.3.4, 10.0.0.7"]), "1.2.3.4");
         assert_eq!(address_of(&[b"9.9.9.9, \xff, 10.0.0.7"]), "10.0.0.7");
         assert_eq!(address_of(&[b"9.9.9.9", b"\xff"]), "10.0.0.1", "earlier lines are ignored as well");
+    }
+
+    #[test]
+    fn only_the_value_of_the_proxy_itself_counts() {
+        let trusted: Vec<IpNet> = vec!["10.0.0.0/8".parse().expect("range")];
+        let forwarded = |peer: &str, lines: &[&[u8]]| {
+            let mut request = TestRequest::default().peer_addr(format!("{peer}:4711").parse().expect("peer"));
+            for line in lines {
+                let value = HeaderValue::from_bytes(line).expect("header");
+                request = request.append_header((X_FORWARDED_PROTO, value));
+            }
+            forwarded_value(&request.to_http_request(), &trusted, "x-forwarded-proto").map(str::to_owned)
+        };
+        assert_eq!(forwarded("10.0.0.1", &[b"https"]).as_deref(), Some("https"));
+        assert_eq!(forwarded("192.0.2.1", &[b"https"]), None, "not a trusted proxy");
+        assert_eq!(forwarded("10.0.0.1", &[b"https", b"https, http"]).as_deref(), Some("http"));
+        assert_eq!(forwarded("10.0.0.1", &[b"\xff, https"]).as_deref(), Some("https"));
+        assert_eq!(forwarded("10.0.0.1", &[b"https", b"\xff"]), None, "an earlier line is ignored");
+        assert_eq!(forwarded("10.0.0.1", &[b"https", b"https, \xff"]), None, "an earlier entry is ignored");
+        assert_eq!(forwarded("10.0.0.1", &[]), None);
     }
 
     #[test]
